@@ -1,0 +1,1 @@
+//! The spec and status types of the KAOS kinds.

@@ -1,0 +1,11 @@
+//! World `environment-overlay` as Rust traits, on the types of world `policy`.
+#![allow(clippy::all, clippy::pedantic)]
+
+wit_bindgen::generate!({
+    path: "../../../../wit",
+    world: "environment-overlay",
+    pub_export_macro: true,
+    export_macro_name: "export_overlay_world",
+    default_bindings_module: "kaos_policy_sdk::bindings::overlay",
+    with: { "kaos:policy/types@0.1.0": kaos_policy_bindings_policy::kaos::policy::types },
+});

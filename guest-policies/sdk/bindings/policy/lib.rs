@@ -1,0 +1,14 @@
+//! World `policy` as Rust types, and all types of the contract.
+//!
+//! A crate of its own because the generated export macros are global to a crate: two worlds need two.
+#![allow(clippy::all, clippy::pedantic)]
+
+wit_bindgen::generate!({
+    path: "../../../../wit",
+    world: "policy",
+    pub_export_macro: true,
+    export_macro_name: "export_policy_world",
+    default_bindings_module: "kaos_policy_sdk::bindings::policy",
+    additional_derives: [PartialEq, Clone],
+    generate_all,
+});

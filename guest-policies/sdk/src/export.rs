@@ -1,0 +1,109 @@
+//! From a policy author's type to a component's exports.
+
+use crate::types::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
+
+/// The version of `wit/policy.wit` that this SDK speaks; every component carries it in the custom section
+/// `kaos:policy`, so that a host can tell before it compiles anything.
+pub const CONTRACT_VERSION: &str = "0.1.0";
+
+/// A policy: five pure functions.
+pub trait Policy {
+    /// Name, version, the kinds it claims, and the schema of its settings.
+    fn describe() -> Descriptor;
+    /// Which objects it must see; asked again with what was found until nothing new is asked for.
+    fn needs(subject: &Subject) -> Vec<Need>;
+    /// The env-var mapping; `base` is that of the layer below, empty for the lowest.
+    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal>;
+    /// The manifests, given the mapping.
+    fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal>;
+    /// What to tell the user, from what is really there.
+    fn assess(subject: &Subject, seen: &Observation) -> Report;
+}
+
+/// An environment overlay: changes the env mapping of a kind and nothing else.
+pub trait Overlay {
+    /// As [`Policy::describe`].
+    fn describe() -> Descriptor;
+    /// As [`Policy::needs`].
+    fn needs(subject: &Subject) -> Vec<Need>;
+    /// As [`Policy::map_env`].
+    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal>;
+}
+
+/// Makes a component of a type that implements [`Policy`]. Compiles to nothing outside Wasm, so that plain
+/// `cargo test` runs the same code natively.
+#[macro_export]
+macro_rules! export_policy {
+    ($policy:ty) => {
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            use $crate::bindings::policy::exports::kaos::policy as exports;
+            use $crate::types::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
+            struct Component;
+            $crate::__shared_exports!(Component, $policy, $crate::Policy);
+            impl exports::translation::Guest for Component {
+                fn translate(subject: Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+                    <$policy as $crate::Policy>::translate(&subject, env)
+                }
+            }
+            impl exports::status::Guest for Component {
+                fn assess(subject: Subject, seen: Observation) -> Report {
+                    <$policy as $crate::Policy>::assess(&subject, &seen)
+                }
+            }
+    $crate::bindings::policy::export_policy_world!(Component with_types_in $crate::bindings::policy);
+        };
+    };
+}
+
+/// Makes a component of a type that implements [`Overlay`].
+#[macro_export]
+macro_rules! export_overlay {
+    ($overlay:ty) => {
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            use $crate::bindings::overlay::exports::kaos::policy as exports;
+            use $crate::types::{Descriptor, EnvVar, Need, Refusal, Subject};
+            struct Component;
+            $crate::__shared_exports!(Component, $overlay, $crate::Overlay);
+    $crate::bindings::overlay::export_overlay_world!(Component with_types_in $crate::bindings::overlay);
+        };
+    };
+}
+
+/// The three exports that both worlds have, and the custom section with the contract's version.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __shared_exports {
+    ($component:ty, $author:ty, $role:path) => {
+        impl exports::meta::Guest for $component {
+            fn describe() -> Descriptor {
+                <$author as $role>::describe()
+            }
+        }
+        impl exports::inputs::Guest for $component {
+            fn needs(subject: Subject) -> Vec<Need> {
+                <$author as $role>::needs(&subject)
+            }
+        }
+        impl exports::environment::Guest for $component {
+            fn map_env(subject: Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+                <$author as $role>::map_env(&subject, base)
+            }
+        }
+        #[used]
+        #[unsafe(link_section = "kaos:policy")]
+        static CONTRACT: [u8; $crate::CONTRACT_VERSION.len()] = $crate::__contract_bytes();
+    };
+}
+
+#[doc(hidden)]
+pub const fn __contract_bytes() -> [u8; CONTRACT_VERSION.len()] {
+    let mut bytes = [0; CONTRACT_VERSION.len()];
+    let mut i = 0;
+    while i < bytes.len() {
+        bytes[i] = CONTRACT_VERSION.as_bytes()[i];
+        i += 1;
+    }
+    bytes
+}

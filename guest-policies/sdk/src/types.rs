@@ -1,0 +1,7 @@
+//! The contract's records and variants, as `wit/policy.wit` declares and explains them.
+
+pub use crate::bindings::policy::kaos::policy::types::{
+    Answer, Blocker, Child, Claim, Cluster, Condition, Descriptor, EnvSource, EnvVar, Found, Json, KeySelector, Need,
+    Note, Observation, Outcome, Plan, Reference, Refusal, Report, ResourceType, Sample, SecretFacts, Selector,
+    Severity, Subject, Target, Truth, Violation,
+};
