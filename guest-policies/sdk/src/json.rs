@@ -1,0 +1,62 @@
+//! JSON as the contract wants it: canonical, which is to say with sorted keys.
+//!
+//! `serde_json` sorts already: its map is a tree as long as nobody turns on its feature `preserve_order`.
+
+use crate::types::Json;
+use serde_json::Value;
+
+/// The canonical text of `value`.
+pub fn text(value: &Value) -> Json {
+    value.to_string()
+}
+
+/// The text of an object with nothing in it, for `extra` fields.
+pub fn empty() -> Json {
+    "{}".to_owned()
+}
+
+/// The value that `text` spells; none if it is not JSON.
+pub fn parse(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok()
+}
+
+/// Removes every member that is null, an empty object or an empty array, from the inside out: what
+/// builders leave behind when nothing was set.
+pub fn prune(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.values_mut().for_each(prune);
+            map.retain(|_, member| !is_void(member));
+        }
+        Value::Array(items) => items.iter_mut().for_each(prune),
+        _ => {}
+    }
+}
+
+fn is_void(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(map) => map.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{parse, prune, text};
+    use serde_json::json;
+
+    #[test]
+    fn keys_are_sorted_at_every_depth() {
+        let value = parse(r#"{"b":1,"a":{"d":[{"z":1,"y":2}],"c":null}}"#).unwrap();
+        assert_eq!(text(&value), r#"{"a":{"c":null,"d":[{"y":2,"z":1}]},"b":1}"#);
+    }
+
+    #[test]
+    fn pruning_takes_what_is_void_and_leaves_what_says_something() {
+        let mut value = json!({"a": null, "b": {"c": {}}, "d": [], "e": [{"f": null}], "g": "", "h": 0, "i": false});
+        prune(&mut value);
+        assert_eq!(value, json!({"e": [{}], "g": "", "h": 0, "i": false}));
+    }
+}

@@ -1,0 +1,7 @@
+//! Putting text where it cannot be escaped from.
+
+mod shell;
+mod yaml;
+
+pub use shell::word as shell_word;
+pub use yaml::scalar as yaml_scalar;

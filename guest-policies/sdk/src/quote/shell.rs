@@ -1,0 +1,21 @@
+//! POSIX shell.
+
+/// `text` as one word of a POSIX shell, whatever it holds. Plain words stay as they are. A NUL cannot
+/// be passed to a program and is left out.
+pub fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "%+,-./:@_".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('\'');
+    for c in text.chars() {
+        match c {
+            '\'' => quoted.push_str("'\\''"),
+            '\0' => {}
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('\'');
+    quoted
+}

@@ -1,0 +1,143 @@
+//! What a policy says besides manifests: refusals, gates, notes and conditions, built so that the call
+//! reads as the sentence it makes.
+
+use crate::types::{Refusal, Violation};
+
+/// "No plan can be made."
+pub mod refusal {
+    use crate::types::{Blocker, Refusal, Violation};
+
+    /// The object is wrong at `path`; `message` says what is wrong and what to do.
+    pub fn invalid(path: impl Into<String>, message: impl Into<String>) -> Refusal {
+        Refusal::Invalid(vec![Violation { path: path.into(), message: message.into() }])
+    }
+
+    /// Nothing correct can be made before one of `blockers` appears or changes.
+    pub fn waiting(blockers: Vec<Blocker>) -> Refusal {
+        Refusal::Waiting(blockers)
+    }
+
+    /// Nothing can be made before the cluster or the policy changes.
+    pub fn unsupported(message: impl Into<String>) -> Refusal {
+        Refusal::Unsupported(message.into())
+    }
+}
+
+/// Other objects that something waits for: in a refusal, or as gates of a plan.
+pub mod blocker {
+    use crate::types::{Blocker, Reference};
+
+    /// Waits for `on`.
+    pub fn new(on: Reference, reason: impl Into<String>, message: impl Into<String>) -> Blocker {
+        Blocker { on, reason: reason.into(), message: message.into() }
+    }
+
+    /// `ModelAPI llm not found`.
+    pub fn not_found(on: Reference) -> Blocker {
+        let message = format!("{} {} not found", on.kind, on.name);
+        new(on, "NotFound", message)
+    }
+
+    /// `ModelAPI llm has no endpoint yet`.
+    pub fn no_endpoint(on: Reference) -> Blocker {
+        let message = format!("{} {} has no endpoint yet", on.kind, on.name);
+        new(on, "NoEndpoint", message)
+    }
+}
+
+/// Things that the user should know and that stop nothing.
+pub mod note {
+    use crate::types::{Note, Severity};
+
+    /// Worth knowing.
+    pub fn info(reason: &str, message: impl Into<String>) -> Note {
+        Note { severity: Severity::Info, reason: reason.to_owned(), message: message.into(), path: None }
+    }
+
+    /// Probably not what the user wants.
+    pub fn warning(reason: &str, message: impl Into<String>) -> Note {
+        Note { severity: Severity::Warning, reason: reason.to_owned(), message: message.into(), path: None }
+    }
+
+    /// `note`, about the object's field at `path`.
+    pub fn at(path: impl Into<String>, note: Note) -> Note {
+        Note { path: Some(path.into()), ..note }
+    }
+}
+
+/// Conditions of a report.
+pub mod condition {
+    use crate::types::{Condition, Truth};
+
+    /// `kind` holds.
+    pub fn yes(kind: &str, reason: &str, message: impl Into<String>) -> Condition {
+        new(kind, Truth::Yes, reason, message.into())
+    }
+
+    /// `kind` does not hold.
+    pub fn no(kind: &str, reason: &str, message: impl Into<String>) -> Condition {
+        new(kind, Truth::No, reason, message.into())
+    }
+
+    /// Nobody can tell now.
+    pub fn unknown(kind: &str, reason: &str, message: impl Into<String>) -> Condition {
+        new(kind, Truth::Unknown, reason, message.into())
+    }
+
+    fn new(kind: &str, status: Truth, reason: &str, message: String) -> Condition {
+        Condition { type_: kind.to_owned(), status, reason: reason.to_owned(), message }
+    }
+}
+
+/// Collects what is wrong with an object, so that a user sees all of it at once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Violations(Vec<Violation>);
+
+impl Violations {
+    /// None so far.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// `path` is wrong; `message` says why and what to do.
+    pub fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
+        self.0.push(Violation { path: path.into(), message: message.into() });
+    }
+
+    /// Adds the violation unless `holds`; gives `holds` back.
+    pub fn require(&mut self, holds: bool, path: &str, message: &str) -> bool {
+        if !holds {
+            self.add(path, message);
+        }
+        holds
+    }
+
+    /// The value of `result`, or none with its violations collected. A refusal that is no matter of the
+    /// object's fields (waiting, unsupported) is handed back at once.
+    pub fn collect<T>(&mut self, result: Result<T, Refusal>) -> Result<Option<T>, Refusal> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(Refusal::Invalid(more)) => {
+                self.0.extend(more);
+                Ok(None)
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A refusal with everything that is wrong, if anything is.
+    pub fn into_result(self) -> Result<(), Refusal> {
+        if self.0.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.0)) }
+    }
+}
+
+impl From<Vec<Violation>> for Violations {
+    fn from(violations: Vec<Violation>) -> Self {
+        Self(violations)
+    }
+}

@@ -1,0 +1,191 @@
+//! Short tests of policies. Not in the Wasm that ships.
+
+use crate::types::{
+    Answer, Blocker, Child, Cluster, EnvVar, Found, Note, Observation, Outcome, Plan, Reference, Refusal, SecretFacts,
+   , Subject, Target,
+};
+use crate::{Object, Policy, json, need};
+use serde_json::Value;
+
+/// Builds a [`Subject`].
+#[derive(Clone, Debug)]
+pub struct SubjectBuilder(Subject);
+
+/// A subject around `object`: no settings, nothing found, domain `cluster.local`, operator namespace
+/// `kaos-system`.
+pub fn subject(object: &Value) -> SubjectBuilder {
+    SubjectBuilder(Subject {
+        object: json::text(object),
+        found: Vec::new(),
+        settings: json::empty(),
+        cluster: Cluster {
+            domain: "cluster.local".to_owned(),
+            operator_namespace: "kaos-system".to_owned(),
+            served: Vec::new(),
+        },
+        extra: json::empty(),
+    })
+}
+
+impl SubjectBuilder {
+    /// The effective settings.
+    #[must_use]
+    pub fn settings(mut self, settings: &Value) -> Self {
+        self.0.settings = json::text(settings);
+        self
+    }
+
+    /// Need `id` found these objects; none of them means that it is absent.
+    #[must_use]
+    pub fn found(self, id: &str, objects: &[Value]) -> Self {
+        self.answer(id, Answer::Objects(objects.iter().map(json::text).collect()))
+    }
+
+    /// Need `id` asked for a Secret that is there with these keys.
+    #[must_use]
+    pub fn secret(self, id: &str, keys: &[&str]) -> Self {
+        let keys = keys.iter().map(|key| (*key).to_owned()).collect();
+        self.answer(id, Answer::Secret(SecretFacts { present: true, keys, digest: "digest".to_owned() }))
+    }
+
+    /// Need `id` was answered so.
+    #[must_use]
+    pub fn answer(mut self, id: &str, answer: Answer) -> Self {
+        self.0.found.push(Found { id: id.to_owned(), answer });
+        self
+    }
+
+    /// The cluster serves this type of the claim's wishes.
+    #[must_use]
+    pub fn serves(mut self, api_version: &str, kind: &str) -> Self {
+        self.0.cluster.served.push(need::resource_type(api_version, kind));
+        self
+    }
+
+    /// The cluster's DNS domain.
+    #[must_use]
+    pub fn domain(mut self, domain: &str) -> Self {
+        domain.clone_into(&mut self.0.cluster.domain);
+        self
+    }
+
+    /// Answers `P`'s needs from `beside`, round by round as the host does.
+    #[must_use]
+    pub fn beside<P: Policy>(mut self, beside: &[Value]) -> Self {
+        let objects: Vec<Object> = beside.iter().cloned().map(Object::new).collect();
+        let namespace = Object::parse(&self.0.object).namespace().to_owned();
+        for _ in 0..5 {
+            let mut found: Vec<Found> = P::needs(&self.0)
+                .into_iter()
+                .map(|need| Found { answer: look_up(&need.target, &objects, &namespace), id: need.id })
+                .collect();
+            found.sort_by(|a, b| a.id.cmp(&b.id));
+            if found == self.0.found {
+                break;
+            }
+            self.0.found = found;
+        }
+        self
+    }
+
+    /// The subject.
+    pub fn build(self) -> Subject {
+        self.0
+    }
+}
+
+fn look_up(target: &Target, objects: &[Object], namespace: &str) -> Answer {
+    let _ = (target, objects, namespace);
+    Answer::Unserved
+}
+
+/// What `P` makes of `subject`: its mapping, then its plan.
+pub fn plan<P: Policy>(subject: &Subject) -> Result<Plan, Refusal> {
+    P::translate(subject, P::map_env(subject, Vec::new())?)
+}
+
+/// The manifests of `plan`.
+pub fn manifests(plan: &Plan) -> Vec<Object> {
+    plan.manifests.iter().map(|text| Object::parse(text)).collect()
+}
+
+/// The only manifest of `kind` in `plan`; panics if there is none, or more than one.
+#[allow(clippy::panic)]
+pub fn manifest(plan: &Plan, kind: &str) -> Object {
+    let mut found = manifests(plan).into_iter().filter(|manifest| manifest.kind() == kind);
+    match (found.next(), found.next()) {
+        (Some(manifest), None) => manifest,
+        (None, _) => panic!("the plan has no {kind}"),
+        (Some(_), Some(_)) => panic!("the plan has more than one {kind}"),
+    }
+}
+
+/// Builds an [`Observation`].
+#[derive(Clone, Debug)]
+pub struct ObservationBuilder(Observation);
+
+/// An observation after `outcome`, with nothing in it.
+pub fn observation(outcome: Outcome) -> ObservationBuilder {
+    ObservationBuilder(Observation {
+        outcome,
+        children: Vec::new(),
+        gates: Vec::new(),
+        env: Vec::new(),
+        notes: Vec::new(),
+        extra: json::empty(),
+    })
+}
+
+impl ObservationBuilder {
+    /// A child that lives.
+    #[must_use]
+    pub fn child(mut self, live: &Value) -> Self {
+        let object = Object::new(live.clone());
+        let identity = need::reference(object.api_version(), object.kind(), object.name());
+        self.0.children.push(Child { identity, live: Some(json::text(live)) });
+        self
+    }
+
+    /// A child that is planned and not there.
+    #[must_use]
+    pub fn missing(mut self, identity: Reference) -> Self {
+        self.0.children.push(Child { identity, live: None });
+        self
+    }
+
+    /// The plan's gates, env and notes.
+    #[must_use]
+    pub fn plan(mut self, plan: &Plan) -> Self {
+        self.0.gates.clone_from(&plan.gates);
+        self.0.env.clone_from(&plan.env);
+        self.0.notes.clone_from(&plan.notes);
+        self
+    }
+
+    /// One gate.
+    #[must_use]
+    pub fn gate(mut self, gate: Blocker) -> Self {
+        self.0.gates.push(gate);
+        self
+    }
+
+    /// One note.
+    #[must_use]
+    pub fn note(mut self, note: Note) -> Self {
+        self.0.notes.push(note);
+        self
+    }
+
+    /// The observation.
+    pub fn build(self) -> Observation {
+        self.0
+    }
+}
+
+/// The value of the literal variable `name` of `container`.
+pub fn env_value<'a>(env: &'a [EnvVar], container: &str, name: &str) -> Option<&'a str> {
+    env.iter().find(|var| var.container == container && var.name == name).and_then(|var| match &var.source {
+        crate::types::EnvSource::Literal(value) => Some(value.as_str()),
+        _ => None,
+    })
+}
