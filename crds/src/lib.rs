@@ -1,1 +1,35 @@
-//! The spec and status types of the KAOS kinds.
+//! The spec and status types of the KAOS kinds (`kaos.tools/v1alpha1`): Agent, ModelAPI, MCPServer.
+//!
+//! The types exist once. Policies read objects through them (plain serde, so that a guest stays small), and
+//! with the feature `schema` the CustomResourceDefinitions are generated from the same structs, doc comments
+//! included: those are what `kubectl explain` shows. Unknown fields are ignored; Kubernetes' own large
+//! sub-objects (`podSpec`, `resources`, `securityContext` …) stay raw JSON, so that nothing a user wrote is lost.
+//!
+//! What a field makes of the workload is the policies' business. Fields that are older names of others are
+//! marked `Deprecated` in their description; policies use their value and tell the user.
+
+pub mod agent;
+mod common;
+mod container;
+pub mod defaults;
+#[cfg(feature = "manifests")]
+pub mod manifests;
+pub mod mcpserver;
+pub mod modelapi;
+#[cfg(feature = "schema")]
+pub mod schema;
+mod status;
+
+pub use agent::AgentSpec;
+pub use common::{GatewayRoute, KeySelector, Telemetry};
+pub use container::{Container, EnvVar};
+pub use mcpserver::MCPServerSpec;
+pub use modelapi::ModelAPISpec;
+pub use status::{Condition, DeploymentStatus, Phase, PolicyStatus, Status};
+
+/// The API group of the KAOS kinds.
+pub const GROUP: &str = "kaos.tools";
+/// The one version that is served and stored.
+pub const VERSION: &str = "v1alpha1";
+/// `apiVersion` of every object of these kinds.
+pub const API_VERSION: &str = "kaos.tools/v1alpha1";

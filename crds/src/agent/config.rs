@@ -1,0 +1,136 @@
+//! What an Agent is told and how it works.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Memory;
+use crate::{EnvVar, Telemetry, defaults};
+
+/// What the Agent is told and how it works.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Config {
+    /// What the Agent is for, in a sentence; other Agents see it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The instructions that the model gets with every request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// A system prompt that, unlike instructions, is retained in the conversation's history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// How many steps of reasoning and tool use a request may take, 1 to 20. Not set: 5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 20)))]
+    pub reasoning_loop_max_steps: Option<i32>,
+    /// How the model is given its tools. Not set: auto.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_mode: Option<ToolCallMode>,
+    /// What the Agent remembers. Not set: the runtime's own default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
+    /// OpenTelemetry export. Not set: as the cluster's settings say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<Telemetry>,
+    /// Lets the Agent work on a goal by itself, again and again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub autonomous: Option<Autonomous>,
+    /// Limits of tasks that run in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_config: Option<TaskConfig>,
+    /// Deprecated: use reasoningLoopMaxSteps for maxSteps. The switches have no successor and are still passed on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agentic_loop: Option<AgenticLoop>,
+    /// Deprecated: use container.env, and model for the variable MODEL_NAME.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<EnvVar>,
+}
+
+impl Config {
+    /// The limit of steps by its field, by its older alias, or the default.
+    pub fn max_steps(&self) -> i32 {
+        self.reasoning_loop_max_steps
+            .or_else(|| self.agentic_loop.as_ref()?.max_steps)
+            .unwrap_or(defaults::REASONING_LOOP_MAX_STEPS)
+    }
+}
+
+/// How the model is given its tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum ToolCallMode {
+    /// As the runtime finds best for the model.
+    Auto,
+    /// Through the model's own tool calls.
+    Native,
+    /// As text in the prompt.
+    String,
+}
+
+impl ToolCallMode {
+    /// The word as it stands in a spec.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Native => "native",
+            Self::String => "string",
+        }
+    }
+}
+
+/// Work on a goal without being asked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Autonomous {
+    /// The goal. The Agent is autonomous when this is not blank.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// The pause between two iterations in seconds, 0 to 3600. Not set: 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 3600)))]
+    pub interval_seconds: Option<i32>,
+    /// How long one iteration may take in seconds, 0 to 86400. Not set: 60.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 86400)))]
+    pub max_iter_runtime_seconds: Option<i32>,
+}
+
+/// Limits of tasks that run in the background.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TaskConfig {
+    /// How many iterations a task may take, 0 to 1000; 0 is no limit. Not set: 10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 1000)))]
+    pub max_iterations: Option<i32>,
+    /// How long a task may take in seconds, 0 to 86400. Not set: 300.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 86400)))]
+    pub max_runtime_seconds: Option<i32>,
+    /// How many tools a task may call, 0 to 10000. Not set: 50.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 10000)))]
+    pub max_tool_calls: Option<i32>,
+}
+
+/// The older form of the limits on reasoning.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AgenticLoop {
+    /// Deprecated: use config.reasoningLoopMaxSteps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 20)))]
+    pub max_steps: Option<i32>,
+    /// Deprecated, without a successor: whether the Agent may call tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enable_tools: Option<bool>,
+    /// Deprecated, without a successor: whether the Agent may delegate to its peers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enable_delegation: Option<bool>,
+}

@@ -1,0 +1,130 @@
+//! Agent: a model, its instructions, its tools and its peers, served by one workload.
+
+mod config;
+mod harness;
+mod memory;
+
+#[cfg(feature = "schema")]
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use config::{AgenticLoop, Autonomous, Config, TaskConfig, ToolCallMode};
+pub use harness::{Harness, Workspace};
+pub use memory::{FailureMode, Memory, MemoryClientParams, MemoryTools, MemoryType, ReadScope};
+
+use crate::{Container, EnvVar, GatewayRoute, defaults};
+
+/// What the Agent should be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(CustomResource, KubeSchema))]
+#[cfg_attr(
+    feature = "schema",
+    kube(
+        group = "kaos.tools",
+        version = "v1alpha1",
+        kind = "Agent",
+        plural = "agents",
+        singular = "agent",
+        shortname = "agent",
+        shortname = "agents",
+        category = "kaos",
+        namespaced,
+        status = "crate::Status",
+        doc = "Agent runs a language model with instructions, tools and peers as an HTTP service.",
+        scale(
+            spec_replicas_path = ".spec.replicas",
+            status_replicas_path = ".status.replicas",
+            label_selector_path = ".status.selector"
+        ),
+        printcolumn(name = "ModelAPI", type_ = "string", json_path = ".spec.modelAPI"),
+        printcolumn(name = "Model", type_ = "string", json_path = ".spec.model"),
+        printcolumn(name = "Ready", type_ = "boolean", json_path = ".status.ready"),
+        printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
+        printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+        printcolumn(name = "Endpoint", type_ = "string", json_path = ".status.endpoint", priority = 1),
+        printcolumn(name = "Policy", type_ = "string", json_path = ".status.policy.version", priority = 1),
+        printcolumn(name = "Message", type_ = "string", json_path = ".status.message", priority = 1)
+    )
+)]
+#[cfg_attr(feature = "schema", x_kube(validation = crate::schema::rules::agent_model()))]
+#[serde(rename_all = "camelCase")]
+pub struct AgentSpec {
+    /// The ModelAPI in the same namespace that serves the model.
+    #[serde(rename = "modelAPI")]
+    pub model_api: String,
+    /// The model to use; the ModelAPI must offer it. Required, unless the older config.env has MODEL_NAME.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The MCPServers in the same namespace whose tools the Agent may call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mcp_servers: Vec<String>,
+    /// How the Agent and other Agents reach each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_network: Option<AgentNetwork>,
+    /// What the Agent is told and how it works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<Config>,
+    /// Whether the Agent is first created only when its ModelAPI and MCPServers are ready. An Agent that has
+    /// been created once is never held back or taken down by them.
+    #[serde(
+        default = "defaults::flag::<{ defaults::WAIT_FOR_DEPENDENCIES }>",
+        deserialize_with = "defaults::flag_or::<_, { defaults::WAIT_FOR_DEPENDENCIES }>"
+    )]
+    pub wait_for_dependencies: bool,
+    /// The route through the cluster's Gateway.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway_route: Option<GatewayRoute>,
+    /// Runs the Agent in a coding harness instead of the default runtime.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub harness: Option<Harness>,
+    /// Changes to the container named agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<Container>,
+    /// Changes to the generated pod spec, as a strategic merge patch: only what should differ. The generated
+    /// container is named agent. Fields that are not listed here are kept; null removes a generated field,
+    /// and $patch works as in kubectl patch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::pod_spec"))]
+    pub pod_spec: Option<Value>,
+    /// How many pods run. Also set by kubectl scale and by autoscalers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0), extend("default" = crate::defaults::REPLICAS)))]
+    pub replicas: Option<i32>,
+    /// Deprecated: use container.resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::resources"))]
+    pub resources: Option<Value>,
+}
+
+impl AgentSpec {
+    /// Whether the Agent has a Service and an endpoint.
+    pub fn exposed(&self) -> bool {
+        self.agent_network.as_ref().map_or(defaults::EXPOSE, |network| network.expose)
+    }
+
+    /// The model by its field or by its older alias, the literal value of `MODEL_NAME` in `config.env`.
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref().or_else(|| {
+            let env: &[EnvVar] = self.config.as_ref().map_or(&[], |config| &config.env);
+            env.iter().find(|variable| variable.name == "MODEL_NAME")?.value.as_deref()
+        })
+    }
+}
+
+/// How the Agent and other Agents reach each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AgentNetwork {
+    /// Whether the Agent has a Service, and a route where the Gateway API is enabled, so that others can call it.
+    #[serde(
+        default = "defaults::flag::<{ defaults::EXPOSE }>",
+        deserialize_with = "defaults::flag_or::<_, { defaults::EXPOSE }>"
+    )]
+    pub expose: bool,
+    /// The Agents in the same namespace that this one may delegate to. One that does not exist yet, or is not
+    /// exposed, is picked up when it comes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub access: Vec<String>,
+}

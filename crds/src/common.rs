@@ -1,0 +1,46 @@
+//! What several kinds have in common besides the container: routes, telemetry, selectors of keys.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The HTTPRoute through the cluster's Gateway. One is made only where the operator has the Gateway API enabled.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct GatewayRoute {
+    /// How long a request through the Gateway may take, for example "30s", "5m" or "1h30m". "0s" sets no limit
+    /// on the route. Not set: the cluster's default for this kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^([0-9]+(h|m|s|ms)){1,4}$")))]
+    pub timeout: Option<String>,
+}
+
+/// OpenTelemetry export of traces, metrics and logs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Telemetry {
+    /// Whether this workload exports telemetry. Not set: as the cluster's setting says, so that an endpoint
+    /// alone redirects telemetry without turning it off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// The OTLP gRPC endpoint, for example "http://otel-collector.observability:4317". Not set: the cluster's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+}
+
+/// One key of a Secret or ConfigMap in the object's namespace.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct KeySelector {
+    /// The name of the Secret or ConfigMap.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// The key in it.
+    pub key: String,
+    /// Whether the pod may start without it. Not set: it may not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub optional: Option<bool>,
+}

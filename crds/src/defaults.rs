@@ -1,0 +1,44 @@
+//! The values that the API server fills in, and that serde fills in where no API server was involved.
+//!
+//! A field has a default here only when "not written" and "written with the default" mean the same. Fields
+//! whose absence says something (an older alias may be set instead, or the cluster's setting applies) have
+//! none: `config.reasoningLoopMaxSteps`, `config.memory.type`, `telemetry.enabled`. Nor has `replicas` in
+//! serde: the CRD gives it 1, since scaling needs a number, but only a number that stands in the object is
+//! written to the Deployment.
+
+use serde::{Deserialize, Deserializer};
+
+/// `agentNetwork.expose`.
+pub const EXPOSE: bool = true;
+/// `waitForDependencies`.
+pub const WAIT_FOR_DEPENDENCIES: bool = true;
+/// `config.memory.enabled`.
+pub const MEMORY_ENABLED: bool = true;
+/// `config.memory.contextLimit`.
+pub const MEMORY_CONTEXT_LIMIT: i32 = 6;
+/// `config.memory.maxSessions`.
+pub const MEMORY_MAX_SESSIONS: i32 = 1000;
+/// `config.memory.maxSessionEvents`.
+pub const MEMORY_MAX_SESSION_EVENTS: i32 = 500;
+/// `config.reasoningLoopMaxSteps` once `config` is there and neither the field nor its older alias is set.
+pub const REASONING_LOOP_MAX_STEPS: i32 = 5;
+/// `replicas`, in the CRD only.
+pub const REPLICAS: i32 = 1;
+
+pub(crate) const fn flag<const VALUE: bool>() -> bool {
+    VALUE
+}
+
+pub(crate) const fn number<const VALUE: i32>() -> i32 {
+    VALUE
+}
+
+/// An explicit `null` is the default too, as it is for the API server.
+pub(crate) fn flag_or<'de, D: Deserializer<'de>, const VALUE: bool>(from: D) -> Result<bool, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(VALUE))
+}
+
+/// An explicit `null` is the default too, as it is for the API server.
+pub(crate) fn number_or<'de, D: Deserializer<'de>, const VALUE: i32>(from: D) -> Result<i32, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(VALUE))
+}

@@ -1,0 +1,128 @@
+//! MCPServer: tools for Agents, served over the Model Context Protocol.
+
+#[cfg(feature = "schema")]
+use kube::{CustomResource, KubeSchema};
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Container, EnvVar, GatewayRoute, KeySelector, Telemetry};
+
+/// What the MCPServer should be.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(CustomResource, KubeSchema))]
+#[cfg_attr(
+    feature = "schema",
+    kube(
+        group = "kaos.tools",
+        version = "v1alpha1",
+        kind = "MCPServer",
+        plural = "mcpservers",
+        singular = "mcpserver",
+        shortname = "mcp",
+        shortname = "mcps",
+        category = "kaos",
+        namespaced,
+        status = "crate::Status",
+        doc = "MCPServer offers tools to Agents over the Model Context Protocol.",
+        scale(
+            spec_replicas_path = ".spec.replicas",
+            status_replicas_path = ".status.replicas",
+            label_selector_path = ".status.selector"
+        ),
+        printcolumn(name = "Runtime", type_ = "string", json_path = ".spec.runtime"),
+        printcolumn(name = "Ready", type_ = "boolean", json_path = ".status.ready"),
+        printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
+        printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+        printcolumn(name = "Endpoint", type_ = "string", json_path = ".status.endpoint", priority = 1),
+        printcolumn(name = "Tools", type_ = "string", json_path = ".status.availableTools", priority = 1),
+        printcolumn(name = "Policy", type_ = "string", json_path = ".status.policy.version", priority = 1),
+        printcolumn(name = "Message", type_ = "string", json_path = ".status.message", priority = 1)
+    )
+)]
+#[cfg_attr(feature = "schema", x_kube(validation = crate::schema::rules::runtime()))]
+#[serde(rename_all = "camelCase")]
+pub struct MCPServerSpec {
+    /// What runs the tools: a key of the ConfigMap kaos-mcp-runtimes in the operator's namespace, for example
+    /// python-string, or custom for the image in container. Required, unless an older form is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
+    /// What the runtime is given, for python-string the Python source of the tools. It reaches the container in
+    /// the environment variable that the runtime names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub params: Option<String>,
+    /// The ServiceAccount in the same namespace that the pods run as.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_account_name: Option<String>,
+    /// OpenTelemetry export. Not set: as the cluster's settings say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<Telemetry>,
+    /// The route through the cluster's Gateway.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway_route: Option<GatewayRoute>,
+    /// Changes to the container named mcp-server. The runtime custom needs image here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<Container>,
+    /// Changes to the generated pod spec, as a strategic merge patch: only what should differ. The generated
+    /// container is named mcp-server. Fields that are not listed here are kept; null removes a generated field,
+    /// and $patch works as in kubectl patch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::pod_spec"))]
+    pub pod_spec: Option<Value>,
+    /// How many pods run. Also set by kubectl scale and by autoscalers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0), extend("default" = crate::defaults::REPLICAS)))]
+    pub replicas: Option<i32>,
+    /// Deprecated: use runtime. Known are python-runtime and node-runtime.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub type_: Option<String>,
+    /// Deprecated: use runtime with params or container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<McpConfig>,
+    /// Deprecated: use container.resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::resources"))]
+    pub resources: Option<Value>,
+}
+
+/// The older form of what a server runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct McpConfig {
+    /// Deprecated: use runtime custom, or a runtime of the registry. A Python package that is installed when the
+    /// pod starts, and run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<String>,
+    /// Deprecated: use runtime python-string with params.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools_string: Option<String>,
+    /// Deprecated: use runtime and params.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<McpTools>,
+    /// Deprecated: use container.env.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<EnvVar>,
+    /// Deprecated: use telemetry beside runtime.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<Telemetry>,
+}
+
+/// The older form of where a server's tools come from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct McpTools {
+    /// Deprecated: use runtime custom, or a runtime of the registry. A Python package that is installed when the
+    /// pod starts, and run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_package: Option<String>,
+    /// Deprecated: use runtime python-string with params.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_string: Option<String>,
+    /// Deprecated: use runtime python-string, and the variable MCP_TOOLS_STRING in container.env. A key of a Secret
+    /// that holds the Python source of the tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_secret_key_ref: Option<KeySelector>,
+}

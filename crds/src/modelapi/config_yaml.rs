@@ -1,0 +1,57 @@
+//! A whole proxy configuration: an object that says where the text is, or, in older manifests, the text itself.
+
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::KeySelector;
+
+/// A whole proxy configuration.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum ConfigYaml {
+    /// The older form: the text itself. The successor is `fromString`.
+    Text(String),
+    /// Where the text is.
+    From(ConfigSource),
+}
+
+/// Where a configuration text is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigSource {
+    /// The text itself, used as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_string: Option<String>,
+    /// A key of a Secret in the same namespace that holds the text. Used where fromString is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_secret_key_ref: Option<KeySelector>,
+}
+
+// Untagged derives buffer the whole value first, which costs a guest several kilobytes.
+impl<'de> Deserialize<'de> for ConfigYaml {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct TextOrSource;
+
+        impl<'de> Visitor<'de> for TextOrSource {
+            type Value = ConfigYaml;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with fromString or fromSecretKeyRef, or a string")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<ConfigYaml, E> {
+                Ok(ConfigYaml::Text(text.into()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ConfigYaml, A::Error> {
+                ConfigSource::deserialize(MapAccessDeserializer::new(map)).map(ConfigYaml::From)
+            }
+        }
+
+        from.deserialize_any(TextOrSource)
+    }
+}

@@ -1,0 +1,179 @@
+//! ModelAPI: an endpoint that serves models, either a proxy to providers or models hosted in the cluster.
+
+#[cfg(feature = "schema")]
+use kube::{CustomResource, KubeSchema};
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+mod config_yaml;
+
+pub use config_yaml::{ConfigSource, ConfigYaml};
+
+use crate::{Container, EnvVar, GatewayRoute, KeySelector, Telemetry};
+
+/// What the ModelAPI should be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(CustomResource, KubeSchema))]
+#[cfg_attr(
+    feature = "schema",
+    kube(
+        group = "kaos.tools",
+        version = "v1alpha1",
+        kind = "ModelAPI",
+        plural = "modelapis",
+        singular = "modelapi",
+        shortname = "api",
+        shortname = "apis",
+        category = "kaos",
+        namespaced,
+        status = "crate::Status",
+        doc = "ModelAPI serves language models to Agents: through a proxy to providers, or hosted in the cluster.",
+        scale(
+            spec_replicas_path = ".spec.replicas",
+            status_replicas_path = ".status.replicas",
+            label_selector_path = ".status.selector"
+        ),
+        printcolumn(name = "Mode", type_ = "string", json_path = ".spec.mode"),
+        printcolumn(name = "Ready", type_ = "boolean", json_path = ".status.ready"),
+        printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
+        printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+        printcolumn(name = "Endpoint", type_ = "string", json_path = ".status.endpoint", priority = 1),
+        printcolumn(name = "Policy", type_ = "string", json_path = ".status.policy.version", priority = 1),
+        printcolumn(name = "Message", type_ = "string", json_path = ".status.message", priority = 1)
+    )
+)]
+#[cfg_attr(feature = "schema", x_kube(validation = crate::schema::rules::hosted_model()))]
+#[serde(rename_all = "camelCase")]
+pub struct ModelAPISpec {
+    /// Proxy passes requests on to model providers (needs proxyConfig); Hosted runs a model in the cluster
+    /// (needs hostedConfig).
+    pub mode: Mode,
+    /// The proxy, when mode is Proxy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy_config: Option<ProxyConfig>,
+    /// The hosted model, when mode is Hosted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosted_config: Option<HostedConfig>,
+    /// The route through the cluster's Gateway.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway_route: Option<GatewayRoute>,
+    /// OpenTelemetry export, in mode Proxy. Not set: as the cluster's settings say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<Telemetry>,
+    /// Changes to the container named model-api.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<Container>,
+    /// Changes to the generated pod spec, as a strategic merge patch: only what should differ. The generated
+    /// container is named model-api. Fields that are not listed here are kept; null removes a generated field,
+    /// and $patch works as in kubectl patch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::pod_spec"))]
+    pub pod_spec: Option<Value>,
+    /// How many pods run. Also set by kubectl scale and by autoscalers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0), extend("default" = crate::defaults::REPLICAS)))]
+    pub replicas: Option<i32>,
+    /// Deprecated: use hostedConfig.model and container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_config: Option<ServerConfig>,
+}
+
+/// How a ModelAPI serves models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub enum Mode {
+    /// Passes requests on to model providers.
+    Proxy,
+    /// Runs a model in the cluster.
+    Hosted,
+}
+
+/// A proxy to model providers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ProxyConfig {
+    /// The models to offer: a name, all models of a provider ("openai/*"), or all models ("*"). Not set: the
+    /// older field model, or all models where that is not set either.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    pub models: Option<Vec<String>>,
+    /// The provider that all models belong to; put before each model's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The base URL of the provider's API, where it is not the provider's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_base: Option<String>,
+    /// The key for the provider's API.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_key: Option<ApiKey>,
+    /// A complete LiteLLM configuration instead of the generated one, in the field fromString or
+    /// fromSecretKeyRef. The models it defines must match models. Deprecated: the text itself instead of an object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config_yaml: Option<ConfigYaml>,
+    /// Deprecated: use models, which takes a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Deprecated: use container.env.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<EnvVar>,
+}
+
+/// The key for a provider's API.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ApiKey {
+    /// The key itself. Everybody who may read the ModelAPI can read it: a Secret is the better place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Where the key is kept, instead of value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value_from: Option<ApiKeySource>,
+}
+
+/// Where a key is kept.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ApiKeySource {
+    /// A key of a Secret in the same namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_key_ref: Option<KeySelector>,
+    /// A key of a ConfigMap in the same namespace; used where secretKeyRef is not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config_map_key_ref: Option<KeySelector>,
+}
+
+/// A model hosted in the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct HostedConfig {
+    /// The Ollama model to pull and serve, for example "smollm2:135m". Required, unless the older
+    /// serverConfig.model is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Deprecated: use container.env.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<EnvVar>,
+}
+
+/// The older form of a hosted model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ServerConfig {
+    /// Deprecated: use hostedConfig.model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Deprecated: use container.env.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<EnvVar>,
+    /// Deprecated: use container.resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::resources"))]
+    pub resources: Option<Value>,
+}

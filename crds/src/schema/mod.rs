@@ -1,0 +1,35 @@
+//! The CustomResourceDefinitions, made from the types.
+
+pub(crate) mod kubernetes;
+pub(crate) mod rules;
+mod tidy;
+
+use std::io;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
+use serde_json::Value;
+
+pub use crate::agent::Agent;
+pub use crate::mcpserver::MCPServer;
+pub use crate::modelapi::ModelAPI;
+
+const HEADER: &str = "# Generated from the types in crds/src by:\n\
+                      #   cargo run -p kaos-crds --features schema --bin crdgen\n";
+
+/// The three definitions, as the API server gets them.
+pub fn definitions() -> serde_json::Result<[Value; 3]> {
+    let made = |crd: CustomResourceDefinition| serde_json::to_value(crd).map(tidy::tidy);
+    Ok([made(Agent::crd())?, made(ModelAPI::crd())?, made(MCPServer::crd())?])
+}
+
+/// The generated files: name and text.
+pub fn files() -> io::Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    for crd in definitions()? {
+        let name = crd["spec"]["names"]["plural"].as_str().unwrap_or_default();
+        let yaml = serde_saphyr::to_string(&crd).map_err(io::Error::other)?;
+        files.push((format!("{name}.yaml"), format!("{HEADER}{yaml}")));
+    }
+    Ok(files)
+}
