@@ -1,0 +1,202 @@
+//! Serves each `Website` with a Deployment and a Service.
+//!
+//! A policy is five pure functions. This one is small enough to read in a minute; change it into yours.
+
+use kaos_policy_sdk::env::{self, Env};
+use kaos_policy_sdk::types::{
+    Claim, Descriptor, EnvVar, Need, Observation, Outcome, Plan, Refusal, Report, Sample, Subject,
+};
+use kaos_policy_sdk::{Object, Policy, SubjectExt, Violations, export_policy, json, need, plan};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const API_VERSION: &str = "example.com/v1";
+const CONTAINER: &str = "web";
+
+/// `spec` of a Website.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Spec {
+    title: String,
+    replicas: Option<u32>,
+    env: Vec<Value>,
+}
+
+impl Default for Spec {
+    fn default() -> Self {
+        Self { title: "Welcome".to_owned(), replicas: None, env: Vec::new() }
+    }
+}
+
+/// The settings that `settings.schema.json` declares; the host fills in defaults and checks them.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Settings {
+    image: String,
+    port: u16,
+}
+
+/// The policy.
+pub struct Website;
+
+impl Policy for Website {
+    fn describe() -> Descriptor {
+        Descriptor {
+            name: "website".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            claims: vec![Claim {
+                primary: need::resource_type(API_VERSION, "Website"),
+                emits: vec![need::resource_type("apps/v1", "Deployment"), need::resource_type("v1", "Service")],
+                reads: Vec::new(),
+                wishes: Vec::new(),
+                finalizer: None,
+                retired_finalizers: Vec::new(),
+                samples: vec![Sample {
+                    name: "minimal".to_owned(),
+                    object: json::text(&website(&json!({"title": "Hello"}))),
+                    beside: Vec::new(),
+                }],
+                extra: json::empty(),
+            }],
+            settings_schema: include_str!("../settings.schema.json").to_owned(),
+            extra: json::empty(),
+        }
+    }
+
+    fn needs(_subject: &Subject) -> Vec<Need> {
+        Vec::new()
+    }
+
+    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        let spec: Spec = subject.object().get("spec")?;
+        let mut env = Env::over(base);
+        env.container(CONTAINER).set("SITE_TITLE", &spec.title, "spec.title").user(&spec.env, "spec.env")?;
+        Ok(env.into_vars())
+    }
+
+    fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+        let object = subject.object();
+        let spec: Spec = object.get("spec")?;
+        let settings: Settings = subject.settings()?;
+        let name = object.name();
+        let mut wrong = Violations::new();
+        wrong.require(!spec.title.trim().is_empty(), "spec.title", "must not be blank: give the site a title");
+        wrong.require(name.len() <= 63, "metadata.name", "must have at most 63 characters, since the Service has it too");
+        wrong.into_result()?;
+
+        let labels = json!({"app": "website", "website": name});
+        let metadata = json!({"name": name, "namespace": object.namespace(), "labels": labels});
+        let mut deployment = json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": metadata,
+            "spec": {
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {"containers": [{
+                        "name": CONTAINER,
+                        "image": settings.image,
+                        "env": env::to_json(&env, CONTAINER),
+                        "ports": [{"name": "http", "containerPort": settings.port, "protocol": "TCP"}],
+                    }]},
+                },
+            },
+        });
+        if let Some(replicas) = spec.replicas {
+            deployment["spec"]["replicas"] = json!(replicas);
+        }
+        let service = json!({
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": metadata,
+            "spec": {
+                "selector": labels,
+                "ports": [{"name": "http", "port": settings.port, "targetPort": settings.port, "protocol": "TCP"}],
+            },
+        });
+        Ok(plan::of(&[deployment, service], env))
+    }
+
+    fn assess(_subject: &Subject, seen: &Observation) -> Report {
+        let deployment = seen.children.iter().filter_map(|child| child.live.as_deref()).map(Object::parse);
+        let available = deployment
+            .filter(|child| child.kind() == "Deployment")
+            .find_map(|child| child.at(&["status", "availableReplicas"]).and_then(Value::as_u64))
+            .unwrap_or_default();
+        let ready = matches!(seen.outcome, Outcome::Applied) && available > 0;
+        let phase = match &seen.outcome {
+            Outcome::Applied if ready => "Ready",
+            Outcome::Refused(_) | Outcome::Failed(_) => "Failed",
+            Outcome::Applied | Outcome::Gated => "Pending",
+        };
+        Report {
+            ready,
+            phase: phase.to_owned(),
+            message: format!("{available} replicas available"),
+            fields: json::empty(),
+            conditions: Vec::new(),
+            extra: json::empty(),
+        }
+    }
+}
+
+export_policy!(Website);
+
+fn website(spec: &Value) -> Value {
+    json!({
+        "apiVersion": API_VERSION, "kind": "Website", "metadata": {"name": "blog", "namespace": "default"}, "spec": spec,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Website, website};
+    use kaos_policy_sdk::testing;
+    use kaos_policy_sdk::types::{Outcome, Plan, Refusal};
+    use kaos_policy_sdk::{Object, Policy};
+    use serde_json::{Value, json};
+
+    fn plan(spec: &Value) -> Result<Plan, Refusal> {
+        let settings = json!({"image": "nginx:test", "port": 8080});
+        testing::plan::<Website>(&testing::subject(&website(spec)).settings(&settings).build())
+    }
+
+    #[test]
+    fn the_title_reaches_the_container_and_says_where_it_came_from() {
+        let plan = plan(&json!({"title": "Hello"})).unwrap();
+        assert_eq!(testing::env_value(&plan.env, "web", "SITE_TITLE"), Some("Hello"));
+        assert_eq!(plan.env[0].origin, "spec.title");
+    }
+
+    #[test]
+    fn a_users_variable_wins() {
+        let plan = plan(&json!({"title": "Hello", "env": [{"name": "SITE_TITLE", "value": "Mine"}]})).unwrap();
+        assert_eq!(testing::env_value(&plan.env, "web", "SITE_TITLE"), Some("Mine"));
+        assert_eq!(plan.env.len(), 1);
+    }
+
+    #[test]
+    fn a_blank_title_is_refused_with_its_path() {
+        let Err(Refusal::Invalid(violations)) = plan(&json!({"title": " "})) else { panic!("it was not refused") };
+        assert_eq!(violations[0].path, "spec.title");
+    }
+
+    #[test]
+    fn the_service_selects_the_pods() {
+        let plan = plan(&json!({"title": "Hello"})).unwrap();
+        let pods = testing::manifest(&plan, "Deployment");
+        let service: Object = testing::manifest(&plan, "Service");
+        assert_eq!(service.at(&["spec", "selector"]), pods.at(&["spec", "template", "metadata", "labels"]));
+    }
+
+    #[test]
+    fn it_is_ready_when_a_replica_is_available() {
+        let subject = testing::subject(&website(&json!({}))).build();
+        let live = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "blog"},
+                          "status": {"availableReplicas": 1}});
+        let seen = testing::observation(Outcome::Applied).child(&live).build();
+        assert!(Website::assess(&subject, &seen).ready);
+        assert!(!Website::assess(&subject, &testing::observation(Outcome::Applied).build()).ready);
+    }
+}

@@ -1,0 +1,135 @@
+//! A recorded case: what was applied, in which environment, and what came of it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One folder of `tests/golden/cases`.
+pub struct Case {
+    /// The folder's name.
+    pub name: String,
+    folder: PathBuf,
+    /// `case.yaml`.
+    pub about: About,
+    /// Everything that is applied, in order.
+    pub input: Vec<Value>,
+    /// A second apply.
+    pub update: Vec<Value>,
+    /// Whose pods become ready, before and after the update.
+    pub readiness: Readiness,
+    /// The operator's environment.
+    pub environment: BTreeMap<String, String>,
+    /// Children and status as recorded.
+    pub recorded: Value,
+}
+
+/// `case.yaml`.
+#[derive(Deserialize)]
+pub struct About {
+    /// The objects whose children and status are compared, as `Kind/name`.
+    pub primary: Vec<String>,
+    profile: String,
+    /// What ours does instead of what was recorded, in words; `desired.yaml` says it as a patch.
+    #[serde(default)]
+    pub desired: Option<String>,
+    /// Objects looked at besides the children of the primaries.
+    #[serde(default, rename = "alsoRecord")]
+    pub also_record: Vec<String>,
+}
+
+/// `status.yaml`.
+#[derive(Default, Deserialize)]
+pub struct Readiness {
+    /// Ready before the update.
+    #[serde(default)]
+    pub before: Vec<Ready>,
+    /// Ready after the update.
+    #[serde(default)]
+    pub after: Vec<Ready>,
+}
+
+/// Pods of one Deployment that become ready.
+#[derive(Deserialize)]
+pub struct Ready {
+    /// Its name.
+    pub deployment: String,
+    /// How many.
+    pub ready: u32,
+}
+
+#[derive(Deserialize)]
+struct Profiles {
+    base: BTreeMap<String, Option<String>>,
+    profiles: BTreeMap<String, BTreeMap<String, Option<String>>>,
+}
+
+/// The folder that holds cases, profiles and the registry of runtimes.
+pub fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden")
+}
+
+/// All cases, by name.
+pub fn all() -> Result<Vec<Case>> {
+    let profiles: Profiles = serde_saphyr::from_str(&read(&golden().join("profiles.yaml"))?)?;
+    let mut folders: Vec<PathBuf> =
+        std::fs::read_dir(golden().join("cases"))?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    folders.sort();
+    folders.into_iter().map(|folder| load(folder, &profiles)).collect()
+}
+
+fn load(folder: PathBuf, profiles: &Profiles) -> Result<Case> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let about: About = serde_saphyr::from_str(&read(&folder.join("case.yaml"))?).with_context(|| name.clone())?;
+    let profile = profiles.profiles.get(&about.profile).with_context(|| format!("{name}: profile {}", about.profile))?;
+    let mut environment = profiles.base.clone();
+    environment.extend(profile.clone());
+    let mut input = documents(&golden().join("runtimes.yaml"))?;
+    input.extend(documents(&folder.join("input.yaml"))?);
+    let update = folder.join("update.yaml");
+    let readiness = folder.join("status.yaml");
+    Ok(Case {
+        input,
+        update: if update.exists() { documents(&update)? } else { Vec::new() },
+        readiness: if readiness.exists() { serde_saphyr::from_str(&read(&readiness)?)? } else { Readiness::default() },
+        environment: environment.into_iter().filter_map(|(key, value)| Some((key, value?))).collect(),
+        recorded: serde_json::from_str(&read(&folder.join("expected.json"))?)?,
+        about,
+        folder,
+        name,
+    })
+}
+
+impl Case {
+    /// What ours has to produce: what was recorded, changed by `desired.yaml` where a deviation is wanted.
+    pub fn wanted(&self) -> Result<Value> {
+        let mut wanted = self.recorded.clone();
+        if self.deviation().exists() {
+            let patch: json_patch::Patch = serde_saphyr::from_str(&read(&self.deviation())?)?;
+            json_patch::patch(&mut wanted, &patch).with_context(|| format!("{}: desired.yaml", self.name))?;
+        }
+        Ok(wanted)
+    }
+
+    /// The file with the wanted deviation: a JSON patch on `expected.json`.
+    pub fn deviation(&self) -> PathBuf {
+        self.folder.join("desired.yaml")
+    }
+
+    /// The API server refuses the input.
+    pub fn is_rejected(&self) -> bool {
+        self.recorded.get("rejected").is_some()
+    }
+}
+
+fn documents(path: &Path) -> Result<Vec<Value>> {
+    let documents: Vec<Value> =
+        serde_saphyr::from_multiple(&read(path)?).with_context(|| path.display().to_string())?;
+    Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| path.display().to_string())
+}

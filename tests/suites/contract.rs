@@ -1,0 +1,74 @@
+//! The contract changes only together with its version.
+//!
+//! `tests/contract/VERSION.wit` is the contract as components of that version know it. A record with one field
+//! more loads nowhere any more, so as long as the version is the same, every interface and world of the kept
+//! file must still be there, unchanged but for its comments. New interfaces and worlds may appear.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use wit_component::{Output as _, OutputToString, WitPrinter};
+use wit_parser::Resolve;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Version of the package, and each interface and world as text without comments.
+fn read(path: &Path) -> (String, BTreeMap<String, String>) {
+    let mut resolve = Resolve::default();
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let package = resolve.push_str(path, &text).expect("the contract parses");
+    let version = resolve.packages[package].name.version.clone().expect("the contract has a version").to_string();
+    let mut printer = WitPrinter::new(OutputToString::default());
+    printer.emit_docs(false);
+    printer.print(&resolve, package, &[]).expect("the contract prints");
+    let printed = printer.output.to_string();
+    let mut items = BTreeMap::new();
+    let mut open: Option<(String, String)> = None;
+    for line in printed.lines() {
+        if let Some((_, text)) = &mut open {
+            text.push_str(line);
+            text.push('\n');
+        } else if line.starts_with("interface ") || line.starts_with("world ") {
+            open = Some((line.trim_end_matches(" {").to_owned(), format!("{line}\n")));
+        }
+        if line == "}" {
+            items.extend(open.take());
+        }
+    }
+    assert!(items.len() >= 2, "nothing was found in what the printer wrote:\n{printed}");
+    (version, items)
+}
+
+#[test]
+fn a_released_interface_changes_only_with_its_version() {
+    let (version, now) = read(&root().join("wit/policy.wit"));
+    let kept = root().join(format!("tests/contract/{version}.wit"));
+    assert!(kept.exists(), "version {version} is new: keep it with `cp wit/policy.wit tests/contract/{version}.wit`");
+    let (_, released) = read(&kept);
+    for (item, text) in released {
+        let Some(current) = now.get(&item) else {
+            panic!("{item} of {version} is gone: restore it, or give wit/policy.wit a new version");
+        };
+        assert_eq!(
+            &text, current,
+            "{item} is not what components of {version} know: restore it, or give wit/policy.wit a new version"
+        );
+    }
+}
+
+#[test]
+fn kept_contracts_are_filed_under_their_own_version() {
+    for entry in std::fs::read_dir(root().join("tests/contract")).unwrap() {
+        let path = entry.unwrap().path();
+        let (version, _) = read(&path);
+        assert_eq!(path.file_stem().unwrap().to_str(), Some(version.as_str()));
+    }
+}
+
+#[test]
+fn the_sdk_speaks_the_version_of_the_contract() {
+    let (version, _) = read(&root().join("wit/policy.wit"));
+    assert_eq!(version, kaos_policy_sdk::CONTRACT_VERSION);
+}
