@@ -1,1 +1,32 @@
-//! placeholder
+//! What policies of Deployment-backed kinds share, without knowing any of these kinds.
+//!
+//! | to | use |
+//! |---|---|
+//! | name children, label them, find their address | [`Kind`], [`Workload`], [`Extra`] |
+//! | have the same settings as the others | [`settings`], and `schema` to write them down |
+//! | build the Deployment with `container` and `podSpec` laid over it | [`PodDefaults`], [`PodParts`] |
+//! | build Service and HTTPRoute | [`Exposure`] |
+//! | merge telemetry and map its variables | [`Telemetry`] |
+//! | tell of older fields | [`notes`] |
+//! | report phase, counts, endpoint and conditions | [`mod@assess`] |
+//!
+//! What an object means, which variables it has and what it depends on is left to each policy.
+
+pub mod assess;
+mod deployment;
+pub mod duration;
+mod expose;
+mod kind;
+pub mod notes;
+mod rollout;
+#[cfg(feature = "schema")]
+pub mod schema;
+pub mod settings;
+mod telemetry;
+
+pub use assess::{Assessment, Phase};
+pub use deployment::{Deployment, PodDefaults, PodParts};
+pub use expose::{Exposure, ROUTE_API, ROUTE_KIND};
+pub use kind::{Extra, Kind, Workload};
+pub use rollout::Rollout;
+pub use telemetry::Telemetry;

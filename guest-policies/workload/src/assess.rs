@@ -1,0 +1,241 @@
+//! The report on a workload: `phase`, `ready` and `message` that agree with each other, whatever the pass
+//! came to.
+//!
+//! Policies add their own fields and conditions to an [`Assessment`] and turn it into a report.
+
+use crate::kind::Workload;
+use crate::expose::{ROUTE_API, ROUTE_KIND};
+use crate::rollout::Rollout;
+use kaos_policy_sdk::types::{Blocker, Condition, Observation, Outcome, Refusal, Report};
+use kaos_policy_sdk::{Object, condition, json as text};
+use serde_json::{Map, Value, json};
+
+/// The phases of every kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Pods are coming up.
+    Pending,
+    /// Pods of the current generation serve.
+    Ready,
+    /// The object, the policy or the cluster must change first.
+    Failed,
+    /// Another object is not there, or not ready.
+    Waiting,
+}
+
+impl Phase {
+    /// As in `status.phase`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Ready => "Ready",
+            Self::Failed => "Failed",
+            Self::Waiting => "Waiting",
+        }
+    }
+}
+
+/// A report in the making.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assessment {
+    /// `status.phase`; `status.ready` follows from it.
+    pub phase: Phase,
+    /// `status.message`.
+    pub message: String,
+    /// The other fields of `status`.
+    pub fields: Map<String, Value>,
+    /// The policy's conditions.
+    pub conditions: Vec<Condition>,
+}
+
+impl Assessment {
+    /// The report.
+    pub fn into_report(self) -> Report {
+        Report {
+            ready: self.phase == Phase::Ready,
+            phase: self.phase.as_str().to_owned(),
+            message: self.message,
+            fields: text::text(&Value::Object(self.fields)),
+            conditions: self.conditions,
+            extra: text::empty(),
+        }
+    }
+}
+
+/// What can be said about `workload` from what is there. `port` is that of the endpoint, none for an object
+/// that is not exposed; `replicas` counts until there is a Deployment.
+pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>, seen: &Observation) -> Assessment {
+    let deployment = live(seen, "apps/v1", "Deployment", &workload.child_name());
+    let service = live(seen, "v1", "Service", &workload.child_name());
+    let rollout = Rollout::read(deployment.as_ref(), replicas.unwrap_or(1));
+    let (phase, message) = verdict(&seen.outcome, &seen.gates, &rollout);
+
+    let mut fields = Map::new();
+    let accepted = matches!(seen.outcome, Outcome::Applied | Outcome::Gated);
+    // An address that others use stays for as long as its Service does, also while the object is refused.
+    if let Some(port) = port.filter(|_| accepted || service.is_some()) {
+        fields.insert("endpoint".into(), json!(workload.endpoint(port)));
+    }
+    fields.insert("replicas".into(), json!(rollout.replicas));
+    fields.insert("selector".into(), json!(workload.selector_text()));
+    if let Some(block) = rollout.into_status() {
+        fields.insert("deployment".into(), block);
+    }
+    let route = live(seen, ROUTE_API, ROUTE_KIND, &workload.route_name());
+    Assessment { phase, message, fields, conditions: routed(seen, route.as_ref()).into_iter().collect() }
+}
+
+/// Phase and message. An object that waits while its own pods serve goes on as they do: a dependency that
+/// flaps takes nothing down.
+fn verdict(outcome: &Outcome, gates: &[Blocker], rollout: &Rollout) -> (Phase, String) {
+    let by_pods = || {
+        let phase = if rollout.serves() { Phase::Ready } else { Phase::Pending };
+        (phase, rollout.message())
+    };
+    let waits = |on: &[Blocker]| {
+        if rollout.serves() { by_pods() } else { (Phase::Waiting, first_message(on)) }
+    };
+    match outcome {
+        Outcome::Applied => by_pods(),
+        Outcome::Gated => waits(gates),
+        Outcome::Refused(Refusal::Waiting(on)) => waits(on),
+        Outcome::Refused(Refusal::Invalid(violations)) => {
+            let messages: Vec<&str> = violations.iter().map(|violation| violation.message.as_str()).collect();
+            (Phase::Failed, messages.join("; "))
+        }
+        Outcome::Refused(Refusal::Unsupported(message)) | Outcome::Failed(message) => (Phase::Failed, message.clone()),
+    }
+}
+
+fn first_message(blockers: &[Blocker]) -> String {
+    blockers.first().map_or_else(|| "waiting".to_owned(), |blocker| blocker.message.clone())
+}
+
+/// Condition `DependenciesReady` of a kind that has dependencies: what the plan's gates, or a refusal that
+/// waits, say.
+pub fn dependencies(seen: &Observation) -> Option<Condition> {
+    let missing = match &seen.outcome {
+        Outcome::Refused(Refusal::Waiting(on)) => on,
+        Outcome::Refused(_) => return None,
+        Outcome::Applied | Outcome::Gated | Outcome::Failed(_) => &seen.gates,
+    };
+    let Some(first) = missing.first() else {
+        return Some(condition::yes("DependenciesReady", "Ready", "every dependency is ready"));
+    };
+    let messages: Vec<&str> = missing.iter().map(|blocker| blocker.message.as_str()).collect();
+    Some(condition::no("DependenciesReady", &first.reason, messages.join("; ")))
+}
+
+/// The live child of this identity.
+pub fn live(seen: &Observation, api_version: &str, kind: &str, name: &str) -> Option<Object> {
+    let child = seen.children.iter().find(|child| {
+        let identity = &child.identity;
+        identity.api_version == api_version && identity.kind == kind && identity.name == name
+    })?;
+    child.live.as_deref().map(Object::parse)
+}
+
+/// Condition `Routed`: what the Gateway's controller says about the route, or why there is none although
+/// routes are turned on.
+fn routed(seen: &Observation, route: Option<&Object>) -> Option<Condition> {
+    const ROUTED: &str = "Routed";
+    if let Some(note) = seen.notes.iter().find(|note| note.reason.starts_with("Gateway")) {
+        return Some(condition::no(ROUTED, &note.reason, note.message.clone()));
+    }
+    let parents = route?.at(&["status", "parents"]).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let conditions = || parents.iter().filter_map(|parent| parent.get("conditions")?.as_array()).flatten();
+    let field = |condition: &Value, name: &str| condition.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    if let Some(refused) = conditions().find(|condition| field(condition, "status") == "False") {
+        return Some(condition::no(ROUTED, &field(refused, "reason"), field(refused, "message")));
+    }
+    let accepted = conditions().any(|c| field(c, "type") == "Accepted" && field(c, "status") == "True");
+    Some(if accepted {
+        condition::yes(ROUTED, "Accepted", "the Gateway accepted the route")
+    } else {
+        condition::unknown(ROUTED, "Pending", "no Gateway has accepted the route yet")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::Kind;
+    use kaos_policy_sdk::{blocker, need, note, refusal, testing};
+
+    static KIND: Kind = Kind { app: "thing", prefix: "thing", container: "main", route: "thing" };
+    const X: Workload<'_> = Workload { kind: &KIND, name: "x", namespace: "ns", domain: "cluster.local" };
+
+    fn deployment(available: i64) -> Value {
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "thing-x", "generation": 1},
+            "spec": {"replicas": 1},
+            "status": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1,
+                       "readyReplicas": available, "availableReplicas": available},
+        })
+    }
+
+    fn gate() -> Blocker {
+        blocker::new(need::reference("v1", "Secret", "s"), "NotReady", "Secret s is not ready")
+    }
+
+    #[test]
+    fn an_applied_object_follows_its_pods() {
+        let up = testing::observation(Outcome::Applied).child(&deployment(1)).build();
+        let report = assess(&X, Some(80), None, &up).into_report();
+        assert!(report.ready);
+        assert_eq!((report.phase.as_str(), report.message.as_str()), ("Ready", "Deployment ready replicas: 1/1"));
+        let down = testing::observation(Outcome::Applied).child(&deployment(0)).build();
+        assert_eq!(assess(&X, Some(80), None, &down).phase, Phase::Pending);
+    }
+
+    #[test]
+    fn a_gated_object_waits_until_its_own_pods_serve() {
+        let waiting = testing::observation(Outcome::Gated).gate(gate()).build();
+        let said = assess(&X, Some(80), None, &waiting);
+        assert_eq!((said.phase, said.message.as_str()), (Phase::Waiting, "Secret s is not ready"));
+        assert_eq!(said.fields["endpoint"], "http://thing-x.ns.svc.cluster.local:80");
+        let running = testing::observation(Outcome::Gated).gate(gate()).child(&deployment(1)).build();
+        assert_eq!(assess(&X, Some(80), None, &running).phase, Phase::Ready);
+        assert_eq!(dependencies(&running).unwrap().message, "Secret s is not ready");
+    }
+
+    #[test]
+    fn a_refused_object_is_failed_and_keeps_the_address_that_its_service_has() {
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "thing-x"}});
+        let outcome = Outcome::Refused(refusal::invalid("spec.x", "x is wrong"));
+        let bare = testing::observation(outcome.clone()).build();
+        let said = assess(&X, Some(80), None, &bare);
+        assert_eq!((said.phase, said.message.as_str()), (Phase::Failed, "x is wrong"));
+        assert!(!said.fields.contains_key("endpoint"));
+        let served = testing::observation(outcome).child(&service).child(&deployment(1)).build();
+        let said = assess(&X, Some(80), None, &served);
+        assert_eq!(said.phase, Phase::Failed);
+        assert!(said.fields.contains_key("endpoint"));
+    }
+
+    #[test]
+    fn an_object_that_is_not_exposed_has_no_endpoint() {
+        let seen = testing::observation(Outcome::Applied).build();
+        assert!(!assess(&X, None, Some(2), &seen).fields.contains_key("endpoint"));
+    }
+
+    #[test]
+    fn scale_finds_its_counts_and_selector() {
+        let seen = testing::observation(Outcome::Applied).child(&deployment(1)).build();
+        let fields = assess(&X, None, None, &seen).fields;
+        assert_eq!((&fields["replicas"], &fields["selector"]), (&json!(1), &json!("app=thing,thing=x")));
+    }
+
+    #[test]
+    fn a_route_that_is_missing_or_refused_is_told() {
+        let note = note::warning("GatewayUnserved", "no such type");
+        let seen = testing::observation(Outcome::Applied).note(note).build();
+        assert_eq!(assess(&X, None, None, &seen).conditions[0].reason, "GatewayUnserved");
+        let mut route = json!({"apiVersion": ROUTE_API, "kind": ROUTE_KIND, "metadata": {"name": "thing-x"}});
+        let seen = testing::observation(Outcome::Applied).child(&route).build();
+        assert_eq!(assess(&X, None, None, &seen).conditions[0].reason, "Pending");
+        route["status"] = json!({"parents": [{"conditions": [{"type": "Accepted", "status": "False", "reason": "NoMatchingParent"}]}]});
+        let seen = testing::observation(Outcome::Applied).child(&route).build();
+        assert_eq!(assess(&X, None, None, &seen).conditions[0].reason, "NoMatchingParent");
+    }
+}

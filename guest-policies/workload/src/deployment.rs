@@ -1,0 +1,278 @@
+//! The Deployment: the policy's own pod, the object's `container`, the object's `podSpec`, in this order.
+//!
+//! The merge rules are the SDK's; what is decided here is what the policy's own pod looks like, which
+//! parts of an object go into it, and what the env mapping is after all merges.
+
+use crate::kind::{Extra, Workload};
+use crate::settings::{Probe, PullPolicy, Raw};
+use kaos_policy_sdk::types::{EnvVar, Note, Refusal};
+use kaos_policy_sdk::{env, note, patch, refusal};
+use serde_json::{Map, Value, json};
+
+/// Where the object says what its container looks like.
+const CONTAINER: &str = "spec.container";
+/// Where the object says what its pod looks like.
+const POD_SPEC: &str = "spec.podSpec";
+
+/// What settings say about the pods of a kind.
+#[derive(Debug)]
+pub struct PodDefaults<'a> {
+    /// Image of the main container.
+    pub image: &'a str,
+    /// When it is pulled.
+    pub image_pull_policy: PullPolicy,
+    /// Port that it listens on.
+    pub container_port: u16,
+    /// Name of this port.
+    pub port_name: &'a str,
+    /// Liveness.
+    pub liveness_probe: &'a Probe,
+    /// Readiness.
+    pub readiness_probe: &'a Probe,
+    /// Resources of the main container.
+    pub resources: &'a Raw,
+    /// Security context of the main container.
+    pub security_context: &'a Raw,
+    /// Security context of the pod.
+    pub pod_security_context: &'a Raw,
+    /// Whether pods get a token of their ServiceAccount; Kubernetes' default if nothing is said.
+    pub automount_service_account_token: Option<bool>,
+    /// Additional labels and annotations.
+    pub extra: Extra<'a>,
+}
+
+/// What an object says about its Deployment, and what the policy adds for it.
+#[derive(Debug, Default)]
+pub struct PodParts<'a> {
+    /// `spec.replicas`; nothing leaves the number to whoever sets it.
+    pub replicas: Option<i64>,
+    /// Command of the main container; the image's own if empty.
+    pub command: Vec<String>,
+    /// Arguments of the main container.
+    pub args: Vec<String>,
+    /// Volume mounts of the main container.
+    pub volume_mounts: Vec<Value>,
+    /// Volumes of the pod.
+    pub volumes: Vec<Value>,
+    /// Init containers, without `env`: that comes from the mapping.
+    pub init_containers: Vec<Value>,
+    /// The pod's ServiceAccount.
+    pub service_account: Option<&'a str>,
+    /// `spec.container` as the user wrote it. Its `env` is not read here: it belongs to the mapping.
+    pub container: Option<&'a Value>,
+    /// `spec.podSpec` as the user wrote it.
+    pub pod_spec: Option<&'a Value>,
+}
+
+/// A Deployment, and the mapping that it carries in the end.
+#[derive(Debug)]
+pub struct Deployment {
+    /// The manifest.
+    pub manifest: Value,
+    /// For `plan.env`.
+    pub env: Vec<EnvVar>,
+}
+
+impl PodParts<'_> {
+    /// The Deployment of `workload` with the mapping `env`, or what is wrong with the object's overrides.
+    pub fn deployment(
+        &self,
+        workload: &Workload<'_>,
+        defaults: &PodDefaults<'_>,
+        env: &[EnvVar],
+        notes: &mut Vec<Note>,
+    ) -> Result<Deployment, Refusal> {
+        let mut base = self.pod(workload, defaults)?;
+        let planned = set_env(&mut base, env);
+        let own = workload.kind.container;
+        let mut pod = match self.pod_spec.filter(|patch| !patch.is_null()) {
+            None => base,
+            Some(patch) => patch::pod_spec(base, patch, own).map_err(|error| error.under(POD_SPEC))?,
+        };
+        add_env(&mut pod, env, &planned, notes);
+        one_value_a_name(&mut pod, notes);
+        check(&pod, own)?;
+        let env = env::of_pod_spec(&pod, env, POD_SPEC)?;
+        let template = defaults.extra.over(workload.selector());
+        let mut spec = Map::new();
+        if let Some(replicas) = self.replicas {
+            spec.insert("replicas".into(), json!(replicas));
+        }
+        spec.insert("selector".into(), json!({"matchLabels": workload.selector()}));
+        spec.insert("template".into(), json!({"metadata": template, "spec": pod}));
+        let manifest = json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": workload.metadata(&workload.child_name(), &defaults.extra),
+            "spec": spec,
+        });
+        Ok(Deployment { manifest, env })
+    }
+
+    /// The policy's own pod, with the object's `container` laid over the main container.
+    fn pod(&self, workload: &Workload<'_>, defaults: &PodDefaults<'_>) -> Result<Value, Refusal> {
+        let mut main = json!({
+            "name": workload.kind.container,
+            "image": defaults.image,
+            "imagePullPolicy": defaults.image_pull_policy.as_str(),
+            "ports": [{"name": defaults.port_name, "containerPort": defaults.container_port, "protocol": "TCP"}],
+        });
+        let probes = [("livenessProbe", defaults.liveness_probe), ("readinessProbe", defaults.readiness_probe)];
+        for (field, probe) in probes {
+            put(&mut main, field, probe.manifest(defaults.container_port));
+        }
+        put(&mut main, "command", filled(&self.command));
+        put(&mut main, "args", filled(&self.args));
+        put(&mut main, "volumeMounts", filled(&self.volume_mounts));
+        put(&mut main, "resources", object(defaults.resources));
+        put(&mut main, "securityContext", object(defaults.security_context));
+        if let Some(over) = self.container {
+            main = patch::container(main, &container_patch(over)?).map_err(|error| error.under(CONTAINER))?;
+        }
+        let mut pod = json!({"containers": [main]});
+        put(&mut pod, "initContainers", filled(&self.init_containers));
+        put(&mut pod, "volumes", filled(&self.volumes));
+        put(&mut pod, "serviceAccountName", self.service_account.map(Value::from));
+        put(&mut pod, "securityContext", object(defaults.pod_security_context));
+        put(&mut pod, "automountServiceAccountToken", defaults.automount_service_account_token.map(Value::from));
+        Ok(pod)
+    }
+}
+
+/// The fields of `spec.container` that are laid over the main container. Empty ones count as not there,
+/// because a typed client does not write them.
+fn container_patch(over: &Value) -> Result<Value, Refusal> {
+    const FIELDS: [&str; 7] =
+        ["image", "command", "args", "resources", "securityContext", "workingDir", "volumeMounts"];
+    let Some(over) = over.as_object() else {
+        return if over.is_null() {
+            Ok(json!({}))
+        } else {
+            Err(refusal::invalid(CONTAINER, "must be an object with image, command, args, env, resources and the like"))
+        };
+    };
+    let kept = FIELDS.iter().filter_map(|field| {
+        let value = over.get(*field).filter(|value| !is_void(value))?;
+        Some(((*field).to_owned(), value.clone()))
+    });
+    Ok(Value::Object(kept.collect()))
+}
+
+fn is_void(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    }
+}
+
+fn put(target: &mut Value, field: &str, value: Option<Value>) {
+    if let Some(value) = value {
+        target[field] = value;
+    }
+}
+
+fn filled<T: Clone + Into<Value>>(items: &[T]) -> Option<Value> {
+    (!items.is_empty()).then(|| items.iter().cloned().map(Into::into).collect())
+}
+
+fn object(members: &Raw) -> Option<Value> {
+    (!members.is_empty()).then(|| Value::Object(members.clone()))
+}
+
+/// The containers of a pod, those that run first among them.
+fn containers(pod: &mut Value) -> impl Iterator<Item = &mut Map<String, Value>> {
+    let lists = pod.as_object_mut().into_iter().flat_map(Map::iter_mut);
+    lists
+        .filter(|(field, _)| *field == "containers" || *field == "initContainers")
+        .filter_map(|(_, list)| list.as_array_mut())
+        .flatten()
+        .filter_map(Value::as_object_mut)
+}
+
+fn name(container: &Map<String, Value>) -> &str {
+    container.get("name").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Gives each container of the policy's own pod its variables; returns which containers these are.
+fn set_env(pod: &mut Value, vars: &[EnvVar]) -> Vec<String> {
+    let mut planned = Vec::new();
+    for container in containers(pod) {
+        let list = env::to_json(vars, name(container));
+        planned.push(name(container).to_owned());
+        if !list.is_empty() {
+            container.insert("env".into(), Value::Array(list));
+        }
+    }
+    planned
+}
+
+/// Gives containers that only `podSpec` brings the variables that a layer above mapped for them; what the
+/// user wrote there stays.
+fn add_env(pod: &mut Value, vars: &[EnvVar], planned: &[String], notes: &mut Vec<Note>) {
+    let mut others: Vec<&str> = vars.iter().map(|var| var.container.as_str()).collect();
+    others.retain(|container| !planned.iter().any(|known| known == container));
+    others.sort_unstable();
+    others.dedup();
+    for other in others {
+        let Some(container) = containers(pod).find(|container| name(container) == other) else {
+            let message = format!("the pod has no container `{other}`, so the variables mapped for it are left out");
+            notes.push(note::warning("UnknownContainer", message));
+            continue;
+        };
+        let list = container.entry("env").or_insert_with(|| json!([]));
+        let Some(list) = list.as_array_mut() else { continue };
+        for var in env::to_json(vars, other) {
+            if !list.iter().any(|own| own.get("name") == var.get("name")) {
+                list.push(var);
+            }
+        }
+    }
+}
+
+/// Of variables with one name in one container the last one holds, as in Kubernetes; it stands alone, since
+/// server-side apply takes no duplicates.
+fn one_value_a_name(pod: &mut Value, notes: &mut Vec<Note>) {
+    for container in containers(pod) {
+        let owner = name(container).to_owned();
+        let Some(list) = container.get_mut("env").and_then(Value::as_array_mut) else { continue };
+        let mut seen = std::collections::BTreeSet::new();
+        let before = list.len();
+        list.reverse();
+        list.retain(|var| match var.get("name").and_then(Value::as_str) {
+            Some(name) => seen.insert(name.to_owned()),
+            None => true,
+        });
+        list.reverse();
+        if list.len() < before {
+            let message = format!("container `{owner}` sets a variable more than once: the last value holds");
+            notes.push(note::at(POD_SPEC, note::info("DuplicateEnv", message)));
+        }
+    }
+}
+
+/// What no pod can be without.
+fn check(pod: &Value, own: &str) -> Result<(), Refusal> {
+    let list = pod.get("containers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let path = |index: usize, field: &str| format!("{POD_SPEC}.containers[{index}].{field}");
+    if !list.iter().any(|container| container.get("name").and_then(Value::as_str) == Some(own)) {
+        let message = format!("the pod must keep the container `{own}`: take out what deletes it");
+        return Err(refusal::invalid(format!("{POD_SPEC}.containers"), message));
+    }
+    for (index, container) in list.iter().enumerate() {
+        let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
+        let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
+        if image.is_empty() && name == own {
+            return Err(refusal::invalid(
+                format!("{CONTAINER}.image"),
+                "there is no image: set one here, or a default for the operator",
+            ));
+        }
+        if image.is_empty() {
+            return Err(refusal::invalid(path(index, "image"), format!("container `{name}` needs an image")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! How others reach a workload: its Service, and a route on the Gateway.
+
+use crate::duration::{self, Unusable};
+use crate::kind::{Extra, Workload};
+use crate::settings::{Gateway, ServiceType};
+use kaos_policy_sdk::types::{Note, Refusal, Subject};
+use kaos_policy_sdk::{SubjectExt, note, refusal};
+use serde_json::{Value, json};
+
+/// API version of [`ROUTE_KIND`].
+pub const ROUTE_API: &str = "gateway.networking.k8s.io/v1";
+/// The kind of routes; a wish of every claim that uses [`Exposure`].
+pub const ROUTE_KIND: &str = "HTTPRoute";
+
+/// The field of the object that [`Exposure::timeout`] comes from.
+const TIMEOUT_PATH: &str = "spec.gatewayRoute.timeout";
+
+/// What a Service and a route are made of.
+#[derive(Debug)]
+pub struct Exposure<'a> {
+    /// Port of the Service, and of the endpoint.
+    pub service_port: u16,
+    /// Port of the container.
+    pub container_port: u16,
+    /// Name of both.
+    pub port_name: &'a str,
+    /// How the Service is published.
+    pub service_type: ServiceType,
+    /// The Gateway.
+    pub gateway: &'a Gateway,
+    /// `spec.gatewayRoute.timeout`.
+    pub timeout: Option<&'a str>,
+    /// Additional labels and annotations.
+    pub extra: Extra<'a>,
+}
+
+impl Exposure<'_> {
+    /// The Service.
+    pub fn service(&self, workload: &Workload<'_>) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": workload.metadata(&workload.child_name(), &self.extra),
+            "spec": {
+                "type": self.service_type.as_str(),
+                "selector": workload.selector(),
+                "ports": [{
+                    "name": self.port_name,
+                    "port": self.service_port,
+                    "targetPort": self.container_port,
+                    "protocol": "TCP",
+                }],
+            },
+        })
+    }
+
+    /// The HTTPRoute, if routes are turned on and the cluster serves them; a note says when it does not.
+    pub fn route(&self, workload: &Workload<'_>, subject: &Subject, notes: &mut Vec<Note>) -> Result<Option<Value>, Refusal> {
+        let timeout = self.request_timeout(notes)?;
+        if !self.gateway.enabled {
+            return Ok(None);
+        }
+        if self.gateway.name.is_empty() {
+            notes.push(note::warning(
+                "GatewayUnnamed",
+                "routes are enabled and no Gateway is named, so there is no HTTPRoute: set GATEWAY_NAME for the operator",
+            ));
+            return Ok(None);
+        }
+        if !subject.serves(ROUTE_API, ROUTE_KIND) {
+            notes.push(note::warning(
+                "GatewayUnserved",
+                "routes are enabled and this cluster does not serve HTTPRoute of gateway.networking.k8s.io/v1, so there \
+                 is none: install the Gateway API, or set GATEWAY_API_ENABLED to false for the operator",
+            ));
+            return Ok(None);
+        }
+        let mut parent = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": self.gateway.name});
+        if !self.gateway.namespace.is_empty() {
+            parent["namespace"] = json!(self.gateway.namespace);
+        }
+        let prefix = format!("/{}/{}/{}", workload.namespace, workload.kind.route, workload.name);
+        let mut rule = json!({
+            "matches": [{"path": {"type": "PathPrefix", "value": prefix}}],
+            "filters": [{
+                "type": "URLRewrite",
+                "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}},
+            }],
+            "backendRefs": [{"kind": "Service", "name": workload.child_name(), "port": self.service_port}],
+        });
+        if let Some(timeout) = timeout {
+            rule["timeouts"] = json!({"request": timeout});
+        }
+        Ok(Some(json!({
+            "apiVersion": ROUTE_API,
+            "kind": ROUTE_KIND,
+            "metadata": workload.metadata(&workload.route_name(), &self.extra),
+            "spec": {"parentRefs": [parent], "rules": [rule]},
+        })))
+    }
+
+    /// The timeout in the Gateway API's spelling; none for `0s`. A malformed one is refused also where there
+    /// is no route, as by the CRD; one that is too long only where it matters.
+    fn request_timeout(&self, notes: &mut Vec<Note>) -> Result<Option<String>, Refusal> {
+        let own = self.timeout.filter(|text| !text.is_empty());
+        let (text, path) = own.map_or((self.gateway.timeout.as_str(), "settings.gateway.timeout"), |t| (t, TIMEOUT_PATH));
+        if text == "0s" {
+            return Ok(None);
+        }
+        match duration::for_gateway(text) {
+            Ok(spelled) => {
+                if self.gateway.enabled && spelled != text {
+                    let message = format!("`{text}` is written `{spelled}` in the HTTPRoute: the Gateway API allows five digits a number");
+                    notes.push(note::at(path, note::info("TimeoutRespelled", message)));
+                }
+                Ok(Some(spelled.into_owned()))
+            }
+            Err(Unusable::Malformed) => Err(refusal::invalid(
+                path,
+                format!("`{}` is no timeout: write up to four numbers with a unit h, m, s or ms, for example 1h30m", shown(text)),
+            )),
+            Err(Unusable::TooLong) if !self.gateway.enabled => Ok(None),
+            Err(Unusable::TooLong) => Err(refusal::invalid(
+                path,
+                format!("`{}` is longer than the Gateway API allows (99999h): write a shorter timeout, or 0s for none", shown(text)),
+            )),
+        }
+    }
+}
+
+/// The beginning of a text, for a message.
+fn shown(text: &str) -> String {
+    let start: String = text.chars().take(40).collect();
+    start.escape_debug().to_string()
+}

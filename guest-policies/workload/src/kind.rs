@@ -1,0 +1,165 @@
+//! Who a workload is: the names, labels and addresses that follow from a kind and an object's name.
+//!
+//! Nothing here knows a particular kind; a policy declares its own [`Kind`] as a constant.
+
+use kaos_policy_sdk::names::{LABEL_MAX, dns1035_label};
+use kaos_policy_sdk::types::Violation;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// The fixed names of a kind. They are its identity on a cluster (selectors, addresses, dashboards), which
+/// is why they are no settings.
+#[derive(Debug)]
+pub struct Kind {
+    /// Value of the label `app`, and key of the label that carries the object's name.
+    pub app: &'static str,
+    /// Deployment and Service are called `<prefix>-<name>`.
+    pub prefix: &'static str,
+    /// The main container.
+    pub container: &'static str,
+    /// The HTTPRoute is called `<route>-<name>` and matches `/<namespace>/<route>/<name>`.
+    pub route: &'static str,
+}
+
+/// One object of a kind, and where it lives.
+#[derive(Debug, Clone, Copy)]
+pub struct Workload<'a> {
+    /// Its kind.
+    pub kind: &'static Kind,
+    /// `metadata.name`.
+    pub name: &'a str,
+    /// `metadata.namespace`.
+    pub namespace: &'a str,
+    /// The DNS domain of the cluster's Services.
+    pub domain: &'a str,
+}
+
+impl Workload<'_> {
+    /// The name of Deployment and Service.
+    pub fn child_name(&self) -> String {
+        format!("{}-{}", self.kind.prefix, self.name)
+    }
+
+    /// The name of the HTTPRoute.
+    pub fn route_name(&self) -> String {
+        format!("{}-{}", self.kind.route, self.name)
+    }
+
+    /// The labels that select the pods; also on the metadata of every child.
+    pub fn selector(&self) -> Map<String, Value> {
+        let mut labels = Map::new();
+        labels.insert("app".into(), self.kind.app.into());
+        labels.insert(self.kind.app.into(), self.name.into());
+        labels
+    }
+
+    /// [`Workload::selector`] in the form of `status.selector`.
+    pub fn selector_text(&self) -> String {
+        let pairs: Vec<String> =
+            self.selector().iter().map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+        pairs.join(",")
+    }
+
+    /// The base URL of the Service.
+    pub fn endpoint(&self, port: u16) -> String {
+        format!("http://{}.{}.svc.{}:{port}", self.child_name(), self.namespace, self.domain)
+    }
+
+    /// `metadata` of a child called `name`: the namespace, the kind's labels, and what the settings add.
+    /// The kind's labels win.
+    pub fn metadata(&self, name: &str, extra: &Extra<'_>) -> Value {
+        let mut metadata = extra.over(self.selector());
+        metadata.insert("name".into(), name.into());
+        metadata.insert("namespace".into(), self.namespace.into());
+        Value::Object(metadata)
+    }
+
+    /// Why children of this name could not be created; nothing when they can.
+    pub fn check_name(&self) -> Option<Violation> {
+        let longest = LABEL_MAX - self.kind.prefix.len() - 1;
+        let says = |message: String| Some(Violation { path: "metadata.name".into(), message });
+        if self.name.len() > longest {
+            return says(format!(
+                "the name has {} characters and at most {longest} fit: Services and labels allow {LABEL_MAX}, and `{}-` \
+                 comes before it; choose a shorter name",
+                self.name.len(),
+                self.kind.prefix
+            ));
+        }
+        if self.name.is_empty() || self.name.starts_with('-') || dns1035_label(&self.child_name()).is_some() {
+            return says(format!(
+                "`{}` cannot be part of a Service name: use lower-case letters, digits and `-` (no dots), begin and end \
+                 with a letter or digit, at most {longest} characters",
+                self.name.escape_debug()
+            ));
+        }
+        None
+    }
+}
+
+/// Labels and annotations that the settings add to every child and to the pods.
+#[derive(Debug, Clone, Copy)]
+pub struct Extra<'a> {
+    /// Labels; never part of a selector.
+    pub labels: &'a BTreeMap<String, String>,
+    /// Annotations.
+    pub annotations: &'a BTreeMap<String, String>,
+}
+
+impl Extra<'_> {
+    /// The `metadata` of something that carries `labels` anyway.
+    pub(crate) fn over(&self, labels: Map<String, Value>) -> Map<String, Value> {
+        let mut all: Map<String, Value> = self.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+        all.extend(labels);
+        let mut metadata = Map::new();
+        metadata.insert("labels".into(), Value::Object(all));
+        if !self.annotations.is_empty() {
+            metadata.insert("annotations".into(), json!(self.annotations));
+        }
+        metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static KIND: Kind = Kind { app: "agent", prefix: "agent", container: "agent", route: "agent" };
+
+    fn named(name: &str) -> Workload<'_> {
+        Workload { kind: &KIND, name, namespace: "ns", domain: "cluster.local" }
+    }
+
+    #[test]
+    fn the_longest_name_that_fits_is_accepted_and_one_more_is_refused_with_the_maximum() {
+        assert!(named(&"a".repeat(57)).check_name().is_none());
+        let refused = named(&"a".repeat(58)).check_name().unwrap();
+        assert_eq!(refused.path, "metadata.name");
+        assert!(refused.message.contains("at most 57"), "{}", refused.message);
+    }
+
+    #[test]
+    fn names_that_no_service_can_have_are_refused() {
+        for name in ["my.agent", "My_Agent", "", "a-", "-a", "ä", "a b"] {
+            assert_eq!(named(name).check_name().unwrap().path, "metadata.name", "{name}");
+        }
+    }
+
+    #[test]
+    fn names_and_addresses_follow_from_the_kind() {
+        let w = named("x");
+        assert_eq!(w.endpoint(8000), "http://agent-x.ns.svc.cluster.local:8000");
+        assert_eq!(w.selector_text(), "agent=x,app=agent");
+    }
+
+    #[test]
+    fn the_labels_of_the_kind_win_over_extra_ones() {
+        let labels = BTreeMap::from([("app".to_owned(), "mine".to_owned()), ("team".to_owned(), "t".to_owned())]);
+        let extra = Extra { labels: &labels, annotations: &BTreeMap::new() };
+        let metadata = named("x").metadata("agent-x", &extra);
+        assert_eq!(
+            metadata,
+            json!({"name": "agent-x", "namespace": "ns", "labels": {"app": "agent", "agent": "x", "team": "t"}})
+        );
+    }
+}

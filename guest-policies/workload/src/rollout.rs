@@ -1,0 +1,178 @@
+//! What a live Deployment says about its pods.
+
+use kaos_policy_sdk::Object;
+use serde_json::{Map, Value, json};
+
+/// The counts of a live Deployment, or those of one that is not there yet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rollout {
+    /// Pods that are wanted.
+    pub wanted: i64,
+    /// Pods that are ready.
+    pub ready: i64,
+    /// Pods that there are, old ones too.
+    pub replicas: i64,
+    available: i64,
+    updated: i64,
+    observed: bool,
+    trouble: Option<String>,
+    status: Option<Value>,
+}
+
+impl Rollout {
+    /// Reads a live Deployment; `wanted` counts until there is one.
+    pub fn read(live: Option<&Object>, wanted: i64) -> Self {
+        let Some(live) = live else { return Self { wanted, ..Self::default() } };
+        let number = |path: &[&str]| live.at(path).and_then(Value::as_i64);
+        let count = |field: &str| number(&["status", field]).unwrap_or_default();
+        Self {
+            wanted: number(&["spec", "replicas"]).unwrap_or(1),
+            ready: count("readyReplicas"),
+            replicas: count("replicas"),
+            available: count("availableReplicas"),
+            updated: count("updatedReplicas"),
+            observed: count("observedGeneration") >= live.generation(),
+            trouble: trouble(live),
+            status: Some(block(live)),
+        }
+    }
+
+    /// Whether pods of the current generation serve: the controller has seen it, and at least one updated
+    /// pod is available even if every old one is.
+    pub fn serves(&self) -> bool {
+        let old = (self.replicas - self.updated).max(0);
+        self.observed && self.wanted > 0 && self.updated > 0 && self.available > old
+    }
+
+    /// The counts, and what keeps pods from coming up.
+    pub fn message(&self) -> String {
+        let mut message = format!("Deployment ready replicas: {}/{}", self.ready, self.wanted);
+        if self.wanted == 0 && self.status.is_some() {
+            message.push_str(" (scaled to zero)");
+        }
+        if let Some(trouble) = self.trouble.as_deref().filter(|_| !self.serves()) {
+            message.push_str("; ");
+            message.push_str(trouble);
+        }
+        message
+    }
+
+    /// `status.deployment`, if there is a Deployment.
+    pub fn into_status(self) -> Option<Value> {
+        self.status
+    }
+}
+
+/// The message of the condition that says why there are no pods.
+fn trouble(live: &Object) -> Option<String> {
+    let holds = |kind: &str, status: &str| {
+        let condition = live.condition(kind)?;
+        let text = |field: &str| condition.get(field).and_then(Value::as_str);
+        (text("status") == Some(status)).then(|| text("message").unwrap_or_default().to_owned())
+    };
+    holds("ReplicaFailure", "True").or_else(|| holds("Progressing", "False")).filter(|message| !message.is_empty())
+}
+
+/// The counts that are not zero, and the conditions.
+fn block(live: &Object) -> Value {
+    let mut block = Map::new();
+    for field in ["replicas", "readyReplicas", "availableReplicas", "updatedReplicas"] {
+        if let Some(count) = live.at(&["status", field]).and_then(Value::as_i64).filter(|count| *count != 0) {
+            block.insert(field.into(), json!(count));
+        }
+    }
+    let conditions: Vec<Value> = live
+        .at(&["status", "conditions"])
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(condition)
+        .collect();
+    if !conditions.is_empty() {
+        block.insert("conditions".into(), Value::Array(conditions));
+    }
+    Value::Object(block)
+}
+
+/// A Deployment's condition as a `metav1.Condition`, which has no update time.
+fn condition(live: &Value) -> Option<Value> {
+    let text = |field: &str| live.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (kind, status) = (text("type"), text("status"));
+    if kind.is_empty() || status.is_empty() {
+        return None;
+    }
+    let reason = if text("reason").is_empty() { "Unknown" } else { text("reason") };
+    let mut condition = json!({"type": kind, "status": status, "reason": reason, "message": text("message")});
+    if let Some(since) = live.get("lastTransitionTime") {
+        condition["lastTransitionTime"] = since.clone();
+    }
+    Some(condition)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live(generation: i64, spec: i64, status: &Value) -> Rollout {
+        let object = json!({"metadata": {"generation": generation}, "spec": {"replicas": spec}, "status": status});
+        Rollout::read(Some(&Object::new(object)), 1)
+    }
+
+    #[test]
+    fn it_serves_when_an_updated_pod_is_available() {
+        let status = json!({"observedGeneration": 2, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1});
+        let rollout = live(2, 1, &status);
+        assert!(rollout.serves());
+        assert_eq!(rollout.message(), "Deployment ready replicas: 1/1");
+    }
+
+    #[test]
+    fn old_pods_do_not_count() {
+        let status = json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1});
+        assert!(!live(2, 1, &status).serves());
+        let three = json!({"observedGeneration": 2, "replicas": 4, "updatedReplicas": 2, "availableReplicas": 3});
+        assert!(live(2, 3, &three).serves());
+    }
+
+    #[test]
+    fn a_generation_that_nobody_has_seen_yet_does_not_serve() {
+        let status = json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "availableReplicas": 1});
+        assert!(!live(2, 1, &status).serves());
+    }
+
+    #[test]
+    fn scaled_to_zero_does_not_serve_and_says_so() {
+        let rollout = live(1, 0, &json!({"observedGeneration": 1}));
+        assert!(!rollout.serves());
+        assert_eq!(rollout.message(), "Deployment ready replicas: 0/0 (scaled to zero)");
+    }
+
+    #[test]
+    fn what_keeps_pods_away_is_in_the_message() {
+        let failure = json!([{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "no account"}]);
+        let rollout = live(1, 1, &json!({"observedGeneration": 1, "conditions": failure}));
+        assert_eq!(rollout.message(), "Deployment ready replicas: 0/1; no account");
+    }
+
+    #[test]
+    fn the_status_block_leaves_zeros_out_and_keeps_conditions() {
+        let conditions = json!([
+            {"type": "Available", "status": "False", "reason": "R", "message": "m", "lastUpdateTime": "x", "lastTransitionTime": "t"},
+            {"status": "True"},
+        ]);
+        let status = json!({"replicas": 1, "readyReplicas": 0, "updatedReplicas": 1, "conditions": conditions});
+        assert_eq!(
+            live(1, 1, &status).into_status().unwrap(),
+            json!({"replicas": 1, "updatedReplicas": 1, "conditions": [
+                {"type": "Available", "status": "False", "reason": "R", "message": "m", "lastTransitionTime": "t"}
+            ]})
+        );
+    }
+
+    #[test]
+    fn no_deployment_yet_is_none_of_the_wanted() {
+        let rollout = Rollout::read(None, 3);
+        assert_eq!(rollout.message(), "Deployment ready replicas: 0/3");
+        assert!(rollout.into_status().is_none());
+    }
+}

@@ -1,0 +1,88 @@
+//! A policy's settings as JSON Schema, from its settings type and that type's `Default`.
+//!
+//! Every leaf carries its default, so that a host can fill in what no layer sets. Part of tests and of the
+//! generator only.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// What a policy adds to the schema of its settings type.
+#[derive(Debug)]
+pub struct Extras<'a> {
+    /// Environment variables of leaves whose type is shared: path and name.
+    pub env: &'a [(&'a str, &'a str)],
+    /// Settings that an object's annotation may override: paths of leaves, or of objects for all below.
+    pub annotations: &'a [&'a str],
+}
+
+/// The schema of `T`, with no references.
+pub fn of<T: JsonSchema + Default + Serialize>(extras: &Extras<'_>) -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();
+    let mut schema = schema.to_value();
+    let defaults = serde_json::to_value(T::default()).unwrap_or_default();
+    dress(&mut schema, &defaults, "", extras);
+    schema
+}
+
+/// [`of`] as the text of `settings.schema.json`.
+pub fn text<T: JsonSchema + Default + Serialize>(extras: &Extras<'_>) -> String {
+    format!("{:#}\n", of::<T>(extras))
+}
+
+/// Puts defaults, variables and annotation marks on the leaves below `schema`.
+fn dress(schema: &mut Value, default: &Value, path: &str, extras: &Extras<'_>) {
+    let Some(schema) = schema.as_object_mut() else { return };
+    schema.remove("default");
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for (name, property) in properties {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            dress(property, &default[name.as_str()], &path, extras);
+        }
+        schema.remove("required");
+        return;
+    }
+    schema.insert("default".into(), default.clone());
+    if let Some((_, variable)) = extras.env.iter().find(|(leaf, _)| *leaf == path) {
+        schema.insert("x-env".into(), json!(variable));
+    }
+    let covers = |root: &&str| path == *root || path.strip_prefix(*root).is_some_and(|rest| rest.starts_with('.'));
+    if extras.annotations.iter().any(|root| covers(root)) {
+        schema.insert("x-annotation".into(), json!(true));
+    }
+}
+
+/// The leaves of a schema: path and leaf.
+pub fn leaves(schema: &Value) -> Vec<(String, Value)> {
+    let mut found = Vec::new();
+    collect(schema, "", &mut found);
+    found
+}
+
+fn collect(schema: &Value, path: &str, found: &mut Vec<(String, Value)>) {
+    match schema.get("properties").and_then(Value::as_object) {
+        Some(properties) => {
+            for (name, property) in properties {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                collect(property, &path, found);
+            }
+        }
+        None => found.push((path.to_owned(), schema.clone())),
+    }
+}
+
+/// `settings` with the leaf at `path` set to `value`.
+pub fn with(settings: &Value, path: &str, value: Value) -> Value {
+    let mut changed = settings.clone();
+    let mut place = &mut changed;
+    for name in path.split('.') {
+        if !place.is_object() {
+            *place = Value::Object(Map::new());
+        }
+        place = &mut place[name];
+    }
+    *place = value;
+    changed
+}

@@ -1,0 +1,220 @@
+//! Settings that every policy of a Deployment-backed kind has, in the same words.
+//!
+//! A policy's own settings type holds these beside its own fields and gives them their values in its
+//! `Default`, which is the single source of defaults. The host hands over complete settings, so nothing in
+//! here is optional unless leaving it out means something.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+#[cfg(feature = "schema")]
+use {schemars::JsonSchema, serde::Serialize};
+
+/// A JSON object of Kubernetes' own, for example a `SecurityContext`.
+pub type Raw = Map<String, Value>;
+
+/// How a container is asked for its health.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum Handler {
+    /// GET on `path`.
+    HttpGet,
+    /// A connection to the port.
+    TcpSocket,
+    /// Not at all: the container has no such probe.
+    None,
+}
+
+/// The scheme of an HTTP probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+pub enum Scheme {
+    /// Plain text.
+    #[serde(rename = "HTTP")]
+    Http,
+    /// TLS, without checking the certificate.
+    #[serde(rename = "HTTPS")]
+    Https,
+}
+
+/// One probe of the main container.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Probe {
+    /// How the container is asked.
+    pub handler: Handler,
+    /// Path of an HTTP probe.
+    pub path: String,
+    /// Port that is asked; null is the container port.
+    pub port: Option<u16>,
+    /// Scheme of an HTTP probe.
+    pub scheme: Scheme,
+    /// Seconds before the first probe.
+    pub initial_delay_seconds: u32,
+    /// Seconds between probes.
+    pub period_seconds: u32,
+    /// Seconds until a probe counts as failed.
+    pub timeout_seconds: u32,
+    /// Failures in a row that make the container unhealthy.
+    pub failure_threshold: u32,
+    /// Successes in a row that make it healthy again; 1 for liveness.
+    pub success_threshold: u32,
+}
+
+impl Probe {
+    /// An HTTP probe after `delay` seconds, every `period` seconds; the rest as Kubernetes has it.
+    pub fn http(path: &str, delay: u32, period: u32) -> Self {
+        Self {
+            handler: Handler::HttpGet,
+            path: path.into(),
+            port: None,
+            scheme: Scheme::Http,
+            initial_delay_seconds: delay,
+            period_seconds: period,
+            timeout_seconds: 1,
+            failure_threshold: 3,
+            success_threshold: 1,
+        }
+    }
+
+    /// As [`Probe::http`], with a TCP connection.
+    pub fn tcp(delay: u32, period: u32) -> Self {
+        Self { handler: Handler::TcpSocket, ..Self::http("/", delay, period) }
+    }
+
+    /// The probe as Kubernetes has it, for a container that listens on `port`.
+    pub(crate) fn manifest(&self, port: u16) -> Option<Value> {
+        let port = self.port.unwrap_or(port);
+        let scheme = if self.scheme == Scheme::Https { "HTTPS" } else { "HTTP" };
+        let (name, handler) = match self.handler {
+            Handler::None => return None,
+            Handler::HttpGet => ("httpGet", json!({"path": self.path, "port": port, "scheme": scheme})),
+            Handler::TcpSocket => ("tcpSocket", json!({"port": port})),
+        };
+        let mut probe = json!({
+            "initialDelaySeconds": self.initial_delay_seconds,
+            "periodSeconds": self.period_seconds,
+            "timeoutSeconds": self.timeout_seconds,
+            "failureThreshold": self.failure_threshold,
+            "successThreshold": self.success_threshold,
+        });
+        probe[name] = handler;
+        Some(probe)
+    }
+}
+
+/// When the kubelet pulls the main container's image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+pub enum PullPolicy {
+    /// Each time a pod starts.
+    Always,
+    /// Unless the node has it.
+    IfNotPresent,
+    /// Never.
+    Never,
+}
+
+impl PullPolicy {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Always => "Always",
+            Self::IfNotPresent => "IfNotPresent",
+            Self::Never => "Never",
+        }
+    }
+}
+
+/// How Services are published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+pub enum ServiceType {
+    /// Inside the cluster.
+    ClusterIP,
+    /// On a port of every node.
+    NodePort,
+    /// Behind a load balancer.
+    LoadBalancer,
+}
+
+impl ServiceType {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::ClusterIP => "ClusterIP",
+            Self::NodePort => "NodePort",
+            Self::LoadBalancer => "LoadBalancer",
+        }
+    }
+}
+
+/// The Gateway that routes to the workloads.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Gateway {
+    /// Whether exposed objects get an HTTPRoute, where the cluster serves that type.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "GATEWAY_API_ENABLED")))]
+    pub enabled: bool,
+    /// Name of the Gateway.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "GATEWAY_NAME")))]
+    pub name: String,
+    /// Namespace of the Gateway; empty is the object's own.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "GATEWAY_NAMESPACE")))]
+    pub namespace: String,
+    /// Request timeout of objects that set none, as `1h30m`; `0s` is no timeout.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^([0-9]+(h|m|s|ms)){1,4}$")))]
+    pub timeout: String,
+}
+
+impl Gateway {
+    /// No routes; `timeout` for those who turn them on.
+    pub fn off(timeout: &str) -> Self {
+        Self { enabled: false, name: String::new(), namespace: String::new(), timeout: timeout.into() }
+    }
+}
+
+/// OpenTelemetry for objects that say nothing about it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TelemetrySettings {
+    /// Whether telemetry is on.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "DEFAULT_TELEMETRY_ENABLED")))]
+    pub enabled: bool,
+    /// OTLP gRPC endpoint.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "DEFAULT_TELEMETRY_ENDPOINT")))]
+    pub endpoint: String,
+    /// Paths that are not traced, joined by commas.
+    pub excluded_urls: String,
+}
+
+impl TelemetrySettings {
+    /// Off; `excluded_urls` for those who turn it on.
+    pub fn off(excluded_urls: &str) -> Self {
+        Self { enabled: false, endpoint: String::new(), excluded_urls: excluded_urls.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_asks_the_container_port_unless_it_has_its_own() {
+        let mut probe = Probe::http("/health", 30, 10);
+        assert_eq!(probe.manifest(8000).unwrap()["httpGet"]["port"], 8000);
+        probe.port = Some(9);
+        assert_eq!(probe.manifest(8000).unwrap()["httpGet"]["port"], 9);
+    }
+
+    #[test]
+    fn a_tcp_probe_has_no_http_handler_and_none_is_no_probe() {
+        let mut probe = Probe::tcp(20, 10);
+        let manifest = probe.manifest(8000).unwrap();
+        assert_eq!(manifest["tcpSocket"], json!({"port": 8000}));
+        assert!(manifest.get("httpGet").is_none());
+        probe.handler = Handler::None;
+        assert!(probe.manifest(8000).is_none());
+    }
+}
