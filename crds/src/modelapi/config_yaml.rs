@@ -31,6 +31,25 @@ pub struct ConfigSource {
     pub from_secret_key_ref: Option<KeySelector>,
 }
 
+// A structural schema cannot say "object or string": the value is left open, and the fields are there to explain.
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ConfigYaml {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ConfigYaml".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let mut schema = ConfigSource::json_schema(generator);
+        schema.remove("type");
+        schema.insert("x-kubernetes-preserve-unknown-fields".into(), true.into());
+        schema
+    }
+}
+
 // Untagged derives buffer the whole value first, which costs a guest several kilobytes.
 impl<'de> Deserialize<'de> for ConfigYaml {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {

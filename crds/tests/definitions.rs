@@ -1,0 +1,126 @@
+//! The generated files: fresh, small, and with what the kinds promise.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use kaos_crds::{AgentSpec, MCPServerSpec, ModelAPISpec, Status, defaults, schema};
+use serde_json::{Value, json};
+
+fn properties<'a>(crd: &'a Value, path: &str) -> &'a Value {
+    let mut node = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    for field in path.split('.') {
+        node = &node["properties"][field];
+    }
+    node
+}
+
+#[test]
+fn the_files_are_what_the_types_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("generated");
+    for (file, text) in schema::files().unwrap() {
+        let stored = fs::read_to_string(folder.join(&file)).unwrap_or_default();
+        assert!(
+            stored == text,
+            "crds/generated/{file} is stale: cargo run -p kaos-crds --features schema --bin crdgen"
+        );
+    }
+}
+
+#[test]
+fn each_file_fits_into_the_annotation_of_a_client_side_apply() {
+    for (file, text) in schema::files().unwrap() {
+        assert!(text.len() < 100_000, "{file} has {} bytes", text.len());
+    }
+}
+
+#[test]
+fn all_kinds_scale_and_belong_to_the_category() {
+    for crd in schema::definitions().unwrap() {
+        let version = &crd["spec"]["versions"][0];
+        assert_eq!(
+            version["subresources"],
+            json!({
+                "scale": {
+                    "specReplicasPath": ".spec.replicas",
+                    "statusReplicasPath": ".status.replicas",
+                    "labelSelectorPath": ".status.selector",
+                },
+                "status": {},
+            })
+        );
+        assert_eq!(crd["spec"]["names"]["categories"], json!(["kaos"]));
+        assert_eq!(properties(&crd, "spec.replicas")["default"], defaults::REPLICAS);
+        assert_eq!(properties(&crd, "status.phase")["enum"], json!(["Pending", "Ready", "Failed", "Waiting"]));
+        assert_eq!(properties(&crd, "status.conditions")["x-kubernetes-list-map-keys"], json!(["type"]));
+    }
+}
+
+#[test]
+fn every_field_is_described() {
+    fn undescribed(node: &Value, path: &str, found: &mut Vec<String>) {
+        let open = node["x-kubernetes-preserve-unknown-fields"] == true;
+        for (name, field) in node["properties"].as_object().into_iter().flatten() {
+            let path = format!("{path}.{name}");
+            let top = path == ".spec" || path == ".status";
+            if !field["description"].is_string() && !top && !open {
+                found.push(path.clone());
+            }
+            undescribed(field, &path, found);
+            undescribed(&field["items"], &path, found);
+        }
+    }
+    let mut found = Vec::new();
+    for crd in schema::definitions().unwrap() {
+        undescribed(&crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"], "", &mut found);
+    }
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn serde_fills_in_what_the_definition_would() {
+    let [agent, ..] = schema::definitions().unwrap();
+    let spec: AgentSpec =
+        serde_json::from_value(json!({"modelAPI": "a", "agentNetwork": {}, "config": {"memory": {"enabled": null}}}))
+            .unwrap();
+    let filled = serde_json::to_value(&spec).unwrap();
+    for path in [
+        "waitForDependencies",
+        "agentNetwork.expose",
+        "config.memory.enabled",
+        "config.memory.contextLimit",
+        "config.memory.maxSessions",
+        "config.memory.maxSessionEvents",
+    ] {
+        let default = &properties(&agent, &format!("spec.{path}"))["default"];
+        assert!(!default.is_null(), "{path} has no default");
+        assert_eq!(filled.pointer(&format!("/{}", path.replace('.', "/"))), Some(default), "{path}");
+    }
+    let mut defaulted = BTreeSet::new();
+    collect_defaults(&properties(&agent, "spec").clone(), "", &mut defaulted);
+    assert_eq!(defaulted.len(), 7, "six and replicas: {defaulted:?}");
+}
+
+fn collect_defaults(node: &Value, path: &str, found: &mut BTreeSet<String>) {
+    for (name, field) in node["properties"].as_object().into_iter().flatten() {
+        if !field["default"].is_null() {
+            found.insert(format!("{path}.{name}"));
+        }
+        collect_defaults(field, &format!("{path}.{name}"), found);
+    }
+}
+
+#[test]
+fn unknown_fields_are_ignored_and_kubernetes_objects_kept() {
+    let agent: AgentSpec = serde_json::from_value(json!({
+        "modelAPI": "a", "new": 1, "podSpec": {"new": [null]}, "config": {"new": 1, "agenticLoop": {"maxSteps": 7}},
+    }))
+    .unwrap();
+    assert_eq!(agent.pod_spec, Some(json!({"new": [null]})));
+    assert_eq!(agent.config.unwrap().max_steps(), 7);
+    let api: ModelAPISpec =
+        serde_json::from_value(json!({"mode": "Proxy", "proxyConfig": {"configYaml": "a: 1", "x": 1}})).unwrap();
+    assert_eq!(serde_json::to_value(api.proxy_config).unwrap(), json!({"configYaml": "a: 1"}));
+    serde_json::from_value::<MCPServerSpec>(json!({"new": {}})).unwrap();
+    serde_json::from_value::<Status>(json!({"phase": "Ready", "supportedModels": []})).unwrap();
+}
