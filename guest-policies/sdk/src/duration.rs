@@ -2,15 +2,127 @@
 
 use std::time::Duration;
 
-/// A duration of Go: `1h30m`, `1.5s`, `0`, not below zero.
-pub fn parse_go(text: &str) -> Result<Duration, String> {
-    let _ = text;
-    Ok(Duration::ZERO)
+/// What is wrong with a duration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Not Go's format.
+    #[error("must be a duration such as 1h30m, 90s or 500ms")]
+    NotGo,
+    /// Not the Gateway API's format.
+    #[error("must be one to four parts such as 1h, 30m, 10s or 500ms, each with at most five digits")]
+    NotGateway,
+    /// Larger than Go can count.
+    #[error("must be less than 292 years")]
+    TooLong,
 }
 
-/// A duration of the Gateway API (`HTTPRoute` timeouts): one to four parts of at most five digits each,
-/// with `h`, `m`, `s` or `ms`.
-pub fn parse_gateway(text: &str) -> Result<Duration, String> {
-    let _ = text;
-    Ok(Duration::ZERO)
+/// A duration of Go: `1h30m`, `1.5s`, `0`; not below zero.
+pub fn parse_go(text: &str) -> Result<Duration, Error> {
+    let text = text.strip_prefix('+').unwrap_or(text);
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let mut nanos = 0_u128;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or(Error::NotGo)?;
+        let (number, tail) = rest.split_at(end);
+        let (unit, tail) = tail.split_at(tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len()));
+        let unit = unit_nanos(unit).ok_or(Error::NotGo)?;
+        nanos = nanos.saturating_add(part(number, unit)?);
+        rest = tail;
+    }
+    if text.is_empty() {
+        return Err(Error::NotGo);
+    }
+    match u64::try_from(nanos) {
+        Ok(nanos) if i64::try_from(nanos).is_ok() => Ok(Duration::from_nanos(nanos)),
+        _ => Err(Error::TooLong),
+    }
+}
+
+/// A duration of the Gateway API (the timeouts of an `HTTPRoute`): one to four parts of at most five digits
+/// each, with `h`, `m`, `s` or `ms`.
+pub fn parse_gateway(text: &str) -> Result<Duration, Error> {
+    let mut parts = 0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit()).ok_or(Error::NotGateway)?;
+        let tail = &rest[end..];
+        let unit = ["ms", "h", "m", "s"].into_iter().find(|unit| tail.starts_with(unit)).ok_or(Error::NotGateway)?;
+        parts += 1;
+        if !(1..=5).contains(&end) || parts > 4 {
+            return Err(Error::NotGateway);
+        }
+        rest = &tail[unit.len()..];
+    }
+    if parts == 0 { Err(Error::NotGateway) } else { parse_go(text) }
+}
+
+fn unit_nanos(unit: &str) -> Option<u128> {
+    Some(match unit {
+        "ns" => 1,
+        "us" | "µs" | "μs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return None,
+    })
+}
+
+/// `number` with a fraction, times `unit`, cut to whole nanoseconds.
+fn part(number: &str, unit: u128) -> Result<u128, Error> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+        return Err(Error::NotGo);
+    }
+    let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| Error::TooLong)? };
+    let (mut nanos, mut unit) = (whole.checked_mul(unit).ok_or(Error::TooLong)?, unit * 1_000_000);
+    for digit in fraction.bytes() {
+        unit /= 10;
+        nanos = nanos.saturating_add(u128::from(digit - b'0') * unit / 1_000_000);
+    }
+    Ok(nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Error, parse_gateway, parse_go};
+    use std::time::Duration;
+
+    #[test]
+    fn durations_of_go_are_read() {
+        for (text, millis) in [
+            ("0", 0),
+            ("0s", 0),
+            ("1h30m", 5_400_000),
+            ("1.5s", 1_500),
+            ("500ms", 500),
+            (".5s", 500),
+            ("1.s", 1_000),
+            ("1000us", 1),
+            ("1000000ns", 1),
+            ("+2s", 2_000),
+            ("1m1m", 120_000),
+            ("100000s", 100_000_000),
+        ] {
+            assert_eq!(parse_go(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for bad in ["", "1", "s", "1x", "-1s", ".s", "1.2.3s", "1 s", "1s ", "1h30"] {
+            assert_eq!(parse_go(bad), Err(Error::NotGo), "{bad}");
+        }
+        assert_eq!(parse_go("9999999h"), Err(Error::TooLong));
+        assert_eq!(parse_go(&format!("{}h", "9".repeat(60))), Err(Error::TooLong));
+    }
+
+    #[test]
+    fn route_timeouts_have_four_parts_of_five_digits_at_most() {
+        for (text, millis) in [("0s", 0), ("0m", 0), ("300s", 300_000), ("1h2m3s4ms", 3_723_004), ("99999ms", 99_999)] {
+            assert_eq!(parse_gateway(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for bad in ["", "0", "100000s", "1.5s", "1h1h1h1h1h", "1us", "s", "1s1", "-1s", "1 s", "1d"] {
+            assert_eq!(parse_gateway(bad), Err(Error::NotGateway), "{bad}");
+        }
+    }
 }

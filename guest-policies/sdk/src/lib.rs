@@ -37,10 +37,10 @@ pub mod quantity;
 pub mod quote;
 mod say;
 mod subject;
-#[cfg(any(not(target_arch = "wasm32"), test, feature = "testing"))]
+#[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
 pub mod testing;
 pub mod types;
-#[cfg(feature = "yaml")]
+#[cfg(any(feature = "yaml", test))]
 pub mod yaml;
 
 pub use decode::{Error as DecodeError, decode};

@@ -2,10 +2,11 @@
 
 use crate::types::{
     Answer, Blocker, Child, Cluster, EnvVar, Found, Note, Observation, Outcome, Plan, Reference, Refusal, SecretFacts,
-   , Subject, Target,
+    Subject, Target,
 };
 use crate::{Object, Policy, json, need};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Builds a [`Subject`].
 #[derive(Clone, Debug)]
@@ -95,8 +96,39 @@ impl SubjectBuilder {
 }
 
 fn look_up(target: &Target, objects: &[Object], namespace: &str) -> Answer {
-    let _ = (target, objects, namespace);
-    Answer::Unserved
+    let matches = |object: &&Object| match target {
+        Target::Named(wanted) => {
+            is(object, &wanted.api_version, &wanted.kind)
+                && object.name() == wanted.name
+                && lives_in(object, wanted.namespace.as_deref(), namespace)
+        }
+        Target::Labelled(wanted) => {
+            is(object, &wanted.of.api_version, &wanted.of.kind)
+                && wanted.labels.iter().all(|(key, value)| object.label(key) == Some(value))
+                && lives_in(object, wanted.namespace.as_deref(), namespace)
+        }
+    };
+    let mut found = objects.iter().filter(matches);
+    if let Target::Named(Reference { kind, .. }) = target
+        && kind == "Secret"
+    {
+        let secret = found.next();
+        let data = ["data", "stringData"].into_iter().filter_map(|field| secret?.at(&[field])?.as_object());
+        let keys: BTreeSet<String> = data.flat_map(|map| map.keys().cloned()).collect();
+        let keys = keys.into_iter().collect();
+        return Answer::Secret(SecretFacts { present: secret.is_some(), keys, digest: "digest".to_owned() });
+    }
+    Answer::Objects(found.map(|object| json::text(object.value())).collect())
+}
+
+fn is(object: &Object, api_version: &str, kind: &str) -> bool {
+    object.api_version() == api_version && object.kind() == kind
+}
+
+/// An object without a namespace lives in the default one that its file would be applied to: any.
+fn lives_in(object: &Object, asked: Option<&str>, primary: &str) -> bool {
+    let wanted = asked.unwrap_or(primary);
+    wanted.is_empty() || object.namespace().is_empty() || object.namespace() == wanted
 }
 
 /// What `P` makes of `subject`: its mapping, then its plan.

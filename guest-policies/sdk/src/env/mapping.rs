@@ -1,7 +1,7 @@
 //! Building the mapping: the user's variables win over the operator's.
 
 use crate::types::{EnvSource, EnvVar, Refusal};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The variables of all containers, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,12 +61,8 @@ impl ContainerEnv<'_> {
 
     /// As [`set`](Self::set), with any source.
     pub fn bind(&mut self, name: &str, source: EnvSource, origin: &str) -> &mut Self {
-        let var = EnvVar {
-            container: self.container.to_owned(),
-            name: name.to_owned(),
-            source,
-            origin: origin.to_owned(),
-        };
+        let var =
+            EnvVar { container: self.container.to_owned(), name: name.to_owned(), source, origin: origin.to_owned() };
         match self.position(name) {
             Some(at) if self.env.entries[at].users => {}
             Some(at) => self.env.entries[at].var = var,
@@ -78,10 +74,11 @@ impl ContainerEnv<'_> {
     /// The user's variables from the `env` array at `path` of the object, as one block in the user's
     /// order: what the operator set under these names before is dropped, what it sets later is ignored.
     pub fn user(&mut self, list: &[Value], path: &str) -> Result<&mut Self, Refusal> {
-        for var in super::from_json(self.container, list, path)? {
-            self.remove(&var.name);
-            self.env.entries.push(Entry { var, users: true });
-        }
+        let vars = super::from_json(self.container, list, path)?;
+        let names: Map<String, Value> = vars.iter().map(|var| (var.name.clone(), Value::Null)).collect();
+        let container = self.container;
+        self.env.entries.retain(|Entry { var, .. }| var.container != container || !names.contains_key(&var.name));
+        self.env.entries.extend(vars.into_iter().map(|var| Entry { var, users: true }));
         Ok(self)
     }
 
@@ -105,5 +102,60 @@ impl ContainerEnv<'_> {
 
     fn position(&self, name: &str) -> Option<usize> {
         self.env.entries.iter().position(|entry| entry.var.container == self.container && entry.var.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Env;
+    use crate::env::{self, to_json};
+    use serde_json::{Value, json};
+
+    fn list(value: Value) -> Vec<Value> {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn the_users_variables_win_over_what_comes_before_and_after() {
+        let user = list(json!([
+            {"name": "TOOLS", "value": "user"}, {"name": "LEVEL", "value": "ERROR"}, {"name": "NAME", "value": "mine"}
+        ]));
+        let mut env = Env::new();
+        let mut c = env.container("c");
+        c.set("TOOLS", "params", "spec.params").user(&user, "spec.container.env").unwrap();
+        c.set("NAME", "t", "metadata.name").set("LEVEL", "INFO", "settings.logLevel").set("LAST", "1", "x");
+        let vars = env.into_vars();
+        assert_eq!(
+            to_json(&vars, "c"),
+            list(json!([
+                {"name": "TOOLS", "value": "user"}, {"name": "LEVEL", "value": "ERROR"},
+                {"name": "NAME", "value": "mine"}, {"name": "LAST", "value": "1"}
+            ]))
+        );
+        assert_eq!(vars[2].origin, "spec.container.env[2]");
+    }
+
+    #[test]
+    fn a_layer_above_replaces_in_place() {
+        let mut below = Env::new();
+        below.container("c").set("A", "1", "a").set("B", "2", "b");
+        let mut above = Env::over(below.into_vars());
+        above.container("c").set("A", "3", "overlay").bind("C", env::secret_key("s", "k"), "overlay");
+        above.container("other").set("A", "4", "overlay");
+        let vars = above.into_vars();
+        let said: Vec<_> = vars.iter().map(|v| (v.container.as_str(), v.name.as_str(), v.origin.as_str())).collect();
+        let wanted = [("c", "A", "overlay"), ("c", "B", "b"), ("c", "C", "overlay"), ("other", "A", "overlay")];
+        assert_eq!(said, wanted);
+    }
+
+    #[test]
+    fn nothing_is_set_for_nothing() {
+        let mut env = Env::new();
+        let mut c = env.container("c");
+        c.set_some("A", None, "a").set_some("B", Some(""), "b").set_some("C", Some("x"), "c");
+        assert!(!c.has("A") && !c.has("B") && c.has("C"));
+        assert_eq!(c.get("C"), Some(&env::literal("x")));
+        c.remove("C");
+        assert!(env.into_vars().is_empty());
     }
 }

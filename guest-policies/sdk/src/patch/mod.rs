@@ -1,31 +1,25 @@
-//! Strategic merge patch on JSON, with the merge keys of a pod spec and a Deployment.
+//! Strategic merge patch on JSON, with the merge keys of pod specs, Deployments and Services.
 //!
-//! [`merge`] follows Go's `strategicpatch` to the letter; [`pod_spec`] and [`container`] are what a policy
-//! wants: members that exclude each other replace each other, and the policy's own container stays first
-//! where the patch only adds others.
+//! [`merge`] follows Go's `strategicpatch`, list order included; [`pod_spec`] and [`container`] are what a
+//! policy wants on top: members that exclude each other replace each other, and the policy's own
+//! container stays first where the patch only adds others.
+//!
+//! Three deviations from Go, each where Go's result is one that nobody wants: no directive and no null is
+//! ever left in the result; `$patch: replace` on something that is not there puts its content there;
+//! fields that the tables do not know merge like plain maps instead of failing.
+
+mod clean;
+mod error;
+mod list;
+mod map;
+mod order;
+mod table;
+
+pub use error::{Error, Problem};
 
 use crate::path::Path;
-use crate::types::{Refusal, Violation};
 use serde_json::Value;
-
-/// What is wrong with a patch, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
-    path: Path,
-    message: String,
-}
-
-impl Error {
-    /// Where, from the root of the patch.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// As a refusal, for a patch that stands at `root` of the object.
-    pub fn under(&self, root: &str) -> Refusal {
-        Refusal::Invalid(vec![Violation { path: self.path.under(root).into(), message: self.message.clone() }])
-    }
-}
+use table::Type;
 
 /// The type that is patched; it says which lists are merged by which key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,20 +36,74 @@ pub enum Schema {
     Plain,
 }
 
+impl Schema {
+    fn root(self) -> &'static Type {
+        match self {
+            Self::PodSpec => &table::POD_SPEC,
+            Self::Container => &table::CONTAINER,
+            Self::Deployment => &table::DEPLOYMENT,
+            Self::Service => &table::SERVICE,
+            Self::Plain => &table::PLAIN,
+        }
+    }
+}
+
+/// What to do beyond Go's rules.
+#[derive(Clone, Copy, Debug, Default)]
+struct Options {
+    /// Members that exclude each other (`value` and `valueFrom`, the handlers of a probe, the sources of a
+    /// volume) replace each other.
+    exclusive: bool,
+}
+
 /// `base` with `patch` laid over it, by Go's rules.
 pub fn merge(base: Value, patch: &Value, schema: Schema) -> Result<Value, Error> {
-    let _ = (patch, schema);
-    Ok(base)
+    run(base, patch, schema, Options::default())
 }
 
 /// The policy's pod spec with the user's partial one laid over it. `own` names the policy's container:
 /// it stays first unless the patch says where it goes by naming it.
 pub fn pod_spec(base: Value, patch: &Value, own: &str) -> Result<Value, Error> {
-    let _ = own;
-    merge(base, patch, Schema::PodSpec)
+    let mut merged = run(base, patch, Schema::PodSpec, Options { exclusive: true })?;
+    if !names(patch, own)
+        && let Some(containers) = merged.get_mut("containers").and_then(Value::as_array_mut)
+        && let Some(at) = containers.iter().position(|container| is_named(container, own))
+    {
+        containers[..=at].rotate_right(1);
+    }
+    Ok(merged)
 }
 
 /// The policy's container with the user's partial one laid over it.
 pub fn container(base: Value, patch: &Value) -> Result<Value, Error> {
-    merge(base, patch, Schema::Container)
+    run(base, patch, Schema::Container, Options { exclusive: true })
 }
+
+fn run(base: Value, patch: &Value, schema: Schema, options: Options) -> Result<Value, Error> {
+    let Value::Object(patch) = patch else {
+        return match patch {
+            Value::Null => Ok(base),
+            _ => Err(Error::new(Path::default(), Problem::NotAnObject)),
+        };
+    };
+    let base = match base {
+        Value::Object(map) => map,
+        _ => serde_json::Map::new(),
+    };
+    map::merge(base, patch, schema.root(), options, &Path::default()).map(Value::Object)
+}
+
+/// Whether `patch` says anything of the container `own`, or of the order of containers.
+fn names(patch: &Value, own: &str) -> bool {
+    ["containers", "$setElementOrder/containers"].iter().any(|list| {
+        let items = patch.get(list).and_then(Value::as_array);
+        items.is_some_and(|items| items.iter().any(|item| is_named(item, own)))
+    })
+}
+
+fn is_named(container: &Value, name: &str) -> bool {
+    container.get("name").and_then(Value::as_str) == Some(name)
+}
+
+#[cfg(test)]
+mod tests;

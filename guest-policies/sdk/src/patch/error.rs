@@ -1,0 +1,66 @@
+//! What can be wrong with a patch.
+
+use crate::path::Path;
+use crate::types::{Refusal, Violation};
+
+/// What is wrong with a patch, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {problem}")]
+pub struct Error {
+    path: Path,
+    problem: Problem,
+}
+
+/// The kinds of mistakes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// A patch, or an item of a list that merges by key, is no object.
+    #[error("must be an object")]
+    NotAnObject,
+    /// A directive that takes a list has none.
+    #[error("must be a list")]
+    NotAList,
+    /// An item of a list that merges by key does not have it.
+    #[error("each item needs the field {0}, which tells it from the others")]
+    NoMergeKey(&'static str),
+    /// The policy's own manifest has such an item.
+    #[error("cannot be merged: an item of the list below it has no {0}")]
+    BaseWithoutMergeKey(&'static str),
+    /// The items of a list of plain values are of different types.
+    #[error("all items must be of one type")]
+    MixedItems,
+    /// `$patch` with a word that is none of its.
+    #[error("$patch must be delete or replace here")]
+    UnknownDirective,
+    /// `$patch: merge` in a list.
+    #[error("$patch: merge is not possible in a list; name the item by its {0} instead")]
+    MergeInList(&'static str),
+    /// A field is set that `$retainKeys` does not list.
+    #[error("$retainKeys must list every field that is set here; {0} is missing")]
+    NotRetained(String),
+    /// The patch's items are not a part of `$setElementOrder`, in its order.
+    #[error("$setElementOrder must list every item of the patch, in the same order")]
+    OrderMismatch,
+}
+
+impl Error {
+    pub(super) fn new(path: Path, problem: Problem) -> Self {
+        Self { path, problem }
+    }
+
+    /// Where, from the root of the patch.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is wrong.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// As a refusal, for a patch that stands at `root` of the object, for example `spec.podSpec`.
+    pub fn under(&self, root: &str) -> Refusal {
+        let message = self.problem.to_string();
+        Refusal::Invalid(vec![Violation { path: self.path.under(root).into(), message }])
+    }
+}

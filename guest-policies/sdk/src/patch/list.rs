@@ -1,0 +1,147 @@
+//! Merging lists: by key, or as sets of plain values.
+
+use super::clean::fresh;
+use super::map::{self, DIRECTIVE};
+use super::order::{arrange, ids, position, positions};
+use super::table::Type;
+use super::{Error, Options, Problem};
+use crate::path::Path;
+use serde_json::Value;
+
+/// The items of a list that merges by key.
+#[derive(Clone, Copy)]
+pub(super) struct Items {
+    pub(super) key: &'static str,
+    pub(super) of: &'static Type,
+}
+
+/// `base` with the items of `patch` laid over those with the same key; `wanted` is a
+/// `$setElementOrder` list.
+pub(super) fn merge(
+    mut base: Vec<Value>,
+    patch: &[Value],
+    items: Items,
+    wanted: Option<&Value>,
+    options: Options,
+    path: &Path,
+) -> Result<Vec<Value>, Error> {
+    let key = Some(items.key);
+    let instructions = Instructions::read(patch, items.key, path)?;
+    if instructions.replace {
+        return Ok(instructions.content.into_iter().filter_map(|(_, item)| fresh(item)).collect());
+    }
+    let mut below = ids(&base, key, path, Problem::BaseWithoutMergeKey)?;
+    if !instructions.deleted.is_empty() {
+        let gone = positions(&instructions.deleted);
+        let mut kept = below.iter().map(|id| position(&gone, id).is_none());
+        base.retain(|_| kept.next().unwrap_or(true));
+        below.retain(|id| position(&gone, id).is_none());
+    }
+    let mut own = below.clone();
+    let mut known = positions(&below);
+    let mut named = Vec::with_capacity(instructions.content.len());
+    for (at, item) in instructions.content {
+        let Value::Object(overlay) = item else {
+            return Err(Error::new(path.index(at), Problem::NotAnObject));
+        };
+        let id = single(item, items.key, &path.index(at))?;
+        if let Some(to) = position(&known, &id) {
+            if let Some(Value::Object(slot)) = base.get_mut(to) {
+                let merged = map::merge(std::mem::take(slot), overlay, items.of, options, &path.index(at))?;
+                *slot = merged;
+            }
+        } else if let Some(item) = fresh(item) {
+            known.insert(id.clone(), base.len().into());
+            own.push(id.clone());
+            base.push(item);
+        }
+        named.push(id);
+    }
+    match wanted {
+        None => Ok(arrange(base, &own, &named, &below)),
+        Some(wanted) => {
+            let wanted = ordered(wanted, key, &named, path)?;
+            Ok(arrange(base, &own, &wanted, &below))
+        }
+    }
+}
+
+/// `base` and `patch` as one set.
+pub(super) fn merge_set(
+    base: Vec<Value>,
+    patch: &[Value],
+    wanted: Option<&Value>,
+    path: &Path,
+) -> Result<Vec<Value>, Error> {
+    let kind = |value: &Value| std::mem::discriminant(value);
+    if let Some(at) = patch.iter().position(|item| item.is_object() || item.is_array()) {
+        return Err(Error::new(path.index(at), Problem::MixedItems));
+    }
+    let first = base.first().or(patch.first()).map(kind);
+    if let Some(at) = patch.iter().position(|item| Some(kind(item)) != first) {
+        return Err(Error::new(path.index(at), Problem::MixedItems));
+    }
+    let below = ids(&base, None, path, Problem::NoMergeKey)?;
+    let named = ids(patch, None, path, Problem::NoMergeKey)?;
+    let (mut all, mut own) = (Vec::new(), Vec::new());
+    let mut seen = serde_json::Map::new();
+    for (item, id) in base.into_iter().chain(patch.iter().cloned()).zip(below.iter().chain(&named)) {
+        if seen.insert(id.clone(), Value::Null).is_none() {
+            all.push(item);
+            own.push(id.clone());
+        }
+    }
+    match wanted {
+        None => Ok(arrange(all, &own, &named, &below)),
+        Some(wanted) => Ok(arrange(all, &own, &ordered(wanted, None, &named, path)?, &below)),
+    }
+}
+
+/// The ids of a `$setElementOrder` list, of which the patch's must be a part in the same order.
+fn ordered(wanted: &Value, key: Option<&'static str>, named: &[String], path: &Path) -> Result<Vec<String>, Error> {
+    let list = wanted.as_array().ok_or_else(|| Error::new(path.clone(), Problem::OrderMismatch))?;
+    let wanted = ids(list, key, path, Problem::NoMergeKey)?;
+    let mut rest = wanted.iter();
+    if wanted.is_empty() || named.iter().all(|id| rest.any(|other| other == id)) {
+        Ok(wanted)
+    } else {
+        Err(Error::new(path.clone(), Problem::OrderMismatch))
+    }
+}
+
+fn single(item: &Value, key: &'static str, path: &Path) -> Result<String, Error> {
+    let found = ids(std::slice::from_ref(item), Some(key), path, Problem::NoMergeKey);
+    match found {
+        Ok(mut ids) => Ok(ids.pop().unwrap_or_default()),
+        Err(error) => Err(Error::new(path.clone(), error.problem().clone())),
+    }
+}
+
+/// A patch list, sorted into content and instructions.
+struct Instructions<'a> {
+    replace: bool,
+    deleted: Vec<String>,
+    content: Vec<(usize, &'a Value)>,
+}
+
+impl<'a> Instructions<'a> {
+    fn read(patch: &'a [Value], key: &'static str, path: &Path) -> Result<Self, Error> {
+        let mut read = Self { replace: false, deleted: Vec::new(), content: Vec::new() };
+        for (at, item) in patch.iter().enumerate() {
+            let Value::Object(map) = item else {
+                return Err(Error::new(path.index(at), Problem::NotAnObject));
+            };
+            let Some(word) = map.get(DIRECTIVE) else {
+                read.content.push((at, item));
+                continue;
+            };
+            match word.as_str() {
+                Some("delete") => read.deleted.push(single(item, key, &path.index(at))?),
+                Some("replace") => read.replace = true,
+                Some("merge") => return Err(Error::new(path.index(at), Problem::MergeInList(key))),
+                _ => return Err(Error::new(path.index(at).key(DIRECTIVE), Problem::UnknownDirective)),
+            }
+        }
+        Ok(read)
+    }
+}

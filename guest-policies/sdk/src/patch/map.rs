@@ -1,0 +1,144 @@
+//! Merging maps, and the directives that stand in them.
+
+use super::clean::fresh;
+use super::table::{Exclusive, Field, PLAIN, Type};
+use super::{Error, Options, Problem, list, order};
+use crate::path::Path;
+use serde_json::{Map, Value};
+
+pub(super) const DIRECTIVE: &str = "$patch";
+const RETAIN_KEYS: &str = "$retainKeys";
+const ELEMENT_ORDER: &str = "$setElementOrder/";
+const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
+
+/// Whether a member of this name is an instruction and no content.
+pub(super) fn is_directive(key: &str) -> bool {
+    key.starts_with('$')
+        && (key == DIRECTIVE || key == RETAIN_KEYS || key.starts_with(ELEMENT_ORDER) || key.starts_with(DELETE_FROM))
+}
+
+/// `base` with `patch` laid over it.
+pub(super) fn merge(
+    mut base: Map<String, Value>,
+    patch: &Map<String, Value>,
+    of: &Type,
+    options: Options,
+    path: &Path,
+) -> Result<Map<String, Value>, Error> {
+    match patch.get(DIRECTIVE).map(|word| word.as_str().unwrap_or_default()) {
+        None | Some("merge") => {}
+        Some("delete") => return Ok(Map::new()),
+        Some("replace") => {
+            return Ok(match fresh(&Value::Object(patch.clone())) {
+                Some(Value::Object(map)) => map,
+                _ => Map::new(),
+            });
+        }
+        Some(_) => return Err(Error::new(path.key(DIRECTIVE), Problem::UnknownDirective)),
+    }
+    retain_keys(&mut base, patch, path)?;
+    if options.exclusive {
+        make_room(&mut base, patch, &of.exclusive);
+    }
+    for (key, value) in patch {
+        if let Some(field) = key.strip_prefix(DELETE_FROM) {
+            delete_from(&mut base, field, value, &path.key(key))?;
+        } else if let Some(field) = key.strip_prefix(ELEMENT_ORDER) {
+            if !patch.contains_key(field) {
+                set_order(&mut base, field, value, of, &path.key(key))?;
+            }
+        } else if !is_directive(key) {
+            let wanted = patch.get(&format!("{ELEMENT_ORDER}{key}"));
+            let merged = match base.remove(key) {
+                Some(below) => member(below, value, of.field(key), wanted, options, &path.key(key))?,
+                None => fresh(value),
+            };
+            if let Some(merged) = merged {
+                base.insert(key.clone(), merged);
+            }
+        }
+    }
+    Ok(base)
+}
+
+/// One member that is there already.
+fn member(
+    below: Value,
+    patch: &Value,
+    field: Option<Field>,
+    wanted: Option<&Value>,
+    options: Options,
+    path: &Path,
+) -> Result<Option<Value>, Error> {
+    let merged = match (below, patch, field) {
+        (Value::Object(below), Value::Object(patch), field) => {
+            let of = if let Some(Field::Object(of)) = field { of } else { &PLAIN };
+            Value::Object(merge(below, patch, of, options, path)?)
+        }
+        (Value::Array(below), Value::Array(patch), Some(Field::List(key, of))) => {
+            Value::Array(list::merge(below, patch, list::Items { key, of }, wanted, options, path)?)
+        }
+        (Value::Array(below), Value::Array(patch), Some(Field::Set)) => {
+            Value::Array(list::merge_set(below, patch, wanted, path)?)
+        }
+        (_, patch, _) => return Ok(fresh(patch)),
+    };
+    Ok(Some(merged))
+}
+
+/// `$retainKeys`: what it does not list goes.
+fn retain_keys(base: &mut Map<String, Value>, patch: &Map<String, Value>, path: &Path) -> Result<(), Error> {
+    let Some(keys) = patch.get(RETAIN_KEYS) else { return Ok(()) };
+    let keys = keys.as_array().ok_or_else(|| Error::new(path.key(RETAIN_KEYS), Problem::NotAList))?;
+    let retained = |key: &String| keys.iter().any(|kept| kept.as_str() == Some(key));
+    let stray = patch.iter().find(|(key, value)| !value.is_null() && !is_directive(key) && !retained(key));
+    if let Some((key, _)) = stray {
+        return Err(Error::new(path.key(RETAIN_KEYS), Problem::NotRetained(key.clone())));
+    }
+    base.retain(|key, _| retained(key));
+    Ok(())
+}
+
+/// Takes out of `base` what cannot stand beside what `patch` sets.
+fn make_room(base: &mut Map<String, Value>, patch: &Map<String, Value>, exclusive: &Exclusive) {
+    let sets = |key: &str| patch.get(key).is_some_and(|value| !value.is_null());
+    let leave = |base: &mut Map<String, Value>, rivals: &dyn Fn(&str) -> bool| {
+        if patch.keys().any(|key| !is_directive(key) && rivals(key) && sets(key)) {
+            base.retain(|key, _| !rivals(key) || sets(key));
+        }
+    };
+    match exclusive {
+        Exclusive::None => {}
+        Exclusive::Among(members) => leave(base, &|key| members.contains(&key)),
+        Exclusive::AllBut(name) => leave(base, &|key| key != *name),
+        Exclusive::By(kind) => {
+            if sets(kind) && base.get(*kind) != patch.get(*kind) {
+                base.clear();
+            }
+        }
+    }
+}
+
+/// `$deleteFromPrimitiveList/field`.
+fn delete_from(base: &mut Map<String, Value>, field: &str, gone: &Value, path: &Path) -> Result<(), Error> {
+    let gone = gone.as_array().ok_or_else(|| Error::new(path.clone(), Problem::NotAList))?;
+    if let Some(Value::Array(items)) = base.get_mut(field) {
+        items.retain(|item| !gone.contains(item));
+    }
+    Ok(())
+}
+
+/// `$setElementOrder/field` without a patch of the field.
+fn set_order(base: &mut Map<String, Value>, field: &str, wanted: &Value, of: &Type, path: &Path) -> Result<(), Error> {
+    let wanted = wanted.as_array().ok_or_else(|| Error::new(path.clone(), Problem::NotAList))?;
+    let key = match of.field(field) {
+        Some(Field::List(key, _)) => Some(key),
+        _ => None,
+    };
+    if let Some(Value::Array(items)) = base.get_mut(field) {
+        let ids = order::ids(wanted, key, path, Problem::NoMergeKey)?;
+        let below = order::ids(items, key, path, Problem::BaseWithoutMergeKey)?;
+        *items = order::arrange(std::mem::take(items), &below, &ids, &below);
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! The order of merged lists, as Go makes it.
+//!
+//! Items that the patch names keep the patch's order among themselves, all others keep the order they had.
+//! The two rows are then zipped: an item from below goes first only if both heads were below already and it
+//! came before the other one; in all other cases the patch's item does.
+
+use super::{Error, Problem};
+use crate::path::Path;
+use serde_json::{Map, Value};
+
+/// What tells items apart: the value of the merge key, or the item itself.
+pub(super) fn ids(
+    items: &[Value],
+    key: Option<&'static str>,
+    path: &Path,
+    missing: fn(&'static str) -> Problem,
+) -> Result<Vec<String>, Error> {
+    let id = |(at, item): (usize, &Value)| match key {
+        None => Ok(id(item)),
+        Some(key) => match item {
+            Value::Object(map) => match map.get(key) {
+                Some(value) if !value.is_null() => Ok(id(value)),
+                _ => Err(Error::new(path.index(at), missing(key))),
+            },
+            _ => Err(Error::new(path.index(at), Problem::NotAnObject)),
+        },
+    };
+    items.iter().enumerate().map(id).collect()
+}
+
+/// Texts stand for themselves; everything else is marked, so that `8000` is not `"8000"`.
+fn id(value: &Value) -> String {
+    value.as_str().map_or_else(|| format!("\0{value}"), ToOwned::to_owned)
+}
+
+/// Where each id stands first. A `serde_json` map, since that one is in every policy anyway.
+pub(super) fn positions(ids: &[String]) -> Map<String, Value> {
+    let mut positions = Map::new();
+    for (at, id) in ids.iter().enumerate() {
+        if !positions.contains_key(id) {
+            positions.insert(id.clone(), at.into());
+        }
+    }
+    positions
+}
+
+/// The position of `id`.
+pub(super) fn position(positions: &Map<String, Value>, id: &str) -> Option<usize> {
+    positions.get(id).and_then(Value::as_u64).and_then(|at| usize::try_from(at).ok())
+}
+
+/// `items` (with their `own` ids), those that `wanted` names in its order, and the others as they were
+/// `below`.
+pub(super) fn arrange(items: Vec<Value>, own: &[String], wanted: &[String], below: &[String]) -> Vec<Value> {
+    let (wanted, below) = (positions(wanted), positions(below));
+    let mut named = Vec::new();
+    let mut others = Vec::new();
+    for (item, id) in items.into_iter().zip(own) {
+        let was = position(&below, id);
+        match position(&wanted, id) {
+            Some(to) => named.push((to, was, item)),
+            None => others.push((was, item)),
+        }
+    }
+    named.sort_by_key(|(to, ..)| *to);
+    let mut arranged = Vec::with_capacity(own.len());
+    let mut others = others.into_iter().peekable();
+    for (_, was, item) in named {
+        while let Some((other, item)) =
+            others.next_if(|(other, _)| matches!((other, was), (Some(o), Some(w)) if *o < w))
+        {
+            let _ = other;
+            arranged.push(item);
+        }
+        arranged.push(item);
+    }
+    arranged.extend(others.map(|(_, item)| item));
+    arranged
+}

@@ -1,0 +1,110 @@
+//! Which lists merge by which key, and which members exclude each other.
+//!
+//! The keys are the `patchMergeKey` and `patchStrategy` tags of `k8s.io/api` v0.36; what is not listed
+//! here replaces (lists) or merges (maps) as a whole.
+
+/// What is special about the fields of a type.
+pub(super) struct Type {
+    pub(super) fields: &'static [(&'static str, Field)],
+    pub(super) exclusive: Exclusive,
+}
+
+/// What is special about one field.
+#[derive(Clone, Copy)]
+pub(super) enum Field {
+    /// An object with special fields of its own.
+    Object(&'static Type),
+    /// A list whose items merge by this key.
+    List(&'static str, &'static Type),
+    /// A list of plain values without duplicates.
+    Set,
+}
+
+/// Members of an object of which only one may be set.
+pub(super) enum Exclusive {
+    None,
+    /// These.
+    Among(&'static [&'static str]),
+    /// All but this one.
+    AllBut(&'static str),
+    /// All that came with another value of this one.
+    By(&'static str),
+}
+
+impl Type {
+    pub(super) fn field(&self, name: &str) -> Option<Field> {
+        self.fields.iter().find(|(known, _)| *known == name).map(|(_, field)| *field)
+    }
+}
+
+use Field::{List, Object, Set};
+
+const fn keys(fields: &'static [(&'static str, Field)]) -> Type {
+    Type { fields, exclusive: Exclusive::None }
+}
+
+pub(super) static PLAIN: Type = keys(&[]);
+
+pub(super) static DEPLOYMENT: Type =
+    keys(&[("metadata", Object(&METADATA)), ("spec", Object(&DEPLOYMENT_SPEC)), ("status", Object(&WITH_CONDITIONS))]);
+
+static DEPLOYMENT_SPEC: Type = keys(&[("strategy", Object(&BY_TYPE)), ("template", Object(&POD_TEMPLATE))]);
+
+static POD_TEMPLATE: Type = keys(&[("metadata", Object(&METADATA)), ("spec", Object(&POD_SPEC))]);
+
+pub(super) static SERVICE: Type =
+    keys(&[("metadata", Object(&METADATA)), ("spec", Object(&SERVICE_SPEC)), ("status", Object(&WITH_CONDITIONS))]);
+
+static SERVICE_SPEC: Type = keys(&[("ports", List("port", &PLAIN))]);
+
+static METADATA: Type = keys(&[("finalizers", Set), ("ownerReferences", List("uid", &PLAIN))]);
+
+static WITH_CONDITIONS: Type = keys(&[("conditions", List("type", &PLAIN))]);
+
+pub(super) static POD_SPEC: Type = keys(&[
+    ("containers", List("name", &CONTAINER)),
+    ("ephemeralContainers", List("name", &CONTAINER)),
+    ("hostAliases", List("ip", &PLAIN)),
+    ("imagePullSecrets", List("name", &PLAIN)),
+    ("initContainers", List("name", &CONTAINER)),
+    ("resourceClaims", List("name", &NAMED_SOURCE)),
+    ("schedulingGates", List("name", &PLAIN)),
+    ("securityContext", Object(&SECURITY_CONTEXT)),
+    ("topologySpreadConstraints", List("topologyKey", &PLAIN)),
+    ("volumes", List("name", &VOLUME)),
+]);
+
+pub(super) static CONTAINER: Type = keys(&[
+    ("env", List("name", &ENV)),
+    ("lifecycle", Object(&LIFECYCLE)),
+    ("livenessProbe", Object(&HANDLER)),
+    ("ports", List("containerPort", &PLAIN)),
+    ("readinessProbe", Object(&HANDLER)),
+    ("securityContext", Object(&SECURITY_CONTEXT)),
+    ("startupProbe", Object(&HANDLER)),
+    ("volumeDevices", List("devicePath", &PLAIN)),
+    ("volumeMounts", List("mountPath", &PLAIN)),
+]);
+
+static ENV: Type =
+    Type { fields: &[("valueFrom", Object(&ONE_MEMBER))], exclusive: Exclusive::Among(&["value", "valueFrom"]) };
+
+/// `valueFrom` of a variable: one source, nothing else.
+static ONE_MEMBER: Type = Type { fields: &[], exclusive: Exclusive::AllBut("") };
+
+static LIFECYCLE: Type = keys(&[("postStart", Object(&HANDLER)), ("preStop", Object(&HANDLER))]);
+
+static HANDLER: Type =
+    Type { fields: &[], exclusive: Exclusive::Among(&["exec", "grpc", "httpGet", "sleep", "tcpSocket"]) };
+
+static SECURITY_CONTEXT: Type = keys(&[("appArmorProfile", Object(&BY_TYPE)), ("seccompProfile", Object(&BY_TYPE))]);
+
+static BY_TYPE: Type = Type { fields: &[], exclusive: Exclusive::By("type") };
+
+static NAMED_SOURCE: Type = Type { fields: &[], exclusive: Exclusive::AllBut("name") };
+
+static VOLUME: Type = Type { fields: &[("ephemeral", Object(&EPHEMERAL))], exclusive: Exclusive::AllBut("name") };
+
+static EPHEMERAL: Type = keys(&[("volumeClaimTemplate", Object(&CLAIM_TEMPLATE))]);
+
+static CLAIM_TEMPLATE: Type = keys(&[("metadata", Object(&METADATA))]);
