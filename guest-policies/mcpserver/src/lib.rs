@@ -1,1 +1,86 @@
-//! placeholder
+//! The kind `MCPServer`: a container that serves tools to agents over the Model Context Protocol.
+//!
+//! | step | module |
+//! |---|---|
+//! | what the object asks for, older forms included | [`wanted`] |
+//! | the registry of runtimes | [`registry`] |
+//! | how the container is started | [`launch`] |
+//! | all of it for one subject | [`request`] |
+//! | variables | [`mapping`] |
+//! | manifests | [`translate`] |
+//! | status, with the tools found by [`python`] | [`assess`] |
+
+mod assess;
+mod launch;
+mod mapping;
+mod python;
+mod registry;
+mod request;
+mod samples;
+mod settings;
+mod translate;
+mod wanted;
+
+use kaos_crds::API_VERSION;
+use kaos_policy_sdk::need::{named, resource_type};
+use kaos_policy_sdk::types::{
+    Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject,
+};
+use kaos_policy_sdk::{Policy, SubjectExt, json};
+use kaos_workload::{ROUTE_API, ROUTE_KIND};
+
+pub use registry::{RegistrySource, Runtime};
+pub use settings::Settings;
+
+/// The policy of the kind `MCPServer`.
+#[derive(Debug)]
+pub struct McpServer;
+
+impl Policy for McpServer {
+    fn describe() -> Descriptor {
+        let route = resource_type(ROUTE_API, ROUTE_KIND);
+        let claim = Claim {
+            primary: resource_type(API_VERSION, "MCPServer"),
+            emits: vec![resource_type("apps/v1", "Deployment"), resource_type("v1", "Service"), route.clone()],
+            reads: vec![resource_type("v1", "ConfigMap")],
+            wishes: vec![route],
+            finalizer: None,
+            retired_finalizers: vec!["kaos.tools/mcpserver-finalizer".to_owned()],
+            samples: samples::samples(),
+            extra: json::empty(),
+        };
+        Descriptor {
+            name: "mcpserver".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            claims: vec![claim],
+            settings_schema: include_str!("../settings.schema.json").to_owned(),
+            extra: json::empty(),
+        }
+    }
+
+    fn needs(subject: &Subject) -> Vec<Need> {
+        let object = subject.object();
+        let wanted = object.get("spec").and_then(|spec| wanted::Wanted::of(&spec));
+        match (wanted, subject.settings::<Settings>()) {
+            (Ok(wanted), Ok(settings)) if matches!(wanted.source, wanted::Source::Registry(_)) => {
+                let namespace = &subject.cluster.operator_namespace;
+                vec![named(request::REGISTRY, launch::registry_reference(&settings, namespace))]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        mapping::map(subject, base)
+    }
+
+    fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+        translate::translate(subject, &env)
+    }
+
+    fn assess(subject: &Subject, seen: &Observation) -> Report {
+        assess::assess(subject, seen)
+    }
+}
+
+kaos_policy_sdk::export_policy!(McpServer);

@@ -1,1 +1,84 @@
-//! placeholder
+//! The kind `ModelAPI`: an endpoint that serves language models, a proxy to providers or a model in the cluster.
+//!
+//! | step | module |
+//! |---|---|
+//! | what the object asks for, older forms included | [`wanted`] |
+//! | all of it for one subject | [`request`] |
+//! | variables | [`mapping`] |
+//! | the proxy: its file written ([`litellm`]) or checked ([`config_yaml`]) | [`proxy`] |
+//! | a hosted model and how it is pulled | [`hosted`] |
+//! | manifests | [`translate`] |
+//! | status | [`assess`] |
+
+mod assess;
+mod config_yaml;
+mod hosted;
+mod litellm;
+mod mapping;
+mod models;
+mod proxy;
+mod request;
+mod samples;
+mod settings;
+mod translate;
+mod wanted;
+
+use kaos_crds::API_VERSION;
+use kaos_policy_sdk::need::resource_type;
+use kaos_policy_sdk::types::{
+    Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject,
+};
+use kaos_policy_sdk::{Policy, json};
+use kaos_workload::{ROUTE_API, ROUTE_KIND};
+
+pub use settings::{ModelPull, ModelStore, ProxyConfigFile, Server, Settings};
+
+/// The policy of the kind `ModelAPI`.
+#[derive(Debug)]
+pub struct ModelApi;
+
+impl Policy for ModelApi {
+    fn describe() -> Descriptor {
+        let route = resource_type(ROUTE_API, ROUTE_KIND);
+        let claim = Claim {
+            primary: resource_type(API_VERSION, "ModelAPI"),
+            emits: vec![
+                resource_type("v1", "ConfigMap"),
+                resource_type("apps/v1", "Deployment"),
+                resource_type("v1", "Service"),
+                route.clone(),
+            ],
+            reads: Vec::new(),
+            wishes: vec![route],
+            finalizer: None,
+            retired_finalizers: vec!["kaos.tools/modelapi-finalizer".to_owned()],
+            samples: samples::samples(),
+            extra: json::empty(),
+        };
+        Descriptor {
+            name: "modelapi".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            claims: vec![claim],
+            settings_schema: include_str!("../settings.schema.json").to_owned(),
+            extra: json::empty(),
+        }
+    }
+
+    fn needs(_: &Subject) -> Vec<Need> {
+        Vec::new()
+    }
+
+    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        mapping::map(subject, base)
+    }
+
+    fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+        translate::translate(subject, &env)
+    }
+
+    fn assess(subject: &Subject, seen: &Observation) -> Report {
+        assess::assess(subject, seen)
+    }
+}
+
+kaos_policy_sdk::export_policy!(ModelApi);

@@ -1,0 +1,75 @@
+//! What the user is told: phase, endpoint, tools, and the conditions that are this kind's own.
+
+use kaos_crds::MCPServerSpec;
+use kaos_policy_sdk::types::{Condition, EnvSource, EnvVar, Observation, Outcome, Refusal, Report, Subject};
+use kaos_policy_sdk::{SubjectExt, condition};
+use kaos_workload::{assess, notes};
+use serde_json::json;
+
+use crate::python;
+use crate::request::{KIND, Request, workload};
+use crate::settings::Settings;
+use crate::translate::{PARAMS_UNUSED, REQUIRED_ENV_MISSING};
+use crate::wanted::Params;
+
+/// The report on `subject` from what was seen.
+pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
+    let object = subject.object();
+    let settings: Settings = subject.settings().unwrap_or_default();
+    let spec: MCPServerSpec = object.get("spec").unwrap_or_default();
+    let workload = workload(&object, subject);
+    let mut said = assess::assess(&workload, Some(settings.service_port), spec.replicas.map(i64::from), seen);
+    let request = Request::of(subject).ok();
+    if let Some(request) = &request {
+        let tools = available_tools(request, &seen.env);
+        if !tools.is_empty() {
+            said.fields.insert("availableTools".into(), json!(tools));
+        }
+        said.conditions.extend(request.telemetry().condition());
+    }
+    said.conditions.extend(runtime_resolved(&seen.outcome, request.is_some()));
+    let warned = [
+        (PARAMS_UNUSED, "ParamsApplied", "NoVariable"),
+        (REQUIRED_ENV_MISSING, "EnvironmentComplete", "Missing"),
+        ("CommandIsFlags", "CommandUsable", "BeginsWithFlag"),
+    ];
+    for (note_reason, kind, reason) in warned {
+        if let Some(note) = seen.notes.iter().find(|note| note.reason == note_reason) {
+            said.conditions.push(condition::no(kind, reason, note.message.clone()));
+        }
+    }
+    said.conditions.extend(notes::deprecated_condition(&seen.notes));
+    said.into_report()
+}
+
+/// The functions in Python parameters as the container gets them, else what the registry says.
+fn available_tools(request: &Request, env: &[EnvVar]) -> Vec<String> {
+    let launch = &request.launch;
+    let variable = launch.params_env_var.as_deref().filter(|_| launch.params_are_python);
+    let Some(variable) = variable else { return launch.tools.clone() };
+    let given = env.iter().find(|var| var.container == KIND.container && var.name == variable).map(|var| &var.source);
+    match (given, &request.wanted.params) {
+        (Some(EnvSource::Literal(source)), _) | (None, Some(Params::Text { text: source, .. })) => {
+            python::top_level_functions(source)
+        }
+        _ => launch.tools.clone(),
+    }
+}
+
+/// Condition `RuntimeResolved`: whether it is known what the runtime stands for.
+fn runtime_resolved(outcome: &Outcome, resolved: bool) -> Option<Condition> {
+    const RESOLVED: &str = "RuntimeResolved";
+    if resolved {
+        return Some(condition::yes(RESOLVED, "Resolved", "it is known what the runtime stands for"));
+    }
+    match outcome {
+        Outcome::Refused(Refusal::Invalid(violations)) => violations
+            .iter()
+            .find(|violation| ["spec.runtime", "spec.container.image"].contains(&violation.path.as_str()))
+            .map(|violation| condition::no(RESOLVED, "Unknown", violation.message.clone())),
+        Outcome::Refused(Refusal::Waiting(on)) => {
+            on.first().map(|blocker| condition::no(RESOLVED, &blocker.reason, blocker.message.clone()))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,208 @@
+//! From what is asked for to how the container is started: image, command, arguments, and how it wants its
+//! parameters.
+//!
+//! What the user's `container` says comes on top later, as for every kind.
+
+use kaos_policy_sdk::quote::shell_word;
+use kaos_policy_sdk::types::{Note, Reference, Refusal};
+use kaos_policy_sdk::{Lookup, Object, blocker, need, note, refusal};
+
+use crate::registry::{Registry, RegistryError, Runtime};
+use crate::settings::Settings;
+use crate::wanted::{CUSTOM, PYTHON_STRING, Source};
+
+/// How the container is started.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Launch {
+    /// Empty when only the user's `container.image` can say.
+    pub(crate) image: String,
+    pub(crate) command: Option<Vec<String>>,
+    pub(crate) args: Option<Vec<String>>,
+    /// The variable for the parameters, and where its name comes from.
+    pub(crate) params_env_var: Option<String>,
+    pub(crate) required_env: Vec<String>,
+    /// Whether the parameters are Python source whose functions are the tools.
+    pub(crate) params_are_python: bool,
+    pub(crate) tools: Vec<String>,
+    pub(crate) notes: Vec<Note>,
+}
+
+impl Launch {
+    /// How `source` is started; `found` is the answer to the need for the registry, and `own_image` whether
+    /// the user's `container` names an image.
+    pub(crate) fn of(
+        source: &Source,
+        settings: &Settings,
+        operator_namespace: &str,
+        found: Lookup<Object>,
+        own_image: bool,
+    ) -> Result<Self, Refusal> {
+        match source {
+            Source::Custom if own_image => Ok(Self::default()),
+            Source::Custom => {
+                Err(refusal::invalid("spec.container.image", "custom runtime requires container.image to be set"))
+            }
+            Source::Package { name, path } => package(settings, name, path),
+            Source::Registry(name) => {
+                let unusable = |error: RegistryError| {
+                    let on = registry_reference(settings, operator_namespace);
+                    refusal::waiting(vec![blocker::new(on, "RegistryUnusable", error.to_string())])
+                };
+                let registry = Registry::read(&settings.registry, found, &settings.runtimes).map_err(unusable)?;
+                let runtime = registry.runtime(name).ok_or_else(|| unknown(name, &registry))?.map_err(unusable)?;
+                registered(name, runtime, settings, own_image)
+            }
+        }
+    }
+}
+
+/// The ConfigMap that holds the registry.
+pub(crate) fn registry_reference(settings: &Settings, operator_namespace: &str) -> Reference {
+    need::reference_in(operator_namespace, "v1", "ConfigMap", &settings.registry.config_map)
+}
+
+fn unknown(name: &str, registry: &Registry<'_>) -> Refusal {
+    let known = registry.names().join(", ");
+    let remedy = format!("use one of the registry ({known}), or {CUSTOM} with container.image");
+    refusal::invalid("spec.runtime", format!("unknown runtime: {name} (not found in registry): {remedy}"))
+}
+
+fn registered(name: &str, runtime: Runtime, settings: &Settings, own_image: bool) -> Result<Launch, Refusal> {
+    if runtime.image.is_empty() && !own_image {
+        let message = format!("runtime {name} has no image in the registry: set container.image");
+        return Err(refusal::invalid("spec.container.image", message));
+    }
+    let mut launch = Launch {
+        image: runtime.image,
+        command: runtime.command,
+        args: runtime.args,
+        params_env_var: Some(runtime.params_env_var).filter(|name| !name.is_empty()),
+        required_env: runtime.required_env,
+        params_are_python: name == PYTHON_STRING,
+        tools: runtime.tools,
+        notes: Vec::new(),
+    };
+    flags_are_arguments(name, settings, &mut launch);
+    Ok(launch)
+}
+
+/// A command that begins with a flag replaces the image's entrypoint by something that is no program.
+fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
+    let is_flags = launch.command.as_ref().and_then(|command| command.first()).is_some_and(|word| word.starts_with('-'));
+    if !is_flags {
+        return;
+    }
+    if settings.command_flags_as_args {
+        let mut args = launch.command.take().unwrap_or_default();
+        args.extend(launch.args.take().unwrap_or_default());
+        launch.args = Some(args);
+        return;
+    }
+    let message = format!(
+        "the registry's command of runtime {name} begins with a flag and replaces the entrypoint of the image: move it \
+         to args in the registry, or set the policy setting commandFlagsAsArgs"
+    );
+    launch.notes.push(note::at("spec.runtime", note::warning("CommandIsFlags", message)));
+}
+
+/// Installs a package when the pod starts, and runs its command or else its module.
+fn package(settings: &Settings, name: &str, path: &str) -> Result<Launch, Refusal> {
+    let end = name.find(|c: char| "[=<>!~;@ \t".contains(c)).unwrap_or(name.len());
+    let program = name.get(..end).unwrap_or_default();
+    if program.is_empty() || program.starts_with('-') || name.contains(char::is_control) {
+        let message = format!("`{}` is no Python package: name one of PyPI", name.escape_debug());
+        return Err(refusal::invalid(path, message));
+    }
+    let module = program.replace('-', "_");
+    let [package, program, module] = [name, program, &module].map(shell_word);
+    let script = format!("pip install {package} && ( {program} || python -m {module} )");
+    let command = vec!["sh".to_owned(), "-c".to_owned(), script];
+    Ok(Launch { image: settings.package_image.clone(), command: Some(command), ..Launch::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn launch(source: &Source, registry: &str, settings: &Settings) -> Result<Launch, Refusal> {
+        let config_map = json!({"data": {"runtimes.yaml": registry}});
+        Launch::of(source, settings, "kaos-system", Lookup::There(Object::new(config_map)), false)
+    }
+
+    fn registered(name: &str, registry: &str) -> Result<Launch, Refusal> {
+        launch(&Source::Registry(name.to_owned()), registry, &Settings::default())
+    }
+
+    fn packaged(name: &str) -> Result<Launch, Refusal> {
+        let source = Source::Package { name: name.to_owned(), path: "spec.config.mcp" };
+        launch(&source, "", &Settings::default())
+    }
+
+    fn violation(refusal: &Refusal) -> (&str, &str) {
+        match refusal {
+            Refusal::Invalid(violations) => (&violations[0].path, &violations[0].message),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    const FLAGS: &str = "runtimes: {slack: {image: i, command: [\"--transport\", http], args: [\"--port\", \"1\"]}}";
+
+    #[test]
+    fn an_unknown_runtime_is_refused_with_the_ones_there_are() {
+        let refused = registered("nope", "runtimes: {a: {image: i}, b: {image: i}}").unwrap_err();
+        let (path, message) = violation(&refused);
+        assert_eq!(path, "spec.runtime");
+        assert!(message.starts_with("unknown runtime: nope (not found in registry)"), "{message}");
+        assert!(message.contains("(a, b)"), "{message}");
+    }
+
+    #[test]
+    fn a_runtime_without_an_image_needs_the_users() {
+        let refused = registered("a", "runtimes: {a: {}}").unwrap_err();
+        assert_eq!(violation(&refused).0, "spec.container.image");
+        let refused = launch(&Source::Custom, "", &Settings::default()).unwrap_err();
+        assert_eq!(violation(&refused), ("spec.container.image", "custom runtime requires container.image to be set"));
+    }
+
+    #[test]
+    fn a_registry_that_cannot_be_read_is_waited_for() {
+        let Refusal::Waiting(blockers) = registered("a", "runtimes: [").unwrap_err() else { panic!("not waiting") };
+        assert_eq!((blockers[0].on.name.as_str(), blockers[0].reason.as_str()), ("kaos-mcp-runtimes", "RegistryUnusable"));
+        assert_eq!(blockers[0].on.namespace.as_deref(), Some("kaos-system"));
+    }
+
+    #[test]
+    fn flags_in_a_command_are_kept_and_told_unless_the_setting_makes_them_arguments() {
+        let kept = registered("slack", FLAGS).unwrap();
+        assert_eq!(kept.command, Some(vec!["--transport".to_owned(), "http".to_owned()]));
+        assert_eq!(kept.notes[0].reason, "CommandIsFlags");
+        let settings = Settings { command_flags_as_args: true, ..Settings::default() };
+        let moved = launch(&Source::Registry("slack".to_owned()), FLAGS, &settings).unwrap();
+        assert_eq!(moved.command, None);
+        assert_eq!(moved.args.unwrap(), ["--transport", "http", "--port", "1"]);
+        assert_eq!(moved.notes, []);
+    }
+
+    #[test]
+    fn a_package_is_installed_and_run_as_ever() {
+        let script = packaged("mcp-server-time").unwrap().command.unwrap().pop().unwrap();
+        assert_eq!(script, "pip install mcp-server-time && ( mcp-server-time || python -m mcp_server_time )");
+    }
+
+    #[test]
+    fn a_package_with_extras_and_a_version_runs_its_own_command() {
+        let script = packaged("mcp[cli]==1.2").unwrap().command.unwrap().pop().unwrap();
+        assert_eq!(script, "pip install 'mcp[cli]==1.2' && ( mcp || python -m mcp )");
+    }
+
+    #[test]
+    fn no_package_name_leaves_its_word_of_the_script() {
+        let script = packaged("a; touch /x $(id) 'q'").unwrap().command.unwrap().pop().unwrap();
+        assert_eq!(script, "pip install 'a; touch /x $(id) '\\''q'\\''' && ( a || python -m a )");
+        for name in ["-r/etc/passwd", "--index-url=x", "", "=1", "a\nb", "\0"] {
+            assert_eq!(violation(&packaged(name).unwrap_err()).0, "spec.config.mcp", "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The env-var mapping: parameters, the user's variables, telemetry, log level.
+
+use kaos_policy_sdk::env::{Env, secret_key};
+use kaos_policy_sdk::types::{EnvSource, EnvVar, KeySelector, Refusal, Subject};
+use serde_json::Value;
+
+use crate::request::{KIND, Request, workload};
+use crate::wanted::Params;
+
+/// The mapping of `subject` over the one of the layer below.
+pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+    let request = Request::of(subject)?;
+    let mut mapping = Env::over(base);
+    let mut env = mapping.container(KIND.container);
+    if let (Some(variable), Some(params)) = (&request.launch.params_env_var, &request.wanted.params) {
+        match params {
+            Params::Text { text, path } => env.set(variable, text, path),
+            Params::Secret { key, path } => env.bind(variable, secret(key), path),
+        };
+    }
+    for path in [&["spec", "config", "env"], &["spec", "container", "env"]] {
+        let list = request.object.at(path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        env.user(list, &path.join("."))?;
+    }
+    let telemetry = request.telemetry();
+    telemetry.set_env(&mut env, &workload(&request.object, subject), &request.settings.telemetry.excluded_urls);
+    env.set("LOG_LEVEL", request.settings.log_level.as_str(), "settings.logLevel");
+    Ok(mapping.into_vars())
+}
+
+fn secret(key: &kaos_crds::KeySelector) -> EnvSource {
+    match secret_key(&key.name, &key.key) {
+        EnvSource::SecretKey(selector) => {
+            EnvSource::SecretKey(KeySelector { optional: key.optional.unwrap_or_default(), ..selector })
+        }
+        other => other,
+    }
+}

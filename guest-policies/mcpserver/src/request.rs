@@ -1,0 +1,52 @@
+//! One `MCPServer` with everything that decides about it, read once for each of the five functions.
+
+use kaos_crds::MCPServerSpec;
+use kaos_policy_sdk::types::{Refusal, Subject};
+use kaos_policy_sdk::{Object, SubjectExt};
+use kaos_workload::{Kind, Telemetry, Workload};
+
+use crate::launch::Launch;
+use crate::settings::Settings;
+use crate::wanted::Wanted;
+
+/// The id of the need for the registry.
+pub(crate) const REGISTRY: &str = "registry";
+
+/// The fixed names of the kind.
+pub(crate) static KIND: Kind = Kind { app: "mcpserver", prefix: "mcpserver", container: "mcp-server", route: "mcp" };
+
+/// What the object says, its settings, and how it is started.
+pub(crate) struct Request {
+    pub(crate) object: Object,
+    pub(crate) spec: MCPServerSpec,
+    pub(crate) settings: Settings,
+    pub(crate) wanted: Wanted,
+    pub(crate) launch: Launch,
+}
+
+impl Request {
+    /// Reads the subject; refuses what cannot be started.
+    pub(crate) fn of(subject: &Subject) -> Result<Self, Refusal> {
+        let object = subject.object();
+        let settings: Settings = subject.settings()?;
+        let spec: MCPServerSpec = object.get("spec")?;
+        let wanted = Wanted::of(&spec)?;
+        let own_image = spec.container.as_ref().and_then(|own| own.image.as_ref()).is_some_and(|image| !image.is_empty());
+        let registry = subject.one(REGISTRY);
+        let namespace = &subject.cluster.operator_namespace;
+        let launch = Launch::of(&wanted.source, &settings, namespace, registry, own_image)?;
+        Ok(Self { object, spec, settings, wanted, launch })
+    }
+
+    /// The effective telemetry.
+    pub(crate) fn telemetry(&self) -> Telemetry<'_> {
+        let own = self.wanted.telemetry.as_ref();
+        let endpoint = own.and_then(|own| own.endpoint.as_deref());
+        Telemetry::merge(own.and_then(|own| own.enabled), endpoint, &self.settings.telemetry, self.wanted.telemetry_path)
+    }
+}
+
+/// Names and addresses of the object.
+pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
+    Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
+}

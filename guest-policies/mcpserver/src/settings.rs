@@ -1,0 +1,123 @@
+//! What a cluster may decide about the kind: every value that is not the user's.
+//!
+//! `Default` is the only place where the values stand; `settings.schema.json` is written from it.
+
+use std::collections::BTreeMap;
+
+use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
+use serde::Deserialize;
+#[cfg(feature = "schema")]
+use {schemars::JsonSchema, serde::Serialize};
+
+use crate::registry::{RegistrySource, Runtime};
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Settings {
+    /// Where the registry of runtimes is kept.
+    pub registry: RegistrySource,
+    /// The runtimes of a cluster that has no such ConfigMap.
+    pub runtimes: BTreeMap<String, Runtime>,
+    /// Whether a command of the registry that begins with a flag is passed as arguments to the entrypoint of
+    /// the image, instead of replacing it.
+    pub command_flags_as_args: bool,
+    /// Image for packages of the older fields `config.mcp` and `config.tools.fromPackage`.
+    pub package_image: String,
+    /// Log level of servers that set none, in the variable `LOG_LEVEL`.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "DEFAULT_LOG_LEVEL")))]
+    pub log_level: String,
+    /// When images are pulled.
+    pub image_pull_policy: PullPolicy,
+    /// Port that servers listen on.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub container_port: u16,
+    /// Port of the Service, and of the endpoint.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub service_port: u16,
+    /// Name of both ports.
+    pub port_name: String,
+    /// How the Service is published.
+    pub service_type: ServiceType,
+    /// Liveness.
+    pub liveness_probe: Probe,
+    /// Readiness.
+    pub readiness_probe: Probe,
+    /// Resources of servers that set none.
+    pub resources: Raw,
+    /// Security context of the container.
+    pub security_context: Raw,
+    /// Security context of the pod.
+    pub pod_security_context: Raw,
+    /// Whether pods get a token of their ServiceAccount; null is Kubernetes' default.
+    pub automount_service_account_token: Option<bool>,
+    /// Additional labels of every child and pod.
+    pub extra_labels: BTreeMap<String, String>,
+    /// Additional annotations of every child and pod.
+    pub extra_annotations: BTreeMap<String, String>,
+    /// The Gateway.
+    pub gateway: Gateway,
+    /// Telemetry.
+    pub telemetry: TelemetrySettings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let liveness_probe = Probe { timeout_seconds: 3, ..Probe::tcp(20, 10) };
+        let readiness_probe = Probe { timeout_seconds: 3, failure_threshold: 2, ..Probe::tcp(15, 5) };
+        Self {
+            registry: RegistrySource::default(),
+            runtimes: runtimes(),
+            command_flags_as_args: false,
+            package_image: "python:3.12-slim".to_owned(),
+            log_level: "INFO".to_owned(),
+            image_pull_policy: PullPolicy::IfNotPresent,
+            container_port: 8000,
+            service_port: 8000,
+            port_name: "http".to_owned(),
+            service_type: ServiceType::ClusterIP,
+            liveness_probe,
+            readiness_probe,
+            resources: Raw::new(),
+            security_context: Raw::new(),
+            pod_security_context: Raw::new(),
+            automount_service_account_token: None,
+            extra_labels: BTreeMap::new(),
+            extra_annotations: BTreeMap::new(),
+            gateway: Gateway::off("30s"),
+            telemetry: TelemetrySettings::off("/health,/ready"),
+        }
+    }
+}
+
+/// What the chart of KAOS registers; flags are arguments here.
+fn runtimes() -> BTreeMap<String, Runtime> {
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let python = Runtime {
+        kind: "python".to_owned(),
+        image: "axsauze/kaos-mcp-python-string:v0.1.4-dev".to_owned(),
+        params_env_var: "MCP_TOOLS_STRING".to_owned(),
+        transport: "http".to_owned(),
+        ..Runtime::default()
+    };
+    let kubernetes = Runtime {
+        kind: "go".to_owned(),
+        image: "ghcr.io/manusa/kubernetes-mcp-server:latest".to_owned(),
+        args: Some(words(&["--port", "8000"])),
+        transport: "http".to_owned(),
+        ..Runtime::default()
+    };
+    let slack = Runtime {
+        kind: "nodejs".to_owned(),
+        image: "zencoderai/slack-mcp:latest".to_owned(),
+        args: Some(words(&["--transport", "http", "--port", "8000"])),
+        transport: "http".to_owned(),
+        required_env: words(&["SLACK_BOT_TOKEN", "SLACK_TEAM_ID"]),
+        ..Runtime::default()
+    };
+    [("python-string", python), ("kubernetes", kubernetes), ("slack", slack)]
+        .into_iter()
+        .map(|(name, runtime)| (name.to_owned(), runtime))
+        .collect()
+}

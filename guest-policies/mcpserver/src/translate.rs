@@ -1,0 +1,161 @@
+//! The manifests: a Deployment, its Service, and a route where the cluster has a Gateway.
+
+use std::borrow::Cow;
+
+use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
+use kaos_policy_sdk::{Object, SubjectExt, Violations, note, plan};
+use kaos_workload::{Deployment, Exposure, Extra, PodDefaults, PodParts, Workload};
+use serde_json::Value;
+
+use crate::launch::Launch;
+use crate::request::{KIND, Request, workload};
+use crate::settings::Settings;
+use crate::wanted::Params;
+
+/// The reason of the note on parameters that reach nobody.
+pub(crate) const PARAMS_UNUSED: &str = "ParamsUnused";
+/// The reason of the note on variables that the runtime cannot do without.
+pub(crate) const REQUIRED_ENV_MISSING: &str = "RequiredEnvMissing";
+
+/// The plan for `subject` with the mapping `env`.
+pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
+    let object = subject.object();
+    let workload = workload(&object, subject);
+    let mut violations: Violations = workload.check_name().into_iter().collect::<Vec<_>>().into();
+    let planned = Request::of(subject).and_then(|request| planned(&request, &workload, subject, env));
+    let planned = violations.collect(planned)?;
+    violations.into_result()?;
+    planned.ok_or_else(|| Refusal::Unsupported("the object cannot be read".to_owned()))
+}
+
+fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
+    let mut notes: Vec<Note> = request.wanted.notes.iter().chain(&request.launch.notes).cloned().collect();
+    let exposure = exposure(&request.settings, &request.object);
+    let mut violations = Violations::new();
+    let deployment = violations.collect(deployment(request, workload, env, &mut notes))?;
+    let route = violations.collect(exposure.route(workload, subject, &mut notes))?;
+    violations.into_result()?;
+    let mut manifests = Vec::new();
+    let mut mapping = Vec::new();
+    if let Some(deployment) = deployment {
+        notes.extend(missing_env(&request.launch, &deployment.manifest));
+        manifests.push(deployment.manifest);
+        mapping = deployment.env;
+    }
+    manifests.push(exposure.service(workload));
+    manifests.extend(route.flatten());
+    notes.extend(request.telemetry().note());
+    notes.extend(unused_params(request));
+    let mut plan = plan::of(&manifests, mapping);
+    plan.notes = notes;
+    Ok(plan)
+}
+
+fn deployment(
+    request: &Request,
+    workload: &Workload<'_>,
+    env: &[EnvVar],
+    notes: &mut Vec<Note>,
+) -> Result<Deployment, Refusal> {
+    let (settings, launch) = (&request.settings, &request.launch);
+    let own = request.spec.container.as_ref();
+    // An empty list in the object takes away what the registry says; laid over as a patch it would say nothing.
+    let emptied = |own: Option<&Vec<String>>| own.is_some_and(Vec::is_empty);
+    let words = |words: &Option<Vec<String>>, own: Option<&Vec<String>>| {
+        if emptied(own) { Vec::new() } else { words.clone().unwrap_or_default() }
+    };
+    let container = container(&request.object);
+    let parts = PodParts {
+        replicas: request.spec.replicas.map(i64::from),
+        command: words(&launch.command, own.and_then(|own| own.command.as_ref())),
+        args: words(&launch.args, own.and_then(|own| own.args.as_ref())),
+        service_account: request.spec.service_account_name.as_deref().filter(|name| !name.is_empty()),
+        container: container.as_deref(),
+        pod_spec: request.object.at(&["spec", "podSpec"]),
+        ..PodParts::default()
+    };
+    parts.deployment(workload, &defaults(settings, launch), env, notes)
+}
+
+/// `spec.container`, with the resources of the older field where it has none of its own.
+fn container(object: &Object) -> Option<Cow<'_, Value>> {
+    let own = object.at(&["spec", "container"]).filter(|own| !own.is_null());
+    let older = object.at(&["spec", "resources"]).filter(|older| !older.is_null());
+    match (own, older) {
+        (Some(own), None) => Some(Cow::Borrowed(own)),
+        (own, Some(older)) => {
+            let mut merged = own.cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+            if let Value::Object(fields) = &mut merged {
+                fields.entry("resources").or_insert_with(|| older.clone());
+            }
+            Some(Cow::Owned(merged))
+        }
+        (None, None) => None,
+    }
+}
+
+fn extra(settings: &Settings) -> Extra<'_> {
+    Extra { labels: &settings.extra_labels, annotations: &settings.extra_annotations }
+}
+
+fn defaults<'a>(settings: &'a Settings, launch: &'a Launch) -> PodDefaults<'a> {
+    PodDefaults {
+        image: &launch.image,
+        image_pull_policy: settings.image_pull_policy,
+        container_port: settings.container_port,
+        port_name: &settings.port_name,
+        liveness_probe: &settings.liveness_probe,
+        readiness_probe: &settings.readiness_probe,
+        resources: &settings.resources,
+        security_context: &settings.security_context,
+        pod_security_context: &settings.pod_security_context,
+        automount_service_account_token: settings.automount_service_account_token,
+        extra: extra(settings),
+    }
+}
+
+fn exposure<'a>(settings: &'a Settings, object: &'a Object) -> Exposure<'a> {
+    Exposure {
+        service_port: settings.service_port,
+        container_port: settings.container_port,
+        port_name: &settings.port_name,
+        service_type: settings.service_type,
+        gateway: &settings.gateway,
+        timeout: object.str_at(&["spec", "gatewayRoute", "timeout"]),
+        extra: extra(settings),
+    }
+}
+
+/// A runtime that names no variable for its parameters does not get them.
+fn unused_params(request: &Request) -> Option<Note> {
+    let (Params::Text { path, .. } | Params::Secret { path, .. }) = request.wanted.params.as_ref()?;
+    if request.launch.params_env_var.is_some() {
+        return None;
+    }
+    let message = "this runtime names no variable for parameters, so they reach nobody: set what it needs in \
+                   container.env, or paramsEnvVar in the registry";
+    Some(note::at(*path, note::warning(PARAMS_UNUSED, message)))
+}
+
+/// What the registry says the runtime needs and the container does not have. A container that takes whole
+/// Secrets or ConfigMaps as its environment may have it from there.
+fn missing_env(launch: &Launch, deployment: &Value) -> Option<Note> {
+    let containers = deployment.pointer("/spec/template/spec/containers")?.as_array()?;
+    let named = |value: &Value, name: &str| value.get("name").and_then(Value::as_str) == Some(name);
+    let main = containers.iter().find(|container| named(container, KIND.container))?;
+    if main.get("envFrom").and_then(Value::as_array).is_some_and(|from| !from.is_empty()) {
+        return None;
+    }
+    let env = main.get("env").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let missing: Vec<&str> = launch
+        .required_env
+        .iter()
+        .map(String::as_str)
+        .filter(|required| !env.iter().any(|variable| named(variable, required)))
+        .collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let message = format!("this runtime needs {}: set it in container.env", missing.join(", "));
+    Some(note::at("spec.container.env", note::warning(REQUIRED_ENV_MISSING, message)))
+}

@@ -1,0 +1,120 @@
+//! A LiteLLM configuration that the user wrote: must it be refused, and what should be said about it?
+//!
+//! The text is used verbatim; nothing here changes it.
+
+use kaos_policy_sdk::yaml;
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::models;
+
+/// Why a configuration cannot be used. The messages are those that KAOS users know.
+#[derive(Debug, Error, PartialEq)]
+pub(crate) enum ConfigYamlError {
+    #[error("failed to parse configYaml: {0}")]
+    Syntax(String),
+    #[error("failed to parse configYaml: {path} must be {wanted}")]
+    Shape { path: String, wanted: &'static str },
+    #[error("model_name \"{model}\" in configYaml not found in models list [{}]", patterns.join(" "))]
+    NotAllowed { model: String, patterns: Vec<String> },
+}
+
+/// What is odd about a configuration that can be used.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Oddity {
+    /// The proxy would serve no model at all.
+    NoModels,
+    /// Entries of `model_list`, by index, that have no `model_name`.
+    Nameless(usize),
+}
+
+/// Checks that the text is YAML and names only models that `patterns` allow.
+pub(crate) fn check(text: &str, patterns: &[String]) -> Result<Vec<Oddity>, ConfigYamlError> {
+    let document = yaml::parse(text).map_err(|error| ConfigYamlError::Syntax(error.to_string()))?;
+    let entries = match &document {
+        Value::Null => &Value::Null,
+        Value::Object(fields) => fields.get("model_list").unwrap_or(&Value::Null),
+        _ => return Err(shape("the document", "a mapping")),
+    };
+    let entries = match entries {
+        Value::Null => return Ok(vec![Oddity::NoModels]),
+        Value::Array(entries) if entries.is_empty() => return Ok(vec![Oddity::NoModels]),
+        Value::Array(entries) => entries,
+        _ => return Err(shape("model_list", "a list")),
+    };
+    let mut oddities = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        let Value::Object(entry) = entry else {
+            return Err(shape(&format!("model_list[{index}]"), "a mapping"));
+        };
+        match entry.get("model_name") {
+            None | Some(Value::Null) => oddities.push(Oddity::Nameless(index)),
+            Some(Value::Array(_) | Value::Object(_)) => {
+                return Err(shape(&format!("model_list[{index}].model_name"), "a string"));
+            }
+            Some(name) => {
+                let model = name.as_str().map_or_else(|| name.to_string(), str::to_owned);
+                if !models::allowed(patterns, &model) {
+                    return Err(ConfigYamlError::NotAllowed { model, patterns: patterns.to_vec() });
+                }
+            }
+        }
+    }
+    Ok(oddities)
+}
+
+fn shape(path: &str, wanted: &'static str) -> ConfigYamlError {
+    ConfigYamlError::Shape { path: path.to_owned(), wanted }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(text: &str, patterns: &[&str]) -> Result<Vec<Oddity>, String> {
+        let patterns: Vec<String> = patterns.iter().map(|&p| p.to_owned()).collect();
+        check(text, &patterns).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_model_name_must_be_allowed_by_models() {
+        let text = "model_list:\n- model_name: gpt-4o\n- model_name: \"openai/o3\"\n- {model_name: gemini/pro}\n";
+        assert_eq!(checked(text, &["*"]), Ok(vec![]));
+        assert_eq!(
+            checked(text, &["gpt-4o", "openai/*"]),
+            Err("model_name \"gemini/pro\" in configYaml not found in models list [gpt-4o openai/*]".to_owned())
+        );
+    }
+
+    #[test]
+    fn text_that_is_not_yaml_is_refused_with_the_known_prefix() {
+        let message = checked("model_list: [\n  - oops: {", &["*"]).unwrap_err();
+        assert!(message.starts_with("failed to parse configYaml: "), "{message}");
+    }
+
+    #[test]
+    fn a_document_of_another_shape_is_refused_by_name() {
+        for (text, path) in [
+            ("- a", "the document"),
+            ("model_list: {a: 1}", "model_list"),
+            ("model_list: [a]", "model_list[0]"),
+            ("model_list: [{model_name: a}, {model_name: [b]}]", "model_list[1].model_name"),
+        ] {
+            let message = checked(text, &["*"]).unwrap_err();
+            assert!(message.starts_with(&format!("failed to parse configYaml: {path} must be ")), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_configuration_without_models_is_odd_and_accepted() {
+        for text in ["", "litellm_settings: {drop_params: true}", "model_list: []", "model_list:"] {
+            assert_eq!(checked(text, &["a"]), Ok(vec![Oddity::NoModels]), "{text}");
+        }
+        assert_eq!(checked("model_list: [{litellm_params: {}}]", &["a"]), Ok(vec![Oddity::Nameless(0)]));
+    }
+
+    #[test]
+    fn a_name_that_yaml_reads_as_a_number_is_compared_as_text() {
+        assert_eq!(checked("model_list: [{model_name: 4}]", &["4"]), Ok(vec![]));
+    }
+}

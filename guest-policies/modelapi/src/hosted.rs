@@ -1,0 +1,103 @@
+//! A hosted model: what its pod has besides the server, and how the model gets into it.
+//!
+//! The name of a model is the user's text and the script is a shell's: the two meet only when the name is made
+//! of letters, digits and a few signs that mean nothing to a shell. Any other name is an argument.
+
+use kaos_policy_sdk::refusal;
+use kaos_policy_sdk::types::Refusal;
+use kaos_workload::settings::PullPolicy;
+use serde_json::{Value, json};
+
+use crate::settings::ModelPull;
+
+/// Refuses a name that no program can be given.
+pub(crate) fn check_model(model: &str, path: &str) -> Result<(), Refusal> {
+    if model.contains(char::is_control) {
+        let message = format!(
+            "`{}` is no model: a name has no control characters, for example smollm2:135m",
+            model.escape_debug()
+        );
+        return Err(refusal::invalid(path, message));
+    }
+    Ok(())
+}
+
+/// The init container that pulls `model` into the volume at `mount`.
+pub(crate) fn pull_container(pull: &ModelPull, image: &str, policy: PullPolicy, model: &str, mount: &Value) -> Value {
+    let policy = match policy {
+        PullPolicy::Always => "Always",
+        PullPolicy::IfNotPresent => "IfNotPresent",
+        PullPolicy::Never => "Never",
+    };
+    json!({
+        "name": pull.name,
+        "image": image,
+        "imagePullPolicy": policy,
+        "command": pull.command,
+        "args": arguments(pull, model),
+        "volumeMounts": [mount],
+    })
+}
+
+/// The script, and behind it what it needs: the name of the script and the model, where the model is not in it.
+fn arguments(pull: &ModelPull, model: &str) -> Vec<String> {
+    if is_harmless(model) {
+        return vec![pull.script.replace("{model}", model)];
+    }
+    // Kubernetes reads `$(NAME)` in arguments, and `$$` as a dollar that is nothing but a dollar.
+    let literal = model.replace('$', "$$");
+    vec![pull.script.replace("{model}", "-- \"$1\""), pull.name.clone(), literal]
+}
+
+/// Whether a shell reads the name as one word that says nothing else, and a program as no flag.
+fn is_harmless(model: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._:/@-".contains(c);
+    !model.is_empty() && model.chars().all(plain) && !model.starts_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::settings::Settings;
+
+    fn of(model: &str) -> Vec<String> {
+        arguments(&Settings::default().model_pull, model)
+    }
+
+    #[test]
+    fn an_ordinary_name_stands_in_the_script_as_ever() {
+        for model in ["smollm2:135m", "hf.co/user/repo_x:Q4_K-M"] {
+            let script = format!("ollama serve & OLLAMA_PID=$! && sleep 5 && ollama pull {model} && kill $OLLAMA_PID");
+            assert_eq!(of(model), [script]);
+        }
+    }
+
+    #[test]
+    fn any_other_name_is_an_argument_of_the_script() {
+        let [script, zero, model] = of("m; touch /tmp/pwned $(id) `id` 'q'").try_into().unwrap();
+        assert_eq!(
+            script,
+            "ollama serve & OLLAMA_PID=$! && sleep 5 && ollama pull -- \"$1\" && kill $OLLAMA_PID"
+        );
+        assert_eq!((zero.as_str(), model.as_str()), ("pull-model", "m; touch /tmp/pwned $$(id) `id` 'q'"));
+        assert_eq!(of("--insecure").len(), 3);
+    }
+
+    #[test]
+    fn a_name_with_control_characters_is_refused_with_the_path() {
+        let refused = check_model("a\nb", "spec.hostedConfig.model").unwrap_err();
+        let Refusal::Invalid(violations) = refused else { panic!("{refused:?}") };
+        assert_eq!(violations[0].path, "spec.hostedConfig.model");
+        assert!(check_model("größe", "p").is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn the_script_of_a_name_with_other_signs_is_always_the_same(model in "\\PC{1,40}", sign in "[^A-Za-z0-9._:/@-]") {
+            let script = "ollama serve & OLLAMA_PID=$! && sleep 5 && ollama pull -- \"$1\" && kill $OLLAMA_PID";
+            prop_assert_eq!(of(&format!("{model}{sign}"))[0].as_str(), script);
+        }
+    }
+}

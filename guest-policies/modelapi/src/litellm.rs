@@ -1,0 +1,64 @@
+//! The configuration file of the proxy, as text.
+//!
+//! Every value goes through [`yaml_scalar`], so that no model or provider name can end its line. Whether the
+//! user brings a file of their own is decided in [`crate::config_yaml`].
+
+use std::fmt::Write as _;
+
+use kaos_policy_sdk::quote::yaml_scalar;
+
+use crate::settings::ProxyConfigFile;
+
+/// What the file says.
+pub(crate) struct ProxyModels<'a> {
+    pub(crate) models: &'a [String],
+    pub(crate) provider: Option<&'a str>,
+    pub(crate) has_api_base: bool,
+    pub(crate) has_api_key: bool,
+    pub(crate) telemetry: bool,
+}
+
+impl ProxyModels<'_> {
+    /// The text of `config.yaml`.
+    pub(crate) fn render(&self, settings: &ProxyConfigFile) -> String {
+        let mut text = String::from("# Auto-generated LiteLLM config\nmodel_list:\n");
+        for model in self.models {
+            self.model(&mut text, model);
+        }
+        text.push_str("\nlitellm_settings:\n");
+        line(&mut text, "  drop_params: ", if settings.drop_params { "true" } else { "false" });
+        if self.telemetry {
+            let callback = format!("[{}]", yaml_scalar(&settings.telemetry_callback));
+            line(&mut text, "  success_callback: ", &callback);
+            line(&mut text, "  failure_callback: ", &callback);
+        }
+        text
+    }
+
+    fn model(&self, text: &mut String, model: &str) {
+        line(text, "  - model_name: ", &yaml_scalar(model));
+        line(text, "    litellm_params:", "");
+        line(text, "      model: ", &yaml_scalar(&self.upstream_name(model)));
+        if self.has_api_base {
+            line(text, "      api_base: ", "\"os.environ/PROXY_API_BASE\"");
+        }
+        if self.has_api_key {
+            line(text, "      api_key: ", "\"os.environ/PROXY_API_KEY\"");
+        }
+    }
+
+    /// The provider in front, unless the model already begins with it.
+    fn upstream_name(&self, model: &str) -> String {
+        match self.provider {
+            Some(provider) if !model.strip_prefix(provider).is_some_and(|rest| rest.starts_with('/')) => {
+                format!("{provider}/{model}")
+            }
+            _ => model.to_owned(),
+        }
+    }
+}
+
+fn line(text: &mut String, key: &str, value: &str) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{key}{value}");
+}

@@ -1,0 +1,68 @@
+//! The env-var mapping: how the proxy reaches its provider, the user's variables, log level, telemetry.
+
+use kaos_crds::KeySelector;
+use kaos_policy_sdk::env::{ContainerEnv, Env};
+use kaos_policy_sdk::types::{self, EnvSource, EnvVar, Refusal, Subject};
+
+use crate::request::{API_BASE, API_KEY, KIND, Request};
+use crate::wanted::{Key, Proxy, Wanted};
+
+/// The mapping of `subject` over the one of the layer below.
+pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+    let request = Request::of(subject)?;
+    let mut mapping = Env::over(base);
+    let mut env = mapping.container(KIND.container);
+    if let Wanted::Proxy(proxy) = &request.wanted {
+        provider(proxy, &mut env);
+    }
+    for (path, list) in request.user_env() {
+        env.user(list, &path)?;
+    }
+    match request.wanted {
+        Wanted::Proxy(_) => proxied(&request, &mut env),
+        Wanted::Hosted { .. } => hosted(&request, &mut env),
+    }
+    Ok(mapping.into_vars())
+}
+
+fn provider(proxy: &Proxy, env: &mut ContainerEnv<'_>) {
+    env.set_some(API_BASE, proxy.api_base.as_deref(), "spec.proxyConfig.apiBase");
+    const FROM: &str = "spec.proxyConfig.apiKey.valueFrom";
+    match &proxy.api_key {
+        None => env,
+        Some(Key::Literal(value)) => env.set(API_KEY, value.as_str(), "spec.proxyConfig.apiKey.value"),
+        Some(Key::Secret(key)) => env.bind(API_KEY, EnvSource::SecretKey(selector(key)), &format!("{FROM}.secretKeyRef")),
+        Some(Key::ConfigMap(key)) => {
+            env.bind(API_KEY, EnvSource::ConfigMapKey(selector(key)), &format!("{FROM}.configMapKeyRef"))
+        }
+    };
+}
+
+fn selector(key: &KeySelector) -> types::KeySelector {
+    types::KeySelector { name: key.name.clone(), key: key.key.clone(), optional: key.optional.unwrap_or_default() }
+}
+
+fn proxied(request: &Request, env: &mut ContainerEnv<'_>) {
+    let level = request.settings.log_level.as_str();
+    // LiteLLM knows no TRACE.
+    env.set("LITELLM_LOG", if level == "TRACE" { "DEBUG" } else { level }, "settings.logLevel");
+    let telemetry = request.telemetry();
+    if telemetry.enabled {
+        let on = &telemetry.enabled_origin;
+        let excluded = request.settings.telemetry.excluded_urls.as_str();
+        env.set("OTEL_EXPORTER", "otlp_grpc", on)
+            .set_some("OTEL_EXPORTER_OTLP_ENDPOINT", telemetry.endpoint, &telemetry.endpoint_origin)
+            .set("OTEL_SERVICE_NAME", request.object.name(), "metadata.name")
+            .set_some("OTEL_PYTHON_EXCLUDED_URLS", Some(excluded), "settings.telemetry.excludedUrls");
+    }
+}
+
+/// Ollama knows no levels, only more or less of debugging.
+fn hosted(request: &Request, env: &mut ContainerEnv<'_>) {
+    let debug = match request.settings.log_level.as_str() {
+        "TRACE" => Some("2"),
+        "DEBUG" => Some("1"),
+        _ => None,
+    };
+    env.set_some("OLLAMA_DEBUG", debug, "settings.logLevel");
+}

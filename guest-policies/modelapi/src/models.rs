@@ -1,0 +1,38 @@
+//! Which model names a list of patterns allows: the rule by which Agents and LiteLLM configurations are
+//! checked against `models`.
+
+/// `*` allows everything, `provider/*` everything of that provider, anything else only itself.
+pub(crate) fn allowed(patterns: &[String], model: &str) -> bool {
+    patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+        Some("") => true,
+        Some(prefix) if prefix.ends_with('/') => model.starts_with(prefix),
+        _ => pattern == model,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allows(pattern: &str, model: &str) -> bool {
+        allowed(&[pattern.to_owned()], model)
+    }
+
+    #[test]
+    fn a_star_allows_every_model() {
+        assert!(allows("*", "openai/gpt-4o") && allows("*", ""));
+    }
+
+    #[test]
+    fn a_provider_with_a_star_allows_its_models_only() {
+        assert!(allows("openai/*", "openai/gpt-4o"));
+        assert!(!allows("openai/*", "anthropic/claude-3"));
+        assert!(!allows("openai/*", "openai"));
+    }
+
+    #[test]
+    fn a_name_allows_itself_and_a_star_inside_a_name_is_a_letter() {
+        assert!(allows("gpt-4o", "gpt-4o") && !allows("gpt-4o", "gpt-4"));
+        assert!(allows("claude-*", "claude-*") && !allows("claude-*", "claude-3"));
+    }
+}

@@ -1,0 +1,103 @@
+//! The proxy: its configuration file, where that comes from, and how it is told.
+
+use kaos_policy_sdk::types::{Note, Refusal};
+use kaos_policy_sdk::{note, refusal};
+use kaos_workload::{Extra, Workload};
+use serde_json::{Value, json};
+
+use crate::config_yaml::{self, Oddity};
+use crate::litellm::ProxyModels;
+use crate::settings::{ProxyConfigFile, Server};
+use crate::wanted::{Config, Proxy};
+
+/// The reason of the note on a configuration that offers no model.
+pub(crate) const NO_MODELS: &str = "NoModels";
+
+/// What the pod has besides the server.
+pub(crate) struct ProxyParts {
+    pub(crate) args: Vec<String>,
+    pub(crate) volume: Value,
+    pub(crate) mount: Value,
+    /// None when the file is the user's Secret.
+    pub(crate) config_map: Option<Value>,
+}
+
+impl ProxyParts {
+    /// The parts of `proxy`, or what is wrong with the user's own file.
+    pub(crate) fn of(
+        proxy: &Proxy,
+        telemetry: bool,
+        server: &Server,
+        file: &ProxyConfigFile,
+        workload: &Workload<'_>,
+        extra: &Extra<'_>,
+        notes: &mut Vec<Note>,
+    ) -> Result<Self, Refusal> {
+        let config_map_name = format!("litellm-config-{}", workload.name);
+        let text = match &proxy.config {
+            Config::Generated => Some(generated(proxy, telemetry, file)),
+            Config::Text { text, path } => {
+                checked(text, path, &proxy.models, notes)?;
+                Some(text.clone())
+            }
+            Config::Secret(_) => None,
+        };
+        let source = match &proxy.config {
+            Config::Secret(key) => {
+                let mut secret = json!({"secretName": key.name, "items": [{"key": key.key, "path": file.file_name}]});
+                if let Some(optional) = key.optional {
+                    secret["optional"] = json!(optional);
+                }
+                ("secret", secret)
+            }
+            Config::Generated | Config::Text { .. } => ("configMap", json!({"name": config_map_name})),
+        };
+        let mut volume = json!({"name": file.volume_name});
+        volume[source.0] = source.1;
+        let port = server.container_port.to_string();
+        let path = format!("{}/{}", file.mount_path.trim_end_matches('/'), file.file_name);
+        let mut args: Vec<String> = ["--config", &path, "--port", &port].map(str::to_owned).into();
+        args.extend(file.extra_args.iter().cloned());
+        let config_map = text.map(|text| {
+            let mut data = serde_json::Map::new();
+            data.insert(file.file_name.clone(), text.into());
+            json!({
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": workload.metadata(&config_map_name, extra),
+                "data": data,
+            })
+        });
+        let mount = json!({"name": file.volume_name, "mountPath": file.mount_path});
+        Ok(Self { args, volume, mount, config_map })
+    }
+}
+
+fn generated(proxy: &Proxy, telemetry: bool, file: &ProxyConfigFile) -> String {
+    let models = ProxyModels {
+        models: &proxy.models,
+        provider: proxy.provider.as_deref(),
+        has_api_base: proxy.api_base.is_some(),
+        has_api_key: proxy.api_key.is_some(),
+        telemetry,
+    };
+    models.render(file)
+}
+
+fn checked(text: &str, path: &str, models: &[String], notes: &mut Vec<Note>) -> Result<(), Refusal> {
+    let oddities = config_yaml::check(text, models).map_err(|error| refusal::invalid(path, error.to_string()))?;
+    notes.extend(oddities.into_iter().map(|oddity| {
+        let note = match oddity {
+            Oddity::NoModels => note::warning(
+                NO_MODELS,
+                "configYaml has no model_list, so the proxy offers no model: add one entry for each model",
+            ),
+            Oddity::Nameless(index) => note::warning(
+                "ModelNameless",
+                format!("model_list[{index}] in configYaml has no model_name, so nobody can ask for it: name it"),
+            ),
+        };
+        note::at(path, note)
+    }));
+    Ok(())
+}

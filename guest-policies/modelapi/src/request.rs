@@ -1,0 +1,89 @@
+//! One `ModelAPI` with everything that decides about it, read once for each of the five functions.
+
+use kaos_crds::ModelAPISpec;
+use kaos_crds::modelapi::Mode;
+use kaos_policy_sdk::types::{Note, Refusal, Subject};
+use kaos_policy_sdk::{Object, SubjectExt};
+use kaos_workload::{Kind, Telemetry, Workload};
+use serde_json::Value;
+
+use crate::settings::{Server, Settings};
+use crate::wanted::Wanted;
+
+/// The fixed names of the kind.
+pub(crate) static KIND: Kind = Kind { app: "modelapi", prefix: "modelapi", container: "model-api", route: "modelapi" };
+
+/// The variables of the proxy's configuration.
+pub(crate) const API_BASE: &str = "PROXY_API_BASE";
+/// As [`API_BASE`].
+pub(crate) const API_KEY: &str = "PROXY_API_KEY";
+
+/// What the object says, and its settings.
+pub(crate) struct Request {
+    pub(crate) object: Object,
+    pub(crate) spec: ModelAPISpec,
+    pub(crate) settings: Settings,
+    pub(crate) wanted: Wanted,
+    /// What is to be said about the spec.
+    pub(crate) notes: Vec<Note>,
+}
+
+impl Request {
+    /// Reads the subject; refuses what says too little.
+    pub(crate) fn of(subject: &Subject) -> Result<Self, Refusal> {
+        let object = subject.object();
+        let settings: Settings = subject.settings()?;
+        let spec: ModelAPISpec = object.get("spec")?;
+        let mut notes = Vec::new();
+        let wanted = Wanted::of(&spec, &mut notes)?;
+        Ok(Self { object, spec, settings, wanted, notes })
+    }
+
+    /// The effective telemetry.
+    pub(crate) fn telemetry(&self) -> Telemetry<'_> {
+        let own = self.spec.telemetry.as_ref();
+        let endpoint = own.and_then(|own| own.endpoint.as_deref());
+        Telemetry::merge(own.and_then(|own| own.enabled), endpoint, &self.settings.telemetry, "spec.telemetry")
+    }
+
+    /// Whether telemetry is on and this mode can have it.
+    pub(crate) fn has_telemetry(&self) -> bool {
+        matches!(self.wanted, Wanted::Proxy(_)) && self.telemetry().enabled
+    }
+
+    /// The server's settings.
+    pub(crate) fn server(&self) -> &Server {
+        server(&self.settings, self.spec.mode)
+    }
+
+    /// The places where users have written variables over the years, later ones last.
+    pub(crate) fn user_env(&self) -> impl Iterator<Item = (String, &[Value])> {
+        const PLACES: [&[&str]; 4] = [
+            &["spec", "serverConfig", "env"],
+            &["spec", "hostedConfig", "env"],
+            &["spec", "proxyConfig", "env"],
+            &["spec", "container", "env"],
+        ];
+        let of_this_mode = |place: &[&str]| match self.wanted {
+            Wanted::Proxy(_) => !place.contains(&"serverConfig") && !place.contains(&"hostedConfig"),
+            Wanted::Hosted { .. } => !place.contains(&"proxyConfig"),
+        };
+        PLACES.into_iter().filter(move |place| of_this_mode(place)).filter_map(|place| {
+            let list = self.object.at(place)?.as_array()?;
+            Some((place.join("."), list.as_slice()))
+        })
+    }
+}
+
+/// The settings of the server of this mode.
+pub(crate) fn server(settings: &Settings, mode: Mode) -> &Server {
+    match mode {
+        Mode::Proxy => &settings.proxy,
+        Mode::Hosted => &settings.hosted,
+    }
+}
+
+/// Names and addresses of the object.
+pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
+    Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
+}

@@ -1,0 +1,17 @@
+//! What the activation gate tries the policy on.
+
+use kaos_policy_sdk::types::Sample;
+
+/// One object of each mode, and one with a file of the user's own.
+pub(crate) fn samples() -> Vec<Sample> {
+    let sample = |name: &str, object: &str, beside: &[&str]| Sample {
+        name: name.to_owned(),
+        object: object.to_owned(),
+        beside: beside.iter().map(|&object| object.to_owned()).collect(),
+    };
+    vec![
+        sample("proxy", include_str!("../samples/proxy.json"), &[include_str!("../samples/keys.json")]),
+        sample("hosted", include_str!("../samples/hosted.json"), &[]),
+        sample("own-config", include_str!("../samples/own-config.json"), &[]),
+    ]
+}

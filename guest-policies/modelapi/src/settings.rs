@@ -1,0 +1,190 @@
+//! What a cluster may decide about the kind: every value that is not the user's.
+//!
+//! `Default` is the only place where the values stand; `settings.schema.json` is written from it.
+
+use std::collections::BTreeMap;
+
+use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
+use serde::Deserialize;
+use serde_json::{Value, json};
+#[cfg(feature = "schema")]
+use {schemars::JsonSchema, serde::Serialize};
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Settings {
+    /// The server of mode Proxy.
+    pub proxy: Server,
+    /// The configuration file of the proxy.
+    pub proxy_config: ProxyConfigFile,
+    /// The server of mode Hosted.
+    pub hosted: Server,
+    /// Where the hosted model is kept.
+    pub model_store: ModelStore,
+    /// How the hosted model gets there.
+    pub model_pull: ModelPull,
+    /// Log level of servers that set none: `LITELLM_LOG` of the proxy, `OLLAMA_DEBUG` of a hosted model.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "DEFAULT_LOG_LEVEL")))]
+    pub log_level: String,
+    /// Additional labels of every child and pod.
+    pub extra_labels: BTreeMap<String, String>,
+    /// Additional annotations of every child and pod.
+    pub extra_annotations: BTreeMap<String, String>,
+    /// The Gateway.
+    pub gateway: Gateway,
+    /// Telemetry, of the proxy only.
+    pub telemetry: TelemetrySettings,
+}
+
+/// One of the two servers.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Server {
+    /// The image.
+    pub image: String,
+    /// When images are pulled.
+    pub image_pull_policy: PullPolicy,
+    /// Port that the server listens on.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub container_port: u16,
+    /// Port of the Service, and of the endpoint.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub service_port: u16,
+    /// Name of both ports.
+    pub port_name: String,
+    /// How the Service is published.
+    pub service_type: ServiceType,
+    /// Liveness.
+    pub liveness_probe: Probe,
+    /// Readiness.
+    pub readiness_probe: Probe,
+    /// Resources of servers that set none.
+    pub resources: Raw,
+    /// Security context of the container.
+    pub security_context: Raw,
+    /// Security context of the pod.
+    pub pod_security_context: Raw,
+    /// Whether pods get a token of their ServiceAccount; null is Kubernetes' default.
+    pub automount_service_account_token: Option<bool>,
+}
+
+/// The configuration file of the proxy, mounted from a ConfigMap or from the user's Secret.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ProxyConfigFile {
+    /// Directory that it is mounted in.
+    pub mount_path: String,
+    /// Its name there.
+    pub file_name: String,
+    /// Name of the volume.
+    pub volume_name: String,
+    /// Whether parameters that a provider does not know are dropped.
+    pub drop_params: bool,
+    /// What is told of successes and failures where telemetry is on.
+    pub telemetry_callback: String,
+    /// Arguments after those that name the file and the port.
+    pub extra_args: Vec<String>,
+}
+
+/// Where the hosted model is kept.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ModelStore {
+    /// Directory that the volume is mounted in.
+    pub mount_path: String,
+    /// Name of the volume.
+    pub volume_name: String,
+    /// The source of the volume, as Kubernetes spells it; an emptyDir is lost with its pod.
+    pub source: Raw,
+}
+
+/// The init container that pulls the hosted model.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ModelPull {
+    /// Whether there is one.
+    pub enabled: bool,
+    /// Its name.
+    pub name: String,
+    /// Its image; empty is the server's.
+    pub image: String,
+    /// The shell that runs the script.
+    pub command: Vec<String>,
+    /// The script; `{model}` stands for the model, as one word.
+    pub script: String,
+}
+
+impl Server {
+    /// A server with probes that GET `path`.
+    fn of(image: &str, port: u16, path: &str) -> Self {
+        let probe = |delay, period| Probe { timeout_seconds: 5, ..Probe::http(path, delay, period) };
+        Self {
+            image: image.to_owned(),
+            image_pull_policy: PullPolicy::IfNotPresent,
+            container_port: port,
+            service_port: port,
+            port_name: "http".to_owned(),
+            service_type: ServiceType::ClusterIP,
+            liveness_probe: probe(30, 10),
+            readiness_probe: probe(15, 5),
+            resources: Raw::new(),
+            security_context: Raw::new(),
+            pod_security_context: Raw::new(),
+            automount_service_account_token: None,
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            proxy: Server::of("ghcr.io/berriai/litellm:main-stable", 8000, "/health/liveliness"),
+            proxy_config: ProxyConfigFile {
+                mount_path: "/etc/litellm".to_owned(),
+                file_name: "config.yaml".to_owned(),
+                volume_name: "litellm-config".to_owned(),
+                drop_params: true,
+                telemetry_callback: "otel".to_owned(),
+                extra_args: Vec::new(),
+            },
+            hosted: Server::of("alpine/ollama:latest", 11434, "/"),
+            model_store: ModelStore {
+                mount_path: "/root/.ollama".to_owned(),
+                volume_name: "ollama-data".to_owned(),
+                source: [("emptyDir".to_owned(), Value::Object(Raw::new()))].into_iter().collect(),
+            },
+            model_pull: ModelPull {
+                enabled: true,
+                name: "pull-model".to_owned(),
+                image: String::new(),
+                command: vec!["/bin/sh".to_owned(), "-c".to_owned()],
+                script: "ollama serve & OLLAMA_PID=$! && sleep 5 && ollama pull {model} && kill $OLLAMA_PID".to_owned(),
+            },
+            log_level: "INFO".to_owned(),
+            extra_labels: BTreeMap::new(),
+            extra_annotations: BTreeMap::new(),
+            gateway: Gateway::off("120s"),
+            telemetry: TelemetrySettings::off("/health"),
+        }
+    }
+}
+
+impl ModelStore {
+    /// The volume.
+    pub(crate) fn volume(&self) -> Value {
+        let mut volume = self.source.clone();
+        volume.insert("name".to_owned(), json!(self.volume_name));
+        Value::Object(volume)
+    }
+
+    /// Its place in a container.
+    pub(crate) fn mount(&self) -> Value {
+        json!({"name": self.volume_name, "mountPath": self.mount_path})
+    }
+}

@@ -1,0 +1,179 @@
+//! The manifests: a Deployment, its Service, the proxy's ConfigMap, and a route where the cluster has a Gateway.
+
+use std::borrow::Cow;
+
+use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
+use kaos_policy_sdk::{Object, SubjectExt, Violations, note, plan};
+use kaos_workload::{Deployment, Exposure, Extra, PodDefaults, PodParts, Workload};
+use serde_json::{Map, Value};
+
+use crate::hosted;
+use crate::proxy::ProxyParts;
+use crate::request::{Request, workload};
+use crate::settings::{Server, Settings};
+use crate::wanted::Wanted;
+
+/// The reason of the note on telemetry that nobody will send.
+pub(crate) const TELEMETRY_UNSUPPORTED: &str = "TelemetryUnsupported";
+
+/// The plan for `subject` with the mapping `env`.
+pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
+    let object = subject.object();
+    let workload = workload(&object, subject);
+    let mut violations: Violations = workload.check_name().into_iter().collect::<Vec<_>>().into();
+    let planned = Request::of(subject).and_then(|request| planned(&request, &workload, subject, env));
+    let planned = violations.collect(planned)?;
+    violations.into_result()?;
+    planned.ok_or_else(|| Refusal::Unsupported("the object cannot be read".to_owned()))
+}
+
+/// What the mode adds to the pod, and to the plan.
+#[derive(Default)]
+struct ModeParts {
+    args: Vec<String>,
+    volumes: Vec<Value>,
+    mounts: Vec<Value>,
+    init_containers: Vec<Value>,
+    config_map: Option<Value>,
+}
+
+fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
+    let mut notes = request.notes.clone();
+    let mut violations = Violations::new();
+    let parts = violations.collect(mode_parts(request, workload, &mut notes))?.unwrap_or_default();
+    let deployment = violations.collect(deployment(request, workload, &parts, env, &mut notes))?;
+    let exposure = exposure(request);
+    let route = violations.collect(exposure.route(workload, subject, &mut notes))?;
+    violations.into_result()?;
+    let mut manifests: Vec<Value> = parts.config_map.into_iter().collect();
+    let mut mapping = Vec::new();
+    if let Some(deployment) = deployment {
+        manifests.push(deployment.manifest);
+        mapping = deployment.env;
+    }
+    manifests.push(exposure.service(workload));
+    manifests.extend(route.flatten());
+    notes.extend(telemetry_note(request));
+    let mut plan = plan::of(&manifests, mapping);
+    plan.notes = notes;
+    Ok(plan)
+}
+
+fn mode_parts(request: &Request, workload: &Workload<'_>, notes: &mut Vec<Note>) -> Result<ModeParts, Refusal> {
+    let settings = &request.settings;
+    match &request.wanted {
+        Wanted::Proxy(proxy) => {
+            let (server, file, extra) = (&settings.proxy, &settings.proxy_config, extra(settings));
+            let parts = ProxyParts::of(proxy, request.has_telemetry(), server, file, workload, &extra, notes)?;
+            Ok(ModeParts {
+                args: parts.args,
+                volumes: vec![parts.volume],
+                mounts: vec![parts.mount],
+                config_map: parts.config_map,
+                ..ModeParts::default()
+            })
+        }
+        Wanted::Hosted { model, path } => {
+            hosted::check_model(model, path)?;
+            let (store, pull) = (&settings.model_store, &settings.model_pull);
+            let own = request.object.str_at(&["spec", "container", "image"]);
+            let image = [pull.image.as_str(), own.unwrap_or_default(), &settings.hosted.image];
+            let image = image.into_iter().find(|image| !image.is_empty()).unwrap_or_default();
+            let policy = settings.hosted.image_pull_policy;
+            let init = pull.enabled.then(|| hosted::pull_container(pull, image, policy, model, &store.mount()));
+            Ok(ModeParts {
+                volumes: vec![store.volume()],
+                mounts: vec![store.mount()],
+                init_containers: init.into_iter().collect(),
+                ..ModeParts::default()
+            })
+        }
+    }
+}
+
+fn deployment(
+    request: &Request,
+    workload: &Workload<'_>,
+    mode: &ModeParts,
+    env: &[EnvVar],
+    notes: &mut Vec<Note>,
+) -> Result<Deployment, Refusal> {
+    // An empty list in the object takes away the arguments; laid over as a patch it would say nothing.
+    let emptied = request.spec.container.as_ref().and_then(|own| own.args.as_ref()).is_some_and(Vec::is_empty);
+    let container = container(&request.object);
+    let parts = PodParts {
+        replicas: request.spec.replicas.map(i64::from),
+        args: if emptied { Vec::new() } else { mode.args.clone() },
+        volume_mounts: mode.mounts.clone(),
+        volumes: mode.volumes.clone(),
+        init_containers: mode.init_containers.clone(),
+        container: container.as_deref(),
+        pod_spec: request.object.at(&["spec", "podSpec"]),
+        ..PodParts::default()
+    };
+    parts.deployment(workload, &defaults(request.server(), &request.settings), env, notes)
+}
+
+/// `spec.container`, with the resources of the older field where it has none of its own.
+fn container(object: &Object) -> Option<Cow<'_, Value>> {
+    let own = object.at(&["spec", "container"]).filter(|own| !own.is_null());
+    let older = object.at(&["spec", "serverConfig", "resources"]).filter(|older| !older.is_null());
+    match (own, older) {
+        (Some(own), None) => Some(Cow::Borrowed(own)),
+        (own, Some(older)) => {
+            let mut merged = own.cloned().unwrap_or_else(|| Value::Object(Map::new()));
+            if let Value::Object(fields) = &mut merged {
+                fields.entry("resources").or_insert_with(|| older.clone());
+            }
+            Some(Cow::Owned(merged))
+        }
+        (None, None) => None,
+    }
+}
+
+fn extra(settings: &Settings) -> Extra<'_> {
+    Extra { labels: &settings.extra_labels, annotations: &settings.extra_annotations }
+}
+
+fn defaults<'a>(server: &'a Server, settings: &'a Settings) -> PodDefaults<'a> {
+    PodDefaults {
+        image: &server.image,
+        image_pull_policy: server.image_pull_policy,
+        container_port: server.container_port,
+        port_name: &server.port_name,
+        liveness_probe: &server.liveness_probe,
+        readiness_probe: &server.readiness_probe,
+        resources: &server.resources,
+        security_context: &server.security_context,
+        pod_security_context: &server.pod_security_context,
+        automount_service_account_token: server.automount_service_account_token,
+        extra: extra(settings),
+    }
+}
+
+fn exposure(request: &Request) -> Exposure<'_> {
+    let server = request.server();
+    Exposure {
+        service_port: server.service_port,
+        container_port: server.container_port,
+        port_name: &server.port_name,
+        service_type: server.service_type,
+        gateway: &request.settings.gateway,
+        timeout: request.object.str_at(&["spec", "gatewayRoute", "timeout"]),
+        extra: extra(&request.settings),
+    }
+}
+
+/// The proxy sends telemetry when it knows where to; a hosted model never does.
+fn telemetry_note(request: &Request) -> Option<Note> {
+    let telemetry = request.telemetry();
+    match request.wanted {
+        Wanted::Proxy(_) => telemetry.note(),
+        // The cluster's default is not the user's mistake.
+        Wanted::Hosted { .. } => (request.spec.telemetry.is_some() && telemetry.enabled).then(|| {
+            let message = "Telemetry enabled but Ollama does not support OTel natively: turn it off here, or observe it \
+                           through a ModelAPI of mode Proxy in front";
+            note::at("spec.telemetry.enabled", note::warning(TELEMETRY_UNSUPPORTED, message))
+        }),
+    }
+}

@@ -1,0 +1,295 @@
+//! What a `ModelAPI` asks for, whichever of the forms of the years it is written in.
+//!
+//! Older fields are honoured with a note that names the field to use now. What is asked for becomes a pod in
+//! [`crate::proxy`] and [`crate::hosted`].
+
+use kaos_crds::modelapi::{ApiKey, ConfigYaml, Mode, ProxyConfig};
+use kaos_crds::{KeySelector, ModelAPISpec};
+use kaos_policy_sdk::types::{Note, Refusal};
+use kaos_policy_sdk::{note, refusal};
+use kaos_workload::notes::{DEPRECATED, deprecated};
+
+/// What runs.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Wanted {
+    Proxy(Proxy),
+    Hosted { model: String, path: &'static str },
+}
+
+/// A proxy to model providers.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Proxy {
+    pub(crate) models: Vec<String>,
+    pub(crate) provider: Option<String>,
+    pub(crate) api_base: Option<String>,
+    pub(crate) api_key: Option<Key>,
+    pub(crate) config: Config,
+}
+
+/// Where the provider's key is.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Key {
+    Literal(String),
+    Secret(KeySelector),
+    ConfigMap(KeySelector),
+}
+
+/// Where the proxy's configuration file is.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Config {
+    /// Made from the other fields.
+    Generated,
+    /// The user's own text.
+    Text { text: String, path: &'static str },
+    /// The user's own text in a Secret.
+    Secret(KeySelector),
+}
+
+impl Wanted {
+    /// Reads the spec.
+    pub(crate) fn of(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<Self, Refusal> {
+        older_containers(spec, notes);
+        match spec.mode {
+            Mode::Proxy => match &spec.proxy_config {
+                Some(config) => proxy(config, notes).map(Self::Proxy),
+                None => Err(refusal::invalid(
+                    "spec.proxyConfig",
+                    "mode Proxy requires proxyConfig: set proxyConfig.models, to [\"*\"] for all models",
+                )),
+            },
+            Mode::Hosted => hosted(spec, notes),
+        }
+    }
+}
+
+/// Notes on the older places of what is now `spec.container`.
+fn older_containers(spec: &ModelAPISpec, notes: &mut Vec<Note>) {
+    let older = [
+        (spec.proxy_config.as_ref().is_some_and(|c| !c.env.is_empty()), "spec.proxyConfig.env", "env"),
+        (spec.hosted_config.as_ref().is_some_and(|c| !c.env.is_empty()), "spec.hostedConfig.env", "env"),
+        (spec.server_config.as_ref().is_some_and(|c| !c.env.is_empty()), "spec.serverConfig.env", "env"),
+        (spec.server_config.as_ref().is_some_and(|c| c.resources.is_some()), "spec.serverConfig.resources", "resources"),
+    ];
+    for (used, path, field) in older {
+        if used {
+            notes.push(deprecated(path, Some(&format!("spec.container.{field}"))));
+        }
+    }
+}
+
+fn hosted(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<Wanted, Refusal> {
+    if let Some(model) = spec.hosted_config.as_ref().and_then(|config| text(config.model.as_ref())) {
+        return Ok(Wanted::Hosted { model: model.to_owned(), path: "spec.hostedConfig.model" });
+    }
+    if let Some(model) = spec.server_config.as_ref().and_then(|config| text(config.model.as_ref())) {
+        let path = "spec.serverConfig.model";
+        notes.push(deprecated(path, Some("spec.hostedConfig.model")));
+        return Ok(Wanted::Hosted { model: model.to_owned(), path });
+    }
+    let path = if spec.hosted_config.is_some() { "spec.hostedConfig.model" } else { "spec.hostedConfig" };
+    let message = "mode Hosted requires hostedConfig: set hostedConfig.model, for example to smollm2:135m";
+    Err(refusal::invalid(path, message))
+}
+
+fn proxy(config: &ProxyConfig, notes: &mut Vec<Note>) -> Result<Proxy, Refusal> {
+    Ok(Proxy {
+        models: models(config, notes)?,
+        provider: text(config.provider.as_ref()).map(str::to_owned),
+        api_base: text(config.api_base.as_ref()).map(str::to_owned),
+        api_key: config.api_key.as_ref().map(|key| api_key(key, notes)).transpose()?.flatten(),
+        config: config_file(config.config_yaml.as_ref(), notes)?,
+    })
+}
+
+fn models(config: &ProxyConfig, notes: &mut Vec<Note>) -> Result<Vec<String>, Refusal> {
+    let older = text(config.model.as_ref());
+    if older.is_some() {
+        notes.push(deprecated("spec.proxyConfig.model", Some("spec.proxyConfig.models, which takes a list")));
+    }
+    match (&config.models, older) {
+        (Some(models), _) if models.is_empty() => {
+            let message = "models must name at least one model: set it to [\"*\"] for all models";
+            Err(refusal::invalid("spec.proxyConfig.models", message))
+        }
+        (Some(models), _) => Ok(models.clone()),
+        (None, Some(model)) => Ok(vec![model.to_owned()]),
+        (None, None) => {
+            let path = "spec.proxyConfig.models";
+            let message = format!("{path} is not set, so all models are offered: set it, to [\"*\"] for all models");
+            notes.push(note::at(path, note::warning(DEPRECATED, message)));
+            Ok(vec!["*".to_owned()])
+        }
+    }
+}
+
+/// The value wins over the Secret, the Secret over the ConfigMap; an empty `apiKey` is none.
+fn api_key(key: &ApiKey, notes: &mut Vec<Note>) -> Result<Option<Key>, Refusal> {
+    let from = key.value_from.as_ref();
+    if let Some(value) = text(key.value.as_ref()) {
+        let message = "everybody who may read this object or its Deployment can read the key: keep it in a Secret, and \
+                       name that in apiKey.valueFrom.secretKeyRef";
+        notes.push(note::at("spec.proxyConfig.apiKey.value", note::info("ApiKeyInSpec", message)));
+        return Ok(Some(Key::Literal(value.to_owned())));
+    }
+    if let Some(selector) = from.and_then(|from| from.secret_key_ref.as_ref()) {
+        complete(selector, "spec.proxyConfig.apiKey.valueFrom.secretKeyRef", "Secret")?;
+        return Ok(Some(Key::Secret(selector.clone())));
+    }
+    if let Some(selector) = from.and_then(|from| from.config_map_key_ref.as_ref()) {
+        complete(selector, "spec.proxyConfig.apiKey.valueFrom.configMapKeyRef", "ConfigMap")?;
+        return Ok(Some(Key::ConfigMap(selector.clone())));
+    }
+    let message = "apiKey holds neither value nor valueFrom and counts as absent";
+    notes.push(note::at("spec.proxyConfig.apiKey", note::warning("ApiKeyEmpty", message)));
+    Ok(None)
+}
+
+fn config_file(config: Option<&ConfigYaml>, notes: &mut Vec<Note>) -> Result<Config, Refusal> {
+    const PATH: &str = "spec.proxyConfig.configYaml";
+    const FROM_STRING: &str = "spec.proxyConfig.configYaml.fromString";
+    const FROM_SECRET: &str = "spec.proxyConfig.configYaml.fromSecretKeyRef";
+    match config {
+        None => Ok(Config::Generated),
+        Some(ConfigYaml::Text(text)) if text.is_empty() => Ok(Config::Generated),
+        Some(ConfigYaml::Text(text)) => {
+            notes.push(note::at(PATH, deprecated("spec.proxyConfig.configYaml as a text", Some(FROM_STRING))));
+            Ok(Config::Text { text: text.clone(), path: PATH })
+        }
+        Some(ConfigYaml::From(source)) => match (text(source.from_string.as_ref()), &source.from_secret_key_ref) {
+            (Some(text), secret) => {
+                if secret.is_some() {
+                    let message = "configYaml.fromString is set and wins: remove one of the two";
+                    notes.push(note::at(FROM_SECRET, note::warning("ConfigSecretUnused", message)));
+                }
+                Ok(Config::Text { text: text.to_owned(), path: FROM_STRING })
+            }
+            (None, Some(selector)) => {
+                complete(selector, FROM_SECRET, "Secret")?;
+                Ok(Config::Secret(selector.clone()))
+            }
+            (None, None) => Ok(Config::Generated),
+        },
+    }
+}
+
+fn complete(selector: &KeySelector, path: &str, kind: &str) -> Result<(), Refusal> {
+    for (value, field) in [(&selector.name, "name"), (&selector.key, "key")] {
+        if value.is_empty() {
+            return Err(refusal::invalid(format!("{path}.{field}"), format!("{field} is required: name the {kind} and its key")));
+        }
+    }
+    Ok(())
+}
+
+fn text(value: Option<&String>) -> Option<&str> {
+    value.map(String::as_str).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn wanted(spec: Value) -> Result<(Wanted, Vec<Note>), Refusal> {
+        let mut notes = Vec::new();
+        Wanted::of(&serde_json::from_value(spec).unwrap(), &mut notes).map(|wanted| (wanted, notes))
+    }
+
+    fn proxy_of(config: Value) -> (Proxy, Vec<(String, String)>) {
+        let (Wanted::Proxy(proxy), notes) = wanted(json!({"mode": "Proxy", "proxyConfig": config})).unwrap() else {
+            panic!("not a proxy")
+        };
+        (proxy, notes.into_iter().map(|note| (note.reason, note.path.unwrap_or_default())).collect())
+    }
+
+    fn refused_path(spec: Value) -> String {
+        match wanted(spec) {
+            Err(Refusal::Invalid(violations)) => violations[0].path.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_mode_without_its_block_is_refused_with_the_path() {
+        assert_eq!(refused_path(json!({"mode": "Proxy"})), "spec.proxyConfig");
+        assert_eq!(refused_path(json!({"mode": "Proxy", "proxyConfig": {"models": []}})), "spec.proxyConfig.models");
+        assert_eq!(refused_path(json!({"mode": "Hosted"})), "spec.hostedConfig");
+        assert_eq!(refused_path(json!({"mode": "Hosted", "hostedConfig": {}})), "spec.hostedConfig.model");
+        assert_eq!(refused_path(json!({"mode": "Hosted", "hostedConfig": {"model": ""}})), "spec.hostedConfig.model");
+    }
+
+    #[test]
+    fn a_reference_without_a_name_is_refused_with_the_path() {
+        for (config, path) in [
+            (
+                json!({"models": ["a"], "apiKey": {"valueFrom": {"secretKeyRef": {"key": "k"}}}}),
+                "spec.proxyConfig.apiKey.valueFrom.secretKeyRef.name",
+            ),
+            (
+                json!({"models": ["a"], "apiKey": {"valueFrom": {"configMapKeyRef": {"name": "n", "key": ""}}}}),
+                "spec.proxyConfig.apiKey.valueFrom.configMapKeyRef.key",
+            ),
+            (
+                json!({"models": ["a"], "configYaml": {"fromSecretKeyRef": {"key": "k"}}}),
+                "spec.proxyConfig.configYaml.fromSecretKeyRef.name",
+            ),
+        ] {
+            assert_eq!(refused_path(json!({"mode": "Proxy", "proxyConfig": config})), path);
+        }
+    }
+
+    #[test]
+    fn the_value_of_a_key_wins_and_is_told_to_be_better_in_a_secret() {
+        let from = json!({"secretKeyRef": {"name": "n", "key": "k"}, "configMapKeyRef": {"name": "m", "key": "k"}});
+        let (proxy, notes) = proxy_of(json!({"models": ["a"], "apiKey": {"value": "v", "valueFrom": from}}));
+        assert_eq!(proxy.api_key, Some(Key::Literal("v".to_owned())));
+        assert_eq!(notes, [("ApiKeyInSpec".to_owned(), "spec.proxyConfig.apiKey.value".to_owned())]);
+        let (proxy, _) = proxy_of(json!({"models": ["a"], "apiKey": {"valueFrom": from}}));
+        assert!(matches!(proxy.api_key, Some(Key::Secret(_))));
+    }
+
+    #[test]
+    fn an_empty_key_is_none() {
+        let (proxy, notes) = proxy_of(json!({"models": ["a"], "apiKey": {}}));
+        assert_eq!(proxy.api_key, None);
+        assert_eq!(notes[0].0, "ApiKeyEmpty");
+    }
+
+    #[test]
+    fn older_ways_to_name_models_are_understood() {
+        let (proxy, notes) = proxy_of(json!({"model": "gpt-4o"}));
+        assert_eq!(proxy.models, ["gpt-4o"]);
+        assert_eq!(notes, [("Deprecated".to_owned(), "spec.proxyConfig.model".to_owned())]);
+        let (proxy, notes) = proxy_of(json!({}));
+        assert_eq!(proxy.models, ["*"]);
+        assert_eq!(notes, [("Deprecated".to_owned(), "spec.proxyConfig.models".to_owned())]);
+        let (proxy, _) = proxy_of(json!({"models": ["new"], "model": "old"}));
+        assert_eq!(proxy.models, ["new"]);
+    }
+
+    #[test]
+    fn older_forms_of_a_configuration_and_of_a_hosted_model_are_understood() {
+        let (proxy, notes) = proxy_of(json!({"models": ["*"], "configYaml": "model_list: []"}));
+        assert_eq!(proxy.config, Config::Text { text: "model_list: []".to_owned(), path: "spec.proxyConfig.configYaml" });
+        assert_eq!(notes[0].0, "Deprecated");
+        let spec = json!({"mode": "Hosted", "serverConfig": {"model": "m", "env": [{"name": "A"}], "resources": {}}});
+        let (hosted, notes) = wanted(spec).unwrap();
+        assert_eq!(hosted, Wanted::Hosted { model: "m".to_owned(), path: "spec.serverConfig.model" });
+        let paths: Vec<_> = notes.iter().filter_map(|note| note.path.as_deref()).collect();
+        assert_eq!(paths, ["spec.serverConfig.env", "spec.serverConfig.resources", "spec.serverConfig.model"]);
+    }
+
+    #[test]
+    fn a_text_wins_over_a_secret_and_nothing_of_both_is_generated() {
+        let secret = json!({"name": "n", "key": "k"});
+        let (proxy, notes) = proxy_of(json!({"models": ["*"], "configYaml": {"fromString": "a: 1", "fromSecretKeyRef": secret}}));
+        assert!(matches!(proxy.config, Config::Text { .. }));
+        assert_eq!(notes[0].0, "ConfigSecretUnused");
+        assert_eq!(proxy_of(json!({"models": ["*"], "configYaml": {}})).0.config, Config::Generated);
+        assert!(matches!(
+            proxy_of(json!({"models": ["*"], "configYaml": {"fromSecretKeyRef": secret}})).0.config,
+            Config::Secret(_)
+        ));
+    }
+}
