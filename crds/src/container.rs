@@ -21,14 +21,14 @@ pub struct Container {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<String>>,
     /// CPU, memory and other resources that the container asks for and is limited to.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::resources"))]
     pub resources: Option<Value>,
     /// Environment variables. A variable that the operator sets too has the value given here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
     /// Security options of the container.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::security_context"))]
     pub security_context: Option<Value>,
     /// The directory that the container starts in. Not set: the image's.
@@ -51,7 +51,7 @@ pub struct EnvVar {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// Where the value comes from, instead of value.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::env_source"))]
     pub value_from: Option<Value>,
 }

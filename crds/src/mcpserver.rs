@@ -67,7 +67,7 @@ pub struct MCPServerSpec {
     /// Changes to the generated pod spec, as a strategic merge patch: only what should differ. The generated
     /// container is named mcp-server. Fields that are not listed here are kept; null removes a generated field,
     /// and $patch works as in kubectl patch.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::pod_spec"))]
     pub pod_spec: Option<Value>,
     /// How many pods run. Also set by kubectl scale and by autoscalers.
@@ -81,7 +81,7 @@ pub struct MCPServerSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<McpConfig>,
     /// Deprecated: use container.resources.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::kubernetes::resources"))]
     pub resources: Option<Value>,
 }
