@@ -31,6 +31,7 @@ pub(super) fn merge(
         return Ok(instructions.content.into_iter().filter_map(|(_, item)| fresh(item)).collect());
     }
     let mut below = ids(&base, key, path, Problem::BaseWithoutMergeKey)?;
+    let length = below.len();
     if !instructions.deleted.is_empty() {
         let gone = positions(&instructions.deleted);
         let mut kept = below.iter().map(|id| position(&gone, id).is_none());
@@ -61,7 +62,8 @@ pub(super) fn merge(
         None => Ok(arrange(base, &own, &named, &below)),
         Some(wanted) => {
             let wanted = ordered(wanted, key, &named, path)?;
-            Ok(arrange(base, &own, &wanted, &below))
+            // Go reuses the room of deleted items for new ones, which then count as having been below.
+            Ok(arrange(base, &own, &wanted, &own[..length.min(own.len())]))
         }
     }
 }

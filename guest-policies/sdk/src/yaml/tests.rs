@@ -70,8 +70,9 @@ fn a_billion_laughs_are_not_laughed() {
 
 #[test]
 fn depth_is_bounded() {
-    assert_eq!(problem(&"[".repeat(100_000)), Problem::TooDeep);
-    assert_eq!(problem(&"{a: ".repeat(100)), Problem::TooDeep);
+    let list = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    assert_eq!(problem(&list(65)), Problem::TooDeep);
+    assert!(parse(&list(64)).is_ok() && parse(&list(100_000)).is_err() && parse(&"{a: ".repeat(100)).is_err());
     assert!(parse(&"- ".repeat(60)).is_ok());
 }
 
