@@ -1,35 +1,76 @@
-//! placeholder
-use kaos_policy_sdk::{Policy, types::*};
-struct Agent;
+//! The kind `Agent`: a language model with instructions, tools and peers, served over HTTP.
+//!
+//! | step | module |
+//! |---|---|
+//! | what the object asks for, older forms included | [`wanted`] |
+//! | what it refers to: model, tools, peers | [`linked`], [`model`] |
+//! | a coding harness instead of the default runtime | [`harness`] |
+//! | all of it for one subject | [`request`] |
+//! | variables | [`mapping`] |
+//! | manifests | [`translate`] |
+//! | status | [`assess`] |
+
+mod assess;
+mod harness;
+mod linked;
+mod mapping;
+mod model;
+mod request;
+mod samples;
+mod settings;
+mod translate;
+mod wanted;
+
+use kaos_crds::API_VERSION;
+use kaos_policy_sdk::need::resource_type;
+use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
+use kaos_policy_sdk::{Policy, json};
+use kaos_workload::{ROUTE_API, ROUTE_KIND};
+
+pub use settings::{HarnessSettings, Settings};
+
+/// The policy of the kind `Agent`.
+#[derive(Debug)]
+pub struct Agent;
+
 impl Policy for Agent {
     fn describe() -> Descriptor {
+        let route = resource_type(ROUTE_API, ROUTE_KIND);
+        let kaos = |kind: &str| resource_type(API_VERSION, kind);
+        let claim = Claim {
+            primary: kaos("Agent"),
+            emits: vec![resource_type("apps/v1", "Deployment"), resource_type("v1", "Service"), route.clone()],
+            reads: vec![kaos("ModelAPI"), kaos("MCPServer"), kaos("Agent"), resource_type("v1", "ConfigMap")],
+            wishes: vec![route],
+            finalizer: None,
+            retired_finalizers: vec!["kaos.tools/agent-finalizer".to_owned()],
+            samples: samples::samples(),
+            extra: json::empty(),
+        };
         Descriptor {
-            name: "agent".into(),
-            version: "0".into(),
-            claims: vec![],
-            settings_schema: "{}".into(),
-            extra: "{}".into(),
+            name: "agent".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            claims: vec![claim],
+            settings_schema: include_str!("../settings.schema.json").to_owned(),
+            extra: json::empty(),
         }
     }
-    fn needs(_: &Subject) -> Vec<Need> {
-        vec![]
+
+    fn needs(subject: &Subject) -> Vec<Need> {
+        request::needs(subject)
     }
-    fn map_env(_: &Subject, b: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
-        Ok(b)
+
+    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        mapping::map(subject, base)
     }
-    fn translate(s: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
-        let v: serde_json::Value = serde_json::from_str(&s.object).unwrap();
-        Ok(Plan { manifests: vec![v.to_string()], gates: vec![], env, notes: vec![], extra: "{}".into() })
+
+    fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+        translate::translate(subject, &env)
     }
-    fn assess(_: &Subject, _: &Observation) -> Report {
-        Report {
-            ready: true,
-            phase: "".into(),
-            message: "".into(),
-            fields: "{}".into(),
-            conditions: vec![],
-            extra: "{}".into(),
-        }
+
+    fn assess(subject: &Subject, seen: &Observation) -> Report {
+        assess::assess(subject, seen)
     }
 }
+
 kaos_policy_sdk::export_policy!(Agent);

@@ -3,8 +3,8 @@
 //!
 //! Policies add their own fields and conditions to an [`Assessment`] and turn it into a report.
 
-use crate::kind::Workload;
 use crate::expose::{ROUTE_API, ROUTE_KIND};
+use crate::kind::Workload;
 use crate::rollout::Rollout;
 use kaos_policy_sdk::types::{Blocker, Condition, Observation, Outcome, Refusal, Report};
 use kaos_policy_sdk::{Object, condition, json as text};
@@ -111,19 +111,14 @@ fn first_message(blockers: &[Blocker]) -> String {
     blockers.first().map_or_else(|| "waiting".to_owned(), |blocker| blocker.message.clone())
 }
 
-/// Condition `DependenciesReady` of a kind that has dependencies: what the plan's gates, or a refusal that
-/// waits, say.
-pub fn dependencies(seen: &Observation) -> Option<Condition> {
-    let missing = match &seen.outcome {
-        Outcome::Refused(Refusal::Waiting(on)) => on,
-        Outcome::Refused(_) => return None,
-        Outcome::Applied | Outcome::Gated | Outcome::Failed(_) => &seen.gates,
+/// Condition `DependenciesReady` of a kind that has dependencies; `blockers` are those that are missing or
+/// not ready, whether or not anything waits for them.
+pub fn dependencies_ready(blockers: &[Blocker]) -> Condition {
+    let Some(first) = blockers.first() else {
+        return condition::yes("DependenciesReady", "Ready", "every dependency is ready");
     };
-    let Some(first) = missing.first() else {
-        return Some(condition::yes("DependenciesReady", "Ready", "every dependency is ready"));
-    };
-    let messages: Vec<&str> = missing.iter().map(|blocker| blocker.message.as_str()).collect();
-    Some(condition::no("DependenciesReady", &first.reason, messages.join("; ")))
+    let messages: Vec<&str> = blockers.iter().map(|blocker| blocker.message.as_str()).collect();
+    condition::no("DependenciesReady", &first.reason, messages.join("; "))
 }
 
 /// The live child of this identity.
@@ -144,7 +139,8 @@ fn routed(seen: &Observation, route: Option<&Object>) -> Option<Condition> {
     }
     let parents = route?.at(&["status", "parents"]).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let conditions = || parents.iter().filter_map(|parent| parent.get("conditions")?.as_array()).flatten();
-    let field = |condition: &Value, name: &str| condition.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let field =
+        |condition: &Value, name: &str| condition.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     if let Some(refused) = conditions().find(|condition| field(condition, "status") == "False") {
         return Some(condition::no(ROUTED, &field(refused, "reason"), field(refused, "message")));
     }
@@ -196,7 +192,7 @@ mod tests {
         assert_eq!(said.fields["endpoint"], "http://thing-x.ns.svc.cluster.local:80");
         let running = testing::observation(Outcome::Gated).gate(gate()).child(&deployment(1)).build();
         assert_eq!(assess(&X, Some(80), None, &running).phase, Phase::Ready);
-        assert_eq!(dependencies(&running).unwrap().message, "Secret s is not ready");
+        assert_eq!(dependencies_ready(&running.gates).message, "Secret s is not ready");
     }
 
     #[test]

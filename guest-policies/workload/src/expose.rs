@@ -55,7 +55,12 @@ impl Exposure<'_> {
     }
 
     /// The HTTPRoute, if routes are turned on and the cluster serves them; a note says when it does not.
-    pub fn route(&self, workload: &Workload<'_>, subject: &Subject, notes: &mut Vec<Note>) -> Result<Option<Value>, Refusal> {
+    pub fn route(
+        &self,
+        workload: &Workload<'_>,
+        subject: &Subject,
+        notes: &mut Vec<Note>,
+    ) -> Result<Option<Value>, Refusal> {
         let timeout = self.request_timeout(notes)?;
         if !self.gateway.enabled {
             return Ok(None);
@@ -103,26 +108,35 @@ impl Exposure<'_> {
     /// is no route, as by the CRD; one that is too long only where it matters.
     fn request_timeout(&self, notes: &mut Vec<Note>) -> Result<Option<String>, Refusal> {
         let own = self.timeout.filter(|text| !text.is_empty());
-        let (text, path) = own.map_or((self.gateway.timeout.as_str(), "settings.gateway.timeout"), |t| (t, TIMEOUT_PATH));
+        let (text, path) =
+            own.map_or((self.gateway.timeout.as_str(), "settings.gateway.timeout"), |t| (t, TIMEOUT_PATH));
         if text == "0s" {
             return Ok(None);
         }
         match duration::for_gateway(text) {
             Ok(spelled) => {
                 if self.gateway.enabled && spelled != text {
-                    let message = format!("`{text}` is written `{spelled}` in the HTTPRoute: the Gateway API allows five digits a number");
+                    let message = format!(
+                        "`{text}` is written `{spelled}` in the HTTPRoute: the Gateway API allows five digits a number"
+                    );
                     notes.push(note::at(path, note::info("TimeoutRespelled", message)));
                 }
                 Ok(Some(spelled.into_owned()))
             }
             Err(Unusable::Malformed) => Err(refusal::invalid(
                 path,
-                format!("`{}` is no timeout: write up to four numbers with a unit h, m, s or ms, for example 1h30m", shown(text)),
+                format!(
+                    "`{}` is no timeout: write up to four numbers with a unit h, m, s or ms, for example 1h30m",
+                    shown(text)
+                ),
             )),
             Err(Unusable::TooLong) if !self.gateway.enabled => Ok(None),
             Err(Unusable::TooLong) => Err(refusal::invalid(
                 path,
-                format!("`{}` is longer than the Gateway API allows (99999h): write a shorter timeout, or 0s for none", shown(text)),
+                format!(
+                    "`{}` is longer than the Gateway API allows (99999h): write a shorter timeout, or 0s for none",
+                    shown(text)
+                ),
             )),
         }
     }

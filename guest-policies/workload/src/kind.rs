@@ -55,8 +55,11 @@ impl Workload<'_> {
 
     /// [`Workload::selector`] in the form of `status.selector`.
     pub fn selector_text(&self) -> String {
-        let pairs: Vec<String> =
-            self.selector().iter().map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+        let pairs: Vec<String> = self
+            .selector()
+            .iter()
+            .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+            .collect();
         pairs.join(",")
     }
 

@@ -149,7 +149,8 @@ mod tests {
 
     #[test]
     fn what_keeps_pods_away_is_in_the_message() {
-        let failure = json!([{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "no account"}]);
+        let failure =
+            json!([{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "no account"}]);
         let rollout = live(1, 1, &json!({"observedGeneration": 1, "conditions": failure}));
         assert_eq!(rollout.message(), "Deployment ready replicas: 0/1; no account");
     }

@@ -24,7 +24,12 @@ pub struct Telemetry<'a> {
 impl<'a> Telemetry<'a> {
     /// What the object says at `path`, and what the settings say where it says nothing. Each field counts
     /// on its own: an object that sets only an endpoint does not turn telemetry off.
-    pub fn merge(enabled: Option<bool>, endpoint: Option<&'a str>, settings: &'a TelemetrySettings, path: &'a str) -> Self {
+    pub fn merge(
+        enabled: Option<bool>,
+        endpoint: Option<&'a str>,
+        settings: &'a TelemetrySettings,
+        path: &'a str,
+    ) -> Self {
         let own = endpoint.filter(|text| !text.is_empty());
         let global = Some(settings.endpoint.as_str()).filter(|text| !text.is_empty());
         let origin = |is_own: bool, field: &str| {

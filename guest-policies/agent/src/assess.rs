@@ -1,0 +1,66 @@
+//! What the user is told: phase, endpoint, what the Agent is linked to, and the conditions of this kind.
+
+use kaos_crds::AgentSpec;
+use kaos_policy_sdk::types::{Condition, Note, Observation, Outcome, Report, Subject};
+use kaos_policy_sdk::{SubjectExt, Violations, condition};
+use kaos_workload::{assess, notes};
+use serde_json::{Map, Value, json};
+
+use crate::linked::Linked;
+use crate::request::{self, workload};
+use crate::settings::Settings;
+use crate::wanted::Links;
+
+/// The report on `subject` from what was seen.
+pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
+    let object = subject.object();
+    let settings: Settings = subject.settings().unwrap_or_default();
+    let exposed = object.at(&["spec", "agentNetwork", "expose"]) != Some(&Value::Bool(false));
+    let replicas = object.at(&["spec", "replicas"]).and_then(Value::as_i64);
+    let workload = workload(&object, subject);
+    let mut said = assess::assess(&workload, exposed.then_some(settings.service_port), replicas, seen);
+    if let Ok(spec) = object.get::<AgentSpec>("spec") {
+        let links = Links::of(&spec, object.name());
+        let linked = Linked::of(subject, &spec.model_api, spec.model(), &links, &mut Violations::new());
+        if matches!(seen.outcome, Outcome::Applied | Outcome::Gated) {
+            said.fields.insert("linkedResources".into(), resources(&linked));
+        }
+        let blockers: Vec<_> = linked.missing.iter().chain(&linked.unready).cloned().collect();
+        said.conditions.push(assess::dependencies_ready(&blockers));
+        said.conditions.extend(peers_resolved(&links, &linked.absent_peers));
+        said.conditions.extend(request::telemetry(&spec, &settings).condition());
+        let notes = request::notes(&object, &spec, &settings);
+        said.conditions.extend(notes::deprecated_condition(&notes));
+    }
+    said.into_report()
+}
+
+/// `status.linkedResources`: the model under the key it has always had, tools and peers under their kind
+/// and name.
+fn resources(linked: &Linked) -> Value {
+    let mut all = Map::new();
+    if let Some(api) = &linked.model_api {
+        all.insert("modelapi".into(), json!(api.name));
+    }
+    for server in &linked.servers {
+        all.insert(format!("mcpserver/{}", server.name), json!(server.name));
+    }
+    for peer in &linked.peers {
+        all.insert(format!("agent/{}", peer.name), json!(peer.name));
+    }
+    Value::Object(all)
+}
+
+/// Condition `PeersResolved` of an Agent that has peers.
+fn peers_resolved(links: &Links<'_>, absent: &[Note]) -> Option<Condition> {
+    const RESOLVED: &str = "PeersResolved";
+    let first = absent.first();
+    match (links.peers.is_empty(), first) {
+        (true, _) => None,
+        (false, None) => Some(condition::yes(RESOLVED, "Resolved", "every peer has an endpoint")),
+        (false, Some(first)) => {
+            let messages: Vec<&str> = absent.iter().map(|note| note.message.as_str()).collect();
+            Some(condition::no(RESOLVED, &first.reason, messages.join("; ")))
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A coding harness instead of the default runtime, and the Git repository that it works on.
+//!
+//! The clone script holds no text of the user's: URL, branch and token come in variables. The token is
+//! handed to Git by a credential helper that is set for this one command, so that it is written nowhere.
+
+use kaos_crds::agent::{Harness, Workspace};
+use kaos_policy_sdk::env::{Env, literal, other};
+use kaos_policy_sdk::need::{named, reference_in};
+use kaos_policy_sdk::types::{EnvSource, KeySelector, Need, Reference, Refusal, Subject};
+use kaos_policy_sdk::{SubjectExt, Violations, blocker, refusal, yaml};
+use kaos_workload::PodParts;
+use serde_json::{Value, json};
+
+use crate::settings::HarnessSettings;
+
+/// The id of the need for the registry.
+const REGISTRY: &str = "harness-registry";
+/// The key of the registry's ConfigMap.
+const KEY: &str = "runtimes.yaml";
+/// The init container that clones.
+const CLONE: &str = "workspace-clone";
+/// What it runs.
+const SCRIPT: &str = r#"set -eu
+helper='!f() { test "$1" = get || exit 0; echo username=x-access-token; printf "password=%s\n" "$GIT_TOKEN"; }; f'
+if [ -z "${GIT_TOKEN:-}" ]; then helper=; fi
+exec git -c credential.helper= -c "credential.helper=$helper" clone --depth 1 --single-branch --branch "$REPO_BRANCH" -- "$REPO_URL" "$WORKSPACE"
+"#;
+
+/// What the registry says about a harness.
+#[derive(Debug, Default)]
+pub(crate) struct Runtime {
+    pub(crate) image: String,
+    pub(crate) driver: String,
+}
+
+/// The need for the registry.
+pub(crate) fn need(settings: &HarnessSettings, operator_namespace: &str) -> Need {
+    named(REGISTRY, registry(settings, operator_namespace))
+}
+
+fn registry(settings: &HarnessSettings, operator_namespace: &str) -> Reference {
+    reference_in(operator_namespace, "v1", "ConfigMap", &settings.registry)
+}
+
+/// Checks what the user wrote about the workspace.
+pub(crate) fn check(harness: &Harness, wrong: &mut Violations) {
+    let Some(workspace) = &harness.workspace else { return };
+    let host = workspace.repo_url.strip_prefix("https://").unwrap_or_default();
+    let authority = host.split(['/', '?', '#']).next().unwrap_or_default();
+    let path = "spec.harness.workspace.repoURL";
+    if authority.is_empty() || workspace.repo_url.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        wrong.add(path, "must be an https URL of a Git repository");
+    } else if authority.contains('@') {
+        wrong.add(
+            path,
+            "must not hold a user or a token: put the token into a Secret and name it in credentialsSecretRef",
+        );
+    }
+    if branch(workspace).is_some_and(|name| name.contains(|c: char| c.is_whitespace() || c.is_control())) {
+        wrong.add("spec.harness.workspace.branch", "must be the name of a branch, without spaces");
+    }
+    if workspace.credentials_secret_ref.as_ref().is_some_and(|secret| secret.name.is_empty() || secret.key.is_empty()) {
+        wrong.add("spec.harness.workspace.credentialsSecretRef", "needs the name of a Secret and a key in it");
+    }
+}
+
+fn branch(workspace: &Workspace) -> Option<&str> {
+    workspace.branch.as_deref().filter(|branch| !branch.is_empty())
+}
+
+impl Runtime {
+    /// The registry's entry for `harness`; `own_image` is the user's, which wins.
+    pub(crate) fn of(
+        subject: &Subject,
+        harness: &Harness,
+        settings: &HarnessSettings,
+        own_image: bool,
+    ) -> Result<Self, Refusal> {
+        let on = registry(settings, &subject.cluster.operator_namespace);
+        let found = subject.one(REGISTRY).or_wait(on.clone())?;
+        let unusable = |why: String| {
+            let message = format!("ConfigMap {} cannot be read as a registry: {why}", on.name);
+            refusal::waiting(vec![blocker::new(on.clone(), "Unusable", message)])
+        };
+        let Some(text) = found.str_at(&["data", KEY]) else { return Err(unusable(format!("it has no key {KEY}"))) };
+        let registry = yaml::parse(text).map_err(|error| unusable(error.to_string()))?;
+        let entries = registry.get("runtimes").unwrap_or(&registry);
+        let Some(entry) = entries.get(harness.runtime.as_str()) else {
+            let shown: String = harness.runtime.chars().take(63).collect();
+            let message = format!("unknown harness runtime: {} (not found in registry)", shown.escape_debug());
+            return Err(refusal::invalid("spec.harness.runtime", message));
+        };
+        let field = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let runtime = Self { image: field("image"), driver: field("driver") };
+        if runtime.image.is_empty() && !own_image {
+            let message = format!("harness runtime {} requires a user-supplied spec.container.image", harness.runtime);
+            return Err(refusal::invalid("spec.container.image", message));
+        }
+        Ok(runtime)
+    }
+
+    /// The variables of the harness, and those of the container that clones.
+    pub(crate) fn set_env(&self, env: &mut Env, own: &str, harness: &Harness, settings: &HarnessSettings) {
+        env.container(own)
+            .set("HARNESS_DRIVER", &self.driver, &format!("ConfigMap/{} {KEY}", settings.registry))
+            .set("HARNESS_WORKSPACE", &settings.workspace, "settings.harness.workspace")
+            .set("HARNESS_STATE_DIR", &settings.state, "settings.harness.state");
+        let Some(workspace) = &harness.workspace else { return };
+        let path = |field: &str| format!("spec.harness.workspace.{field}");
+        let (name, origin) = match branch(workspace) {
+            Some(branch) => (branch, path("branch")),
+            None => (settings.branch.as_str(), "settings.harness.branch".to_owned()),
+        };
+        let mut clone = env.container(CLONE);
+        clone
+            .bind("REPO_URL", literal(unexpanded(&workspace.repo_url)), &path("repoURL"))
+            .bind("REPO_BRANCH", literal(unexpanded(name)), &origin)
+            .set("WORKSPACE", &settings.workspace, "settings.harness.workspace")
+            .set("GIT_TERMINAL_PROMPT", "0", "spec.harness.workspace");
+        if let Some(secret) = &workspace.credentials_secret_ref {
+            clone.bind("GIT_TOKEN", token(secret), &path("credentialsSecretRef"));
+        }
+    }
+}
+
+fn token(secret: &kaos_crds::KeySelector) -> EnvSource {
+    match secret.optional {
+        // Only the plain forms are typed; a written `false` is kept as it is.
+        Some(false) => other(&json!({"secretKeyRef": {"name": secret.name, "key": secret.key, "optional": false}})),
+        optional => EnvSource::SecretKey(KeySelector {
+            name: secret.name.clone(),
+            key: secret.key.clone(),
+            optional: optional.unwrap_or_default(),
+        }),
+    }
+}
+
+/// `text` so that Kubernetes does not put other variables into it.
+fn unexpanded(text: &str) -> String {
+    text.replace('$', "$$")
+}
+
+/// The volumes and the init container of a workspace.
+pub(crate) fn add_workspace(parts: &mut PodParts<'_>, settings: &HarnessSettings) {
+    let mount = |name: &str, path: &str| json!({"name": name, "mountPath": path});
+    for (name, path) in [("workspace", &settings.workspace), ("state", &settings.state)] {
+        parts.volumes.push(json!({"name": name, "emptyDir": {}}));
+        parts.volume_mounts.push(mount(name, path));
+    }
+    parts.init_containers.push(json!({
+        "name": CLONE,
+        "image": settings.git_image,
+        "command": ["sh", "-c", SCRIPT],
+        "volumeMounts": [mount("workspace", &settings.workspace)],
+    }));
+}

@@ -1,0 +1,157 @@
+//! What an Agent refers to: its ModelAPI, its MCP servers, its peers.
+//!
+//! One that is missing, or has no address yet, leaves no correct manifest: the Agent waits. One that has an
+//! address and is not ready is a gate of the first creation. A peer is neither: it is picked up when it comes.
+
+use kaos_crds::API_VERSION;
+use kaos_policy_sdk::names::dns1123_subdomain;
+use kaos_policy_sdk::need::{named, reference};
+use kaos_policy_sdk::types::{Blocker, Need, Note, Reference, Refusal, Subject};
+use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, blocker, note};
+
+use crate::model;
+use crate::wanted::Links;
+
+const MODEL_API: &str = "ModelAPI";
+const MCP_SERVER: &str = "MCPServer";
+const AGENT: &str = "Agent";
+
+/// One object with its address.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) name: String,
+    pub(crate) endpoint: String,
+    /// Where the address comes from.
+    pub(crate) origin: String,
+}
+
+/// Everything that an Agent refers to, as far as it is there.
+#[derive(Debug, Default)]
+pub(crate) struct Linked {
+    pub(crate) model_api: Option<Link>,
+    pub(crate) servers: Vec<Link>,
+    pub(crate) peers: Vec<Link>,
+    /// What is missing, or has no address.
+    pub(crate) missing: Vec<Blocker>,
+    /// What is not ready.
+    pub(crate) unready: Vec<Blocker>,
+    /// Peers that are left out.
+    pub(crate) absent_peers: Vec<Note>,
+}
+
+/// The needs of these links.
+pub(crate) fn needs(model_api: &str, links: &Links<'_>) -> Vec<Need> {
+    let valid = |name: &&str| dns1123_subdomain(name).is_none();
+    let of = |kind: &'static str| move |name: &str| need(kind, name);
+    let mut needs: Vec<Need> = [model_api].into_iter().filter(valid).map(of(MODEL_API)).collect();
+    needs.extend(links.servers.iter().copied().filter(valid).map(of(MCP_SERVER)));
+    needs.extend(links.peers.iter().copied().filter(valid).map(of(AGENT)));
+    needs
+}
+
+fn need(kind: &str, name: &str) -> Need {
+    named(id(kind, name), to(kind, name))
+}
+
+fn id(kind: &str, name: &str) -> String {
+    format!("{kind}/{name}")
+}
+
+fn to(kind: &str, name: &str) -> Reference {
+    reference(API_VERSION, kind, name)
+}
+
+impl Linked {
+    /// Reads what was found; collects what is wrong with the model.
+    pub(crate) fn of(
+        subject: &Subject,
+        model_api: &str,
+        wanted: Option<&str>,
+        links: &Links<'_>,
+        wrong: &mut Violations,
+    ) -> Self {
+        let mut linked = Self::default();
+        if let Some(api) = linked.find(subject, MODEL_API, model_api) {
+            linked.model_api = linked.depend(MODEL_API, model_api, "ModelAPI is not ready", &api);
+            let offered = model::offered(&api);
+            if let (Some(offered), Some(model)) = (offered, wanted.filter(|model| !model.is_empty()))
+                && !model::allows(&offered, model)
+            {
+                wrong.add("spec.model", not_offered(model, model_api, &offered));
+            }
+        }
+        for server in &links.servers {
+            if let Some(found) = linked.find(subject, MCP_SERVER, server) {
+                let link = linked.depend(MCP_SERVER, server, &format!("MCPServer {server} is not ready"), &found);
+                linked.servers.extend(link);
+            }
+        }
+        for peer in &links.peers {
+            linked.peer(subject, peer);
+        }
+        linked
+    }
+
+    /// The object, or a blocker that says why not.
+    fn find(&mut self, subject: &Subject, kind: &str, name: &str) -> Option<Object> {
+        match subject.one(&id(kind, name)).or_wait(to(kind, name)) {
+            Ok(found) => Some(found),
+            Err(Refusal::Waiting(blockers)) => {
+                self.missing.extend(blockers);
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// The link to an object that is there.
+    fn depend(&mut self, kind: &str, name: &str, unready: &str, found: &Object) -> Option<Link> {
+        let Some(endpoint) = found.endpoint() else {
+            // Not ready is what the user sees of an object that is on its way.
+            self.missing.push(blocker::new(to(kind, name), "NoEndpoint", unready));
+            return None;
+        };
+        if !found.is_ready() {
+            self.unready.push(blocker::new(to(kind, name), "NotReady", unready));
+        }
+        Some(link(kind, name, endpoint))
+    }
+
+    fn peer(&mut self, subject: &Subject, name: &str) {
+        let found = match subject.one(&id(AGENT, name)) {
+            Lookup::There(found) => found,
+            Lookup::Forbidden(why) => return self.without(name, "PeerForbidden", &format!("cannot be read: {why}")),
+            Lookup::Absent | Lookup::Unserved | Lookup::Unasked => {
+                return self.without(name, "PeerNotFound", "not found; it is picked up when it comes");
+            }
+        };
+        match found.endpoint() {
+            Some(endpoint) => self.peers.push(link(AGENT, name, endpoint)),
+            None if found.at(&["spec", "agentNetwork", "expose"]) == Some(&false.into()) => {
+                self.without(name, "PeerNotExposed", "is not exposed; set its spec.agentNetwork.expose to true");
+            }
+            None => self.without(name, "PeerNoEndpoint", "has no endpoint yet; it is picked up when it has one"),
+        }
+    }
+
+    fn without(&mut self, name: &str, reason: &str, why: &str) {
+        let shown: String = name.chars().take(63).collect();
+        let note = note::warning(reason, format!("peer Agent {} {why}", shown.escape_debug()));
+        self.absent_peers.push(note::at("spec.agentNetwork.access", note));
+    }
+}
+
+/// The message on a model that is not offered; as long as a message may be, whatever the spec holds.
+fn not_offered(model: &str, model_api: &str, offered: &[String]) -> String {
+    const MOST: usize = 20;
+    let clip = |text: &str| text.chars().take(100).collect::<String>();
+    let mut list: Vec<String> = offered.iter().take(MOST).map(|pattern| clip(pattern)).collect();
+    if offered.len() > MOST {
+        list.push("...".to_owned());
+    }
+    format!("model {:?} not supported by ModelAPI {model_api:?} (supported: [{}])", clip(model), list.join(" "))
+}
+
+fn link(kind: &str, name: &str, endpoint: &str) -> Link {
+    Link { name: name.to_owned(), endpoint: endpoint.to_owned(), origin: format!("{kind}/{name} status.endpoint") }
+}

@@ -1,0 +1,147 @@
+//! The variables of an Agent, in the order that its runtime has always been given them.
+//!
+//! The user's own stand after the instructions; where they have a name of the operator's, they win.
+
+use kaos_crds::agent::{Config, Memory, MemoryType};
+use kaos_policy_sdk::env::{ContainerEnv, Env};
+use kaos_policy_sdk::types::{EnvVar, Refusal, Subject};
+use kaos_policy_sdk::{Object, Violations};
+use serde_json::Value;
+
+use crate::linked::Link;
+use crate::request::{KIND, Request, workload};
+
+/// The mapping of `subject`, on top of the one of the layer below.
+pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+    let request = Request::of(subject)?;
+    let workload = workload(&request.object, subject);
+    let settings = &request.settings;
+    let spec = &request.spec;
+    let config = spec.config.as_ref();
+    let mut all = Env::over(base);
+    let mut env = all.container(KIND.container);
+
+    env.set("AGENT_NAME", workload.name, "metadata.name");
+    if let Some(config) = config {
+        env.set_some("AGENT_DESCRIPTION", config.description.as_deref(), "spec.config.description")
+            .set_some("AGENT_INSTRUCTIONS", config.instructions.as_deref(), "spec.config.instructions")
+            .set_some("AGENT_SYSTEM_PROMPT", config.system_prompt.as_deref(), "spec.config.systemPrompt");
+    }
+    users(&mut env, &request.object)?;
+    if let Some(api) = &request.linked.model_api {
+        env.set("MODEL_API_URL", &api.endpoint, &api.origin);
+    }
+    env.set_some("MODEL_NAME", spec.model(), "spec.model");
+    if let Some(config) = config {
+        reasoning(&mut env, config);
+        if let Some(memory) = &config.memory {
+            remembering(&mut env, memory);
+        }
+    }
+    if settings.debug_memory_endpoints {
+        env.set("AGENT_DEBUG_MEMORY_ENDPOINTS", "true", "settings.debugMemoryEndpoints");
+    }
+    if let Some(config) = config {
+        working_alone(&mut env, config);
+    }
+    tools(&mut env, &request.linked.servers);
+    peers(&mut env, &request.linked.peers);
+    request.telemetry().set_env(&mut env, &workload, &settings.telemetry.excluded_urls);
+    env.set_some("LOG_LEVEL", Some(&settings.log_level), "settings.logLevel");
+    if let (Some(harness), Some(runtime)) = (&spec.harness, &request.harness) {
+        runtime.set_env(&mut all, KIND.container, harness, &settings.harness);
+    }
+    Ok(all.into_vars())
+}
+
+/// The user's variables: the older place first, so that the newer one wins.
+fn users(env: &mut ContainerEnv<'_>, object: &Object) -> Result<(), Refusal> {
+    let mut wrong = Violations::new();
+    for path in [["spec", "config", "env"], ["spec", "container", "env"]] {
+        if let Some(list) = object.at(&path).and_then(Value::as_array) {
+            wrong.collect(env.user(list, &path.join(".")).map(|_| ()))?;
+        }
+    }
+    wrong.into_result()
+}
+
+/// How it reasons and calls tools.
+fn reasoning(env: &mut ContainerEnv<'_>, config: &Config) {
+    let older = config.agentic_loop.as_ref();
+    let origin = if config.reasoning_loop_max_steps.is_none() && older.is_some_and(|older| older.max_steps.is_some()) {
+        "spec.config.agenticLoop.maxSteps"
+    } else {
+        "spec.config.reasoningLoopMaxSteps"
+    };
+    env.set("AGENTIC_LOOP_MAX_STEPS", config.max_steps().to_string(), origin);
+    if let Some(older) = older {
+        set(env, "AGENTIC_LOOP_ENABLE_TOOLS", older.enable_tools, "spec.config.agenticLoop.enableTools");
+        set(env, "AGENTIC_LOOP_ENABLE_DELEGATION", older.enable_delegation, "spec.config.agenticLoop.enableDelegation");
+    }
+    env.set_some("TOOL_CALL_MODE", config.tool_call_mode.map(|mode| mode.as_str()), "spec.config.toolCallMode");
+}
+
+fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory) {
+    let path = |field: &str| format!("spec.config.memory.{field}");
+    let kind = memory.effective_type();
+    env.set("MEMORY_ENABLED", memory.enabled.to_string(), &path("enabled"));
+    env.set("MEMORY_TYPE", word(&kind), &path("type"));
+    if kind == MemoryType::Local {
+        env.set("MEMORY_CONTEXT_LIMIT", memory.context_limit.to_string(), &path("contextLimit"))
+            .set("MEMORY_MAX_SESSIONS", memory.max_sessions.to_string(), &path("maxSessions"))
+            .set("MEMORY_MAX_SESSION_EVENTS", memory.max_session_events.to_string(), &path("maxSessionEvents"));
+    }
+    env.set_some("MEMORY_MAX_READ_SCOPE", memory.max_read_scope.map(|it| word(&it)).as_deref(), &path("maxReadScope"))
+        .set_some("MEMORY_TOOLS", memory.tools.map(|it| word(&it)).as_deref(), &path("tools"))
+        .set_some("MEMORY_FAILURE_MODE", memory.failure_mode.map(|it| word(&it)).as_deref(), &path("failureMode"));
+    if let Some(params) = &memory.client_params {
+        set(env, "MEMORY_SHORT_TERM_TOKEN_BUDGET", params.token_budget, &path("clientParams.tokenBudget"));
+        set(env, "MEMORY_ROLLING_SUMMARY", params.rolling_summary, &path("clientParams.rollingSummary"));
+    }
+}
+
+/// A word of an enumeration as it stands in a spec.
+fn word<T: serde::Serialize>(value: &T) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn working_alone(env: &mut ContainerEnv<'_>, config: &Config) {
+    if let Some(own) = &config.autonomous {
+        let goal = own.goal.as_deref().filter(|goal| !goal.trim().is_empty());
+        env.set_some("AUTONOMOUS_GOAL", goal, "spec.config.autonomous.goal");
+        set(env, "AUTONOMOUS_INTERVAL_SECONDS", own.interval_seconds, "spec.config.autonomous.intervalSeconds");
+        let most = own.max_iter_runtime_seconds;
+        set(env, "AUTONOMOUS_MAX_ITER_RUNTIME_SECONDS", most, "spec.config.autonomous.maxIterRuntimeSeconds");
+    }
+    if let Some(task) = &config.task_config {
+        set(env, "TASK_MAX_ITERATIONS", task.max_iterations, "spec.config.taskConfig.maxIterations");
+        set(env, "TASK_MAX_RUNTIME_SECONDS", task.max_runtime_seconds, "spec.config.taskConfig.maxRuntimeSeconds");
+        set(env, "TASK_MAX_TOOL_CALLS", task.max_tool_calls, "spec.config.taskConfig.maxToolCalls");
+    }
+}
+
+fn set<T: ToString>(env: &mut ContainerEnv<'_>, name: &str, value: Option<T>, origin: &str) {
+    env.set_some(name, value.map(|value| value.to_string()).as_deref(), origin);
+}
+
+/// The names of the MCP servers, and the address of each. A name stands in its variable as it is: that is
+/// what the runtime looks for.
+fn tools(env: &mut ContainerEnv<'_>, servers: &[Link]) {
+    env.set_some("MCP_SERVERS", Some(&names(servers)), "spec.mcpServers");
+    for server in servers {
+        env.set(&format!("MCP_SERVER_{}_URL", server.name), &server.endpoint, &server.origin);
+    }
+}
+
+fn peers(env: &mut ContainerEnv<'_>, peers: &[Link]) {
+    env.set_some("PEER_AGENTS", Some(&names(peers)), "spec.agentNetwork.access");
+    for peer in peers {
+        let name = peer.name.to_uppercase().replace('-', "_");
+        env.set(&format!("PEER_AGENT_{name}_CARD_URL"), &peer.endpoint, &peer.origin);
+    }
+}
+
+fn names(links: &[Link]) -> String {
+    links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(",")
+}

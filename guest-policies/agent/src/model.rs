@@ -1,0 +1,60 @@
+//! Which models a `ModelAPI` offers, and whether an Agent's is among them.
+
+use kaos_crds::modelapi::{Mode, ModelAPISpec};
+use kaos_policy_sdk::Object;
+
+/// The models that `api` offers, as patterns; none where the ModelAPI itself is not in order, which is its
+/// own policy's to tell.
+pub(crate) fn offered(api: &Object) -> Option<Vec<String>> {
+    let spec: ModelAPISpec = api.get("spec").ok()?;
+    match spec.mode {
+        Mode::Hosted => {
+            let newer = spec.hosted_config.and_then(|hosted| hosted.model);
+            newer.or_else(|| spec.server_config.and_then(|server| server.model)).map(|model| vec![model])
+        }
+        Mode::Proxy => {
+            let proxy = spec.proxy_config?;
+            let all = || vec!["*".to_owned()];
+            Some(proxy.models.or_else(|| proxy.model.map(|model| vec![model])).unwrap_or_else(all))
+        }
+    }
+}
+
+/// Whether one of `patterns` covers `model`: `*` all, `prefix/*` what begins with `prefix/`, others exactly.
+pub(crate) fn allows(patterns: &[String], model: &str) -> bool {
+    patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+        Some("") => true,
+        Some(prefix) if prefix.ends_with('/') => model.starts_with(prefix),
+        _ => pattern == model,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn covers(pattern: &str, model: &str) -> bool {
+        allows(&[pattern.to_owned()], model)
+    }
+
+    #[test]
+    fn a_model_matches_exactly_or_by_provider_or_by_anything() {
+        assert!(covers("*", "x/y"));
+        assert!(covers("openai/*", "openai/gpt-4-turbo"));
+        assert!(!covers("openai/*", "openai2/gpt"));
+        assert!(!covers("openai*", "openai2"));
+        assert!(covers("a", "a") && !covers("a", "ab"));
+    }
+
+    #[test]
+    fn older_forms_of_a_model_api_offer_what_they_mean() {
+        let api = |spec| offered(&Object::new(json!({"spec": spec})));
+        assert_eq!(api(json!({"mode": "Proxy", "proxyConfig": {"model": "m"}})).unwrap(), ["m"]);
+        assert_eq!(api(json!({"mode": "Proxy", "proxyConfig": {}})).unwrap(), ["*"]);
+        assert_eq!(api(json!({"mode": "Hosted", "serverConfig": {"model": "m"}})).unwrap(), ["m"]);
+        assert_eq!(api(json!({"mode": "Hosted", "hostedConfig": {"model": "n"}})).unwrap(), ["n"]);
+        assert!(api(json!({"mode": "Proxy"})).is_none());
+        assert!(api(json!({"mode": 3})).is_none());
+    }
+}

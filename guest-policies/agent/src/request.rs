@@ -1,0 +1,107 @@
+//! One `Agent` with everything that decides about it, read once for each of the five functions.
+
+use kaos_crds::AgentSpec;
+use kaos_policy_sdk::types::{Need, Note, Refusal, Subject};
+use kaos_policy_sdk::{Object, SubjectExt, Violations, refusal};
+use kaos_workload::{Exposure, Kind, Telemetry, Workload};
+
+use crate::harness::{self, Runtime};
+use crate::linked::{self, Linked};
+use crate::settings::Settings;
+use crate::wanted::{self, Links};
+
+/// The fixed names of the kind.
+pub(crate) static KIND: Kind = Kind { app: "agent", prefix: "agent", container: "agent", route: "agent" };
+
+/// What the object says, its settings, and what it refers to.
+pub(crate) struct Request {
+    pub(crate) object: Object,
+    pub(crate) spec: AgentSpec,
+    pub(crate) settings: Settings,
+    pub(crate) linked: Linked,
+    pub(crate) harness: Option<Runtime>,
+}
+
+/// Which objects an Agent must be seen with. One that cannot be read needs none: it is refused.
+pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
+    let object = subject.object();
+    let (Ok(spec), Ok(settings)) = (object.get::<AgentSpec>("spec"), subject.settings::<Settings>()) else {
+        return Vec::new();
+    };
+    let mut needs = linked::needs(&spec.model_api, &Links::of(&spec, object.name()));
+    if spec.harness.is_some() {
+        needs.push(harness::need(&settings.harness, &subject.cluster.operator_namespace));
+    }
+    needs
+}
+
+impl Request {
+    /// Reads the subject; refuses what is wrong with it, all at once, and waits for what is missing.
+    pub(crate) fn of(subject: &Subject) -> Result<Self, Refusal> {
+        let object = subject.object();
+        let settings: Settings = subject.settings()?;
+        let spec: AgentSpec = object.get("spec")?;
+        let mut wrong: Violations = workload(&object, subject).check_name().into_iter().collect::<Vec<_>>().into();
+        wanted::check(&spec, &mut wrong);
+        if let Some(harness) = &spec.harness {
+            harness::check(harness, &mut wrong);
+        }
+        let links = Links::of(&spec, object.name());
+        let mut linked = Linked::of(subject, &spec.model_api, spec.model(), &links, &mut wrong);
+        let own_image =
+            spec.container.as_ref().and_then(|own| own.image.as_ref()).is_some_and(|image| !image.is_empty());
+        let read = |harness| Runtime::of(subject, harness, &settings.harness, own_image);
+        let harness = match spec.harness.as_ref().map(read).transpose() {
+            Err(Refusal::Waiting(blockers)) => {
+                linked.missing.extend(blockers);
+                None
+            }
+            other => wrong.collect(other)?.flatten(),
+        };
+        wrong.into_result()?;
+        if !linked.missing.is_empty() {
+            return Err(refusal::waiting(linked.missing));
+        }
+        Ok(Self { object, spec, settings, linked, harness })
+    }
+
+    /// The effective telemetry.
+    pub(crate) fn telemetry(&self) -> Telemetry<'_> {
+        telemetry(&self.spec, &self.settings)
+    }
+
+    /// How others reach the Agent.
+    pub(crate) fn exposure(&self) -> Exposure<'_> {
+        Exposure {
+            service_port: self.settings.service_port,
+            container_port: self.settings.container_port,
+            port_name: &self.settings.port_name,
+            service_type: self.settings.service_type,
+            gateway: &self.settings.gateway,
+            timeout: self.spec.gateway_route.as_ref().and_then(|route| route.timeout.as_deref()),
+            extra: self.settings.extra(),
+        }
+    }
+}
+
+/// What `spec` and `settings` say about telemetry together.
+pub(crate) fn telemetry<'a>(spec: &'a AgentSpec, settings: &'a Settings) -> Telemetry<'a> {
+    let own = spec.config.as_ref().and_then(|config| config.telemetry.as_ref());
+    let endpoint = own.and_then(|own| own.endpoint.as_deref());
+    Telemetry::merge(own.and_then(|own| own.enabled), endpoint, &settings.telemetry, "spec.config.telemetry")
+}
+
+/// Names and addresses of the object.
+pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
+    Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
+}
+
+/// What the user should know of the object as it is, whatever becomes of it.
+pub(crate) fn notes(object: &Object, spec: &AgentSpec, settings: &Settings) -> Vec<Note> {
+    let mut notes = wanted::older_fields(spec);
+    if Links::of(spec, object.name()).itself {
+        notes.push(wanted::self_reference());
+    }
+    notes.extend(telemetry(spec, settings).note());
+    notes
+}

@@ -1,0 +1,171 @@
+//! What a cluster may decide about the kind: every value that is not the user's.
+//!
+//! `Default` is the only place where the values stand; `settings.schema.json` is written from it.
+
+use std::collections::BTreeMap;
+
+use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
+use kaos_workload::{Extra, PodDefaults};
+use serde::Deserialize;
+#[cfg(feature = "schema")]
+use {schemars::JsonSchema, serde::Serialize};
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Settings {
+    /// Image of agents that set none.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1), extend("x-env" = "DEFAULT_AGENT_IMAGE")))]
+    pub image: String,
+    /// Log level of agents that set none, in the variable `LOG_LEVEL`.
+    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "DEFAULT_LOG_LEVEL")))]
+    pub log_level: String,
+    /// Whether agents serve their memory for debugging.
+    pub debug_memory_endpoints: bool,
+    /// When the image is pulled.
+    pub image_pull_policy: PullPolicy,
+    /// Port that agents listen on.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub container_port: u16,
+    /// Port of the Service, and of the endpoint.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub service_port: u16,
+    /// Name of both ports.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?$")))]
+    pub port_name: String,
+    /// How the Service is published.
+    pub service_type: ServiceType,
+    /// Liveness.
+    pub liveness_probe: Probe,
+    /// Readiness.
+    pub readiness_probe: Probe,
+    /// Resources of agents that set none.
+    pub resources: Raw,
+    /// Security context of the container.
+    pub security_context: Raw,
+    /// Security context of the pod.
+    pub pod_security_context: Raw,
+    /// Whether pods get a token of their ServiceAccount; null is Kubernetes' default.
+    pub automount_service_account_token: Option<bool>,
+    /// Additional labels of every child and pod.
+    pub extra_labels: BTreeMap<String, String>,
+    /// Additional annotations of every child and pod.
+    pub extra_annotations: BTreeMap<String, String>,
+    /// The Gateway.
+    pub gateway: Gateway,
+    /// Telemetry.
+    pub telemetry: TelemetrySettings,
+    /// Coding harnesses.
+    pub harness: HarnessSettings,
+    /// Finalizer for cleanup in order, for example `kaos.tools/agent-finalizer`; empty leaves it to owner
+    /// references.
+    pub finalizer: String,
+}
+
+/// Settings of agents that run in a coding harness.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HarnessSettings {
+    /// ConfigMap in the operator's namespace whose key `runtimes.yaml` lists the harnesses.
+    pub registry: String,
+    /// Image that clones the workspace.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    pub git_image: String,
+    /// Branch of workspaces that name none.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    pub branch: String,
+    /// Directory of the workspace.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^/")))]
+    pub workspace: String,
+    /// Directory for the harness's own state.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^/")))]
+    pub state: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            image: "axsauze/kaos-agent:v0.1.4-dev".to_owned(),
+            log_level: "INFO".to_owned(),
+            debug_memory_endpoints: false,
+            image_pull_policy: PullPolicy::IfNotPresent,
+            container_port: 8000,
+            service_port: 8000,
+            port_name: "http".to_owned(),
+            service_type: ServiceType::ClusterIP,
+            liveness_probe: Probe::http("/health", 30, 10),
+            readiness_probe: Probe::http("/ready", 10, 5),
+            resources: Raw::new(),
+            security_context: Raw::new(),
+            pod_security_context: Raw::new(),
+            automount_service_account_token: None,
+            extra_labels: BTreeMap::new(),
+            extra_annotations: BTreeMap::new(),
+            gateway: Gateway::off("120s"),
+            telemetry: TelemetrySettings::off("/health,/ready"),
+            harness: HarnessSettings {
+                registry: "kaos-harness-runtimes".to_owned(),
+                git_image: "alpine/git:2.45.2".to_owned(),
+                branch: "main".to_owned(),
+                workspace: "/workspace".to_owned(),
+                state: "/state".to_owned(),
+            },
+            finalizer: String::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Labels and annotations for every child.
+    pub(crate) fn extra(&self) -> Extra<'_> {
+        Extra { labels: &self.extra_labels, annotations: &self.extra_annotations }
+    }
+
+    /// What these settings say about pods that run `image`.
+    pub(crate) fn pod<'a>(&'a self, image: &'a str) -> PodDefaults<'a> {
+        PodDefaults {
+            image,
+            image_pull_policy: self.image_pull_policy,
+            container_port: self.container_port,
+            port_name: &self.port_name,
+            liveness_probe: &self.liveness_probe,
+            readiness_probe: &self.readiness_probe,
+            resources: &self.resources,
+            security_context: &self.security_context,
+            pod_security_context: &self.pod_security_context,
+            automount_service_account_token: self.automount_service_account_token,
+            extra: self.extra(),
+        }
+    }
+}
+
+#[cfg(feature = "schema")]
+impl Settings {
+    /// The schema of the settings, as it is in `settings.schema.json`.
+    pub fn schema_text() -> String {
+        kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
+            env: &[("gateway.timeout", "GATEWAY_DEFAULT_AGENT_TIMEOUT")],
+            annotations: &[
+                "image",
+                "logLevel",
+                "debugMemoryEndpoints",
+                "imagePullPolicy",
+                "containerPort",
+                "servicePort",
+                "portName",
+                "livenessProbe",
+                "readinessProbe",
+                "resources",
+                "securityContext",
+                "podSecurityContext",
+                "automountServiceAccountToken",
+                "extraLabels",
+                "extraAnnotations",
+                "gateway.timeout",
+                "telemetry",
+            ],
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! The manifests of an Agent.
+
+use kaos_policy_sdk::types::{EnvVar, Plan, Refusal, Subject};
+use kaos_policy_sdk::{json as text, plan};
+use kaos_workload::PodParts;
+use serde_json::json;
+
+use crate::harness;
+use crate::request::{self, Request, workload};
+use crate::wanted;
+
+/// Annotation that leaves the number of replicas to somebody else.
+const REPLICAS: &str = "kaos.tools/replicas";
+
+/// Deployment, and for an exposed Agent Service and HTTPRoute.
+pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
+    let request = Request::of(subject)?;
+    let workload = workload(&request.object, subject);
+    let (spec, settings) = (&request.spec, &request.settings);
+    let mut notes = request::notes(&request.object, spec, settings);
+    notes.extend_from_slice(&request.linked.absent_peers);
+
+    let external = request.object.annotation(REPLICAS) == Some("external");
+    let container = wanted::container(&request.object);
+    let mut parts = PodParts {
+        replicas: spec.replicas.filter(|_| !external).map(i64::from),
+        container: container.as_ref(),
+        pod_spec: spec.pod_spec.as_ref(),
+        ..PodParts::default()
+    };
+    if spec.harness.as_ref().is_some_and(|harness| harness.workspace.is_some()) {
+        harness::add_workspace(&mut parts, &settings.harness);
+    }
+    let image = request.harness.as_ref().map_or(&settings.image, |harness| &harness.image);
+    let deployment = parts.deployment(&workload, &settings.pod(image), env, &mut notes)?;
+    let mut manifests = vec![deployment.manifest];
+
+    let exposure = request.exposure();
+    let route = exposure.route(&workload, subject, &mut notes)?;
+    if spec.exposed() {
+        manifests.push(exposure.service(&workload));
+        manifests.extend(route);
+    } else {
+        // Why there is no route is no matter of an Agent that wants none.
+        notes.retain(|note| !note.reason.starts_with("Gateway"));
+    }
+
+    let mut plan = plan::of(&manifests, deployment.env);
+    plan.notes = notes;
+    if spec.wait_for_dependencies {
+        plan.gates.clone_from(&request.linked.unready);
+    }
+    if !settings.finalizer.is_empty() {
+        plan.extra = text::text(&json!({"finalizer": settings.finalizer}));
+    }
+    Ok(plan)
+}

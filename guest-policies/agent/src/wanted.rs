@@ -1,0 +1,148 @@
+//! What an `Agent` asks for: its fields checked, and older forms read as what they mean now.
+
+use std::collections::BTreeSet;
+
+use kaos_crds::AgentSpec;
+use kaos_policy_sdk::names::dns1123_subdomain;
+use kaos_policy_sdk::types::Note;
+use kaos_policy_sdk::{Object, Violations, note};
+use kaos_workload::notes::deprecated;
+use serde_json::{Map, Value};
+
+/// A field of the spec that holds a number, with what it may be.
+type Bounded<'a> = (&'a str, Option<i32>, i32, i32);
+
+/// Collects everything that is wrong with the fields themselves.
+pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
+    names(spec, wrong);
+    for (path, value, min, max) in numbers(spec) {
+        if value.is_some_and(|value| value < min || value > max) {
+            wrong.add(path, format!("must be between {min} and {max}"));
+        }
+    }
+    if spec.model().is_none_or(str::is_empty) {
+        wrong.add("spec.model", "is required: name a model that the ModelAPI offers");
+    }
+    let memory = spec.config.as_ref().and_then(|config| config.memory.as_ref());
+    if let Some(memory) = memory.filter(|memory| memory.effective_type() == kaos_crds::agent::MemoryType::Remote) {
+        let own = spec.container.iter().flat_map(|container| &container.env);
+        if !own.into_iter().any(|variable| variable.name == "MEMORY_STORE_ENDPOINT") {
+            let field = if memory.memory_store.is_some() { "memoryStore" } else { "type" };
+            wrong.add(
+                format!("spec.config.memory.{field}"),
+                "this operator has no MemoryStore kind: use type local, or name the store's address in the variable \
+                 MEMORY_STORE_ENDPOINT of spec.container.env",
+            );
+        }
+    }
+}
+
+fn names(spec: &AgentSpec, wrong: &mut Violations) {
+    let mut name = |path: String, name: &str| {
+        if dns1123_subdomain(name).is_some() {
+            let shown: String = name.chars().take(40).collect();
+            wrong.add(
+                path,
+                format!(
+                    "`{}` is no name of an object: use lower-case letters, digits, `-` and `.`",
+                    shown.escape_debug()
+                ),
+            );
+        }
+    };
+    name("spec.modelAPI".to_owned(), &spec.model_api);
+    for (index, server) in spec.mcp_servers.iter().enumerate() {
+        name(format!("spec.mcpServers[{index}]"), server);
+    }
+}
+
+fn numbers(spec: &AgentSpec) -> Vec<Bounded<'static>> {
+    let mut all: Vec<Bounded<'static>> = vec![("spec.replicas", spec.replicas, 0, i32::MAX)];
+    let Some(config) = &spec.config else { return all };
+    all.push(("spec.config.reasoningLoopMaxSteps", config.reasoning_loop_max_steps, 1, 20));
+    if let Some(older) = &config.agentic_loop {
+        all.push(("spec.config.agenticLoop.maxSteps", older.max_steps, 1, 20));
+    }
+    if let Some(memory) = &config.memory {
+        all.push(("spec.config.memory.contextLimit", Some(memory.context_limit), 1, 100));
+        all.push(("spec.config.memory.maxSessions", Some(memory.max_sessions), 1, 100_000));
+        all.push(("spec.config.memory.maxSessionEvents", Some(memory.max_session_events), 1, 10_000));
+        let budget = memory.client_params.as_ref().and_then(|params| params.token_budget);
+        all.push(("spec.config.memory.clientParams.tokenBudget", budget, 0, i32::MAX));
+    }
+    if let Some(own) = &config.autonomous {
+        all.push(("spec.config.autonomous.intervalSeconds", own.interval_seconds, 0, 3600));
+        all.push(("spec.config.autonomous.maxIterRuntimeSeconds", own.max_iter_runtime_seconds, 0, 86_400));
+    }
+    if let Some(task) = &config.task_config {
+        all.push(("spec.config.taskConfig.maxIterations", task.max_iterations, 0, 1000));
+        all.push(("spec.config.taskConfig.maxRuntimeSeconds", task.max_runtime_seconds, 0, 86_400));
+        all.push(("spec.config.taskConfig.maxToolCalls", task.max_tool_calls, 0, 10_000));
+    }
+    all
+}
+
+/// The MCP servers and the peers, each once and sorted; the object itself is no peer.
+pub(crate) struct Links<'a> {
+    pub(crate) servers: BTreeSet<&'a str>,
+    pub(crate) peers: BTreeSet<&'a str>,
+    /// Whether the object lists itself.
+    pub(crate) itself: bool,
+}
+
+impl<'a> Links<'a> {
+    pub(crate) fn of(spec: &'a AgentSpec, name: &str) -> Self {
+        let access = spec.agent_network.iter().flat_map(|network| &network.access).map(String::as_str);
+        let mut peers: BTreeSet<&str> = access.collect();
+        let itself = peers.remove(name);
+        Self { servers: spec.mcp_servers.iter().map(String::as_str).collect(), peers, itself }
+    }
+}
+
+/// Notes on older fields.
+pub(crate) fn older_fields(spec: &AgentSpec) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if spec.resources.is_some() {
+        notes.push(deprecated("spec.resources", Some("spec.container.resources")));
+    }
+    let Some(config) = &spec.config else { return notes };
+    if !config.env.is_empty() {
+        notes.push(deprecated("spec.config.env", Some("spec.container.env")));
+    }
+    if spec.model.is_none() && config.env.iter().any(|variable| variable.name == "MODEL_NAME") {
+        notes.push(deprecated("spec.config.env[MODEL_NAME]", Some("spec.model")));
+    }
+    let Some(older) = &config.agentic_loop else { return notes };
+    if older.max_steps.is_some() {
+        notes.push(deprecated("spec.config.agenticLoop.maxSteps", Some("spec.config.reasoningLoopMaxSteps")));
+    }
+    if older.enable_tools.is_some() {
+        notes.push(deprecated("spec.config.agenticLoop.enableTools", None));
+    }
+    if older.enable_delegation.is_some() {
+        notes.push(deprecated("spec.config.agenticLoop.enableDelegation", None));
+    }
+    notes
+}
+
+/// The note on an object that lists itself as its peer.
+pub(crate) fn self_reference() -> Note {
+    let message = "an Agent is no peer of its own: the entry with its own name is ignored; take it out";
+    note::at("spec.agentNetwork.access", note::info("SelfReference", message))
+}
+
+/// `spec.container`, with the older `spec.resources` in its place.
+pub(crate) fn container(object: &Object) -> Option<Value> {
+    let own = object.at(&["spec", "container"]).filter(|own| !own.is_null());
+    let Some(resources) = object.at(&["spec", "resources"]).filter(|value| !value.is_null()) else {
+        return own.cloned();
+    };
+    let mut container = own.cloned().unwrap_or_else(|| Value::Object(Map::new()));
+    if let Some(members) = container.as_object_mut() {
+        let newer = members.get("resources").is_some_and(|value| !value.is_null());
+        if !newer {
+            members.insert("resources".to_owned(), resources.clone());
+        }
+    }
+    Some(container)
+}
