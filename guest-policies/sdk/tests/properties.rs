@@ -133,7 +133,11 @@ mod oracle {
     }
 
     /// A list of objects with distinct values of `key`.
-    fn keyed(key: &'static str, id: impl Strategy<Value = Value>, rest: BoxedStrategy<Value>) -> BoxedStrategy<Value> {
+    fn keyed(
+        key: &'static str,
+        id: impl Strategy<Value = Value> + 'static,
+        rest: BoxedStrategy<Value>,
+    ) -> BoxedStrategy<Value> {
         let item = (id, rest);
         vec(item, 0..4)
             .prop_map(move |items| {
@@ -181,8 +185,8 @@ mod oracle {
             ("image", text()),
             ("args", vec(text(), 1..3).prop_map(Value::Array).boxed()),
             ("env", named(object(vec![("value", text())]))),
-            ("ports", keyed("containerPort", 8000..8003_i64, object(vec![("name", text())]))),
-            ("volumeMounts", keyed("mountPath", text(), object(vec![("name", text()), ("subPath", text())]))),
+            ("ports", keyed("containerPort", (8000..8003_i64).prop_map(Value::from), object(vec![("name", text())]))),
+            ("volumeMounts", keyed("mountPath", text(), text().prop_map(|name| json!({"name": name})).boxed())),
             ("livenessProbe", probe),
             ("resources", limits),
         ])
@@ -190,11 +194,12 @@ mod oracle {
 
     fn pod_spec() -> BoxedStrategy<Value> {
         let hosts = vec(text(), 1..3).prop_map(Value::Array).boxed();
-        let claim = object(vec![("claimName", text())]);
+        // Fields that the typed oracle requires are always set: it would fill them in otherwise.
+        let claimed = text().prop_map(|claim| json!({"persistentVolumeClaim": {"claimName": claim}})).boxed();
         object(vec![
             ("containers", named(container())),
             ("initContainers", named(container())),
-            ("volumes", named(object(vec![("persistentVolumeClaim", claim)]))),
+            ("volumes", named(claimed)),
             ("imagePullSecrets", named(object(Vec::new()))),
             ("hostAliases", keyed("ip", text(), object(vec![("hostnames", hosts)]))),
             ("serviceAccountName", text()),
