@@ -36,9 +36,6 @@ fn as_json_schema(node: &mut Value) {
                 && let Some(of) = map.get("type").cloned()
             {
                 map.insert("type".into(), json!([of, "null"]));
-                if let Some(Value::Array(words)) = map.get_mut("enum") {
-                    words.push(Value::Null);
-                }
             }
             map.values_mut().for_each(as_json_schema);
         }
@@ -60,7 +57,10 @@ fn complaints(definitions: &[Definition], object: &Value) -> Vec<String> {
 
 fn documents(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
-    let all: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    // `y` is text, as in YAML 1.2.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    let all: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     all.into_iter().filter(Value::is_object).collect()
 }
 

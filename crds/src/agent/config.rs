@@ -57,7 +57,7 @@ impl Config {
     }
 }
 
-/// How the model is given its tools.
+/// How the model is given its tools. Not set: auto.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -68,7 +68,7 @@ impl Memory {
     }
 }
 
-/// Where memory is kept.
+/// Where memory is kept. Not set: remote when memoryStore is set, else local.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -79,7 +79,7 @@ pub enum MemoryType {
     Remote,
 }
 
-/// A scope of memories.
+/// The widest scope that the Agent may read memories of. More than session needs a memoryStore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -92,7 +92,7 @@ pub enum ReadScope {
     User,
 }
 
-/// Memory tools for the model.
+/// Which memory tools the model gets. Needs a memoryStore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -105,7 +105,7 @@ pub enum MemoryTools {
     Write,
 }
 
-/// What happens when memory cannot be reached.
+/// What happens to a request when memory cannot be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -80,7 +80,8 @@ pub struct ModelAPISpec {
     pub server_config: Option<ServerConfig>,
 }
 
-/// How a ModelAPI serves models.
+/// Proxy passes requests on to model providers (needs proxyConfig); Hosted runs a model in the cluster
+/// (needs hostedConfig).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub enum Mode {

@@ -1,4 +1,6 @@
 //! The CustomResourceDefinitions, made from the types.
+//!
+//! The description of an enum replaces that of the field it stands in, so both say the same.
 
 pub(crate) mod kubernetes;
 pub(crate) mod rules;

@@ -4,9 +4,8 @@
 use serde_json::Value;
 
 /// Field and parent. These had a default once, so that the API server took `null` for them; they have none
-/// any more, since their absence says something.
-const NULLABLE: [(&str, &str); 3] =
-    [("config", "reasoningLoopMaxSteps"), ("memory", "type"), ("telemetry", "enabled")];
+/// any more, since their absence says something. (An enum cannot take `null` at all.)
+const NULLABLE: [(&str, &str); 2] = [("config", "reasoningLoopMaxSteps"), ("telemetry", "enabled")];
 
 pub(crate) fn tidy(mut crd: Value) -> Value {
     if let Some(versions) = crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut) {
@@ -40,5 +39,8 @@ fn schema(node: &mut Value, parent: &str, name: &str) {
 
 /// Lines of one paragraph joined.
 fn running(text: &str) -> String {
-    text.split("\n\n").map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join("\n\n")
+    text.split("\n\n")
+        .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
