@@ -8,6 +8,11 @@
 //! What a field makes of the workload is the policies' business. Fields that are older names of others are
 //! marked `Deprecated` in their description; policies use their value and tell the user.
 
+// Doc comments are what kubectl shows, as plain text.
+#![allow(clippy::doc_markdown)]
+// The lints take columns for repeated attributes, and do not see that a derived kind exports its spec.
+#![cfg_attr(feature = "schema", allow(clippy::duplicated_attributes, unreachable_pub))]
+
 pub mod agent;
 mod common;
 mod container;

@@ -1,6 +1,8 @@
 //! What the API server would accept, tried without one: the structural schema by a JSON Schema validator, its
 //! rules by a CEL interpreter.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

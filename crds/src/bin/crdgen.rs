@@ -1,4 +1,4 @@
-//! Writes the CustomResourceDefinitions into `crds/generated`.
+//! Writes the CRDs into `crds/generated`.
 //!
 //! `cargo run -p kaos-crds --features schema --bin crdgen`
 
