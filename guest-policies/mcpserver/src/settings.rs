@@ -60,6 +60,9 @@ pub struct Settings {
     pub gateway: Gateway,
     /// Telemetry.
     pub telemetry: TelemetrySettings,
+    /// Finalizer for cleanup in order, for example `kaos.tools/mcpserver-finalizer`; empty leaves it to owner
+    /// references.
+    pub finalizer: String,
 }
 
 impl Default for Settings {
@@ -87,6 +90,7 @@ impl Default for Settings {
             extra_annotations: BTreeMap::new(),
             gateway: Gateway::off("30s"),
             telemetry: TelemetrySettings::off("/health,/ready"),
+            finalizer: String::new(),
         }
     }
 }
@@ -120,4 +124,38 @@ fn runtimes() -> BTreeMap<String, Runtime> {
         .into_iter()
         .map(|(name, runtime)| (name.to_owned(), runtime))
         .collect()
+}
+
+#[cfg(feature = "schema")]
+impl Settings {
+    /// The schema of the settings, as it is in `settings.schema.json`.
+    pub fn schema_text() -> String {
+        kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
+            env: &[("gateway.timeout", "GATEWAY_DEFAULT_MCP_TIMEOUT")],
+            annotations: &[
+                "commandFlagsAsArgs", "packageImage", "logLevel", "imagePullPolicy", "containerPort", "servicePort",
+                "portName", "livenessProbe", "readinessProbe", "resources", "securityContext", "podSecurityContext",
+                "automountServiceAccountToken", "extraLabels", "extraAnnotations", "gateway.timeout", "telemetry",
+            ],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_in_the_tree_has_the_defaults_of_the_code() {
+        let schema: serde_json::Value = serde_json::from_str(include_str!("../settings.schema.json")).unwrap();
+        let settings: Settings = serde_json::from_value(defaults(&schema)).unwrap();
+        assert_eq!(settings, Settings::default(), "write it anew: cargo test -p kaos-mcpserver --features schema");
+    }
+
+    fn defaults(schema: &serde_json::Value) -> serde_json::Value {
+        match schema.get("properties").and_then(serde_json::Value::as_object) {
+            Some(properties) => properties.iter().map(|(name, schema)| (name.clone(), defaults(schema))).collect(),
+            None => schema["default"].clone(),
+        }
+    }
 }

@@ -36,6 +36,9 @@ pub struct Settings {
     pub gateway: Gateway,
     /// Telemetry, of the proxy only.
     pub telemetry: TelemetrySettings,
+    /// Finalizer for cleanup in order, for example `kaos.tools/modelapi-finalizer`; empty leaves it to owner
+    /// references.
+    pub finalizer: String,
 }
 
 /// One of the two servers.
@@ -171,6 +174,7 @@ impl Default for Settings {
             extra_annotations: BTreeMap::new(),
             gateway: Gateway::off("120s"),
             telemetry: TelemetrySettings::off("/health"),
+            finalizer: String::new(),
         }
     }
 }
@@ -186,5 +190,42 @@ impl ModelStore {
     /// Its place in a container.
     pub(crate) fn mount(&self) -> Value {
         json!({"name": self.volume_name, "mountPath": self.mount_path})
+    }
+}
+
+#[cfg(feature = "schema")]
+impl Settings {
+    /// The schema of the settings, as it is in `settings.schema.json`.
+    pub fn schema_text() -> String {
+        kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
+            env: &[
+                ("proxy.image", "DEFAULT_LITELLM_IMAGE"),
+                ("hosted.image", "DEFAULT_OLLAMA_IMAGE"),
+                ("gateway.timeout", "GATEWAY_DEFAULT_MODELAPI_TIMEOUT"),
+            ],
+            annotations: &[
+                "proxy", "proxyConfig", "hosted", "modelStore", "modelPull.enabled", "modelPull.image", "logLevel",
+                "extraLabels", "extraAnnotations", "gateway.timeout", "telemetry",
+            ],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_in_the_tree_has_the_defaults_of_the_code() {
+        let schema: serde_json::Value = serde_json::from_str(include_str!("../settings.schema.json")).unwrap();
+        let settings: Settings = serde_json::from_value(defaults(&schema)).unwrap();
+        assert_eq!(settings, Settings::default(), "write it anew: cargo test -p kaos-modelapi --features schema");
+    }
+
+    fn defaults(schema: &serde_json::Value) -> serde_json::Value {
+        match schema.get("properties").and_then(serde_json::Value::as_object) {
+            Some(properties) => properties.iter().map(|(name, schema)| (name.clone(), defaults(schema))).collect(),
+            None => schema["default"].clone(),
+        }
     }
 }

@@ -1,0 +1,129 @@
+//! Every setting has its schema, and changes what it should and nothing else.
+
+#[path = "support/settings.rs"]
+mod changes;
+mod support;
+
+use changes::{probe, row};
+use kaos_mcpserver::{McpServer, Settings};
+use kaos_policy_sdk::types::Plan;
+use kaos_policy_sdk::testing;
+use kaos_workload::schema;
+use serde_json::{Value, json};
+
+#[test]
+fn the_schema_in_the_tree_is_the_one_of_the_code() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/settings.schema.json");
+    let text = Settings::schema_text();
+    if std::env::var_os("WRITE_SCHEMA").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    let command = "WRITE_SCHEMA=1 cargo test -p kaos-mcpserver --features schema --test settings";
+    assert!(std::fs::read_to_string(path).unwrap() == text, "settings.schema.json is stale: run {command}");
+}
+
+/// A plan that the setting has a part in, with telemetry and routes on.
+fn plan(setting: &str, settings: &Value) -> Plan {
+    let spec = match setting {
+        "packageImage" => json!({"config": {"mcp": "mcp-server-time"}}),
+        "commandFlagsAsArgs" => json!({"runtime": "flags"}),
+        _ => json!({"runtime": "python-string", "params": "def a(): pass"}),
+    };
+    let object = json!({"metadata": {"name": "t", "namespace": "n"}, "spec": spec});
+    let registry = |name: &str, image: &str| {
+        let runtime = format!("runtimes: {{python-string: {{image: {image}, paramsEnvVar: MCP_TOOLS_STRING}}}}");
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "kaos-system"},
+            "data": {"runtimes.yaml": runtime, "changed": runtime.replace(image, "other-key:1"),
+                     "flags": "runtimes: {flags: {image: i, command: [\"--x\"]}}"},
+        })
+    };
+    let mut settings = settings.clone();
+    let beside = match setting {
+        "registry.configMap" => vec![registry("kaos-mcp-runtimes", "a:1"), registry("changed", "b:1")],
+        "registry.key" => vec![registry("kaos-mcp-runtimes", "a:1")],
+        "commandFlagsAsArgs" => {
+            settings = schema::with(&settings, "registry.key", json!("flags"));
+            vec![registry("kaos-mcp-runtimes", "a:1")]
+        }
+        _ => Vec::new(),
+    };
+    let subject = testing::subject(&object)
+        .settings(&settings)
+        .serves("gateway.networking.k8s.io/v1", "HTTPRoute")
+        .beside::<McpServer>(&beside)
+        .build();
+    testing::plan::<McpServer>(&subject).unwrap_or_else(|refused| panic!("{setting}: {refused:?}"))
+}
+
+#[test]
+fn every_setting_changes_exactly_what_it_should() {
+    let mut settings = support::default_settings::<McpServer>();
+    settings["gateway"] = json!({"enabled": true, "name": "g", "namespace": "gn", "timeout": "30s"});
+    settings["telemetry"]["enabled"] = json!(true);
+    settings["telemetry"]["endpoint"] = json!("http://o");
+    let runtimes = json!({"python-string": {"image": "c:1", "paramsEnvVar": "MCP_TOOLS_STRING"}});
+    let everywhere = "Deployment:/metadata/KEY Deployment:/spec/template/metadata/KEY Service:/metadata/KEY \
+                      HTTPRoute:/metadata/KEY";
+    let route = "HTTPRoute:/spec/rules/0";
+    let mut rows = vec![
+        row("registry.configMap", json!("changed"), "@/image"),
+        row("registry.key", json!("changed"), "@/image"),
+        row("runtimes", runtimes, "@/image"),
+        row("commandFlagsAsArgs", json!(true), "@/command @/args"),
+        row("packageImage", json!("p:1"), "@/image"),
+        row("logLevel", json!("DEBUG"), "@/env/6/value"),
+        row("imagePullPolicy", json!("Always"), "@/imagePullPolicy"),
+        row(
+            "containerPort",
+            json!(9),
+            "@/ports/0/containerPort @/livenessProbe/tcpSocket/port @/readinessProbe/tcpSocket/port \
+             Service:/spec/ports/0/targetPort",
+        ),
+        row("servicePort", json!(9), &format!("Service:/spec/ports/0/port {route}/backendRefs/0/port")),
+        row("portName", json!("web"), "@/ports/0/name Service:/spec/ports/0/name"),
+        row("serviceType", json!("NodePort"), "Service:/spec/type"),
+        row("resources", json!({"limits": {"cpu": "1"}}), "@/resources"),
+        row("securityContext", json!({"runAsNonRoot": true}), "@/securityContext"),
+        row("podSecurityContext", json!({"runAsNonRoot": true}), "Deployment:/spec/template/spec/securityContext"),
+        row(
+            "automountServiceAccountToken",
+            json!(false),
+            "Deployment:/spec/template/spec/automountServiceAccountToken",
+        ),
+        row("extraLabels", json!({"team": "x"}), &everywhere.replace("KEY", "labels/team")),
+        row("extraAnnotations", json!({"team": "x"}), &everywhere.replace("KEY", "annotations")),
+        row("gateway.enabled", json!(false), "HTTPRoute:"),
+        row("gateway.name", json!("other"), "HTTPRoute:/spec/parentRefs/0/name"),
+        row("gateway.namespace", json!("other"), "HTTPRoute:/spec/parentRefs/0/namespace"),
+        row("gateway.timeout", json!("1m"), &format!("{route}/timeouts/request")),
+        row("telemetry.enabled", json!(false), "@/env"),
+        row("telemetry.endpoint", json!("http://x"), "@/env/3/value"),
+        row("telemetry.excludedUrls", json!("/x"), "@/env/5/value"),
+        // The host's to act on.
+        row("finalizer", json!("kaos.tools/mcpserver-finalizer"), ""),
+    ];
+    rows.extend(probe("livenessProbe", "livenessProbe", "tcpSocket"));
+    rows.extend(probe("readinessProbe", "readinessProbe", "tcpSocket"));
+    changes::assert_each_changes_its_places::<McpServer>(&settings, &rows, plan);
+}
+
+#[test]
+fn environment_variables_feed_the_settings_that_kaos_has() {
+    let fed: Vec<(String, String)> = schema::leaves(&support::schema::<McpServer>())
+        .into_iter()
+        .filter_map(|(path, leaf)| Some((path, leaf.get("x-env")?.as_str()?.to_owned())))
+        .collect();
+    let of = |path: &str, name: &str| (path.to_owned(), name.to_owned());
+    let mut expected = vec![
+        of("gateway.enabled", "GATEWAY_API_ENABLED"),
+        of("gateway.name", "GATEWAY_NAME"),
+        of("gateway.namespace", "GATEWAY_NAMESPACE"),
+        of("gateway.timeout", "GATEWAY_DEFAULT_MCP_TIMEOUT"),
+        of("logLevel", "DEFAULT_LOG_LEVEL"),
+        of("telemetry.enabled", "DEFAULT_TELEMETRY_ENABLED"),
+        of("telemetry.endpoint", "DEFAULT_TELEMETRY_ENDPOINT"),
+    ];
+    expected.sort();
+    assert_eq!(fed, expected);
+}

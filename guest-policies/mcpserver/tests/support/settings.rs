@@ -1,0 +1,82 @@
+//! What changing one setting changes, place by place.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use kaos_policy_sdk::types::Plan;
+use kaos_policy_sdk::{Policy, testing};
+use kaos_workload::schema;
+use serde_json::{Value, json};
+
+/// One row: the setting, another value for it, and the places that change, as `Kind:/pointer`.
+pub(crate) type Row = (String, Value, Vec<String>);
+
+/// A row; places are written in one text, with `@` for the main container.
+pub(crate) fn row(setting: &str, value: Value, places: &str) -> Row {
+    let place = |place: &str| place.replace('@', "Deployment:/spec/template/spec/containers/0");
+    (setting.to_owned(), value, places.split_whitespace().map(place).collect())
+}
+
+/// The rows of a probe that asks by HTTP or by TCP.
+pub(crate) fn probe(setting: &str, field: &str, handler: &str) -> Vec<Row> {
+    let at = |leaf: &str| format!("@/{field}/{leaf}");
+    let is_http = handler == "httpGet";
+    let only_http = |leaf: &str| if is_http { at(leaf) } else { String::new() };
+    let (other, port) = if is_http { ("tcpSocket", "httpGet/port") } else { ("httpGet", "tcpSocket/port") };
+    let of = |leaf: &str, value: Value, places: &str| row(&format!("{setting}.{leaf}"), value, places);
+    let mut rows = vec![
+        of("handler", json!(other), &format!("{} {}", at("httpGet"), at("tcpSocket"))),
+        of("path", json!("/changed"), &only_http("httpGet/path")),
+        of("port", json!(4711), &at(port)),
+        of("scheme", json!("HTTPS"), &only_http("httpGet/scheme")),
+    ];
+    let numbers = ["initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold", "successThreshold"];
+    rows.extend(numbers.map(|number| of(number, json!(97), &at(number))));
+    rows
+}
+
+/// Fails for the first row whose setting changes anything but its places, and for a setting without a row.
+pub(crate) fn assert_each_changes_its_places<P: Policy>(
+    settings: &Value,
+    rows: &[Row],
+    plan: impl Fn(&str, &Value) -> Plan,
+) {
+    let schema: Value = serde_json::from_str(&P::describe().settings_schema).unwrap();
+    let mut leaves: Vec<String> = schema::leaves(&schema).into_iter().map(|(path, _)| path).collect();
+    let mut tested: Vec<String> = rows.iter().map(|(setting, ..)| setting.clone()).collect();
+    leaves.sort();
+    tested.sort();
+    assert_eq!(tested, leaves, "each setting has one row");
+    for (setting, value, places) in rows {
+        let before = plan(setting, settings);
+        let after = plan(setting, &schema::with(settings, setting, value.clone()));
+        let mut changed = Vec::new();
+        differences("", &by_kind(&before), &by_kind(&after), &mut changed);
+        let mut places = places.clone();
+        places.sort();
+        changed.sort();
+        assert_eq!(changed, places, "{setting}");
+    }
+}
+
+fn by_kind(plan: &Plan) -> Value {
+    testing::manifests(plan).iter().map(|manifest| (manifest.kind().to_owned(), manifest.value().clone())).collect()
+}
+
+fn differences(place: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
+    match (before, after) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            for key in keys {
+                let null = Value::Null;
+                let below = if place.is_empty() { format!("{key}:") } else { format!("{place}/{key}") };
+                differences(&below, a.get(key).unwrap_or(&null), b.get(key).unwrap_or(&null), found);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (index, (a, b)) in a.iter().zip(b).enumerate() {
+                differences(&format!("{place}/{index}"), a, b, found);
+            }
+        }
+        (a, b) if a == b => {}
+        _ => found.push(place.to_owned()),
+    }
+}

@@ -1,0 +1,112 @@
+//! Every setting has its schema, and changes what it should and nothing else.
+
+#[path = "../../mcpserver/tests/support/settings.rs"]
+mod changes;
+#[path = "../../mcpserver/tests/support/mod.rs"]
+mod support;
+
+use changes::{Row, probe, row};
+use kaos_modelapi::{ModelApi, Settings};
+use kaos_policy_sdk::types::Plan;
+use kaos_policy_sdk::testing;
+use serde_json::{Value, json};
+
+#[test]
+fn the_schema_in_the_tree_is_the_one_of_the_code() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/settings.schema.json");
+    let text = Settings::schema_text();
+    if std::env::var_os("WRITE_SCHEMA").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    let command = "WRITE_SCHEMA=1 cargo test -p kaos-modelapi --features schema --test settings";
+    assert!(std::fs::read_to_string(path).unwrap() == text, "settings.schema.json is stale: run {command}");
+}
+
+/// A plan that the setting has a part in, with telemetry and routes on.
+fn plan(setting: &str, settings: &Value) -> Plan {
+    let is_hosted = ["hosted.", "modelStore.", "modelPull."].iter().any(|prefix| setting.starts_with(prefix));
+    let spec = if is_hosted {
+        json!({"mode": "Hosted", "hostedConfig": {"model": "m"}})
+    } else {
+        json!({"mode": "Proxy", "proxyConfig": {"models": ["m"]}})
+    };
+    let object = json!({"metadata": {"name": "t", "namespace": "n"}, "spec": spec});
+    let subject =
+        testing::subject(&object).settings(settings).serves("gateway.networking.k8s.io/v1", "HTTPRoute").build();
+    testing::plan::<ModelApi>(&subject).unwrap_or_else(|refused| panic!("{setting}: {refused:?}"))
+}
+
+/// The rows of one server. `image` and `port` are the other places of these two.
+fn server(setting: &str, image: &str, policy: &str, port: &str) -> Vec<Row> {
+    let of = |leaf: &str, value: Value, places: &str| row(&format!("{setting}.{leaf}"), value, places);
+    let ports = "@/ports/0/containerPort @/livenessProbe/httpGet/port @/readinessProbe/httpGet/port \
+                 Service:/spec/ports/0/targetPort";
+    let mut rows = vec![
+        of("image", json!("i:1"), &format!("@/image {image}")),
+        of("imagePullPolicy", json!("Always"), &format!("@/imagePullPolicy {policy}")),
+        of("containerPort", json!(9), &format!("{ports} {port}")),
+        of("servicePort", json!(9), "Service:/spec/ports/0/port HTTPRoute:/spec/rules/0/backendRefs/0/port"),
+        of("portName", json!("web"), "@/ports/0/name Service:/spec/ports/0/name"),
+        of("serviceType", json!("LoadBalancer"), "Service:/spec/type"),
+        of("resources", json!({"limits": {"cpu": "1"}}), "@/resources"),
+        of("securityContext", json!({"runAsNonRoot": true}), "@/securityContext"),
+        of("podSecurityContext", json!({"runAsNonRoot": true}), "Deployment:/spec/template/spec/securityContext"),
+        of("automountServiceAccountToken", json!(false), "Deployment:/spec/template/spec/automountServiceAccountToken"),
+    ];
+    for field in ["livenessProbe", "readinessProbe"] {
+        rows.extend(probe(&format!("{setting}.{field}"), field, "httpGet"));
+    }
+    rows
+}
+
+#[test]
+fn every_setting_changes_exactly_what_it_should() {
+    let mut settings = support::default_settings::<ModelApi>();
+    settings["gateway"] = json!({"enabled": true, "name": "g", "namespace": "gn", "timeout": "30s"});
+    settings["telemetry"]["enabled"] = json!(true);
+    settings["telemetry"]["endpoint"] = json!("http://o");
+    let everywhere = "Deployment:/metadata/KEY Deployment:/spec/template/metadata/KEY Service:/metadata/KEY \
+                      HTTPRoute:/metadata/KEY ConfigMap:/metadata/KEY";
+    let config = "ConfigMap:/data/config.yaml";
+    let init = "Deployment:/spec/template/spec/initContainers/0";
+    let volume = "Deployment:/spec/template/spec/volumes/0";
+    let mut rows = vec![
+        row("proxyConfig.mountPath", json!("/x"), "@/volumeMounts/0/mountPath @/args/1"),
+        row(
+            "proxyConfig.fileName",
+            json!("x.yaml"),
+            "@/args/1 ConfigMap:/data/config.yaml ConfigMap:/data/x.yaml",
+        ),
+        row("proxyConfig.volumeName", json!("x"), &format!("@/volumeMounts/0/name {volume}/name")),
+        row("proxyConfig.dropParams", json!(false), config),
+        row("proxyConfig.telemetryCallback", json!("x"), config),
+        row("proxyConfig.extraArgs", json!(["--detailed_debug"]), "@/args"),
+        row("modelStore.mountPath", json!("/x"), &format!("@/volumeMounts/0/mountPath {init}/volumeMounts/0/mountPath")),
+        row(
+            "modelStore.volumeName",
+            json!("x"),
+            &format!("@/volumeMounts/0/name {init}/volumeMounts/0/name {volume}/name"),
+        ),
+        row("modelStore.source", json!({"hostPath": {"path": "/x"}}), &format!("{volume}/emptyDir {volume}/hostPath")),
+        row("modelPull.enabled", json!(false), "Deployment:/spec/template/spec/initContainers"),
+        row("modelPull.name", json!("x"), &format!("{init}/name")),
+        row("modelPull.image", json!("x"), &format!("{init}/image")),
+        row("modelPull.command", json!(["/bin/bash", "-c"]), &format!("{init}/command/0")),
+        row("modelPull.script", json!("ollama pull {model}"), &format!("{init}/args/0")),
+        row("logLevel", json!("DEBUG"), "@/env/0/value"),
+        row("extraLabels", json!({"team": "x"}), &everywhere.replace("KEY", "labels/team")),
+        row("extraAnnotations", json!({"team": "x"}), &everywhere.replace("KEY", "annotations")),
+        row("gateway.enabled", json!(false), "HTTPRoute:"),
+        row("gateway.name", json!("other"), "HTTPRoute:/spec/parentRefs/0/name"),
+        row("gateway.namespace", json!("other"), "HTTPRoute:/spec/parentRefs/0/namespace"),
+        row("gateway.timeout", json!("1m"), "HTTPRoute:/spec/rules/0/timeouts/request"),
+        row("telemetry.enabled", json!(false), &format!("@/env {config}")),
+        row("telemetry.endpoint", json!("http://x"), "@/env/2/value"),
+        row("telemetry.excludedUrls", json!("/x"), "@/env/4/value"),
+        // The host's to act on.
+        row("finalizer", json!("kaos.tools/modelapi-finalizer"), ""),
+    ];
+    rows.extend(server("proxy", "", "", "@/args/3"));
+    rows.extend(server("hosted", &format!("{init}/image"), &format!("{init}/imagePullPolicy"), ""));
+    changes::assert_each_changes_its_places::<ModelApi>(&settings, &rows, plan);
+}
