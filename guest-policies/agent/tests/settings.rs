@@ -1,0 +1,209 @@
+//! Each setting changes what it is for, and nothing else.
+
+use kaos_agent::{Agent, Settings};
+use kaos_policy_sdk::types::Outcome;
+use kaos_policy_sdk::{Policy, testing};
+use kaos_workload::schema::{leaves, with};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const D: &str = "Deployment.spec.template.spec.containers.0";
+
+/// Setting, another value, and everything that then differs.
+fn table() -> Vec<(&'static str, Value, Vec<String>)> {
+    let main = |path: &str| format!("{D}.{path}");
+    let probe = |probe: &str, path: &str| format!("{D}.{probe}.{path}");
+    let text = |path: &str| path.to_owned();
+    let env = |name: &str| format!("{D}.env.{name}");
+    let clone = |path: &str| format!("Deployment.spec.template.spec.initContainers.0.{path}");
+    let everywhere = |path: &str| -> Vec<String> {
+        ["Deployment", "Deployment.spec.template", "HTTPRoute", "Service"]
+            .map(|owner| format!("{owner}.metadata.{path}"))
+            .into()
+    };
+    let mut table = vec![
+        ("image", json!("other:1"), vec![main("image")]),
+        ("logLevel", json!("DEBUG"), vec![env("LOG_LEVEL")]),
+        ("debugMemoryEndpoints", json!(true), vec![env("AGENT_DEBUG_MEMORY_ENDPOINTS")]),
+        ("imagePullPolicy", json!("Always"), vec![main("imagePullPolicy")]),
+        (
+            "containerPort",
+            json!(9),
+            vec![
+                main("ports.0.containerPort"),
+                probe("livenessProbe", "httpGet.port"),
+                probe("readinessProbe", "httpGet.port"),
+                text("Service.spec.ports.0.targetPort"),
+            ],
+        ),
+        (
+            "servicePort",
+            json!(9),
+            vec![text("HTTPRoute.spec.rules.0.backendRefs.0.port"), text("Service.spec.ports.0.port"), text("status.endpoint")],
+        ),
+        ("portName", json!("web"), vec![main("ports.0.name"), text("Service.spec.ports.0.name")]),
+        ("serviceType", json!("NodePort"), vec![text("Service.spec.type")]),
+        ("resources", json!({"limits": {"cpu": "1"}}), vec![main("resources.limits.cpu")]),
+        ("securityContext", json!({"runAsNonRoot": true}), vec![main("securityContext.runAsNonRoot")]),
+        (
+            "podSecurityContext",
+            json!({"runAsNonRoot": true}),
+            vec![text("Deployment.spec.template.spec.securityContext.runAsNonRoot")],
+        ),
+        (
+            "automountServiceAccountToken",
+            json!(false),
+            vec![text("Deployment.spec.template.spec.automountServiceAccountToken")],
+        ),
+        ("extraLabels", json!({"team": "t"}), everywhere("labels.team")),
+        ("extraAnnotations", json!({"team": "t"}), everywhere("annotations.team")),
+        ("finalizer", json!("kaos.tools/agent-finalizer"), vec![text("extra.finalizer")]),
+        ("gateway.name", json!("other"), vec![text("HTTPRoute.spec.parentRefs.0.name")]),
+        ("gateway.namespace", json!("other"), vec![text("HTTPRoute.spec.parentRefs.0.namespace")]),
+        ("gateway.timeout", json!("9s"), vec![text("HTTPRoute.spec.rules.0.timeouts.request")]),
+        ("telemetry.endpoint", json!("http://p"), vec![env("OTEL_EXPORTER_OTLP_ENDPOINT"), text("status.TelemetryConfigured")]),
+        ("telemetry.excludedUrls", json!("/x"), vec![env("OTEL_PYTHON_FASTAPI_EXCLUDED_URLS")]),
+        ("harness.registry", json!("other"), vec![text("needs.harness-registry")]),
+        ("harness.gitImage", json!("git:1"), vec![clone("image")]),
+        ("harness.branch", json!("dev"), vec![clone("env.REPO_BRANCH")]),
+        (
+            "harness.workspace",
+            json!("/elsewhere"),
+            vec![main("volumeMounts.0.mountPath"), env("HARNESS_WORKSPACE"), clone("volumeMounts.0.mountPath"), clone("env.WORKSPACE")],
+        ),
+        ("harness.state", json!("/elsewhere"), vec![main("volumeMounts.1.mountPath"), env("HARNESS_STATE_DIR")]),
+    ];
+    for name in ["livenessProbe", "readinessProbe"] {
+        let leaf = |field: &str| -> &'static str { Box::leak(format!("{name}.{field}").into_boxed_str()) };
+        for field in ["initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold", "successThreshold"] {
+            table.push((leaf(field), json!(77), vec![probe(name, field)]));
+        }
+        for (field, value) in [("path", json!("/other")), ("port", json!(77)), ("scheme", json!("HTTPS"))] {
+            table.push((leaf(field), value, vec![probe(name, &format!("httpGet.{field}"))]));
+        }
+        let handlers = ["httpGet.path", "httpGet.port", "httpGet.scheme", "tcpSocket.port"];
+        table.push((leaf("handler"), json!("tcpSocket"), handlers.map(|path| probe(name, path)).into()));
+    }
+    table
+}
+
+/// Everything that a policy answers, as paths and values.
+fn answers(settings: &Value, harness: bool) -> BTreeSet<(String, String)> {
+    let mut agent = json!({
+        "apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "metadata": {"name": "a", "namespace": "ns"},
+        "spec": {"modelAPI": "llm", "model": "m"},
+    });
+    if harness {
+        agent["spec"]["harness"] = json!({"runtime": "pi", "workspace": {"repoURL": "https://h/r.git"}});
+    }
+    let endpoint = json!({"ready": true, "endpoint": "http://llm"});
+    let api = json!({"kind": "ModelAPI", "spec": {"mode": "Proxy", "proxyConfig": {"models": ["*"]}}, "status": endpoint});
+    let registry = json!({"kind": "ConfigMap", "data": {"runtimes.yaml": "runtimes: {pi: {image: 'pi:1', driver: pi}}"}});
+    let subject = testing::subject(&agent)
+        .settings(settings)
+        .serves("gateway.networking.k8s.io/v1", "HTTPRoute")
+        .found("ModelAPI/llm", &[api])
+        .found("harness-registry", &[registry])
+        .build();
+    let plan = testing::plan::<Agent>(&subject).unwrap();
+    let mut all = BTreeSet::new();
+    for manifest in testing::manifests(&plan) {
+        flatten(manifest.value(), manifest.kind(), &mut all);
+    }
+    flatten(&serde_json::from_str(&plan.extra).unwrap(), "extra", &mut all);
+    for need in Agent::needs(&subject) {
+        all.insert((format!("needs.{}", need.id), format!("{:?}", need.target)));
+    }
+    for note in plan.notes {
+        all.insert((format!("notes.{}", note.reason), note.message));
+    }
+    let report = Agent::assess(&subject, &testing::observation(Outcome::Applied).build());
+    flatten(&serde_json::from_str(&report.fields).unwrap(), "status", &mut all);
+    for condition in report.conditions {
+        all.insert((format!("status.{}", condition.type_), condition.message));
+    }
+    all
+}
+
+fn flatten(value: &Value, path: &str, into: &mut BTreeSet<(String, String)>) {
+    match value {
+        Value::Object(members) => members.iter().for_each(|(key, value)| flatten(value, &format!("{path}.{key}"), into)),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                let key = match item["name"].as_str().filter(|_| path.ends_with(".env")) {
+                    Some(name) => name.to_owned(),
+                    None => index.to_string(),
+                };
+                flatten(item, &format!("{path}.{key}"), into);
+            }
+        }
+        // A variable is its name in the path and its value.
+        _ if path.contains(".env.") && path.ends_with(".name") => {}
+        leaf => {
+            let path = if path.contains(".env.") { path.trim_end_matches(".value") } else { path };
+            into.insert((path.to_owned(), leaf.to_string()));
+        }
+    }
+}
+
+fn base() -> (Value, Value) {
+    let schema: Value = serde_json::from_str(&Settings::schema_text()).unwrap();
+    let mut settings = json!({});
+    for (path, leaf) in leaves(&schema) {
+        settings = with(&settings, &path, leaf["default"].clone());
+    }
+    for (path, value) in [
+        ("gateway.enabled", json!(true)),
+        ("gateway.name", json!("gw")),
+        ("gateway.namespace", json!("gw")),
+        ("telemetry.enabled", json!(true)),
+        ("telemetry.endpoint", json!("http://o")),
+    ] {
+        settings = with(&settings, path, value);
+    }
+    (schema, settings)
+}
+
+fn changed(before: &Value, after: &Value, harness: bool) -> BTreeSet<String> {
+    let (before, after) = (answers(before, harness), answers(after, harness));
+    before.symmetric_difference(&after).map(|(path, _)| path.clone()).collect()
+}
+
+#[test]
+fn each_setting_changes_exactly_what_it_is_for() {
+    let (_, settings) = base();
+    for (path, value, expected) in table() {
+        let difference = changed(&settings, &with(&settings, path, value), path.starts_with("harness."));
+        assert_eq!(difference, expected.into_iter().collect(), "{path}");
+    }
+}
+
+#[test]
+fn the_switches_add_and_take_away_all_that_belongs_to_them() {
+    let (_, settings) = base();
+    let routes = changed(&settings, &with(&settings, "gateway.enabled", json!(false)), false);
+    assert!(routes.iter().all(|path| path.starts_with("HTTPRoute.")) && !routes.is_empty(), "{routes:?}");
+    let telemetry = changed(&settings, &with(&settings, "telemetry.enabled", json!(false)), false);
+    let its = |path: &String| path.contains(".env.OTEL_") || path == "status.TelemetryConfigured";
+    assert!(telemetry.iter().all(its) && telemetry.len() == 6, "{telemetry:?}");
+}
+
+#[test]
+fn every_setting_is_tested() {
+    let tested: BTreeSet<String> = table().into_iter().map(|(path, ..)| path.to_owned()).collect();
+    let switches = ["gateway.enabled".to_owned(), "telemetry.enabled".to_owned()];
+    let tested: BTreeSet<String> = tested.into_iter().chain(switches).collect();
+    let all: BTreeSet<String> = leaves(&base().0).into_iter().map(|(path, _)| path).collect();
+    assert_eq!(all, tested);
+}
+
+#[test]
+fn the_environment_of_the_go_operator_feeds_the_settings_that_it_fed() {
+    let fed: BTreeSet<String> =
+        leaves(&base().0).iter().filter_map(|(_, leaf)| leaf["x-env"].as_str().map(ToOwned::to_owned)).collect();
+    let known = [
+        "DEFAULT_AGENT_IMAGE", "DEFAULT_LOG_LEVEL", "DEFAULT_TELEMETRY_ENABLED", "DEFAULT_TELEMETRY_ENDPOINT",
+        "GATEWAY_API_ENABLED", "GATEWAY_DEFAULT_AGENT_TIMEOUT", "GATEWAY_NAME", "GATEWAY_NAMESPACE",
+    ];
+    assert_eq!(fed, known.map(ToOwned::to_owned).into());
+}
