@@ -7,10 +7,11 @@ use kaos_crds::agent::{Harness, Workspace};
 use kaos_policy_sdk::env::{Env, literal, other};
 use kaos_policy_sdk::need::{named, reference_in};
 use kaos_policy_sdk::types::{EnvSource, KeySelector, Need, Reference, Refusal, Subject};
-use kaos_policy_sdk::{SubjectExt, Violations, blocker, refusal, yaml};
+use kaos_policy_sdk::{SubjectExt, Violations, blocker, refusal};
 use kaos_workload::PodParts;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::registry::{self, Entry};
 use crate::settings::HarnessSettings;
 
 /// The id of the need for the registry.
@@ -26,19 +27,12 @@ if [ -z "${GIT_TOKEN:-}" ]; then helper=; fi
 exec git -c credential.helper= -c "credential.helper=$helper" clone --depth 1 --single-branch --branch "$REPO_BRANCH" -- "$REPO_URL" "$WORKSPACE"
 "#;
 
-/// What the registry says about a harness.
-#[derive(Debug, Default)]
-pub(crate) struct Runtime {
-    pub(crate) image: String,
-    pub(crate) driver: String,
-}
-
 /// The need for the registry.
 pub(crate) fn need(settings: &HarnessSettings, operator_namespace: &str) -> Need {
-    named(REGISTRY, registry(settings, operator_namespace))
+    named(REGISTRY, reference(settings, operator_namespace))
 }
 
-fn registry(settings: &HarnessSettings, operator_namespace: &str) -> Reference {
+fn reference(settings: &HarnessSettings, operator_namespace: &str) -> Reference {
     reference_in(operator_namespace, "v1", "ConfigMap", &settings.registry)
 }
 
@@ -68,7 +62,7 @@ fn branch(workspace: &Workspace) -> Option<&str> {
     workspace.branch.as_deref().filter(|branch| !branch.is_empty())
 }
 
-impl Runtime {
+impl Entry {
     /// The registry's entry for `harness`; `own_image` is the user's, which wins.
     pub(crate) fn of(
         subject: &Subject,
@@ -76,22 +70,18 @@ impl Runtime {
         settings: &HarnessSettings,
         own_image: bool,
     ) -> Result<Self, Refusal> {
-        let on = registry(settings, &subject.cluster.operator_namespace);
+        let on = reference(settings, &subject.cluster.operator_namespace);
         let found = subject.one(REGISTRY).or_wait(on.clone())?;
         let unusable = |why: String| {
             let message = format!("ConfigMap {} cannot be read as a registry: {why}", on.name);
             refusal::waiting(vec![blocker::new(on.clone(), "Unusable", message)])
         };
         let Some(text) = found.str_at(&["data", KEY]) else { return Err(unusable(format!("it has no key {KEY}"))) };
-        let registry = yaml::parse(text).map_err(|error| unusable(error.to_string()))?;
-        let entries = registry.get("runtimes").unwrap_or(&registry);
-        let Some(entry) = entries.get(harness.runtime.as_str()) else {
+        let Some(runtime) = registry::find(text, &harness.runtime).map_err(unusable)? else {
             let shown: String = harness.runtime.chars().take(63).collect();
-            let message = format!("unknown harness runtime: {} (not found in registry)", shown.escape_debug());
+            let message = format!("unknown harness runtime: {shown} (not found in registry)");
             return Err(refusal::invalid("spec.harness.runtime", message));
         };
-        let field = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let runtime = Self { image: field("image"), driver: field("driver") };
         if runtime.image.is_empty() && !own_image {
             let message = format!("harness runtime {} requires a user-supplied spec.container.image", harness.runtime);
             return Err(refusal::invalid("spec.container.image", message));

@@ -137,7 +137,7 @@ fn tools(env: &mut ContainerEnv<'_>, servers: &[Link]) {
 fn peers(env: &mut ContainerEnv<'_>, peers: &[Link]) {
     env.set_some("PEER_AGENTS", Some(&names(peers)), "spec.agentNetwork.access");
     for peer in peers {
-        let name = peer.name.to_uppercase().replace('-', "_");
+        let name = peer.name.to_ascii_uppercase().replace('-', "_");
         env.set(&format!("PEER_AGENT_{name}_CARD_URL"), &peer.endpoint, &peer.origin);
     }
 }

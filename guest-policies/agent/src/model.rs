@@ -1,22 +1,21 @@
 //! Which models a `ModelAPI` offers, and whether an Agent's is among them.
 
-use kaos_crds::modelapi::{Mode, ModelAPISpec};
 use kaos_policy_sdk::Object;
 
 /// The models that `api` offers, as patterns; none where the ModelAPI itself is not in order, which is its
 /// own policy's to tell.
 pub(crate) fn offered(api: &Object) -> Option<Vec<String>> {
-    let spec: ModelAPISpec = api.get("spec").ok()?;
-    match spec.mode {
-        Mode::Hosted => {
-            let newer = spec.hosted_config.and_then(|hosted| hosted.model);
-            newer.or_else(|| spec.server_config.and_then(|server| server.model)).map(|model| vec![model])
+    let text = |path: [&str; 3]| api.str_at(&path).map(|model| vec![model.to_owned()]);
+    match api.str_at(&["spec", "mode"])? {
+        "Hosted" => text(["spec", "hostedConfig", "model"]).or_else(|| text(["spec", "serverConfig", "model"])),
+        "Proxy" => {
+            let proxy = api.at(&["spec", "proxyConfig"]).filter(|proxy| proxy.is_object())?;
+            match proxy.get("models").filter(|models| !models.is_null()) {
+                Some(models) => models.as_array()?.iter().map(|model| model.as_str().map(ToOwned::to_owned)).collect(),
+                None => text(["spec", "proxyConfig", "model"]).or_else(|| Some(vec!["*".to_owned()])),
+            }
         }
-        Mode::Proxy => {
-            let proxy = spec.proxy_config?;
-            let all = || vec!["*".to_owned()];
-            Some(proxy.models.or_else(|| proxy.model.map(|model| vec![model])).unwrap_or_else(all))
-        }
+        _ => None,
     }
 }
 

@@ -5,8 +5,9 @@ use kaos_policy_sdk::types::{Need, Note, Refusal, Subject};
 use kaos_policy_sdk::{Object, SubjectExt, Violations, refusal};
 use kaos_workload::{Exposure, Kind, Telemetry, Workload};
 
-use crate::harness::{self, Runtime};
+use crate::harness;
 use crate::linked::{self, Linked};
+use crate::registry::Entry;
 use crate::settings::Settings;
 use crate::wanted::{self, Links};
 
@@ -19,7 +20,7 @@ pub(crate) struct Request {
     pub(crate) spec: AgentSpec,
     pub(crate) settings: Settings,
     pub(crate) linked: Linked,
-    pub(crate) harness: Option<Runtime>,
+    pub(crate) harness: Option<Entry>,
 }
 
 /// Which objects an Agent must be seen with. One that cannot be read needs none: it is refused.
@@ -50,7 +51,7 @@ impl Request {
         let mut linked = Linked::of(subject, &spec.model_api, spec.model(), &links, &mut wrong);
         let own_image =
             spec.container.as_ref().and_then(|own| own.image.as_ref()).is_some_and(|image| !image.is_empty());
-        let read = |harness| Runtime::of(subject, harness, &settings.harness, own_image);
+        let read = |harness| Entry::of(subject, harness, &settings.harness, own_image);
         let harness = match spec.harness.as_ref().map(read).transpose() {
             Err(Refusal::Waiting(blockers)) => {
                 linked.missing.extend(blockers);

@@ -12,8 +12,10 @@ fn full() -> Value {
 
 fn beside() -> Vec<Value> {
     [
-        include_str!("../samples/modelapi.json"), include_str!("../samples/mcpserver.json"),
-        include_str!("../samples/peer.json"), include_str!("../samples/registry.json"),
+        include_str!("../samples/modelapi.json"),
+        include_str!("../samples/mcpserver.json"),
+        include_str!("../samples/peer.json"),
+        include_str!("../samples/registry.json"),
     ]
     .map(|text| serde_json::from_str(text).unwrap())
     .into()

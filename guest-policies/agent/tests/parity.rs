@@ -55,9 +55,10 @@ fn recorded_refusals_are_refusals_with_the_recorded_message() {
             assert_eq!(recorded, violations[0].message, "{name}");
         }
     }
-    for (name, message) in
-        [("agent-modelapi-missing", "ModelAPI ghost not found"), ("agent-mcp-missing-nowait", "MCPServer ghost not found")]
-    {
+    for (name, message) in [
+        ("agent-modelapi-missing", "ModelAPI ghost not found"),
+        ("agent-mcp-missing-nowait", "MCPServer ghost not found"),
+    ] {
         let Refusal::Waiting(blockers) = refused(name) else { panic!("{name} must wait") };
         assert_eq!(blockers[0].message, message);
     }
@@ -130,7 +131,12 @@ fn recorded_statuses_are_reported() {
         assert_eq!(report.message, recorded["message"].as_str().unwrap(), "{}", case.name);
         assert_eq!(fields.at(&["endpoint"]), recorded.get("endpoint"), "{}", case.name);
         assert_eq!(fields.at(&["deployment"]), recorded.get("deployment"), "{}", case.name);
-        assert_eq!(fields.at(&["linkedResources", "modelapi"]), recorded["linkedResources"].get("modelapi"), "{}", case.name);
+        assert_eq!(
+            fields.at(&["linkedResources", "modelapi"]),
+            recorded["linkedResources"].get("modelapi"),
+            "{}",
+            case.name
+        );
         seen += 1;
     }
     assert!(seen > 30, "only {seen} statuses were compared");

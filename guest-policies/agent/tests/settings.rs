@@ -39,7 +39,11 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
         (
             "servicePort",
             json!(9),
-            vec![text("HTTPRoute.spec.rules.0.backendRefs.0.port"), text("Service.spec.ports.0.port"), text("status.endpoint")],
+            vec![
+                text("HTTPRoute.spec.rules.0.backendRefs.0.port"),
+                text("Service.spec.ports.0.port"),
+                text("status.endpoint"),
+            ],
         ),
         ("portName", json!("web"), vec![main("ports.0.name"), text("Service.spec.ports.0.name")]),
         ("serviceType", json!("NodePort"), vec![text("Service.spec.type")]),
@@ -61,7 +65,11 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
         ("gateway.name", json!("other"), vec![text("HTTPRoute.spec.parentRefs.0.name")]),
         ("gateway.namespace", json!("other"), vec![text("HTTPRoute.spec.parentRefs.0.namespace")]),
         ("gateway.timeout", json!("9s"), vec![text("HTTPRoute.spec.rules.0.timeouts.request")]),
-        ("telemetry.endpoint", json!("http://p"), vec![env("OTEL_EXPORTER_OTLP_ENDPOINT"), text("status.TelemetryConfigured")]),
+        (
+            "telemetry.endpoint",
+            json!("http://p"),
+            vec![env("OTEL_EXPORTER_OTLP_ENDPOINT"), text("status.TelemetryConfigured")],
+        ),
         ("telemetry.excludedUrls", json!("/x"), vec![env("OTEL_PYTHON_FASTAPI_EXCLUDED_URLS")]),
         ("harness.registry", json!("other"), vec![text("needs.harness-registry")]),
         ("harness.gitImage", json!("git:1"), vec![clone("image")]),
@@ -69,13 +77,19 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
         (
             "harness.workspace",
             json!("/elsewhere"),
-            vec![main("volumeMounts.0.mountPath"), env("HARNESS_WORKSPACE"), clone("volumeMounts.0.mountPath"), clone("env.WORKSPACE")],
+            vec![
+                main("volumeMounts.0.mountPath"),
+                env("HARNESS_WORKSPACE"),
+                clone("volumeMounts.0.mountPath"),
+                clone("env.WORKSPACE"),
+            ],
         ),
         ("harness.state", json!("/elsewhere"), vec![main("volumeMounts.1.mountPath"), env("HARNESS_STATE_DIR")]),
     ];
     for name in ["livenessProbe", "readinessProbe"] {
         let leaf = |field: &str| -> &'static str { Box::leak(format!("{name}.{field}").into_boxed_str()) };
-        for field in ["initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold", "successThreshold"] {
+        for field in ["initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold", "successThreshold"]
+        {
             table.push((leaf(field), json!(77), vec![probe(name, field)]));
         }
         for (field, value) in [("path", json!("/other")), ("port", json!(77)), ("scheme", json!("HTTPS"))] {
@@ -97,8 +111,10 @@ fn answers(settings: &Value, harness: bool) -> BTreeSet<(String, String)> {
         agent["spec"]["harness"] = json!({"runtime": "pi", "workspace": {"repoURL": "https://h/r.git"}});
     }
     let endpoint = json!({"ready": true, "endpoint": "http://llm"});
-    let api = json!({"kind": "ModelAPI", "spec": {"mode": "Proxy", "proxyConfig": {"models": ["*"]}}, "status": endpoint});
-    let registry = json!({"kind": "ConfigMap", "data": {"runtimes.yaml": "runtimes: {pi: {image: 'pi:1', driver: pi}}"}});
+    let api =
+        json!({"kind": "ModelAPI", "spec": {"mode": "Proxy", "proxyConfig": {"models": ["*"]}}, "status": endpoint});
+    let registry =
+        json!({"kind": "ConfigMap", "data": {"runtimes.yaml": "runtimes:\n  pi:\n    image: pi:1\n    driver: pi\n"}});
     let subject = testing::subject(&agent)
         .settings(settings)
         .serves("gateway.networking.k8s.io/v1", "HTTPRoute")
@@ -127,7 +143,9 @@ fn answers(settings: &Value, harness: bool) -> BTreeSet<(String, String)> {
 
 fn flatten(value: &Value, path: &str, into: &mut BTreeSet<(String, String)>) {
     match value {
-        Value::Object(members) => members.iter().for_each(|(key, value)| flatten(value, &format!("{path}.{key}"), into)),
+        Value::Object(members) => {
+            members.iter().for_each(|(key, value)| flatten(value, &format!("{path}.{key}"), into))
+        }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
                 let key = match item["name"].as_str().filter(|_| path.ends_with(".env")) {
@@ -202,8 +220,14 @@ fn the_environment_of_the_go_operator_feeds_the_settings_that_it_fed() {
     let fed: BTreeSet<String> =
         leaves(&base().0).iter().filter_map(|(_, leaf)| leaf["x-env"].as_str().map(ToOwned::to_owned)).collect();
     let known = [
-        "DEFAULT_AGENT_IMAGE", "DEFAULT_LOG_LEVEL", "DEFAULT_TELEMETRY_ENABLED", "DEFAULT_TELEMETRY_ENDPOINT",
-        "GATEWAY_API_ENABLED", "GATEWAY_DEFAULT_AGENT_TIMEOUT", "GATEWAY_NAME", "GATEWAY_NAMESPACE",
+        "DEFAULT_AGENT_IMAGE",
+        "DEFAULT_LOG_LEVEL",
+        "DEFAULT_TELEMETRY_ENABLED",
+        "DEFAULT_TELEMETRY_ENDPOINT",
+        "GATEWAY_API_ENABLED",
+        "GATEWAY_DEFAULT_AGENT_TIMEOUT",
+        "GATEWAY_NAME",
+        "GATEWAY_NAMESPACE",
     ];
     assert_eq!(fed, known.map(ToOwned::to_owned).into());
 }

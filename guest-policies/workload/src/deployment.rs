@@ -151,11 +151,13 @@ fn container_patch(over: &Value) -> Result<Value, Refusal> {
             Err(refusal::invalid(CONTAINER, "must be an object with image, command, args, env, resources and the like"))
         };
     };
-    let kept = FIELDS.iter().filter_map(|field| {
-        let value = over.get(*field).filter(|value| !is_void(value))?;
-        Some(((*field).to_owned(), value.clone()))
-    });
-    Ok(Value::Object(kept.collect()))
+    let mut kept = Map::new();
+    for field in FIELDS {
+        if let Some(value) = over.get(field).filter(|value| !is_void(value)) {
+            kept.insert(field.to_owned(), value.clone());
+        }
+    }
+    Ok(Value::Object(kept))
 }
 
 fn is_void(value: &Value) -> bool {

@@ -4,7 +4,7 @@
 
 use kaos_policy_sdk::names::{LABEL_MAX, dns1035_label};
 use kaos_policy_sdk::types::Violation;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// The fixed names of a kind. They are its identity on a cluster (selectors, addresses, dashboards), which
@@ -112,12 +112,19 @@ pub struct Extra<'a> {
 impl Extra<'_> {
     /// The `metadata` of something that carries `labels` anyway.
     pub(crate) fn over(&self, labels: Map<String, Value>) -> Map<String, Value> {
-        let mut all: Map<String, Value> = self.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+        let mut all = Map::new();
+        for (key, value) in self.labels {
+            all.insert(key.clone(), value.as_str().into());
+        }
         all.extend(labels);
         let mut metadata = Map::new();
         metadata.insert("labels".into(), Value::Object(all));
         if !self.annotations.is_empty() {
-            metadata.insert("annotations".into(), json!(self.annotations));
+            let mut annotations = Map::new();
+            for (key, value) in self.annotations {
+                annotations.insert(key.clone(), value.as_str().into());
+            }
+            metadata.insert("annotations".into(), Value::Object(annotations));
         }
         metadata
     }
@@ -126,6 +133,7 @@ impl Extra<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     static KIND: Kind = Kind { app: "agent", prefix: "agent", container: "agent", route: "agent" };
 

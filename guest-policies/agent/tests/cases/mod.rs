@@ -39,12 +39,17 @@ impl Case {
         let mut objects = documents(&read("input.yaml").unwrap());
         for update in documents(&read("update.yaml").unwrap_or_default()) {
             let update = Object::new(update);
-            objects.retain(|old| (old["kind"].as_str(), old["metadata"]["name"].as_str()) != (Some(update.kind()), Some(update.name())));
+            objects.retain(|old| {
+                (old["kind"].as_str(), old["metadata"]["name"].as_str()) != (Some(update.kind()), Some(update.name()))
+            });
             objects.push(update.value().clone());
         }
         let status = read("status.yaml").map(|text| yaml::parse(&text).unwrap()).unwrap_or_default();
         let before = status["before"].as_array().cloned().unwrap_or_default();
-        let ready = before.iter().filter(|entry| entry["ready"] != 0).map(|entry| entry["deployment"].as_str().unwrap().to_owned());
+        let ready = before
+            .iter()
+            .filter(|entry| entry["ready"] != 0)
+            .map(|entry| entry["deployment"].as_str().unwrap().to_owned());
         Self {
             name: name.to_owned(),
             recorded: serde_json::from_str(&read("expected.json").unwrap()).unwrap(),
@@ -61,10 +66,8 @@ impl Case {
     /// The recorded children of the primary object, if they are what is wanted.
     pub(crate) fn expected(&self) -> Option<Vec<Value>> {
         // These deviate in what happens around a plan, not in the plan.
-        const SAME_PLAN: [&str; 3] = [
-            "agent-network-peer-missing", "agent-network-peer-unexposed",
-            "agent-telemetry-enabled-no-endpoint",
-        ];
+        const SAME_PLAN: [&str; 3] =
+            ["agent-network-peer-missing", "agent-network-peer-unexposed", "agent-telemetry-enabled-no-endpoint"];
         let own = format!("agent-{}", self.primary().name());
         let mut children = self.recorded["children"].as_array()?.clone();
         children.retain(|child| child["metadata"]["name"] == own.as_str());
@@ -101,7 +104,8 @@ impl Case {
         let child = format!("{prefix}-{}", seen.name());
         let ready = self.ready.contains(&child);
         let mut object = object.clone();
-        object["status"] = json!({"ready": ready, "endpoint": format!("http://{child}.parity.svc.cluster.local:{port}")});
+        object["status"] =
+            json!({"ready": ready, "endpoint": format!("http://{child}.parity.svc.cluster.local:{port}")});
         object
     }
 
@@ -145,7 +149,8 @@ fn settings(profile: &str) -> Value {
 
 /// What a plan holds, in the corpus's form.
 pub(crate) fn rendered(plan: &Plan) -> Vec<Value> {
-    let mut manifests: Vec<Value> = testing::manifests(plan).iter().map(|manifest| stripped(manifest.value())).collect();
+    let mut manifests: Vec<Value> =
+        testing::manifests(plan).iter().map(|manifest| stripped(manifest.value())).collect();
     manifests.sort_by_key(|manifest| manifest["kind"].as_str().map(ToOwned::to_owned));
     manifests
 }
@@ -202,7 +207,10 @@ fn strip_container(container: &mut Value) {
     each(container, "ports", &json!({"protocol": "TCP"}));
     for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
         if let Some(probe) = container.get_mut(probe) {
-            drop_equal(probe, &json!({"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}));
+            drop_equal(
+                probe,
+                &json!({"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}),
+            );
             if let Some(http) = probe.get_mut("httpGet") {
                 drop_equal(http, &json!({"scheme": "HTTP"}));
             }
