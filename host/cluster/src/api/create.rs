@@ -1,0 +1,139 @@
+//! POST, and the creation at the end of an apply.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{Answer, decode, review, update::controller, write};
+use crate::{
+    apply::Managed,
+    catalogue::{Family, Resource},
+    kinds,
+    state::State,
+    status::{ApiError, Cause},
+    storage::{GroupResource, Key, key_of, meta},
+};
+
+/// Creates an object.
+pub(super) fn create(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiError> {
+    let resource = request.resource;
+    if resource.family == Family::Review {
+        return review::answer(request);
+    }
+    let mut object = decode::object(request)?;
+    if meta(&object, "resourceVersion") != "" {
+        return Err(ApiError::bad_request("resourceVersion should not be set on objects to be created"));
+    }
+    let warnings = decode::settle(request, &mut object)?;
+    object = stored_form(resource.family, object);
+    let ignored = kinds::reset_fields(resource, "");
+    let mut managed = Managed::default();
+    if !object["metadata"]["managedFields"].is_null() {
+        managed = Managed::of(&object);
+    }
+    let identity = json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": {}});
+    managed.update(&identity, &object, request.manager(false), &request.rules(&ignored));
+    managed.write(&mut object);
+    let stored = insert(state, request, object)?;
+    Ok(request.answer(StatusCode::CREATED, &stored, warnings))
+}
+
+/// The form of an object that is stored.
+pub(super) fn stored_form(family: Family, object: Value) -> Value {
+    if family == Family::NewEvent { kinds::event_to_stored(&object) } else { object }
+}
+
+/// Puts a new object, with its managed fields, into the store.
+pub(super) fn insert(
+    state: &mut State,
+    request: &write::Request<'_>,
+    mut object: Value,
+) -> Result<Arc<Value>, ApiError> {
+    let resource = request.resource;
+    name(state, request, &mut object)?;
+    check_namespace(state, request, meta(&object, "name"))?;
+    let metadata = &mut object["metadata"];
+    metadata["uid"] = json!(state.uid());
+    metadata["creationTimestamp"] = json!(request.context.now);
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "selfLink"] {
+        write::put(metadata, field, None);
+    }
+    let managed = metadata["managedFields"].clone();
+    kinds::prepare_create(resource, &mut object);
+    if resource.family == Family::Service {
+        state.addresses.allocate(&mut object, None);
+    }
+    if !managed.is_null() {
+        object["metadata"]["managedFields"] = managed;
+    }
+    write::validate(resource, &object, None)?;
+    let key = key_of(&object);
+    if state.store.get(&resource.storage(), &key).is_some() {
+        return Err(ApiError::already_exists(&resource.subject(&key.name)));
+    }
+    if let Some(custom) = &resource.custom {
+        object["apiVersion"] = json!(format!("{}/{}", resource.group, custom.storage_version));
+    }
+    if request.call.options.dry_run {
+        return Ok(Arc::new(object));
+    }
+    Ok(state.store.put(&resource.storage(), &key, object))
+}
+
+fn name(state: &mut State, request: &write::Request<'_>, object: &mut Value) -> Result<(), ApiError> {
+    if !meta(object, "name").is_empty() {
+        return Ok(());
+    }
+    let prefix = meta(object, "generateName").to_owned();
+    if prefix.is_empty() {
+        let cause = Cause::required("metadata.name", "name or generateName is required");
+        return Err(ApiError::invalid(&request.resource.kind_subject(""), &[cause]));
+    }
+    let prefix: String = prefix.chars().take(58).collect();
+    let free = (0..8).find_map(|_| {
+        let name = format!("{prefix}{}", state.suffix());
+        let taken = state.store.get(&request.resource.storage(), &Key::new(request.namespace, &name)).is_some();
+        (!taken).then_some(name)
+    });
+    object["metadata"]["name"] = json!(free.unwrap_or(prefix));
+    Ok(())
+}
+
+/// A namespace must be there, and must not be on its way out.
+fn check_namespace(state: &State, request: &write::Request<'_>, name: &str) -> Result<(), ApiError> {
+    if !request.resource.namespaced {
+        return Ok(());
+    }
+    let namespaces = GroupResource::new("", "namespaces");
+    let namespace = request.namespace;
+    let Some(found) = state.store.get(&namespaces, &Key::new("", namespace)) else {
+        let subject =
+            crate::status::Subject { kind: "namespaces".into(), name: namespace.into(), ..Default::default() };
+        return Err(ApiError::not_found(&subject));
+    };
+    if meta(found, "deletionTimestamp") == "" {
+        return Ok(());
+    }
+    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+    let mut error = ApiError::forbidden(&request.resource.subject(name), &why);
+    if let Some(details) = &mut error.details {
+        details["causes"] = json!([{"reason": "NamespaceTerminating",
+            "message": format!("namespace {namespace} is being terminated"), "field": "metadata.namespace"}]);
+    }
+    Err(error)
+}
+
+/// Makes an object that a controller creates complete: name, identity, status and managers.
+pub(crate) fn stamp(state: &mut State, resource: &Resource, object: &mut Value, name: &str, now: &str) {
+    let empty = json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": {}});
+    let ignored = kinds::reset_fields(resource, "");
+    let rules = crate::apply::managers::Rules { node: &resource.node, ignored: &ignored, now };
+    let mut managed = Managed::default();
+    managed.update(&empty, object, controller(resource, ""), &rules);
+    object["metadata"]["name"] = json!(name);
+    object["metadata"]["uid"] = json!(state.uid());
+    object["metadata"]["creationTimestamp"] = json!(now);
+    kinds::prepare_create(resource, object);
+    managed.write(object);
+}

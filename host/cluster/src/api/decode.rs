@@ -1,0 +1,134 @@
+//! Bodies: JSON or YAML, the right kind, without fields that the schema does not have.
+
+use serde_json::{Value, json};
+
+use super::{options::FieldValidation, write::Request};
+use crate::{catalogue::Family, kinds, schema, status::ApiError};
+
+/// Reads a body.
+pub(super) fn parse(request: &Request<'_>) -> Result<Value, ApiError> {
+    let body = &request.call.body;
+    if request.call.content_type.contains("protobuf") || request.call.content_type.contains("cbor") {
+        return Err(ApiError::unsupported_media_type(
+            "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
+        ));
+    }
+    if let Ok(value) = serde_json::from_slice(body) {
+        return Ok(value);
+    }
+    let text = std::str::from_utf8(body).unwrap_or_default();
+    let yaml = request.call.content_type.contains("yaml");
+    let read = |_| ApiError::bad_request("error decoding the body: it is neither JSON nor YAML");
+    if yaml {
+        serde_saphyr::from_str(text).map_err(read)
+    } else {
+        serde_json::from_slice(body).map_err(|error| ApiError::bad_request(error.to_string()))
+    }
+}
+
+/// Reads an object of the request's resource: checks its kind, name and namespace.
+pub(super) fn object(request: &Request<'_>) -> Result<Value, ApiError> {
+    let mut value = parse(request)?;
+    identity(request, &mut value)?;
+    Ok(value)
+}
+
+/// Checks what an object says it is, and fills in what the path says.
+pub(super) fn identity(request: &Request<'_>, value: &mut Value) -> Result<(), ApiError> {
+    let resource = request.resource;
+    if !value.is_object() {
+        return Err(ApiError::bad_request("the body is no object"));
+    }
+    if value["kind"].is_null() {
+        return Err(ApiError::bad_request("Object 'Kind' is missing in the body"));
+    }
+    let (api_version, kind) = (resource.api_version(), resource.kind.as_str());
+    if value["apiVersion"] != *api_version || value["kind"] != *kind {
+        let text = |field: &str| value[field].as_str().unwrap_or_default().to_owned();
+        let (found_version, found_kind) = (text("apiVersion"), text("kind"));
+        return Err(ApiError::bad_request(format!(
+            "{found_kind} in version {found_version:?} cannot be handled as a {kind}: the API version in the data ({found_version}) does not match the expected API version ({api_version})"
+        )));
+    }
+    if !value["metadata"].is_object() {
+        value["metadata"] = json!({});
+    }
+    let text = |value: &Value, field: &str| value["metadata"][field].as_str().unwrap_or_default().to_owned();
+    let namespace = text(value, "namespace");
+    if resource.namespaced {
+        if !namespace.is_empty() && namespace != request.namespace {
+            return Err(ApiError::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+        value["metadata"]["namespace"] = json!(request.namespace);
+    } else if let Some(metadata) = value["metadata"].as_object_mut() {
+        metadata.remove("namespace");
+    }
+    let name = text(value, "name");
+    if !request.name.is_empty() {
+        if !name.is_empty() && name != request.name {
+            return Err(ApiError::bad_request(format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                request.name
+            )));
+        }
+        value["metadata"]["name"] = json!(request.name);
+    }
+    Ok(())
+}
+
+/// Takes out unknown fields, as the request wants them treated, and brings the object into stored form. Returns
+/// warnings.
+pub(super) fn settle(request: &Request<'_>, value: &mut Value) -> Result<Vec<String>, ApiError> {
+    let resource = request.resource;
+    let unknown = schema::prune::prune(value, &resource.node);
+    let texts: Vec<String> = unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
+    let mut warnings = Vec::new();
+    match request.call.options.validation {
+        FieldValidation::Strict if !texts.is_empty() => {
+            return Err(ApiError::bad_request(format!(
+                "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
+                resource.kind,
+                resource.version,
+                resource.kind,
+                texts.join(", ")
+            )));
+        }
+        FieldValidation::Warn => warnings = texts,
+        _ => {}
+    }
+    if resource.family != Family::Custom
+        && let Some(cause) = types(value, resource)
+    {
+        return Err(ApiError::bad_request(format!(
+            "{} in version {:?} cannot be handled as a {}: {cause}",
+            resource.kind, resource.version, resource.kind
+        )));
+    }
+    kinds::normalise(resource, value);
+    Ok(warnings)
+}
+
+/// Go refuses values of the wrong type before anything else.
+fn types(value: &Value, resource: &crate::catalogue::Resource) -> Option<String> {
+    schema::validate::check(&without_nulls(value), &resource.node, "")
+        .into_iter()
+        .find(|cause| cause.reason == "FieldValueTypeInvalid")
+        .map(|cause| {
+            let found = cause.message.split('"').nth(1).unwrap_or_default().to_owned();
+            format!("json: cannot unmarshal {found} into Go struct field {}.{}", resource.kind, cause.field)
+        })
+}
+
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(object) => object
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(name, value)| (name.clone(), without_nulls(value)))
+            .collect(),
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
+}

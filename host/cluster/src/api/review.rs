@@ -1,0 +1,32 @@
+//! Access reviews: answered from the rules that a test set, never stored.
+
+use http::StatusCode;
+use serde_json::json;
+
+use super::{Answer, decode, write::Request};
+use crate::status::ApiError;
+
+/// Answers a review.
+pub(super) fn answer(request: &Request<'_>) -> Result<Answer, ApiError> {
+    let mut review = decode::object(request)?;
+    let spec = &review["spec"];
+    if request.resource.kind == "SelfSubjectRulesReview" {
+        let everything = json!([{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]);
+        review["status"] = json!({"incomplete": false, "nonResourceRules": [], "resourceRules": everything});
+    } else {
+        let user = spec["user"].as_str().unwrap_or(&request.call.user);
+        let attributes = if spec["resourceAttributes"].is_object() {
+            &spec["resourceAttributes"]
+        } else {
+            &spec["nonResourceAttributes"]
+        };
+        let allowed = (request.context.allowed)(user, attributes);
+        review["status"] = json!({"allowed": allowed});
+    }
+    Ok(Answer::Object {
+        code: StatusCode::CREATED,
+        object: std::sync::Arc::new(review),
+        resource: std::sync::Arc::clone(request.resource),
+        warnings: Vec::new(),
+    })
+}

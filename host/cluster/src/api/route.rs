@@ -1,0 +1,106 @@
+//! Paths: which resource, which object, which document.
+
+use std::sync::Arc;
+
+use http::Method;
+
+use crate::{
+    catalogue::{Catalogue, Resource},
+    faults::Verb,
+    status::ApiError,
+};
+
+/// What a path names.
+#[derive(Debug, Clone)]
+pub(crate) enum Target {
+    /// All objects of a type, in one namespace or everywhere.
+    Objects { resource: Arc<Resource>, namespace: String },
+    /// One object, or a subresource of it.
+    Object { resource: Arc<Resource>, namespace: String, name: String, subresource: String },
+    /// Discovery, OpenAPI, health or version.
+    Document(String),
+}
+
+/// A path and what is to be done with it.
+#[derive(Debug, Clone)]
+pub(crate) struct Route {
+    pub(crate) verb: Verb,
+    pub(crate) target: Target,
+}
+
+/// Finds what a request is about.
+pub(crate) fn route(catalogue: &Catalogue, method: &Method, path: &str, watch: bool) -> Result<Route, ApiError> {
+    let path = path.trim_matches('/');
+    let decoded: Vec<String> = path.split('/').map(decode).collect();
+    let parts: Vec<&str> = decoded.iter().map(String::as_str).collect();
+    let (group, version, rest) = match parts.as_slice() {
+        ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
+        ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
+        _ => return Ok(Route { verb: document_verb(method)?, target: Target::Document(path.to_owned()) }),
+    };
+    let find = |plural: &str| catalogue.find(group, version, plural).cloned();
+    let target = match *rest {
+        // A namespace is an object, and where objects are.
+        ["namespaces", name] if group.is_empty() => object(find("namespaces"), "", name, ""),
+        ["namespaces", name, subresource @ ("status" | "finalize")] if group.is_empty() => {
+            object(find("namespaces"), "", name, subresource)
+        }
+        ["namespaces", namespace, plural] => find(plural)
+            .filter(|resource| resource.namespaced)
+            .map(|resource| Target::Objects { resource, namespace: namespace.to_owned() }),
+        ["namespaces", namespace, plural, name] => object(namespaced(find(plural)), namespace, name, ""),
+        ["namespaces", namespace, plural, name, subresource] => {
+            object(namespaced(find(plural)), namespace, name, subresource)
+        }
+        [plural] => find(plural).map(|resource| Target::Objects { resource, namespace: String::new() }),
+        [plural, name] => object(find(plural).filter(|resource| !resource.namespaced), "", name, ""),
+        [plural, name, subresource] => {
+            object(find(plural).filter(|resource| !resource.namespaced), "", name, subresource)
+        }
+        _ => None,
+    };
+    let target = target.ok_or_else(ApiError::no_route)?;
+    Ok(Route { verb: verb(method, &target, watch)?, target })
+}
+
+fn namespaced(resource: Option<Arc<Resource>>) -> Option<Arc<Resource>> {
+    resource.filter(|resource| resource.namespaced)
+}
+
+fn object(resource: Option<Arc<Resource>>, namespace: &str, name: &str, subresource: &str) -> Option<Target> {
+    Some(Target::Object {
+        resource: resource?,
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        subresource: subresource.to_owned(),
+    })
+}
+
+fn document_verb(method: &Method) -> Result<Verb, ApiError> {
+    if method == Method::GET { Ok(Verb::Get) } else { Err(ApiError::method_not_allowed()) }
+}
+
+fn verb(method: &Method, target: &Target, watch: bool) -> Result<Verb, ApiError> {
+    let many = matches!(target, Target::Objects { .. });
+    Ok(match (method.as_str(), many) {
+        ("GET", true) if watch => Verb::Watch,
+        ("GET", true) => Verb::List,
+        ("GET", false) => Verb::Get,
+        ("POST", true) => Verb::Create,
+        ("PUT", false) => Verb::Update,
+        ("PATCH", false) => Verb::Patch,
+        ("DELETE", false) => Verb::Delete,
+        ("DELETE", true) => Verb::DeleteCollection,
+        _ => return Err(ApiError::method_not_allowed()),
+    })
+}
+
+/// Undoes percent-encoding.
+fn decode(part: &str) -> String {
+    if !part.contains('%') {
+        return part.to_owned();
+    }
+    // A key without a value keeps a literal plus sign out of the way.
+    let escaped = part.replace('+', "%2B").replace('=', "%3D").replace('&', "%26");
+    form_urlencoded::parse(escaped.as_bytes()).map(|(key, _)| key.into_owned()).collect()
+}

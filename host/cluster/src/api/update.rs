@@ -1,0 +1,113 @@
+//! PUT, and updates that the controllers make.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{Answer, create::stored_form, decode, write};
+use crate::{
+    apply::{Managed, Manager},
+    catalogue::{Family, Resource},
+    kinds,
+    state::State,
+    status::{ApiError, Cause},
+    storage::meta,
+};
+
+/// Replaces an object.
+pub(super) fn update(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiError> {
+    let old = request.stored(state)?;
+    let mut new = decode::object(request)?;
+    let resource = request.resource;
+    let conditional = matches!(resource.family, Family::Custom | Family::Lease | Family::Definition);
+    if conditional && meta(&new, "resourceVersion").is_empty() {
+        let cause = Cause::invalid("metadata.resourceVersion", "0", "must be specified for an update");
+        return Err(ApiError::invalid(&resource.kind_subject(request.name), &[cause]));
+    }
+    let warnings = decode::settle(request, &mut new)?;
+    let stored = replace(state, request, &old, new)?;
+    Ok(request.answer(StatusCode::OK, &stored, warnings))
+}
+
+/// Replaces `old` by a settled object; for PUT and for every patch but apply.
+pub(super) fn replace(
+    state: &mut State,
+    request: &write::Request<'_>,
+    old: &Arc<Value>,
+    new: Value,
+) -> Result<Arc<Value>, ApiError> {
+    let resource = request.resource;
+    let mut new = stored_form(resource.family, new);
+    check_preconditions(resource, old, &new)?;
+    if let Some(custom) = &resource.custom {
+        new["apiVersion"] = json!(format!("{}/{}", resource.group, custom.storage_version));
+    }
+    let mut managed = managers_of(old, &new, request.subresource);
+    if !managed.is_empty() {
+        let ignored = kinds::reset_fields(resource, request.subresource);
+        managed.update(old, &new, request.manager(false), &request.rules(&ignored));
+    }
+    managed.write(&mut new);
+    write::keep_reserved(resource, request.subresource, old, &mut new);
+    write::commit(state, resource, request.subresource, old, new, request.call.options.dry_run)
+}
+
+/// Whose fields an update starts from: those that the request carries, or else the stored ones.
+fn managers_of(old: &Value, new: &Value, subresource: &str) -> Managed {
+    let stored = Managed::of(old);
+    if !subresource.is_empty() {
+        return stored;
+    }
+    let given = new["metadata"]["managedFields"].as_array();
+    if given.is_some_and(|given| given.len() == 1 && given[0].as_object().is_some_and(serde_json::Map::is_empty)) {
+        return Managed::default();
+    }
+    let given = Managed::of(new);
+    if given.is_empty() { stored } else { given }
+}
+
+/// A UID or revision that the new object carries must be that of the old one.
+pub(super) fn check_preconditions(resource: &Resource, old: &Value, new: &Value) -> Result<(), ApiError> {
+    let subject = resource.subject(meta(old, "name"));
+    let (wanted, found) = (meta(new, "uid"), meta(old, "uid"));
+    if !wanted.is_empty() && wanted != found {
+        let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}");
+        return Err(ApiError::conflict(&subject, &why));
+    }
+    let wanted = meta(new, "resourceVersion");
+    if !wanted.is_empty() && wanted != meta(old, "resourceVersion") {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        return Err(ApiError::conflict(&subject, why));
+    }
+    Ok(())
+}
+
+/// An update by a controller: `change` edits a copy; managers, generation and the no-change rule apply as to anybody.
+pub(crate) fn controller_update(
+    state: &mut State,
+    resource: &Resource,
+    subresource: &str,
+    old: &Arc<Value>,
+    now: &str,
+    change: impl FnOnce(&mut Value),
+) -> Option<Arc<Value>> {
+    let mut new = (**old).clone();
+    change(&mut new);
+    let mut managed = Managed::of(old);
+    let ignored = kinds::reset_fields(resource, subresource);
+    let rules = crate::apply::managers::Rules { node: &resource.node, ignored: &ignored, now };
+    managed.update(old, &new, controller(resource, subresource), &rules);
+    managed.write(&mut new);
+    write::commit(state, resource, subresource, old, new, false).ok()
+}
+
+/// The manager that all controllers write as.
+pub(crate) fn controller(resource: &Resource, subresource: &str) -> Manager {
+    Manager {
+        name: "kube-controller-manager".into(),
+        applies: false,
+        api_version: resource.api_version(),
+        subresource: subresource.to_owned(),
+    }
+}

@@ -1,0 +1,146 @@
+//! What a watch sends: the start of it, and each change after that.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::{Form, present, read, write::Request};
+use crate::{
+    catalogue::Resource,
+    state::State,
+    status::ApiError,
+    storage::{Change, Expired, FieldSelector, GroupResource, LabelSelector, meta},
+};
+
+/// A watch that was accepted.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) resource: Arc<Resource>,
+    storage: GroupResource,
+    namespace: String,
+    labels: LabelSelector,
+    fields: FieldSelector,
+    /// Up to where it was told.
+    revision: u64,
+    /// What is sent before any change.
+    pub(crate) initial: VecDeque<Event>,
+    pub(crate) bookmarks: bool,
+    pub(crate) timeout: Duration,
+    pub(crate) form: Form,
+    pub(crate) include_object: String,
+}
+
+/// One event of a watch.
+#[derive(Debug, Clone)]
+pub(crate) struct Event {
+    pub(crate) kind: &'static str,
+    pub(crate) object: Arc<Value>,
+}
+
+/// Accepts a watch.
+pub(super) fn start(state: &mut State, request: &Request<'_>) -> Result<Watch, ApiError> {
+    read::check_fields(request)?;
+    let options = &request.call.options;
+    let current = state.store.revision();
+    let from = match options.resource_version.as_str() {
+        "" | "0" => None,
+        text => Some(text.parse::<u64>().map_err(|_| {
+            ApiError::bad_request(format!(
+                "invalid resource version {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+            ))
+        })?),
+    };
+    if options.initial_events && options.resource_version_match != "NotOlderThan" {
+        return Err(ApiError::bad_request("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+    }
+    let mut watch = Watch {
+        resource: Arc::clone(request.resource),
+        storage: request.resource.storage(),
+        namespace: request.namespace.to_owned(),
+        labels: options.labels.clone(),
+        fields: options.fields.clone(),
+        revision: from.filter(|_| !options.initial_events).unwrap_or(current),
+        initial: VecDeque::new(),
+        bookmarks: options.bookmarks,
+        timeout: Duration::from_secs(options.timeout_seconds.unwrap_or(1800)),
+        form: Form::of_accept(&request.call.accept),
+        include_object: options.include_object.clone(),
+    };
+    if options.initial_events || from.is_none() {
+        let objects = read::choose(state, request)?;
+        watch.initial =
+            objects.into_iter().map(|(_, object)| Event { kind: "ADDED", object: watch.shape(&object) }).collect();
+    }
+    if options.initial_events && options.bookmarks {
+        watch.initial.push_back(watch.bookmark_at(current, true));
+    }
+    Ok(watch)
+}
+
+/// Whether the watched type is still there.
+pub(crate) fn is_served(state: &State, watch: &Watch) -> bool {
+    let resource = &watch.resource;
+    state.catalogue.find(&resource.group, &resource.version, &resource.plural).is_some()
+}
+
+impl Watch {
+    /// What happened since the last call.
+    pub(crate) fn advance(&mut self, state: &State) -> Result<Vec<Event>, Expired> {
+        let changes: Vec<&Change> = state.store.since(&self.storage, self.revision)?.collect();
+        let events = changes.iter().filter_map(|change| self.event(change)).collect();
+        self.revision = self.revision.max(state.store.revision());
+        Ok(events)
+    }
+
+    fn event(&self, change: &Change) -> Option<Event> {
+        if !self.namespace.is_empty() && meta(&change.after, "namespace") != self.namespace {
+            return None;
+        }
+        let matched = |object: &Value| {
+            self.labels.matches(object)
+                && (self.fields.is_empty() || self.fields.matches(&present::in_shape(&self.resource, object)))
+        };
+        let before = change.before.as_deref().is_some_and(matched);
+        let after = !change.deleted && matched(&change.after);
+        let kind = match (before, after) {
+            (false, false) => return None,
+            (false, true) => "ADDED",
+            (true, true) => "MODIFIED",
+            (true, false) => "DELETED",
+        };
+        // An object that left the selection is shown as it was, at the revision at which it left.
+        let object = match (kind, &change.before) {
+            ("DELETED", Some(before)) if !change.deleted => {
+                let mut object = (**before).clone();
+                object["metadata"]["resourceVersion"] = json!(change.revision.to_string());
+                Arc::new(object)
+            }
+            _ => Arc::clone(&change.after),
+        };
+        Some(Event { kind, object: self.shape(&object) })
+    }
+
+    fn shape(&self, object: &Arc<Value>) -> Arc<Value> {
+        present::present(&self.resource, object)
+    }
+
+    /// A bookmark at the revision that was reached.
+    pub(crate) fn bookmark(&self) -> Event {
+        self.bookmark_at(self.revision, false)
+    }
+
+    fn bookmark_at(&self, revision: u64, initial: bool) -> Event {
+        let mut metadata = json!({"resourceVersion": revision.to_string(), "creationTimestamp": null});
+        if initial {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let object =
+            json!({"apiVersion": self.resource.api_version(), "kind": self.resource.kind, "metadata": metadata});
+        Event { kind: "BOOKMARK", object: Arc::new(object) }
+    }
+
+    /// What is sent when the log no longer reaches back.
+    pub(crate) fn expired(&self, oldest: u64) -> Value {
+        ApiError::expired(format!("too old resource version: {} ({oldest})", self.revision)).to_status()
+    }
+}

@@ -1,0 +1,142 @@
+//! What changed between two objects, as three sets of fields.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{FieldSet, element};
+use crate::schema::{Items, List, Node, Shape};
+
+/// Fields by what happened to them.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    pub(super) added: FieldSet,
+    pub(super) modified: FieldSet,
+    pub(super) removed: FieldSet,
+}
+
+/// Compares two objects of one schema.
+pub(super) fn compare(old: &Value, new: &Value, node: &Node) -> Changes {
+    let mut changes = Changes::default();
+    visit(Some(old), Some(new), node, &mut Vec::new(), &mut changes);
+    changes
+}
+
+impl Changes {
+    /// Leaves out what lies at or below the given fields.
+    pub(super) fn without(self, ignored: &FieldSet) -> Self {
+        Self {
+            added: self.added.without_subtrees(ignored),
+            modified: self.modified.without_subtrees(ignored),
+            removed: self.removed.without_subtrees(ignored),
+        }
+    }
+}
+
+fn visit(old: Option<&Value>, new: Option<&Value>, node: &Node, path: &mut Vec<String>, changes: &mut Changes) {
+    let leaf = match kind_of(node, old.or(new)) {
+        Kind::Map(atomic) => {
+            let (left, right) = (old.and_then(Value::as_object), new.and_then(Value::as_object));
+            if atomic || (is_hollow(left.map(Map::len)) && is_hollow(right.map(Map::len))) {
+                true
+            } else {
+                let empty = Map::new();
+                let (left, right) = (left.unwrap_or(&empty), right.unwrap_or(&empty));
+                let added = right.keys().filter(|name| !left.contains_key(*name));
+                for name in left.keys().chain(added) {
+                    let field = field_of(node, name);
+                    path.push(element::field(name));
+                    visit(left.get(name), right.get(name), field, path, changes);
+                    path.pop();
+                }
+                false
+            }
+        }
+        Kind::List(list) => {
+            let (left, right) = (old.and_then(Value::as_array), new.and_then(Value::as_array));
+            if list.items == Items::Atomic || (is_hollow(left.map(Vec::len)) && is_hollow(right.map(Vec::len))) {
+                true
+            } else {
+                items(left.map_or(&[], Vec::as_slice), right.map_or(&[], Vec::as_slice), list, path, changes);
+                false
+            }
+        }
+        Kind::Leaf => true,
+    };
+    match (old, new) {
+        (None, Some(_)) => changes.added.insert(path),
+        (Some(_), None) => changes.removed.insert(path),
+        (Some(old), Some(new)) if leaf && old != new => changes.modified.insert(path),
+        _ => {}
+    }
+}
+
+/// Items by identity; those that occur more than once on a side are compared as one.
+fn items(left: &[Value], right: &[Value], list: &List, path: &mut Vec<String>, changes: &mut Changes) {
+    let mut pairs: BTreeMap<String, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
+    for item in left {
+        if let Ok(step) = element::item(item, list) {
+            pairs.entry(step).or_default().0.push(item);
+        }
+    }
+    for item in right {
+        if let Ok(step) = element::item(item, list) {
+            pairs.entry(step).or_default().1.push(item);
+        }
+    }
+    for (step, (left, right)) in pairs {
+        path.push(step);
+        match (left.as_slice(), right.as_slice()) {
+            ([] | [_], [] | [_]) => visit(left.first().copied(), right.first().copied(), &list.item, path, changes),
+            (_, [] | [_]) => {
+                if let Some(one) = right.first() {
+                    visit(None, Some(one), &list.item, path, changes);
+                }
+                changes.removed.insert(path);
+            }
+            ([] | [_], _) => {
+                if let Some(one) = left.first() {
+                    visit(Some(one), None, &list.item, path, changes);
+                }
+                changes.added.insert(path);
+            }
+            (left, right) if left != right => changes.modified.insert(path),
+            _ => {}
+        }
+        path.pop();
+    }
+}
+
+pub(super) enum Kind<'a> {
+    Map(bool),
+    List(&'a List),
+    Leaf,
+}
+
+/// How the value at a place is treated; where the schema says nothing, the value itself tells.
+pub(super) fn kind_of<'a>(node: &'a Node, value: Option<&Value>) -> Kind<'a> {
+    match &node.shape {
+        Shape::Map(fields) => Kind::Map(fields.atomic),
+        Shape::List(list) => Kind::List(list),
+        Shape::Any if value.is_some_and(Value::is_object) => Kind::Map(false),
+        Shape::Any | Shape::Scalar(_) => Kind::Leaf,
+    }
+}
+
+/// The schema of a field; anything where there is none.
+pub(super) fn field_of<'a>(node: &'a Node, name: &str) -> &'a Node {
+    static ANYTHING: Node = Node {
+        shape: Shape::Any,
+        default: None,
+        nullable: false,
+        keeps_unknown: true,
+        embedded: false,
+        quantity: false,
+        limits: None,
+    };
+    node.field(name).map_or(&ANYTHING, |field| field)
+}
+
+pub(super) fn is_hollow(length: Option<usize>) -> bool {
+    length.is_none_or(|length| length == 0)
+}

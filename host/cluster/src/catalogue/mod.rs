@@ -1,0 +1,203 @@
+//! Which types of objects are served: the built-in ones and those that CustomResourceDefinitions add and take away.
+
+mod builtin;
+mod custom;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::Value;
+
+use crate::{
+    schema::{Node, rules::Rules},
+    status::Subject,
+    storage::GroupResource,
+};
+
+/// One served type at one version.
+#[derive(Debug)]
+pub(crate) struct Resource {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+    pub(crate) namespaced: bool,
+    pub(crate) verbs: &'static [&'static str],
+    pub(crate) status: bool,
+    pub(crate) scale: Option<Scale>,
+    pub(crate) node: Node,
+    pub(crate) family: Family,
+    /// What a CustomResourceDefinition adds.
+    pub(crate) custom: Option<Custom>,
+}
+
+/// Where the scale subresource finds its numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct Scale {
+    pub(crate) replicas: String,
+    pub(crate) status_replicas: String,
+    pub(crate) selector: Option<String>,
+}
+
+/// What is known of a custom resource besides its shape.
+#[derive(Debug)]
+pub(crate) struct Custom {
+    pub(crate) schema: Value,
+    pub(crate) rules: Rules,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) selectable: Vec<String>,
+    pub(crate) storage_version: String,
+    /// The revision at which the definition was installed.
+    pub(crate) since: u64,
+}
+
+/// A printer column of a custom resource.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) type_: String,
+    pub(crate) format: String,
+    pub(crate) description: String,
+    pub(crate) priority: i64,
+    pub(crate) path: String,
+}
+
+/// Built-in kinds that have rules of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    Namespace,
+    ConfigMap,
+    Secret,
+    Service,
+    ServiceAccount,
+    Event,
+    /// The same objects as `Event`, in the shape of events.k8s.io.
+    NewEvent,
+    Pod,
+    Node,
+    Deployment,
+    ReplicaSet,
+    Lease,
+    EndpointSlice,
+    Rbac,
+    Binding,
+    Definition,
+    /// Answered, never stored.
+    Review,
+    Custom,
+}
+
+impl Resource {
+    /// `apps/v1`, or `v1` for the core group.
+    pub(crate) fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// Where its objects are kept.
+    pub(crate) fn storage(&self) -> GroupResource {
+        match self.family {
+            Family::NewEvent => GroupResource::new("", "events"),
+            _ => GroupResource::new(&self.group, &self.plural),
+        }
+    }
+
+    /// What errors say about an object.
+    pub(crate) fn subject(&self, name: &str) -> Subject {
+        Subject { group: self.group.clone(), kind: self.plural.clone(), name: name.to_owned() }
+    }
+
+    /// What errors about wrong fields say about an object.
+    pub(crate) fn kind_subject(&self, name: &str) -> Subject {
+        Subject { group: self.group.clone(), kind: self.kind.clone(), name: name.to_owned() }
+    }
+}
+
+/// Every served type.
+#[derive(Debug)]
+pub(crate) struct Catalogue {
+    resources: BTreeMap<(String, String, String), Arc<Resource>>,
+    /// Which generation of each definition is served.
+    generations: BTreeMap<String, i64>,
+}
+
+impl Catalogue {
+    /// The built-in types.
+    pub(crate) fn new() -> Self {
+        let resources = builtin::resources().into_iter();
+        Self {
+            generations: BTreeMap::new(),
+            resources: resources
+                .map(|resource| {
+                    let key = (resource.group.clone(), resource.version.clone(), resource.plural.clone());
+                    (key, Arc::new(resource))
+                })
+                .collect(),
+        }
+    }
+
+    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
+        self.resources.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
+    }
+
+    /// A served version of a stored type.
+    pub(crate) fn of_storage(&self, resource: &GroupResource) -> Option<&Arc<Resource>> {
+        let from = (resource.group.clone(), String::new(), String::new());
+        let in_group =
+            self.resources.range(from..).map(|(_, found)| found).take_while(|found| found.group == resource.group);
+        let mut versions = in_group.filter(|found| found.plural == resource.plural);
+        let first = versions.next()?;
+        let stored =
+            |found: &Arc<Resource>| found.custom.as_ref().is_none_or(|custom| custom.storage_version == found.version);
+        if stored(first) { Some(first) } else { versions.find(|found| stored(found)).or(Some(first)) }
+    }
+
+    /// All types, by group, version and plural.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.resources.values()
+    }
+
+    /// Groups with their versions, the preferred one first.
+    pub(crate) fn groups(&self) -> BTreeMap<String, Vec<String>> {
+        let mut groups: BTreeMap<String, Vec<((u8, u64, u64), String)>> = BTreeMap::new();
+        for resource in self.resources.values() {
+            let versions = groups.entry(resource.group.clone()).or_default();
+            if !versions.iter().any(|(_, version)| *version == resource.version) {
+                versions.push((custom::priority(&resource.version), resource.version.clone()));
+            }
+        }
+        groups
+            .into_iter()
+            .map(|(group, mut versions)| {
+                versions.sort_by(|a, b| b.cmp(a));
+                (group, versions.into_iter().map(|(_, version)| version).collect())
+            })
+            .collect()
+    }
+
+    /// Serves what a CustomResourceDefinition describes, in place of what it described before.
+    pub(crate) fn install(&mut self, definition: &Value, revision: u64) {
+        let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+        let generation = definition["metadata"]["generation"].as_i64();
+        if generation.is_some() && self.generations.get(name).copied() == generation {
+            return;
+        }
+        self.uninstall(definition);
+        self.generations.insert(name.to_owned(), generation.unwrap_or_default());
+        for resource in custom::resources(definition, revision) {
+            let key = (resource.group.clone(), resource.version.clone(), resource.plural.clone());
+            self.resources.insert(key, Arc::new(resource));
+        }
+    }
+
+    /// Stops serving it.
+    pub(crate) fn uninstall(&mut self, definition: &Value) {
+        let (group, plural) = (&definition["spec"]["group"], &definition["spec"]["names"]["plural"]);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        self.generations.remove(&format!("{}.{}", text(plural), text(group)));
+        self.resources.retain(|_, resource| {
+            resource.custom.is_none() || *group != *resource.group || *plural != *resource.plural
+        });
+    }
+}

@@ -1,0 +1,65 @@
+//! What time it is. Passed in, so that simulated time works.
+
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+/// The wall clock that timestamps are taken from. Waiting is done with tokio's timers.
+pub trait Clock: Send + Sync + 'static {
+    /// Now.
+    fn now(&self) -> Timestamp;
+}
+
+/// The machine's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::try_from(SystemTime::now()).unwrap_or_default()
+    }
+}
+
+/// A clock that starts at a fixed time and advances with tokio's: under paused time it stands still with it.
+#[derive(Debug, Clone, Copy)]
+pub struct TokioClock {
+    epoch: Timestamp,
+    start: Instant,
+}
+
+impl TokioClock {
+    /// A clock that reads `epoch` now.
+    pub fn starting_at(epoch: Timestamp) -> Self {
+        Self { epoch, start: Instant::now() }
+    }
+}
+
+impl Clock for TokioClock {
+    fn now(&self) -> Timestamp {
+        self.epoch.checked_add(self.start.elapsed()).unwrap_or(self.epoch)
+    }
+}
+
+/// A timestamp as the API writes it: in whole seconds.
+pub(crate) fn text(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// A timestamp that the API wrote.
+pub(crate) fn parse(text: &str) -> Option<Timestamp> {
+    text.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_tokio_clock_advances_with_paused_time() {
+        let clock = TokioClock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+        tokio::time::advance(Duration::from_secs(61)).await;
+        assert_eq!(text(clock.now()), "2026-01-01T00:01:01Z");
+    }
+}

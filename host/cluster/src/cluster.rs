@@ -1,0 +1,280 @@
+//! The cluster as tests and demonstrations hold it.
+
+use std::{
+    collections::BTreeMap,
+    fmt, io,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use fastrand::Rng;
+use http::{Response, request::Parts};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::sync::{Notify, watch};
+
+use crate::{
+    access::{self, Access},
+    bootstrap,
+    clock::{self, Clock, SystemClock},
+    controllers::{Controllers, Fates, PodFate},
+    faults::{Attempt, EventFate, FaultPlan, Journal, NoFaults, Verdict},
+    http::{Body, ClusterService, Disconnected, Server},
+    respond, run,
+    state::State,
+    storage::{GroupResource, Key, key_of},
+};
+
+/// How a cluster starts.
+pub struct Builder {
+    seed: u64,
+    clock: Arc<dyn Clock>,
+    plan: Box<dyn FaultPlan>,
+    window: usize,
+    lag: Duration,
+}
+
+impl Builder {
+    /// What UIDs, generated names and faults are drawn from.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// The clock that timestamps are taken from.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// What goes wrong.
+    #[must_use]
+    pub fn faults(mut self, plan: impl FaultPlan + 'static) -> Self {
+        self.plan = Box::new(plan);
+        self
+    }
+
+    /// How many changes of a type a watch can start from; older ones are answered with 410.
+    #[must_use]
+    pub fn watch_window(mut self, changes: usize) -> Self {
+        self.window = changes;
+        self
+    }
+
+    /// How long the controllers wait before they react.
+    #[must_use]
+    pub fn controller_lag(mut self, lag: Duration) -> Self {
+        self.lag = lag;
+        self
+    }
+
+    /// Starts it on the current tokio runtime.
+    pub fn start(self) -> Cluster {
+        let mut state = State::new(self.seed, self.window);
+        bootstrap::fill(&mut state, &clock::text(self.clock.now()));
+        let inner = Inner {
+            settled: watch::Sender::new(0),
+            cuts: watch::Sender::new(0),
+            state: Mutex::new(state),
+            controllers: Mutex::new(Controllers::default()),
+            fates: Mutex::new(Fates::default()),
+            plan: Mutex::new((self.plan, Rng::with_seed(self.seed ^ 0x5eed))),
+            access: Mutex::new(Access::default()),
+            users: Mutex::new(BTreeMap::new()),
+            journal: Journal::new(),
+            clock: self.clock,
+            poke: Notify::new(),
+            lag: self.lag,
+        };
+        let cluster = Cluster(Arc::new(inner));
+        run::spawn(&cluster);
+        cluster
+    }
+}
+
+pub(crate) struct Inner {
+    pub(crate) state: Mutex<State>,
+    pub(crate) controllers: Mutex<Controllers>,
+    pub(crate) fates: Mutex<Fates>,
+    plan: Mutex<(Box<dyn FaultPlan>, Rng)>,
+    pub(crate) access: Mutex<Access>,
+    pub(crate) users: Mutex<BTreeMap<String, String>>,
+    pub(crate) journal: Journal,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) poke: Notify,
+    pub(crate) settled: watch::Sender<u64>,
+    cuts: watch::Sender<u64>,
+    pub(crate) lag: Duration,
+}
+
+/// A handle to an embedded cluster. Clones are the same cluster; it ends with the last of them.
+#[derive(Clone)]
+pub struct Cluster(pub(crate) Arc<Inner>);
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster").field("revision", &self.revision()).finish_non_exhaustive()
+    }
+}
+
+/// A lock that a panic elsewhere does not close.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Cluster {
+    /// A cluster with the machine's clock, seed 0 and no faults, to be changed before it starts.
+    pub fn builder() -> Builder {
+        Builder { seed: 0, clock: Arc::new(SystemClock), plan: Box::new(NoFaults), window: 20_000, lag: Duration::ZERO }
+    }
+
+    /// Starts one as it is.
+    pub fn start() -> Self {
+        Self::builder().start()
+    }
+
+    /// A way in for clients of this process.
+    pub fn service(&self) -> ClusterService {
+        ClusterService::new(self.clone())
+    }
+
+    /// A way in over TCP; port 0 takes a free one.
+    pub async fn listen(&self, address: SocketAddr) -> io::Result<Server> {
+        Server::start(self.service(), address).await
+    }
+
+    /// The requests so far.
+    pub fn journal(&self) -> &Journal {
+        &self.0.journal
+    }
+
+    /// Changes what goes wrong from now on.
+    pub fn set_faults(&self, plan: impl FaultPlan + 'static) {
+        lock(&self.0.plan).0 = Box::new(plan);
+    }
+
+    /// Changes what becomes of pods that belong to no Deployment named by [`Self::set_pods_of`].
+    pub fn set_pods(&self, fate: PodFate) {
+        lock(&self.0.fates).set_general(fate);
+        self.revisit_pods();
+    }
+
+    /// Changes what becomes of the pods of one Deployment; `None` lets them go the general way.
+    pub fn set_pods_of(&self, namespace: &str, deployment: &str, fate: Option<PodFate>) {
+        lock(&self.0.fates).set(namespace, deployment, fate);
+        self.revisit_pods();
+    }
+
+    fn revisit_pods(&self) {
+        let state = lock(&self.0.state);
+        lock(&self.0.controllers).revisit_pods(&state);
+        drop(state);
+        self.0.poke.notify_one();
+    }
+
+    /// Lets only those requests through that `allow` accepts; others are answered with 403.
+    pub fn authorise(&self, allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) {
+        *lock(&self.0.access) = access::rule(allow);
+    }
+
+    /// Lets everybody do everything, as at the start.
+    pub fn allow_everything(&self) {
+        *lock(&self.0.access) = Access::default();
+    }
+
+    /// Gives the bearer of a token a name. A token without one is its own name.
+    pub fn add_user(&self, token: &str, name: &str) {
+        lock(&self.0.users).insert(token.to_owned(), name.to_owned());
+    }
+
+    /// The revision of the last write.
+    pub fn revision(&self) -> u64 {
+        lock(&self.0.state).store.revision()
+    }
+
+    /// Forgets old revisions: watches and paged lists that start from one are answered with 410.
+    pub fn compact(&self) {
+        let mut state = lock(&self.0.state);
+        state.store.compact();
+        state.snapshots.clear();
+    }
+
+    /// Breaks every watch.
+    pub fn cut_watches(&self) {
+        self.0.cuts.send_modify(|cuts| *cuts += 1);
+    }
+
+    /// An object as it is stored, whatever faults and access rules say.
+    pub fn object(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
+        lock(&self.0.state).store.get(&GroupResource::new(group, plural), &Key::new(namespace, name)).cloned()
+    }
+
+    /// All objects of a type.
+    pub fn objects(&self, group: &str, plural: &str) -> Vec<Arc<Value>> {
+        let state = lock(&self.0.state);
+        state.store.list(&GroupResource::new(group, plural), "").map(|(_, object)| Arc::clone(object)).collect()
+    }
+
+    /// Stores an object as it is: unchecked, as an older server with an older schema might have left it. A missing UID
+    /// and creation time are filled in.
+    pub fn plant(&self, group: &str, plural: &str, mut object: Value) -> Arc<Value> {
+        let now = clock::text(self.now());
+        let mut state = lock(&self.0.state);
+        if object["metadata"]["uid"].is_null() {
+            object["metadata"]["uid"] = json!(state.uid());
+        }
+        if object["metadata"]["creationTimestamp"].is_null() {
+            object["metadata"]["creationTimestamp"] = json!(now);
+        }
+        let key = key_of(&object);
+        state.store.put(&GroupResource::new(group, plural), &key, object)
+    }
+
+    /// Waits until the controllers have nothing left to do now. What they will do later (a pod that takes its time) is
+    /// not waited for.
+    pub async fn settled(&self) {
+        let mut settled = self.0.settled.subscribe();
+        let wanted = self.revision();
+        // The sender lives as long as this handle.
+        let _reached = settled.wait_for(|reached| *reached >= wanted).await;
+    }
+
+    pub(crate) async fn respond(
+        &self,
+        parts: Parts,
+        body: Bytes,
+        user: Option<String>,
+    ) -> Result<Response<Body>, Disconnected> {
+        respond::respond(self, parts, body, user).await
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    pub(crate) fn with_state<T>(&self, ask: impl FnOnce(&State) -> T) -> T {
+        ask(&lock(&self.0.state))
+    }
+
+    pub(crate) fn decide(&self, attempt: &Attempt) -> Verdict {
+        let (plan, rng) = &mut *lock(&self.0.plan);
+        plan.request(attempt, rng)
+    }
+
+    pub(crate) fn applied(&self, attempt: &Attempt) {
+        lock(&self.0.plan).0.applied(attempt);
+    }
+
+    pub(crate) fn fate_of_event(&self, watch: &Attempt, kind: &str) -> EventFate {
+        let (plan, rng) = &mut *lock(&self.0.plan);
+        plan.event(watch, kind, rng)
+    }
+
+    pub(crate) fn cuts(&self) -> watch::Receiver<u64> {
+        self.0.cuts.subscribe()
+    }
+}

@@ -1,0 +1,49 @@
+//! What becomes of pods: a script that tests set.
+
+use std::{collections::BTreeMap, time::Duration};
+
+/// What becomes of a pod once it was created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PodFate {
+    /// It runs, and is ready after this long.
+    ReadyAfter(Duration),
+    /// It runs and is never ready.
+    NotReady,
+    /// Its containers crash again and again.
+    CrashLoop,
+    /// Its image cannot be pulled.
+    ImagePullBackOff,
+    /// No node takes it.
+    Unschedulable,
+}
+
+/// The script: what becomes of the pods of each Deployment, and of all others.
+#[derive(Debug, Clone)]
+pub(crate) struct Fates {
+    general: PodFate,
+    of_deployments: BTreeMap<(String, String), PodFate>,
+}
+
+impl Default for Fates {
+    fn default() -> Self {
+        Self { general: PodFate::ReadyAfter(Duration::ZERO), of_deployments: BTreeMap::new() }
+    }
+}
+
+impl Fates {
+    pub(crate) fn set_general(&mut self, fate: PodFate) {
+        self.general = fate;
+    }
+
+    pub(crate) fn set(&mut self, namespace: &str, deployment: &str, fate: Option<PodFate>) {
+        let key = (namespace.to_owned(), deployment.to_owned());
+        match fate {
+            Some(fate) => drop(self.of_deployments.insert(key, fate)),
+            None => drop(self.of_deployments.remove(&key)),
+        }
+    }
+
+    pub(crate) fn of(&self, namespace: &str, deployment: &str) -> PodFate {
+        self.of_deployments.get(&(namespace.to_owned(), deployment.to_owned())).copied().unwrap_or(self.general)
+    }
+}

@@ -1,0 +1,186 @@
+//! Just enough behaviour: Deployments get ReplicaSets and pods, pods become ready, owners take their dependents with
+//! them, namespaces terminate, definitions are served.
+//!
+//! Every controller is a function from the state to writes, called for what changed, in the order of keys, until
+//! nothing changes any more. Time enters as an argument and as timers.
+
+mod definitions;
+mod deployments;
+mod fate;
+mod garbage;
+mod namespaces;
+mod pods;
+mod replica_sets;
+mod rollout;
+mod template;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::time::{Duration, Instant};
+
+pub(crate) use fate::Fates;
+pub use fate::PodFate;
+
+use crate::{
+    catalogue::Resource,
+    clock,
+    state::State,
+    storage::{Change, GroupResource, Key, Place, meta},
+};
+
+/// What is to be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Work {
+    Definition(Key),
+    Namespace(String),
+    Garbage(Place),
+    Deployment(Key),
+    ReplicaSet(Key),
+    Pod(Key),
+}
+
+/// What a controller knows besides the state.
+pub(crate) struct Moment<'a> {
+    pub(crate) now: Timestamp,
+    pub(crate) instant: Instant,
+    pub(crate) fates: &'a Fates,
+}
+
+impl Moment<'_> {
+    fn text(&self) -> String {
+        clock::text(self.now)
+    }
+}
+
+/// The controllers' queue and timers.
+#[derive(Debug, Default)]
+pub(crate) struct Controllers {
+    queue: BTreeSet<Work>,
+    timers: BTreeMap<Instant, BTreeSet<Work>>,
+}
+
+impl Controllers {
+    /// Works until nothing is left to do now; returns when there will be.
+    pub(crate) fn run(&mut self, state: &mut State, moment: &Moment<'_>) -> Option<Instant> {
+        while let Some(due) = self.timers.first_entry().filter(|due| *due.key() <= moment.instant) {
+            self.queue.extend(due.remove());
+        }
+        loop {
+            for (place, change) in state.store.take_touched() {
+                self.enqueue(state, place, &change);
+            }
+            let Some(work) = self.queue.pop_first() else { break };
+            if let Some(again) = perform(state, &work, moment) {
+                self.timers.entry(moment.instant + again).or_default().insert(work);
+            }
+        }
+        self.timers.keys().next().copied()
+    }
+
+    /// Looks at every pod again, because what becomes of them may have changed.
+    pub(crate) fn revisit_pods(&mut self, state: &State) {
+        let pods = state.store.list(&pods(), "");
+        self.queue.extend(pods.map(|(key, _)| Work::Pod(key.clone())));
+    }
+
+    fn enqueue(&mut self, state: &State, place: Place, change: &Change) {
+        let object = &change.after;
+        let key = place.key.clone();
+        match (place.resource.group.as_str(), place.resource.plural.as_str()) {
+            ("apps", "deployments") => drop(self.queue.insert(Work::Deployment(key))),
+            ("apps", "replicasets") => {
+                self.queue
+                    .extend(controller_of(object).map(|owner| Work::Deployment(Key::new(&key.namespace, &owner))));
+                self.queue.insert(Work::ReplicaSet(key));
+            }
+            ("", "pods") => {
+                self.queue
+                    .extend(controller_of(object).map(|owner| Work::ReplicaSet(Key::new(&key.namespace, &owner))));
+                self.queue.insert(Work::Pod(key));
+            }
+            ("", "namespaces") => drop(self.queue.insert(Work::Namespace(key.name))),
+            ("apiextensions.k8s.io", _) => drop(self.queue.insert(Work::Definition(key))),
+            _ => {}
+        }
+        if change.deleted {
+            let dependents = state.store.dependents(meta(object, "uid"));
+            self.queue.extend(dependents.into_iter().map(Work::Garbage));
+            self.after_removal(state, &place, object);
+        } else if object["metadata"]["ownerReferences"].is_array() || meta(object, "deletionTimestamp") != "" {
+            self.queue.insert(Work::Garbage(place));
+        }
+    }
+
+    /// Who may have waited for an object to go.
+    fn after_removal(&mut self, state: &State, place: &Place, object: &Value) {
+        for owner in object["metadata"]["ownerReferences"].as_array().into_iter().flatten() {
+            let found = owner["uid"].as_str().and_then(|uid| state.store.by_uid(uid));
+            self.queue.extend(found.map(|(place, _)| Work::Garbage(place.clone())));
+        }
+        if !place.key.namespace.is_empty() {
+            self.queue.insert(Work::Namespace(place.key.namespace.clone()));
+        }
+        let definition = format!("{}.{}", place.resource.plural, place.resource.group);
+        if state.store.get(&custom_definitions(), &Key::new("", &definition)).is_some() {
+            self.queue.insert(Work::Definition(Key::new("", &definition)));
+        }
+    }
+}
+
+/// Does one piece of work; returns when to look again.
+fn perform(state: &mut State, work: &Work, moment: &Moment<'_>) -> Option<Duration> {
+    match work {
+        Work::Definition(key) => definitions::sync(state, key, moment),
+        Work::Namespace(name) => namespaces::sync(state, name, moment),
+        Work::Garbage(place) => garbage::sync(state, place, moment),
+        Work::Deployment(key) => return deployments::sync(state, key, moment),
+        Work::ReplicaSet(key) => return replica_sets::sync(state, key, moment),
+        Work::Pod(key) => return pods::sync(state, key, moment),
+    }
+    None
+}
+
+fn pods() -> GroupResource {
+    GroupResource::new("", "pods")
+}
+
+fn replica_set_objects() -> GroupResource {
+    GroupResource::new("apps", "replicasets")
+}
+
+fn deployment_objects() -> GroupResource {
+    GroupResource::new("apps", "deployments")
+}
+
+fn custom_definitions() -> GroupResource {
+    GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions")
+}
+
+/// The owner that controls an object: its name.
+fn controller_of(object: &Value) -> Option<String> {
+    let owners = object["metadata"]["ownerReferences"].as_array()?;
+    owners.iter().find(|owner| owner["controller"] == true)?["name"].as_str().map(str::to_owned)
+}
+
+/// Whether an object is controlled by the owner with this UID.
+fn is_controlled_by(object: &Value, uid: &str) -> bool {
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    owners.is_some_and(|owners| owners.iter().any(|owner| owner["controller"] == true && owner["uid"] == *uid))
+}
+
+/// The objects of a type in a namespace that an owner controls.
+fn controlled(state: &State, resource: &GroupResource, namespace: &str, uid: &str) -> Vec<std::sync::Arc<Value>> {
+    let objects = state.store.dependents(uid).into_iter();
+    objects
+        .filter(|place| place.resource == *resource && place.key.namespace == namespace)
+        .filter_map(|place| state.store.get(&place.resource, &place.key).cloned())
+        .filter(|object| is_controlled_by(object, uid))
+        .collect()
+}
+
+/// The served type of stored objects.
+fn served(state: &State, resource: &GroupResource) -> Option<std::sync::Arc<Resource>> {
+    state.catalogue.of_storage(resource).cloned()
+}

@@ -1,0 +1,81 @@
+//! ReplicaSets: as many pods as they want.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::{Moment, controlled, pods as pod_objects, pods, replica_set_objects, served};
+use crate::{
+    api::{self, Deletion},
+    kinds::{self, count},
+    state::State,
+    storage::{Key, meta},
+};
+
+pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
+    let set = state.store.get(&replica_set_objects(), key).cloned()?;
+    let uid = meta(&set, "uid").to_owned();
+    let (going, mut staying): (Vec<_>, Vec<_>) = controlled(state, &pod_objects(), &key.namespace, &uid)
+        .into_iter()
+        .partition(|pod| meta(pod, "deletionTimestamp") != "");
+    if meta(&set, "deletionTimestamp") == "" {
+        let wanted = usize::try_from(count(&set["spec"]["replicas"])).unwrap_or_default();
+        for _ in staying.len()..wanted {
+            staying.extend(create_pod(state, &set, moment));
+        }
+        // Pods that are not ready go first, then the youngest.
+        staying.sort_by_key(|pod| (!pods::is_ready(pod), std::cmp::Reverse(meta(pod, "name").to_owned())));
+        staying.reverse();
+        while staying.len() > wanted {
+            let Some(pod) = staying.pop() else { break };
+            delete_pod(state, &pod, moment);
+        }
+    }
+    let min_ready = u64::try_from(count(&set["spec"]["minReadySeconds"])).unwrap_or_default();
+    let available: Vec<_> = staying.iter().map(|pod| pods::availability(pod, min_ready, moment.now)).collect();
+    let again = available.iter().filter_map(|pod| pod.err().flatten()).min();
+    let resource = served(state, &replica_set_objects())?;
+    let set = state.store.get(&replica_set_objects(), key).cloned()?;
+    api::controller_update(state, &resource, "status", &set, &moment.text(), |object| {
+        let ready = staying.iter().filter(|pod| pods::is_ready(pod)).count();
+        let available = available.iter().filter(|pod| pod.is_ok()).count();
+        let mut status = json!({"replicas": staying.len(), "observedGeneration": object["metadata"]["generation"],
+            "terminatingReplicas": going.len()});
+        for (field, number) in
+            [("fullyLabeledReplicas", staying.len()), ("readyReplicas", ready), ("availableReplicas", available)]
+        {
+            if number > 0 {
+                status[field] = json!(number);
+            }
+        }
+        object["status"] = status;
+    });
+    again
+}
+
+fn create_pod(state: &mut State, set: &Value, moment: &Moment<'_>) -> Option<Arc<Value>> {
+    let resource = served(state, &pod_objects())?;
+    let namespace = meta(set, "namespace");
+    let prefix = format!("{}-", meta(set, "name"));
+    let name = format!("{}{}", prefix.chars().take(58).collect::<String>(), state.suffix());
+    let template = &set["spec"]["template"];
+    let mut metadata = json!({"generateName": prefix, "namespace": namespace, "ownerReferences": [{
+        "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": meta(set, "name"), "uid": meta(set, "uid"),
+        "controller": true, "blockOwnerDeletion": true}]});
+    for field in ["labels", "annotations", "finalizers"] {
+        if !template["metadata"][field].is_null() {
+            metadata[field] = template["metadata"][field].clone();
+        }
+    }
+    let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]});
+    kinds::normalise(&resource, &mut pod);
+    api::stamp(state, &resource, &mut pod, &name, &moment.text());
+    Some(state.store.put(&pod_objects(), &Key::new(namespace, &name), pod))
+}
+
+fn delete_pod(state: &mut State, pod: &Value, moment: &Moment<'_>) {
+    let Some(resource) = served(state, &pod_objects()) else { return };
+    let key = Key::new(meta(pod, "namespace"), meta(pod, "name"));
+    // A pod that is gone already is what was wanted.
+    let _left = api::delete(state, &resource, &key, &Deletion::default(), &moment.text());
+}

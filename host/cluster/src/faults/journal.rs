@@ -1,0 +1,82 @@
+//! The log of requests, for assertions such as "zero writes".
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Mutex, PoisonError},
+};
+
+use super::Attempt;
+
+/// One request and how it was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The request.
+    pub attempt: Attempt,
+    /// The status code; 0 when the connection broke instead.
+    pub code: u16,
+    /// The store's revision after it.
+    pub revision: u64,
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Attempt { verb, group, resource, subresource, namespace, name, user, .. } = &self.attempt;
+        let slash = if subresource.is_empty() { "" } else { "/" };
+        let dot = if group.is_empty() { "" } else { "." };
+        let (code, revision) = (self.code, self.revision);
+        write!(
+            f,
+            "{} {resource}{dot}{group}{slash}{subresource} {namespace}/{name} by {user}: {code} at {revision}",
+            verb.name()
+        )
+    }
+}
+
+/// The requests since the start, or since it was last cleared; the oldest are forgotten first.
+#[derive(Debug)]
+pub struct Journal {
+    entries: Mutex<VecDeque<Entry>>,
+}
+
+impl Journal {
+    const MOST: usize = 200_000;
+
+    pub(crate) fn new() -> Self {
+        Self { entries: Mutex::new(VecDeque::new()) }
+    }
+
+    pub(crate) fn record(&self, entry: Entry) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.len() == Self::MOST {
+            entries.pop_front();
+        }
+        entries.push_back(entry);
+    }
+
+    /// All entries.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// Entries that fit.
+    pub fn count(&self, fits: impl Fn(&Entry) -> bool) -> usize {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).iter().filter(|entry| fits(entry)).count()
+    }
+
+    /// Writes that were accepted, dry runs and reviews apart.
+    pub fn writes(&self) -> Vec<Entry> {
+        let is_write = |entry: &Entry| {
+            entry.attempt.verb.is_write()
+                && !entry.attempt.dry_run
+                && entry.attempt.group != "authorization.k8s.io"
+                && (200..300).contains(&entry.code)
+        };
+        self.entries().into_iter().filter(is_write).collect()
+    }
+
+    /// Forgets everything so far.
+    pub fn clear(&self) {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

@@ -1,0 +1,13 @@
+//! Bytes and connections: requests in, answers and streams out, over TCP or in process.
+
+mod answer;
+mod kubeconfig;
+mod server;
+mod service;
+mod stream;
+
+pub use server::Server;
+pub use service::{Body, ClusterService, Disconnected};
+
+pub(crate) use answer::{error, failure, render};
+pub(crate) use stream::Watcher;

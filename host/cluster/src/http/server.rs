@@ -1,0 +1,75 @@
+//! The cluster on a TCP port of this machine.
+
+use std::{io, net::SocketAddr};
+
+use http::{Request, Response};
+use http_body_util::BodyExt as _;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    net::TcpListener,
+    task::{JoinHandle, JoinSet},
+};
+
+use super::{Body, ClusterService, Disconnected, kubeconfig};
+
+/// A listening cluster; it stops when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    pub(crate) async fn start(service: ClusterService, address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        Ok(Self { address, task: tokio::spawn(accept(listener, service)) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `http://127.0.0.1:…`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// A kubeconfig, as YAML, for the user with this token.
+    pub fn kubeconfig(&self, token: &str) -> String {
+        kubeconfig::write(&self.url(), token)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, service: ClusterService) {
+    // Connections end with the set, and the set with this task.
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                let Ok((stream, _)) = accepted else { continue };
+                let service = service.clone();
+                connections.spawn(async move {
+                    let answer = service_fn(move |request| answer(service.clone(), request));
+                    // A client that goes away is no error of ours.
+                    let _gone = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+                });
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn answer(service: ClusterService, request: Request<Incoming>) -> Result<Response<Body>, Disconnected> {
+    let (parts, body) = request.into_parts();
+    let body = body.collect().await.map_err(|_| Disconnected)?.to_bytes();
+    service.respond(parts, body).await
+}

@@ -1,0 +1,84 @@
+//! The cluster as a tower service, for clients in the same process.
+
+use std::{
+    convert::Infallible,
+    fmt,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{Request, Response, request::Parts};
+use http_body_util::{BodyExt as _, combinators::UnsyncBoxBody};
+use tower_service::Service;
+
+use crate::cluster::Cluster;
+
+/// The body of an answer.
+pub type Body = UnsyncBoxBody<Bytes, Disconnected>;
+
+/// A connection that a fault broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the connection was broken")]
+pub struct Disconnected;
+
+impl From<Infallible> for Disconnected {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+/// A client's way to the cluster without a socket: `kube::Client::new(cluster.service(), "default")`.
+#[derive(Clone)]
+pub struct ClusterService {
+    cluster: Cluster,
+    user: Option<String>,
+}
+
+impl fmt::Debug for ClusterService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterService").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+impl ClusterService {
+    pub(crate) fn new(cluster: Cluster) -> Self {
+        Self { cluster, user: None }
+    }
+
+    /// Answers one request.
+    pub(super) async fn respond(self, parts: Parts, body: Bytes) -> Result<Response<Body>, Disconnected> {
+        self.cluster.respond(parts, body, self.user).await
+    }
+
+    /// The same way, as another user.
+    #[must_use]
+    pub fn as_user(&self, name: &str) -> Self {
+        Self { cluster: self.cluster.clone(), user: Some(name.to_owned()) }
+    }
+}
+
+impl<B> Service<Request<B>> for ClusterService
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let body = body.collect().await.map_err(Into::into)?.to_bytes();
+            service.respond(parts, body).await.map_err(Into::into)
+        })
+    }
+}

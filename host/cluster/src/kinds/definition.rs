@@ -1,0 +1,104 @@
+//! CustomResourceDefinitions.
+
+use serde_json::{Value, json};
+
+use crate::status::Cause;
+
+/// Fills in the defaults.
+pub(super) fn fill(object: &mut Value) {
+    let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else { return };
+    if spec["conversion"].is_null() {
+        spec["conversion"] = json!({"strategy": "None"});
+    }
+    let kind = spec["names"]["kind"].as_str().unwrap_or_default().to_owned();
+    if spec["names"]["singular"].is_null() {
+        spec["names"]["singular"] = json!(kind.to_lowercase());
+    }
+    if spec["names"]["listKind"].is_null() {
+        spec["names"]["listKind"] = json!(format!("{kind}List"));
+    }
+}
+
+/// A new one is held until its objects are gone.
+pub(super) fn prepare(object: &mut Value) {
+    let finalizer = json!("customresourcecleanup.apiextensions.k8s.io");
+    match object["metadata"]["finalizers"].as_array_mut() {
+        Some(finalizers) => finalizers.push(finalizer),
+        None => object["metadata"]["finalizers"] = json!([finalizer]),
+    }
+}
+
+/// What is wrong with one.
+pub(super) fn check(object: &Value) -> Vec<Cause> {
+    let spec = &object["spec"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut causes = Vec::new();
+    let name = format!("{}.{}", text(&spec["names"]["plural"]), text(&spec["group"]));
+    if object["metadata"]["name"] != *name {
+        let shown = object["metadata"]["name"].to_string();
+        causes.push(Cause::invalid("metadata.name", &shown, "must be spec.names.plural+\".\"+spec.group"));
+    }
+    for field in ["plural", "kind"] {
+        if text(&spec["names"][field]).is_empty() {
+            causes.push(Cause::required(&format!("spec.names.{field}"), ""));
+        }
+    }
+    if !matches!(spec["scope"].as_str(), Some("Namespaced" | "Cluster")) {
+        causes.push(Cause::unsupported("spec.scope", &spec["scope"], &[json!("Cluster"), json!("Namespaced")]));
+    }
+    let versions = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
+    if versions.iter().filter(|version| version["storage"] == true).count() != 1 {
+        let message = "must have exactly one version marked as storage version";
+        causes.push(Cause::invalid("spec.versions", &shown(versions), message));
+    }
+    for (at, version) in versions.iter().enumerate() {
+        let path = format!("spec.versions[{at}].schema.openAPIV3Schema");
+        let schema = &version["schema"]["openAPIV3Schema"];
+        if schema.is_null() {
+            causes.push(Cause::required(&path, "schemas are required"));
+        } else {
+            structural(schema, &path, &mut causes);
+        }
+    }
+    causes
+}
+
+fn shown(versions: &[Value]) -> String {
+    json!(versions.iter().map(|version| &version["name"]).collect::<Vec<_>>()).to_string()
+}
+
+/// A structural schema says what type every place has.
+fn structural(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
+    let open = schema["x-kubernetes-preserve-unknown-fields"] == true || schema["x-kubernetes-int-or-string"] == true;
+    if schema["type"].as_str().is_none_or(str::is_empty) && !open {
+        causes.push(Cause::required(&format!("{path}.type"), "must not be empty for specified object fields"));
+    }
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        structural(property, &format!("{path}.properties[{name}]"), causes);
+    }
+    if schema["items"].is_object() {
+        structural(&schema["items"], &format!("{path}.items"), causes);
+    }
+    if schema["additionalProperties"].is_object() {
+        structural(&schema["additionalProperties"], &format!("{path}.additionalProperties"), causes);
+    }
+    if schema["type"] == "array" && schema["items"].is_null() {
+        causes.push(Cause::required(&format!("{path}.items"), "must be specified"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_without_types_is_refused() {
+        let mut object = json!({"metadata": {"name": "as.x"}, "spec": {"group": "x", "scope": "Cluster",
+            "names": {"plural": "as", "kind": "A"}, "versions": [{"name": "v1", "storage": true, "served": true,
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {}}}}}]}});
+        fill(&mut object);
+        let causes = check(&object);
+        assert_eq!(causes.len(), 1);
+        assert_eq!(causes[0].field, "spec.versions[0].schema.openAPIV3Schema.properties[spec].type");
+    }
+}

@@ -1,0 +1,32 @@
+//! Events in their two shapes: the core group's, which is stored, and that of events.k8s.io.
+
+use serde_json::{Map, Value};
+
+/// Fields of the core shape and what events.k8s.io calls them.
+const NAMES: [(&str, &str); 7] = [
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+    ("reportingComponent", "reportingController"),
+];
+
+/// The stored shape of an event of events.k8s.io.
+pub(crate) fn to_stored(object: &Value) -> Value {
+    rename(object, "v1", |name| NAMES.iter().find(|(_, new)| *new == name).map(|(old, _)| *old))
+}
+
+/// The events.k8s.io shape of a stored event.
+pub(crate) fn from_stored(object: &Value) -> Value {
+    rename(object, "events.k8s.io/v1", |name| NAMES.iter().find(|(old, _)| *old == name).map(|(_, new)| *new))
+}
+
+fn rename(object: &Value, api_version: &str, other: impl Fn(&str) -> Option<&'static str>) -> Value {
+    let fields = object.as_object().into_iter().flatten();
+    let mut out: Map<String, Value> =
+        fields.map(|(name, value)| (other(name).unwrap_or(name).to_owned(), value.clone())).collect();
+    out.insert("apiVersion".into(), api_version.into());
+    Value::Object(out)
+}

@@ -1,0 +1,190 @@
+//! What the server knows about each built-in kind: the form it stores, defaults, what clients may not set, and what it
+//! refuses.
+//!
+//! Only what clients can observe with the kinds in use is here; a real server refuses more.
+
+mod definition;
+mod deployment;
+mod event;
+mod names;
+mod pod;
+mod quantity;
+mod service;
+mod wire;
+
+use serde_json::{Value, json};
+
+use crate::{
+    apply::FieldSet,
+    catalogue::{Family, Resource},
+    status::Cause,
+};
+
+pub(crate) use deployment::{count, share};
+pub(crate) use event::{from_stored as event_from_stored, to_stored as event_to_stored};
+pub(crate) use service::Addresses;
+
+/// Brings a decoded object into the form that the server stores, with defaults.
+pub(crate) fn normalise(resource: &Resource, object: &mut Value) {
+    if resource.family != Family::Custom {
+        wire::tidy(object, &resource.node);
+    }
+    match resource.family {
+        Family::Deployment => deployment::fill(object),
+        Family::ReplicaSet => deployment::fill_replica_set(object),
+        Family::Pod => pod::fill(object),
+        Family::Service => service::fill(object),
+        Family::Secret => fill_secret(object),
+        Family::Definition => definition::fill(object),
+        Family::Custom => crate::schema::defaults::fill(object, &resource.node),
+        _ => {}
+    }
+}
+
+fn fill_secret(object: &mut Value) {
+    use base64::Engine as _;
+    let Some(fields) = object.as_object_mut() else { return };
+    if let Some(Value::Object(plain)) = fields.remove("stringData") {
+        let data = fields.entry("data").or_insert_with(|| json!({}));
+        for (key, value) in plain {
+            let text = value.as_str().unwrap_or_default();
+            data[key] = json!(base64::engine::general_purpose::STANDARD.encode(text));
+        }
+    }
+    fields.entry("type").or_insert_with(|| json!("Opaque"));
+}
+
+/// Sets what only the server sets on a new object.
+pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
+    match resource.family {
+        Family::Custom if !resource.status => {}
+        Family::Pod => pod::prepare(object),
+        Family::Namespace => {
+            object["spec"] = json!({"finalizers": ["kubernetes"]});
+            object["status"] = json!({"phase": "Active"});
+            let name = object["metadata"]["name"].clone();
+            object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
+        }
+        Family::Deployment | Family::ReplicaSet => object["status"] = json!({}),
+        Family::Service => object["status"] = json!({"loadBalancer": {}}),
+        _ if resource.status => drop(object.as_object_mut().and_then(|object| object.remove("status"))),
+        _ => {}
+    }
+    if resource.family == Family::Definition {
+        definition::prepare(object);
+    }
+    if resource.family == Family::ReplicaSet {
+        object["status"] = json!({"replicas": 0});
+    }
+    if has_generation(resource) {
+        object["metadata"]["generation"] = json!(1);
+    } else if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("generation");
+    }
+}
+
+fn has_generation(resource: &Resource) -> bool {
+    use Family::{Custom, Definition, Deployment, EndpointSlice, Pod, ReplicaSet};
+    matches!(resource.family, Custom | Definition | Deployment | EndpointSlice | Pod | ReplicaSet)
+}
+
+/// Whether an update through the main endpoint raises the generation.
+pub(crate) fn raises_generation(resource: &Resource, old: &Value, new: &Value) -> bool {
+    if !has_generation(resource) {
+        return false;
+    }
+    let annotations = |object: &Value| object["metadata"]["annotations"].clone();
+    match resource.family {
+        Family::Deployment => old["spec"] != new["spec"] || annotations(old) != annotations(new),
+        Family::Custom => {
+            let content = |object: &Value| {
+                let mut object = object.clone();
+                if let Some(fields) = object.as_object_mut() {
+                    fields.remove("metadata");
+                    if resource.status {
+                        fields.remove("status");
+                    }
+                }
+                object
+            };
+            content(old) != content(new)
+        }
+        _ => old["spec"] != new["spec"] || old["endpoints"] != new["endpoints"],
+    }
+}
+
+/// The fields that an endpoint resets.
+pub(crate) fn reset_fields(resource: &Resource, subresource: &str) -> FieldSet {
+    match (subresource, resource.family) {
+        ("status", Family::Custom) => FieldSet::of_fields(&[&["metadata"], &["spec"]]),
+        ("status", Family::Deployment) => FieldSet::of_fields(&[&["spec"], &["metadata", "labels"]]),
+        ("status", Family::Pod) => {
+            FieldSet::of_fields(&[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]])
+        }
+        ("status", Family::Definition) => FieldSet::of_fields(&[&["spec"], &["metadata"]]),
+        ("status", _) => FieldSet::of_fields(&[&["spec"]]),
+        (_, Family::Namespace | Family::Node) => FieldSet::of_fields(&[&["status"]]),
+        _ if resource.status => FieldSet::of_fields(&[&["status"]]),
+        _ => FieldSet::default(),
+    }
+}
+
+/// What is wrong with an object of a built-in kind; `old` is the one that it replaces.
+pub(crate) fn check(resource: &Resource, new: &Value, old: Option<&Value>) -> Vec<Cause> {
+    let mut causes = names::check(resource, new);
+    causes.extend(owners(new));
+    match resource.family {
+        Family::Deployment | Family::ReplicaSet => causes.extend(deployment::check(new, old)),
+        Family::Pod => causes.extend(pod::check(&new["spec"], "spec")),
+        Family::Service => causes.extend(service::check(new, old)),
+        Family::Definition => causes.extend(definition::check(new)),
+        Family::ConfigMap | Family::Secret => causes.extend(check_data(resource.family, new, old)),
+        _ => {}
+    }
+    causes
+}
+
+fn owners(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let references = object["metadata"]["ownerReferences"].as_array().map_or(&[][..], Vec::as_slice);
+    for (at, owner) in references.iter().enumerate() {
+        for field in ["apiVersion", "kind", "name", "uid"] {
+            if owner[field].as_str().is_none_or(str::is_empty) {
+                let path = format!("metadata.ownerReferences[{at}].{field}");
+                causes.push(Cause::invalid(&path, "\"\"", "must not be empty"));
+            }
+        }
+    }
+    let controllers: Vec<&Value> = references.iter().filter(|owner| owner["controller"] == true).collect();
+    if let [first, second, ..] = controllers.as_slice() {
+        let name = |owner: &Value| {
+            format!("{} {}", owner["kind"].as_str().unwrap_or(""), owner["name"].as_str().unwrap_or(""))
+        };
+        causes.push(Cause::invalid(
+            "metadata.ownerReferences",
+            &json!(references).to_string(),
+            &format!(
+                "Only one reference can have Controller set to true. Found \"true\" in references for {} and {}",
+                name(first),
+                name(second)
+            ),
+        ));
+    }
+    causes
+}
+
+fn check_data(family: Family, new: &Value, old: Option<&Value>) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let Some(old) = old else { return causes };
+    if old["immutable"] == true {
+        for field in ["immutable", "data", "binaryData"] {
+            if new[field] != old[field] {
+                causes.push(Cause::forbidden(field, "field is immutable when `immutable` is set"));
+            }
+        }
+    }
+    if family == Family::Secret && new["type"] != old["type"] {
+        causes.push(Cause::invalid("type", &new["type"].to_string(), "field is immutable"));
+    }
+    causes
+}

@@ -1,0 +1,240 @@
+//! Pods and pod templates.
+
+use serde_json::{Value, json};
+
+use crate::status::Cause;
+
+/// Fills in the defaults of a pod.
+pub(super) fn fill(object: &mut Value) {
+    let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else { return };
+    fill_spec(spec);
+    set(spec, "enableServiceLinks", json!(true));
+    for container in containers_mut(spec) {
+        let limits = container["resources"]["limits"].as_object().cloned().unwrap_or_default();
+        for (name, limit) in limits {
+            set_at(&mut container["resources"], "requests", &name, limit);
+        }
+    }
+}
+
+fn set_at(value: &mut Value, map: &str, name: &str, default: Value) {
+    if value[map][name].is_null() {
+        value[map][name] = default;
+    }
+}
+
+/// Fills in the defaults of a pod's spec, as templates have them too.
+pub(super) fn fill_spec(spec: &mut Value) {
+    set(spec, "dnsPolicy", json!("ClusterFirst"));
+    set(spec, "restartPolicy", json!("Always"));
+    set(spec, "schedulerName", json!("default-scheduler"));
+    set(spec, "securityContext", json!({}));
+    set(spec, "terminationGracePeriodSeconds", json!(30));
+    // The older name of the field follows the newer one.
+    match (spec["serviceAccountName"].clone(), spec["serviceAccount"].clone()) {
+        (Value::Null, Value::Null) => {}
+        (Value::Null, old) => spec["serviceAccountName"] = old,
+        (new, _) => spec["serviceAccount"] = new,
+    }
+    let host_network = spec["hostNetwork"] == true;
+    for container in containers_mut(spec) {
+        fill_container(container, host_network);
+    }
+    for volume in spec.get_mut("volumes").and_then(Value::as_array_mut).into_iter().flatten() {
+        fill_volume(volume);
+    }
+}
+
+fn containers_mut(spec: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let lists = spec.as_object_mut().into_iter().flat_map(|spec| spec.iter_mut());
+    lists
+        .filter(|(name, _)| matches!(name.as_str(), "containers" | "initContainers"))
+        .flat_map(|(_, list)| list.as_array_mut().into_iter().flatten())
+        .filter(|container| container.is_object())
+}
+
+fn fill_container(container: &mut Value, host_network: bool) {
+    set(container, "terminationMessagePath", json!("/dev/termination-log"));
+    set(container, "terminationMessagePolicy", json!("File"));
+    set(container, "resources", json!({}));
+    let policy = pull_policy(container["image"].as_str().unwrap_or_default());
+    set(container, "imagePullPolicy", json!(policy));
+    for port in list_mut(container, "ports") {
+        set(port, "protocol", json!("TCP"));
+        if host_network {
+            let number = port["containerPort"].clone();
+            set(port, "hostPort", number);
+        }
+    }
+    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        if let Some(probe) = container.get_mut(name).filter(|probe| probe.is_object()) {
+            for (field, value) in
+                [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)]
+            {
+                set(probe, field, json!(value));
+            }
+            fill_http(probe);
+            if let Some(grpc) = probe.get_mut("grpc").filter(|grpc| grpc.is_object()) {
+                set(grpc, "service", json!(""));
+            }
+        }
+    }
+    for hook in ["postStart", "preStop"] {
+        if container["lifecycle"][hook].is_object() {
+            fill_http(&mut container["lifecycle"][hook]);
+        }
+    }
+    for variable in list_mut(container, "env") {
+        if variable["valueFrom"]["fieldRef"].is_object() {
+            set(&mut variable["valueFrom"]["fieldRef"], "apiVersion", json!("v1"));
+        }
+        if variable["valueFrom"]["resourceFieldRef"].is_object() {
+            set(&mut variable["valueFrom"]["resourceFieldRef"], "divisor", json!("0"));
+        }
+    }
+}
+
+fn fill_http(handler: &mut Value) {
+    if let Some(get) = handler.get_mut("httpGet").filter(|get| get.is_object()) {
+        set(get, "path", json!("/"));
+        set(get, "scheme", json!("HTTP"));
+    }
+}
+
+fn fill_volume(volume: &mut Value) {
+    if volume.as_object().is_some_and(|volume| volume.len() == 1 && volume.contains_key("name")) {
+        volume["emptyDir"] = json!({});
+    }
+    for source in ["configMap", "secret", "downwardAPI", "projected"] {
+        if let Some(source) = volume.get_mut(source).filter(|source| source.is_object()) {
+            set(source, "defaultMode", json!(420));
+        }
+    }
+    if volume["hostPath"].is_object() {
+        set(&mut volume["hostPath"], "type", json!(""));
+    }
+    if volume["projected"].is_object() {
+        for source in list_mut(&mut volume["projected"], "sources") {
+            if source["serviceAccountToken"].is_object() {
+                set(&mut source["serviceAccountToken"], "expirationSeconds", json!(3600));
+            }
+            for item in list_mut(&mut source["downwardAPI"], "items") {
+                if item["fieldRef"].is_object() {
+                    set(&mut item["fieldRef"], "apiVersion", json!("v1"));
+                }
+            }
+            if source["downwardAPI"].is_null() {
+                source.as_object_mut().map(|source| source.remove("downwardAPI"));
+            }
+        }
+    }
+}
+
+fn list_mut<'a>(value: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Value> {
+    let list = value.as_object_mut().and_then(|object| object.get_mut(name)).and_then(Value::as_array_mut);
+    list.into_iter().flatten().filter(|item| item.is_object())
+}
+
+fn set(value: &mut Value, field: &str, default: Value) {
+    if value[field].is_null() {
+        value[field] = default;
+    }
+}
+
+fn pull_policy(image: &str) -> &'static str {
+    let name = image.rsplit('/').next().unwrap_or_default();
+    let tag = name.split_once(':').map_or("latest", |(_, tag)| tag);
+    if !name.contains('@') && tag == "latest" { "Always" } else { "IfNotPresent" }
+}
+
+/// What the server and its admission plugins set on a new pod.
+pub(super) fn prepare(object: &mut Value) {
+    let spec = &mut object["spec"];
+    set(spec, "serviceAccountName", json!("default"));
+    let account = spec["serviceAccountName"].clone();
+    spec["serviceAccount"] = account;
+    set(spec, "preemptionPolicy", json!("PreemptLowerPriority"));
+    set(spec, "priority", json!(0));
+    set(spec, "tolerations", json!(["not-ready", "unreachable"].map(|state| json!({
+        "key": format!("node.kubernetes.io/{state}"), "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}))));
+    let qos = qos_class(spec);
+    object["status"] = json!({"phase": "Pending", "qosClass": qos});
+}
+
+fn qos_class(spec: &Value) -> &'static str {
+    let containers =
+        || ["containers", "initContainers"].into_iter().flat_map(|list| spec[list].as_array().into_iter().flatten());
+    let set = |container: &Value| {
+        container["resources"]["limits"].is_object() || container["resources"]["requests"].is_object()
+    };
+    let bounded = |container: &Value| {
+        let resources = &container["resources"];
+        ["cpu", "memory"].iter().all(|name| {
+            resources["limits"][name].is_string() && resources["limits"][name] == resources["requests"][name]
+        })
+    };
+    if !containers().any(set) {
+        "BestEffort"
+    } else if containers().all(bounded) {
+        "Guaranteed"
+    } else {
+        "Burstable"
+    }
+}
+
+/// What is wrong with a pod's spec.
+pub(super) fn check(spec: &Value, path: &str) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let list = |name: &str| spec[name].as_array().map_or(&[][..], Vec::as_slice);
+    if list("containers").is_empty() {
+        causes.push(Cause::required(&format!("{path}.containers"), ""));
+    }
+    let mut names = std::collections::BTreeSet::new();
+    let volumes: Vec<&str> = list("volumes").iter().filter_map(|volume| volume["name"].as_str()).collect();
+    for group in ["containers", "initContainers"] {
+        for (at, container) in list(group).iter().enumerate() {
+            let path = format!("{path}.{group}[{at}]");
+            for field in ["name", "image"] {
+                if container[field].as_str().is_none_or(str::is_empty) {
+                    causes.push(Cause::required(&format!("{path}.{field}"), ""));
+                }
+            }
+            if container["name"].is_string() && !names.insert(container["name"].to_string()) {
+                causes.push(Cause::duplicate(&format!("{path}.name"), &container["name"]));
+            }
+            for (index, variable) in container["env"].as_array().into_iter().flatten().enumerate() {
+                if variable["value"].as_str().is_some_and(|value| !value.is_empty())
+                    && variable["valueFrom"].is_object()
+                {
+                    let path = format!("{path}.env[{index}].valueFrom");
+                    causes.push(Cause::invalid(&path, "\"\"", "may not be specified when `value` is not empty"));
+                }
+            }
+            for (index, mount) in container["volumeMounts"].as_array().into_iter().flatten().enumerate() {
+                let name = mount["name"].as_str().unwrap_or_default();
+                if !volumes.contains(&name) {
+                    causes.push(Cause {
+                        reason: "FieldValueNotFound",
+                        message: format!("Not found: {name:?}"),
+                        field: format!("{path}.volumeMounts[{index}].name"),
+                    });
+                }
+            }
+        }
+    }
+    causes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pull_policy_follows_the_tag() {
+        for (image, policy) in
+            [("a", "Always"), ("r:5000/a", "Always"), ("a:1", "IfNotPresent"), ("a@sha256:x", "IfNotPresent")]
+        {
+            assert_eq!(pull_policy(image), policy, "{image}");
+        }
+    }
+}

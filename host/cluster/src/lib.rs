@@ -1,0 +1,54 @@
+//! An embedded cluster: an in-memory Kubernetes API server with just enough behaviour to run an operator against.
+//!
+//! **It is no product for production.** It keeps nothing, protects nothing and leaves out most of Kubernetes. It is for
+//! fast deterministic tests and for demonstrations on a laptop, and it is kept honest by comparing its answers with
+//! recordings from a real server (`tests/recorded`).
+//!
+//! ```no_run
+//! # async fn example() -> std::io::Result<()> {
+//! let cluster = kaos_cluster::Cluster::start();
+//! // In process, without sockets: kube::Client::new(cluster.service(), "default")
+//! // Over TCP, for kubectl:
+//! let server = cluster.listen(([127, 0, 0, 1], 0).into()).await?;
+//! std::fs::write("kubeconfig", server.kubeconfig("admin"))?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `cluster` | the handle: start, connect, script, look inside |
+//! | [`faults`] | what goes wrong, and the journal of requests |
+//! | `controllers` | Deployments, pods, garbage collection, namespaces, definitions |
+//! | `http`, `respond` | requests in, answers and streams out |
+//! | `api` | what each request means |
+//! | `apply` | managed fields, server-side apply, strategic merge |
+//! | `kinds` | rules of the built-in kinds |
+//! | `schema`, `catalogue` | what objects look like, and which are served |
+//! | `storage`, `state` | objects, revisions, the watch log |
+//!
+//! Time is a [`Clock`] and tokio's timers, randomness is seeded, and nothing depends on the order of a hash map: under
+//! paused tokio time a run is repeated exactly.
+
+mod access;
+mod api;
+mod apply;
+mod bootstrap;
+mod catalogue;
+mod clock;
+mod cluster;
+mod controllers;
+pub mod faults;
+mod http;
+mod kinds;
+mod respond;
+mod run;
+mod schema;
+mod state;
+mod status;
+mod storage;
+
+pub use clock::{Clock, SystemClock, TokioClock};
+pub use cluster::{Builder, Cluster};
+pub use controllers::PodFate;
+pub use http::{Body, ClusterService, Disconnected, Server};

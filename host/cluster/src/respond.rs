@@ -1,0 +1,146 @@
+//! One request, from its bytes to its answer: who asks for what, what goes wrong, what it means.
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
+use http_body_util::{BodyExt as _, StreamBody};
+
+use crate::{
+    api::{self, Answer, Call, Context, Form, Options, Route, Target},
+    clock,
+    cluster::{Cluster, lock},
+    faults::{Attempt, Entry, Failure, Outcome},
+    http::{Body, Disconnected, Watcher, error, failure, render},
+    status::ApiError,
+};
+
+/// Answers a request.
+pub(crate) async fn respond(
+    cluster: &Cluster,
+    parts: Parts,
+    body: Bytes,
+    user: Option<String>,
+) -> Result<Response<Body>, Disconnected> {
+    let user = user.unwrap_or_else(|| user_of(cluster, &parts.headers));
+    let call = match understand(cluster, &parts, body, user) {
+        Ok(call) => call,
+        Err(refusal) => return Ok(error(&refusal)),
+    };
+    let attempt = attempt(&call);
+    let verdict = cluster.decide(&attempt);
+    if !verdict.delay.is_zero() {
+        tokio::time::sleep(verdict.delay).await;
+    }
+    let back = match verdict.outcome {
+        Outcome::FailBefore(how) => return fail(cluster, &attempt, how),
+        Outcome::Stale(back) => back,
+        _ => 0,
+    };
+    let access = lock(&cluster.0.access).clone();
+    if let Err(refusal) = access.check(&attempt) {
+        record(cluster, &attempt, refusal.code);
+        return Ok(error(&refusal));
+    }
+    let now = clock::text(cluster.now());
+    let allowed = |user: &str, attributes: &serde_json::Value| access.review(user, attributes);
+    let context = Context { now: &now, back, allowed: &allowed };
+    let (answer, changed) = {
+        let mut state = lock(&cluster.0.state);
+        let changed = state.store.subscribe();
+        (api::handle(&mut state, &call, &context), changed)
+    };
+    if attempt.verb.is_write() && answer.is_ok() {
+        cluster.applied(&attempt);
+    }
+    if let (Outcome::FailAfter(how), Ok(_)) = (verdict.outcome, &answer) {
+        return fail(cluster, &attempt, how);
+    }
+    match answer {
+        Ok(Answer::Watch(watch)) => {
+            record(cluster, &attempt, StatusCode::OK);
+            let watcher = Watcher::new(cluster.clone(), watch, attempt, changed, cluster.cuts());
+            let body = StreamBody::new(watcher.frames().boxed()).boxed_unsync();
+            let mut response = Response::new(body);
+            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            Ok(response)
+        }
+        Ok(answer) => {
+            let response = render(&answer, &call.accept, &call.options.include_object, cluster.now());
+            record(cluster, &attempt, response.status());
+            Ok(response)
+        }
+        Err(refusal) => {
+            record(cluster, &attempt, refusal.code);
+            Ok(error(&refusal))
+        }
+    }
+}
+
+fn fail(cluster: &Cluster, attempt: &Attempt, how: Failure) -> Result<Response<Body>, Disconnected> {
+    let failure = failure(how, &attempt.resource, &attempt.name);
+    let code = failure.as_ref().map_or(0, |failure| failure.code.as_u16());
+    cluster.journal().record(Entry { attempt: attempt.clone(), code, revision: cluster.revision() });
+    failure.map(|failure| error(&failure)).ok_or(Disconnected)
+}
+
+fn record(cluster: &Cluster, attempt: &Attempt, code: StatusCode) {
+    cluster.journal().record(Entry { attempt: attempt.clone(), code: code.as_u16(), revision: cluster.revision() });
+}
+
+fn understand(cluster: &Cluster, parts: &Parts, body: Bytes, user: String) -> Result<Call, ApiError> {
+    let accept = text(&parts.headers, header::ACCEPT);
+    if !Form::acceptable(&accept) {
+        let message = "only the following media types are accepted: application/json";
+        return Err(ApiError::plain(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message));
+    }
+    let options = Options::parse(parts.uri.query().unwrap_or_default())?;
+    let Route { verb, target } = {
+        let state = lock(&cluster.0.state);
+        // A watch on one object is an older way to write a watch with a field selector.
+        api::route(&state.catalogue, &parts.method, parts.uri.path(), options.watch)?
+    };
+    Ok(Call {
+        verb,
+        target,
+        options,
+        content_type: text(&parts.headers, header::CONTENT_TYPE),
+        accept,
+        user,
+        user_agent: text(&parts.headers, header::USER_AGENT),
+        body,
+    })
+}
+
+fn text(headers: &HeaderMap, name: header::HeaderName) -> String {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+}
+
+fn user_of(cluster: &Cluster, headers: &HeaderMap) -> String {
+    let header = text(headers, header::AUTHORIZATION);
+    let token = header.strip_prefix("Bearer ").unwrap_or("admin");
+    lock(&cluster.0.users).get(token).cloned().unwrap_or_else(|| token.to_owned())
+}
+
+fn attempt(call: &Call) -> Attempt {
+    let (group, resource, namespace, name, subresource) = match &call.target {
+        Target::Objects { resource, namespace } => {
+            (resource.group.as_str(), resource.plural.as_str(), namespace.as_str(), "", "")
+        }
+        Target::Object { resource, namespace, name, subresource } => {
+            (resource.group.as_str(), resource.plural.as_str(), namespace.as_str(), name.as_str(), subresource.as_str())
+        }
+        Target::Document(_) => ("", "", "", "", ""),
+    };
+    Attempt {
+        user: call.user.clone(),
+        user_agent: call.user_agent.clone(),
+        verb: call.verb,
+        group: group.to_owned(),
+        resource: resource.to_owned(),
+        subresource: subresource.to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        content_type: call.content_type.clone(),
+        dry_run: call.options.dry_run,
+    }
+}

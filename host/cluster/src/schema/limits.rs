@@ -1,0 +1,83 @@
+//! The value validations of a structural schema: ranges, lengths, patterns, enums and the logical junctors.
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::node::{Node, Reader};
+
+/// What a value at a place must satisfy besides its type.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Limits {
+    pub(crate) choices: Option<Vec<Value>>,
+    pub(crate) minimum: Option<f64>,
+    pub(crate) exclusive_minimum: bool,
+    pub(crate) maximum: Option<f64>,
+    pub(crate) exclusive_maximum: bool,
+    pub(crate) multiple_of: Option<f64>,
+    pub(crate) min_length: Option<usize>,
+    pub(crate) max_length: Option<usize>,
+    pub(crate) pattern: Option<(String, Option<Regex>)>,
+    pub(crate) format: Option<String>,
+    pub(crate) min_items: Option<usize>,
+    pub(crate) max_items: Option<usize>,
+    pub(crate) unique_items: bool,
+    pub(crate) min_properties: Option<usize>,
+    pub(crate) max_properties: Option<usize>,
+    pub(crate) all_of: Vec<Node>,
+    pub(crate) any_of: Vec<Node>,
+    pub(crate) one_of: Vec<Node>,
+    pub(crate) not: Option<Node>,
+}
+
+impl Limits {
+    /// Reads them; `None` when a schema has none.
+    pub(crate) fn read(schema: &Value) -> Option<Self> {
+        const KEYS: [&str; 17] = [
+            "enum",
+            "minimum",
+            "maximum",
+            "multipleOf",
+            "minLength",
+            "maxLength",
+            "pattern",
+            "format",
+            "minItems",
+            "maxItems",
+            "uniqueItems",
+            "minProperties",
+            "maxProperties",
+            "allOf",
+            "anyOf",
+            "oneOf",
+            "not",
+        ];
+        if !KEYS.iter().any(|key| schema.get(key).is_some()) {
+            return None;
+        }
+        let size = |key: &str| schema[key].as_u64().and_then(|size| usize::try_from(size).ok());
+        let nodes = |key: &str| {
+            schema[key].as_array().into_iter().flatten().map(|part| Reader::structural().read(part)).collect()
+        };
+        Some(Self {
+            choices: schema["enum"].as_array().cloned(),
+            minimum: schema["minimum"].as_f64(),
+            exclusive_minimum: schema["exclusiveMinimum"] == true,
+            maximum: schema["maximum"].as_f64(),
+            exclusive_maximum: schema["exclusiveMaximum"] == true,
+            multiple_of: schema["multipleOf"].as_f64(),
+            min_length: size("minLength"),
+            max_length: size("maxLength"),
+            pattern: schema["pattern"].as_str().map(|text| (text.to_owned(), Regex::new(text).ok())),
+            format: schema["format"].as_str().map(str::to_owned),
+            min_items: size("minItems"),
+            max_items: size("maxItems"),
+            unique_items: schema["uniqueItems"] == true,
+            min_properties: size("minProperties"),
+            max_properties: size("maxProperties"),
+            all_of: nodes("allOf"),
+            any_of: nodes("anyOf"),
+            one_of: nodes("oneOf"),
+            not: schema.get("not").map(|part| Reader::structural().read(part)),
+        })
+    }
+}

@@ -1,0 +1,235 @@
+//! A schema as a tree: what OpenAPI says about an object, read once.
+//!
+//! Two dialects are read: the OpenAPI of built-in kinds (where an object without properties is anything) and the
+//! structural schemas of custom resources (where it is an object without fields).
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::{Map, Value};
+
+use super::limits::Limits;
+
+/// One place in a schema.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Node {
+    /// What may stand here.
+    pub(crate) shape: Shape,
+    /// The value that a structural schema fills in.
+    pub(crate) default: Option<Value>,
+    /// Whether `null` may stand here.
+    pub(crate) nullable: bool,
+    /// `x-kubernetes-preserve-unknown-fields`.
+    pub(crate) keeps_unknown: bool,
+    /// `x-kubernetes-embedded-resource`.
+    pub(crate) embedded: bool,
+    /// A resource quantity, which the server writes in canonical form.
+    pub(crate) quantity: bool,
+    /// Value validations; absent for built-in kinds.
+    pub(crate) limits: Option<Box<Limits>>,
+}
+
+/// What may stand at a place.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Shape {
+    /// Anything: maps merge key by key, lists are one value.
+    #[default]
+    Any,
+    /// A single value.
+    Scalar(Scalar),
+    /// An object or a map.
+    Map(Fields),
+    /// A list.
+    List(List),
+}
+
+/// The type of a single value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scalar {
+    String,
+    Integer,
+    Number,
+    Boolean,
+    IntOrString,
+    /// A quantity: a string or a number.
+    StringOrNumber,
+}
+
+/// The fields of an object, or the values of a map.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fields {
+    pub(crate) known: BTreeMap<String, Arc<Node>>,
+    pub(crate) other: Option<Arc<Node>>,
+    pub(crate) required: Vec<String>,
+    pub(crate) atomic: bool,
+}
+
+/// The items of a list and how two lists merge.
+#[derive(Debug, Clone)]
+pub(crate) struct List {
+    pub(crate) item: Arc<Node>,
+    pub(crate) items: Items,
+    /// `x-kubernetes-patch-strategy: merge`, with the key where items are objects.
+    pub(crate) strategic: Option<Option<String>>,
+}
+
+/// How the items of a list are told apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Items {
+    /// Not at all: the list is one value.
+    Atomic,
+    /// By value.
+    Set,
+    /// By these fields.
+    Keyed(Vec<String>),
+}
+
+impl Node {
+    /// The schema of a field, or of any key of a map.
+    pub(crate) fn field(&self, name: &str) -> Option<&Arc<Node>> {
+        match &self.shape {
+            Shape::Map(fields) => fields.known.get(name).or(fields.other.as_ref()),
+            _ => None,
+        }
+    }
+}
+
+/// Reads OpenAPI into nodes.
+pub(crate) struct Reader<'a> {
+    /// Where `$ref` leads; structural schemas have none.
+    definitions: Option<&'a Map<String, Value>>,
+    open: Vec<String>,
+}
+
+const PREFIX: &str = "#/components/schemas/";
+
+impl<'a> Reader<'a> {
+    /// A reader for the OpenAPI of built-in kinds.
+    pub(crate) fn of_definitions(definitions: &'a Map<String, Value>) -> Self {
+        Self { definitions: Some(definitions), open: Vec::new() }
+    }
+
+    /// A reader for structural schemas.
+    pub(crate) fn structural() -> Reader<'static> {
+        Reader { definitions: None, open: Vec::new() }
+    }
+
+    /// Reads one schema.
+    pub(crate) fn read(&mut self, schema: &Value) -> Node {
+        if let (Some(name), Some(definitions)) = (schema["$ref"].as_str(), self.definitions) {
+            let name = name.trim_start_matches(PREFIX).to_owned();
+            // A type that contains itself (a JSON schema in a CustomResourceDefinition) is not followed twice.
+            if self.open.contains(&name) {
+                return Node::default();
+            }
+            self.open.push(name.clone());
+            let mut node = definitions.get(&name).map(|target| self.read(target)).unwrap_or_default();
+            self.open.pop();
+            node.quantity = name.ends_with(".Quantity");
+            node.overlay(schema);
+            return node;
+        }
+        let structural = self.definitions.is_none();
+        let mut node = Node {
+            shape: self.shape(schema),
+            default: schema.get("default").cloned(),
+            nullable: flag(schema, "nullable"),
+            keeps_unknown: flag(schema, "x-kubernetes-preserve-unknown-fields"),
+            embedded: flag(schema, "x-kubernetes-embedded-resource"),
+            quantity: false,
+            limits: structural.then(|| Limits::read(schema)).flatten().map(Box::new),
+        };
+        if node.keeps_unknown
+            && let Shape::Map(fields) = &mut node.shape
+            && fields.other.is_none()
+        {
+            fields.other = Some(Arc::new(Node { keeps_unknown: true, ..Node::default() }));
+        }
+        node
+    }
+
+    fn shape(&mut self, schema: &Value) -> Shape {
+        if flag(schema, "x-kubernetes-int-or-string") || schema["format"] == "int-or-string" {
+            return Shape::Scalar(Scalar::IntOrString);
+        }
+        match schema["type"].as_str() {
+            Some("string") => Shape::Scalar(Scalar::String),
+            Some("integer") => Shape::Scalar(Scalar::Integer),
+            Some("number") => Shape::Scalar(Scalar::Number),
+            Some("boolean") => Shape::Scalar(Scalar::Boolean),
+            Some("array") => Shape::List(List {
+                item: Arc::new(self.read(&schema["items"])),
+                items: items_of(schema),
+                strategic: strategic_of(schema),
+            }),
+            Some("object") => self.object(schema),
+            _ if schema["oneOf"].is_array() && self.definitions.is_some() => Shape::Scalar(Scalar::StringOrNumber),
+            _ => Shape::Any,
+        }
+    }
+
+    fn object(&mut self, schema: &Value) -> Shape {
+        let properties = schema["properties"].as_object();
+        let other = match &schema["additionalProperties"] {
+            Value::Bool(true) => Some(Arc::new(Node { keeps_unknown: true, ..Node::default() })),
+            value @ Value::Object(_) => Some(Arc::new(self.read(value))),
+            _ => None,
+        };
+        let open = self.definitions.is_some() || flag(schema, "x-kubernetes-preserve-unknown-fields");
+        if properties.is_none() && other.is_none() && open {
+            return Shape::Any;
+        }
+        Shape::Map(Fields {
+            known: properties
+                .into_iter()
+                .flatten()
+                .map(|(name, property)| (name.clone(), Arc::new(self.read(property))))
+                .collect(),
+            other,
+            required: strings(&schema["required"]),
+            atomic: schema["x-kubernetes-map-type"] == "atomic",
+        })
+    }
+}
+
+impl Node {
+    /// What a schema says beside a `$ref`.
+    fn overlay(&mut self, schema: &Value) {
+        if let Some(default) = schema.get("default") {
+            self.default = Some(default.clone());
+        }
+        if let (Shape::Map(fields), "atomic") =
+            (&mut self.shape, schema["x-kubernetes-map-type"].as_str().unwrap_or(""))
+        {
+            fields.atomic = true;
+        }
+    }
+}
+
+fn flag(schema: &Value, name: &str) -> bool {
+    schema[name] == Value::Bool(true)
+}
+
+fn strings(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn items_of(schema: &Value) -> Items {
+    match schema["x-kubernetes-list-type"].as_str() {
+        Some("set") => Items::Set,
+        Some("map") => Items::Keyed(strings(&schema["x-kubernetes-list-map-keys"])),
+        Some(_) => Items::Atomic,
+        None => match strategic_of(schema) {
+            Some(Some(key)) => Items::Keyed(vec![key]),
+            Some(None) => Items::Set,
+            None => Items::Atomic,
+        },
+    }
+}
+
+fn strategic_of(schema: &Value) -> Option<Option<String>> {
+    schema["x-kubernetes-patch-strategy"]
+        .as_str()?
+        .split(',')
+        .any(|strategy| strategy == "merge")
+        .then(|| schema["x-kubernetes-patch-merge-key"].as_str().map(str::to_owned))
+}

@@ -1,0 +1,83 @@
+//! Everything that a request can see and change, behind one lock.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use fastrand::Rng;
+use serde_json::Value;
+
+use crate::{
+    catalogue::Catalogue,
+    kinds::Addresses,
+    storage::{Key, Store},
+};
+
+/// The state of the cluster.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) store: Store,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) addresses: Addresses,
+    pub(crate) snapshots: Snapshots,
+    rng: Rng,
+}
+
+impl State {
+    pub(crate) fn new(seed: u64, window: usize) -> Self {
+        Self {
+            store: Store::new(window),
+            catalogue: Catalogue::new(),
+            addresses: Addresses::default(),
+            snapshots: Snapshots::default(),
+            rng: Rng::with_seed(seed),
+        }
+    }
+
+    /// A UID that only the seed and the requests before decide.
+    pub(crate) fn uid(&mut self) -> String {
+        let (high, low) = (self.rng.u64(..), self.rng.u64(..));
+        let (a, b, c) = (high >> 32, high >> 16 & 0xffff, high & 0xfff);
+        let (d, e) = (low >> 48 & 0x3fff | 0x8000, low & 0xffff_ffff_ffff);
+        format!("{a:08x}-{b:04x}-4{c:03x}-{d:04x}-{e:012x}")
+    }
+
+    /// Five characters for the end of a generated name, without vowels.
+    pub(crate) fn suffix(&mut self) -> String {
+        const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        (0..5).map(|_| char::from(ALPHABET[self.rng.usize(..ALPHABET.len())])).collect()
+    }
+}
+
+/// A page's object.
+pub(crate) type Listed = (Key, Arc<Value>);
+
+/// What is left of lists that were asked for in pages.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshots {
+    next: u64,
+    kept: BTreeMap<u64, (u64, VecDeque<Listed>)>,
+}
+
+impl Snapshots {
+    const MOST: usize = 64;
+
+    /// Keeps the rest of a list at a revision; the oldest rests are forgotten.
+    pub(crate) fn keep(&mut self, revision: u64, rest: VecDeque<Listed>) -> u64 {
+        self.next += 1;
+        self.kept.insert(self.next, (revision, rest));
+        while self.kept.len() > Self::MOST {
+            self.kept.pop_first();
+        }
+        self.next
+    }
+
+    /// The rest that a token stands for. It can be asked for again, as a client that retries does.
+    pub(crate) fn get(&self, token: u64) -> Option<(u64, VecDeque<Listed>)> {
+        self.kept.get(&token).cloned()
+    }
+
+    /// Forgets all, as compaction does.
+    pub(crate) fn clear(&mut self) {
+        self.kept.clear();
+    }
+}

@@ -1,0 +1,200 @@
+//! What the API answers when it refuses: `metav1.Status` with the codes, reasons and messages of a real server.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+/// One field that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cause {
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+    pub(crate) field: String,
+}
+
+impl Cause {
+    /// A value that is not valid; `shown` is how the value is quoted.
+    pub(crate) fn invalid(field: &str, shown: &str, message: &str) -> Self {
+        Self {
+            reason: "FieldValueInvalid",
+            message: format!("Invalid value: {shown}: {message}"),
+            field: field.to_owned(),
+        }
+    }
+
+    /// A value of the wrong JSON type.
+    pub(crate) fn wrong_type(field: &str, found: &str, wanted: &str) -> Self {
+        Self {
+            reason: "FieldValueTypeInvalid",
+            message: format!("Invalid value: \"{found}\": {field} in body must be of type {wanted}: \"{found}\""),
+            field: field.to_owned(),
+        }
+    }
+
+    /// A field that is missing.
+    pub(crate) fn required(field: &str, detail: &str) -> Self {
+        let message = if detail.is_empty() { "Required value".into() } else { format!("Required value: {detail}") };
+        Self { reason: "FieldValueRequired", message, field: field.to_owned() }
+    }
+
+    /// A value that is none of those that are allowed.
+    pub(crate) fn unsupported(field: &str, found: &Value, allowed: &[Value]) -> Self {
+        let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
+        Self {
+            reason: "FieldValueNotSupported",
+            message: format!("Unsupported value: {found}: supported values: {}", allowed.join(", ")),
+            field: field.to_owned(),
+        }
+    }
+
+    /// A change or value that is never allowed.
+    pub(crate) fn forbidden(field: &str, message: &str) -> Self {
+        Self { reason: "FieldValueForbidden", message: format!("Forbidden: {message}"), field: field.to_owned() }
+    }
+
+    /// A value that must occur once.
+    pub(crate) fn duplicate(field: &str, value: &Value) -> Self {
+        Self { reason: "FieldValueDuplicate", message: format!("Duplicate value: {value}"), field: field.to_owned() }
+    }
+}
+
+/// What a refusal is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub(crate) group: String,
+    /// The plural, or for invalid objects the kind.
+    pub(crate) kind: String,
+    pub(crate) name: String,
+}
+
+impl Subject {
+    fn qualified(&self) -> String {
+        if self.group.is_empty() { self.kind.clone() } else { format!("{}.{}", self.kind, self.group) }
+    }
+}
+
+/// A refusal.
+#[derive(Debug, Clone, thiserror::Error, PartialEq)]
+#[error("{message}")]
+pub(crate) struct ApiError {
+    pub(crate) code: StatusCode,
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+    pub(crate) details: Option<Value>,
+    pub(crate) retry_after: Option<u64>,
+}
+
+impl ApiError {
+    /// A refusal without details.
+    pub(crate) fn plain(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into(), details: None, retry_after: None }
+    }
+
+    pub(crate) fn not_found(subject: &Subject) -> Self {
+        Self::about(
+            StatusCode::NOT_FOUND,
+            "NotFound",
+            subject,
+            format!("{} \"{}\" not found", subject.qualified(), subject.name),
+        )
+    }
+
+    /// A path that nothing is served at.
+    pub(crate) fn no_route() -> Self {
+        let mut error =
+            Self::plain(StatusCode::NOT_FOUND, "NotFound", "the server could not find the requested resource");
+        error.details = Some(json!({}));
+        error
+    }
+
+    pub(crate) fn already_exists(subject: &Subject) -> Self {
+        let message = format!("{} \"{}\" already exists", subject.qualified(), subject.name);
+        Self::about(StatusCode::CONFLICT, "AlreadyExists", subject, message)
+    }
+
+    /// A write that came too late or met a precondition that does not hold.
+    pub(crate) fn conflict(subject: &Subject, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} \"{}\": {why}", subject.qualified(), subject.name);
+        Self::about(StatusCode::CONFLICT, "Conflict", subject, message)
+    }
+
+    pub(crate) fn forbidden(subject: &Subject, why: &str) -> Self {
+        let name = &subject.name;
+        let message = if name.is_empty() {
+            format!("{} is forbidden: {why}", subject.qualified())
+        } else {
+            format!("{} \"{name}\" is forbidden: {why}", subject.qualified())
+        };
+        Self::about(StatusCode::FORBIDDEN, "Forbidden", subject, message)
+    }
+
+    /// An object with fields that are wrong; `subject.kind` is the kind.
+    pub(crate) fn invalid(subject: &Subject, causes: &[Cause]) -> Self {
+        let texts: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        let list = if let [one] = texts.as_slice() { one.clone() } else { format!("[{}]", texts.join(", ")) };
+        let message = format!("{} \"{}\" is invalid: {list}", subject.qualified(), subject.name);
+        let mut error = Self::about(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", subject, message);
+        error.add_causes(causes);
+        error
+    }
+
+    /// A server-side apply that would take fields from others.
+    pub(crate) fn apply_conflict(message: String, causes: &[Cause]) -> Self {
+        let mut error = Self::plain(StatusCode::CONFLICT, "Conflict", message);
+        error.details = Some(json!({}));
+        error.add_causes(causes);
+        error
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::plain(StatusCode::BAD_REQUEST, "BadRequest", message)
+    }
+
+    /// A revision or continue token that is gone.
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
+        Self::plain(StatusCode::GONE, "Expired", message)
+    }
+
+    pub(crate) fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        let mut error = Self::plain(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message);
+        error.details = Some(json!({}));
+        error
+    }
+
+    pub(crate) fn unsupported_media_type(message: impl Into<String>) -> Self {
+        Self::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
+    }
+
+    fn about(code: StatusCode, reason: &'static str, subject: &Subject, message: String) -> Self {
+        let mut details = json!({"kind": subject.kind});
+        for (key, value) in [("name", &subject.name), ("group", &subject.group)] {
+            if !value.is_empty() {
+                details[key] = json!(value);
+            }
+        }
+        Self { code, reason, message, details: Some(details), retry_after: None }
+    }
+
+    fn add_causes(&mut self, causes: &[Cause]) {
+        let causes: Vec<Value> = causes
+            .iter()
+            .map(|cause| json!({"reason": cause.reason, "message": cause.message, "field": cause.field}))
+            .collect();
+        self.details.get_or_insert_with(|| json!({}))["causes"] = json!(causes);
+    }
+
+    /// The body of the answer.
+    pub(crate) fn to_status(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "reason": self.reason, "code": self.code.as_u16(),
+        });
+        if let Some(details) = &self.details {
+            status["details"] = details.clone();
+        }
+        if let Some(seconds) = self.retry_after {
+            status["details"]["retryAfterSeconds"] = json!(seconds);
+        }
+        status
+    }
+}

@@ -1,0 +1,283 @@
+//! Objects, one revision counter for all of them, and the log that watches read.
+//!
+//! Everything is kept in ordered maps, so that two runs with the same requests answer the same bytes. What an object
+//! may be is left to the callers; this only keeps what they hand over.
+
+mod owners;
+mod selector;
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use owners::Owners;
+pub(crate) use selector::{FieldSelector, LabelSelector};
+
+/// A type of object, whatever the version.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct GroupResource {
+    pub(crate) group: String,
+    pub(crate) plural: String,
+}
+
+impl GroupResource {
+    pub(crate) fn new(group: &str, plural: &str) -> Self {
+        Self { group: group.to_owned(), plural: plural.to_owned() }
+    }
+}
+
+/// An object among those of its type.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl Key {
+    pub(crate) fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+}
+
+/// An object anywhere.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) resource: GroupResource,
+    pub(crate) key: Key,
+}
+
+/// One entry of the log.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub(crate) revision: u64,
+    pub(crate) before: Option<Arc<Value>>,
+    /// The object after the change; when it is gone, its last state with the revision of the deletion.
+    pub(crate) after: Arc<Value>,
+    pub(crate) deleted: bool,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    objects: BTreeMap<Key, Arc<Value>>,
+    log: VecDeque<Change>,
+    /// Revisions up to this one can no longer be watched from.
+    compacted: u64,
+}
+
+/// The log does not reach back to a revision.
+#[derive(Debug)]
+pub(crate) struct Expired {
+    pub(crate) oldest: u64,
+}
+
+/// All objects.
+#[derive(Debug)]
+pub(crate) struct Store {
+    revision: u64,
+    tables: BTreeMap<GroupResource, Table>,
+    owners: Owners,
+    window: usize,
+    touched: VecDeque<(Place, Change)>,
+    changed: watch::Sender<u64>,
+}
+
+impl Store {
+    /// An empty store whose log keeps `window` changes of each type.
+    pub(crate) fn new(window: usize) -> Self {
+        Self {
+            revision: 1,
+            tables: BTreeMap::new(),
+            owners: Owners::default(),
+            window,
+            touched: VecDeque::new(),
+            changed: watch::Sender::new(1),
+        }
+    }
+
+    /// The revision of the last write.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Tells of every new revision.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    pub(crate) fn get(&self, resource: &GroupResource, key: &Key) -> Option<&Arc<Value>> {
+        self.tables.get(resource)?.objects.get(key)
+    }
+
+    /// The objects of a type, in order of namespace and name; an empty namespace means all.
+    pub(crate) fn list<'a>(
+        &'a self,
+        resource: &GroupResource,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = (&'a Key, &'a Arc<Value>)> + use<'a> {
+        let start = Key::new(namespace, "");
+        let objects = self.tables.get(resource).map(|table| table.objects.range(start..));
+        objects.into_iter().flatten().take_while(move |(key, _)| namespace.is_empty() || key.namespace == namespace)
+    }
+
+    /// Types that have objects.
+    pub(crate) fn resources(&self) -> Vec<GroupResource> {
+        self.tables
+            .iter()
+            .filter(|(_, table)| !table.objects.is_empty())
+            .map(|(resource, _)| resource.clone())
+            .collect()
+    }
+
+    /// Writes an object under the next revision, which it carries from then on.
+    pub(crate) fn put(&mut self, resource: &GroupResource, key: &Key, mut object: Value) -> Arc<Value> {
+        self.revision += 1;
+        object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
+        let object = Arc::new(object);
+        let place = Place { resource: resource.clone(), key: key.clone() };
+        let table = self.tables.entry(resource.clone()).or_default();
+        let before = table.objects.insert(key.clone(), Arc::clone(&object));
+        self.owners.replace(&place, before.as_deref(), Some(&object));
+        self.record(place, Change { revision: self.revision, before, after: Arc::clone(&object), deleted: false });
+        object
+    }
+
+    /// Takes an object out.
+    pub(crate) fn remove(&mut self, resource: &GroupResource, key: &Key) -> Option<Arc<Value>> {
+        let before = self.tables.get_mut(resource)?.objects.remove(key)?;
+        self.revision += 1;
+        let mut after = (*before).clone();
+        after["metadata"]["resourceVersion"] = json!(self.revision.to_string());
+        let after = Arc::new(after);
+        let place = Place { resource: resource.clone(), key: key.clone() };
+        self.owners.replace(&place, Some(&before), None);
+        self.record(
+            place,
+            Change { revision: self.revision, before: Some(before), after: Arc::clone(&after), deleted: true },
+        );
+        Some(after)
+    }
+
+    fn record(&mut self, place: Place, change: Change) {
+        let table = self.tables.entry(place.resource.clone()).or_default();
+        table.log.push_back(change.clone());
+        while table.log.len() > self.window {
+            table.compacted = table.log.pop_front().map_or(table.compacted, |oldest| oldest.revision);
+        }
+        self.touched.push_back((place, change));
+        self.changed.send_replace(self.revision);
+    }
+
+    /// The changes of a type after a revision.
+    pub(crate) fn since(
+        &self,
+        resource: &GroupResource,
+        revision: u64,
+    ) -> Result<impl Iterator<Item = &Change>, Expired> {
+        let table = self.tables.get(resource);
+        let oldest = table.map_or(0, |table| table.compacted);
+        if revision < oldest {
+            return Err(Expired { oldest });
+        }
+        let log = table.map(|table| &table.log);
+        let first = log.map_or(0, |log| log.partition_point(|change| change.revision <= revision));
+        Ok(log.into_iter().flat_map(move |log| log.range(first..)))
+    }
+
+    /// The objects of a type as they were `back` changes ago, or as long ago as the log reaches.
+    pub(crate) fn earlier(&self, resource: &GroupResource, namespace: &str, back: u64) -> Vec<(Key, Arc<Value>)> {
+        let mut objects: BTreeMap<Key, Arc<Value>> =
+            self.list(resource, namespace).map(|(key, object)| (key.clone(), Arc::clone(object))).collect();
+        let back = usize::try_from(back).unwrap_or(usize::MAX);
+        let log = self.tables.get(resource).map(|table| table.log.iter().rev().take(back));
+        for change in log.into_iter().flatten() {
+            let key = key_of(&change.after);
+            if !namespace.is_empty() && key.namespace != namespace {
+                continue;
+            }
+            match &change.before {
+                Some(before) => objects.insert(key, Arc::clone(before)),
+                None => objects.remove(&key),
+            };
+        }
+        objects.into_iter().collect()
+    }
+
+    /// The revision before the last `back` changes of a type.
+    pub(crate) fn earlier_revision(&self, resource: &GroupResource, back: u64) -> u64 {
+        let Some(table) = self.tables.get(resource).filter(|_| back > 0) else { return self.revision };
+        let back = usize::try_from(back).unwrap_or(usize::MAX).min(table.log.len());
+        match table.log.len().checked_sub(back + 1) {
+            Some(last) => table.log[last].revision,
+            None => table.compacted.max(1),
+        }
+    }
+
+    /// Forgets the log, so that every watch from an older revision is answered with 410.
+    pub(crate) fn compact(&mut self) {
+        for table in self.tables.values_mut() {
+            table.log.clear();
+            table.compacted = self.revision;
+        }
+    }
+
+    /// What changed since the last call; for the controllers.
+    pub(crate) fn take_touched(&mut self) -> Vec<(Place, Change)> {
+        self.touched.drain(..).collect()
+    }
+
+    /// The object with a UID.
+    pub(crate) fn by_uid(&self, uid: &str) -> Option<(&Place, &Arc<Value>)> {
+        let place = self.owners.place(uid)?;
+        Some((place, self.get(&place.resource, &place.key)?))
+    }
+
+    /// Objects that name a UID as an owner.
+    pub(crate) fn dependents(&self, uid: &str) -> Vec<Place> {
+        self.owners.dependents(uid)
+    }
+}
+
+/// A text of an object's metadata; empty when absent.
+pub(crate) fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
+    object["metadata"][field].as_str().unwrap_or_default()
+}
+
+/// The key that an object's metadata names.
+pub(crate) fn key_of(object: &Value) -> Key {
+    Key::new(meta(object, "namespace"), meta(object, "name"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_was_compacted_expires_older_revisions_only() {
+        let mut store = Store::new(2);
+        let resource = GroupResource::new("", "configmaps");
+        for name in ["a", "b", "c"] {
+            store.put(&resource, &Key::new("n", name), json!({"metadata": {"name": name}}));
+        }
+        assert!(store.since(&resource, 1).is_err());
+        assert_eq!(store.since(&resource, 2).unwrap().count(), 2);
+        store.compact();
+        assert!(store.since(&resource, 3).is_err());
+        assert_eq!(store.since(&resource, store.revision()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_deleted_object_carries_the_revision_of_its_deletion() {
+        let mut store = Store::new(10);
+        let resource = GroupResource::new("", "configmaps");
+        let key = Key::new("n", "a");
+        store.put(&resource, &key, json!({"metadata": {"name": "a", "uid": "u"}}));
+        assert!(store.by_uid("u").is_some());
+        let gone = store.remove(&resource, &key).unwrap();
+        assert_eq!(meta(&gone, "resourceVersion"), "3");
+        assert!(store.by_uid("u").is_none());
+    }
+}

@@ -1,0 +1,49 @@
+//! Which object has which UID, and which objects name it as their owner.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{Place, meta};
+
+/// The index.
+#[derive(Debug, Default)]
+pub(super) struct Owners {
+    places: BTreeMap<String, Place>,
+    dependents: BTreeMap<String, BTreeSet<Place>>,
+}
+
+impl Owners {
+    /// An object at `place` changed.
+    pub(super) fn replace(&mut self, place: &Place, before: Option<&Value>, after: Option<&Value>) {
+        if let Some(before) = before {
+            self.places.remove(meta(before, "uid"));
+            for uid in owner_uids(before) {
+                if let Some(set) = self.dependents.get_mut(uid) {
+                    set.remove(place);
+                    if set.is_empty() {
+                        self.dependents.remove(uid);
+                    }
+                }
+            }
+        }
+        if let Some(after) = after {
+            self.places.insert(meta(after, "uid").to_owned(), place.clone());
+            for uid in owner_uids(after) {
+                self.dependents.entry(uid.to_owned()).or_default().insert(place.clone());
+            }
+        }
+    }
+
+    pub(super) fn place(&self, uid: &str) -> Option<&Place> {
+        self.places.get(uid)
+    }
+
+    pub(super) fn dependents(&self, uid: &str) -> Vec<Place> {
+        self.dependents.get(uid).into_iter().flatten().cloned().collect()
+    }
+}
+
+fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
+    object["metadata"]["ownerReferences"].as_array().into_iter().flatten().filter_map(|owner| owner["uid"].as_str())
+}

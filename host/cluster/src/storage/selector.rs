@@ -1,0 +1,204 @@
+//! Label and field selectors as query parameters write them, and as objects do.
+
+use serde_json::Value;
+
+/// A label selector.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct LabelSelector(Vec<Requirement>);
+
+#[derive(Debug, Clone, PartialEq)]
+struct Requirement {
+    key: String,
+    operator: Operator,
+    values: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Operator {
+    In,
+    NotIn,
+    Exists,
+    Absent,
+}
+
+impl LabelSelector {
+    /// Reads `a=b,c!=d,e in (f,g),h notin (i),j,!k`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        split_outside_parentheses(text).into_iter().map(parse_requirement).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Reads `matchLabels` and `matchExpressions`.
+    pub(crate) fn of_object(selector: &Value) -> Self {
+        let labels = selector["matchLabels"].as_object().into_iter().flatten().map(|(key, value)| Requirement {
+            key: key.clone(),
+            operator: Operator::In,
+            values: value.as_str().map(str::to_owned).into_iter().collect(),
+        });
+        let expressions = selector["matchExpressions"].as_array().into_iter().flatten().map(|expression| Requirement {
+            key: expression["key"].as_str().unwrap_or_default().to_owned(),
+            operator: match expression["operator"].as_str() {
+                Some("In") => Operator::In,
+                Some("NotIn") => Operator::NotIn,
+                Some("Exists") => Operator::Exists,
+                _ => Operator::Absent,
+            },
+            values: texts(&expression["values"]),
+        });
+        Self(labels.chain(expressions).collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether an object's labels satisfy it.
+    pub(crate) fn matches(&self, object: &Value) -> bool {
+        self.matches_labels(&object["metadata"]["labels"])
+    }
+
+    /// Whether labels satisfy it.
+    pub(crate) fn matches_labels(&self, labels: &Value) -> bool {
+        self.0.iter().all(|requirement| {
+            let value = labels[&requirement.key].as_str();
+            match requirement.operator {
+                Operator::In => value.is_some_and(|value| requirement.values.iter().any(|wanted| wanted == value)),
+                Operator::NotIn => !value.is_some_and(|value| requirement.values.iter().any(|wanted| wanted == value)),
+                Operator::Exists => value.is_some(),
+                Operator::Absent => value.is_none(),
+            }
+        })
+    }
+
+    /// The text of a selector, as the scale subresource reports it.
+    pub(crate) fn text(&self) -> String {
+        let parts = self.0.iter().map(|requirement| {
+            let (key, values) = (&requirement.key, requirement.values.join(","));
+            match requirement.operator {
+                Operator::In if requirement.values.len() == 1 => format!("{key}={values}"),
+                Operator::In => format!("{key} in ({values})"),
+                Operator::NotIn => format!("{key} notin ({values})"),
+                Operator::Exists => key.clone(),
+                Operator::Absent => format!("!{key}"),
+            }
+        });
+        parts.collect::<Vec<_>>().join(",")
+    }
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn split_outside_parentheses(text: &str) -> Vec<&str> {
+    let mut depth = 0;
+    text.split(|c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        c == ',' && depth == 0
+    })
+    .map(str::trim)
+    .filter(|part| !part.is_empty())
+    .collect()
+}
+
+fn parse_requirement(text: &str) -> Result<Requirement, String> {
+    let make = |key: &str, operator, values: Vec<String>| {
+        let key = key.trim().to_owned();
+        if key.is_empty() || key.contains(char::is_whitespace) {
+            return Err(format!("unable to parse requirement: {text}"));
+        }
+        Ok(Requirement { key, operator, values })
+    };
+    let one = |value: &str| vec![value.trim().to_owned()];
+    let many = |value: &str| {
+        let inner = value.trim().strip_prefix('(').and_then(|value| value.strip_suffix(')'));
+        inner
+            .map(|inner| inner.split(',').map(|value| value.trim().to_owned()).collect::<Vec<_>>())
+            .ok_or_else(|| format!("unable to parse requirement: {text}"))
+    };
+    if let Some((key, values)) = text.split_once(" notin ") {
+        make(key, Operator::NotIn, many(values)?)
+    } else if let Some((key, values)) = text.split_once(" in ") {
+        make(key, Operator::In, many(values)?)
+    } else if let Some((key, value)) = text.split_once("!=") {
+        make(key, Operator::NotIn, one(value))
+    } else if let Some((key, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
+        make(key, Operator::In, one(value))
+    } else if let Some(key) = text.strip_prefix('!') {
+        make(key, Operator::Absent, Vec::new())
+    } else {
+        make(text, Operator::Exists, Vec::new())
+    }
+}
+
+/// A field selector: paths that equal or differ from a text.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct FieldSelector(Vec<(String, bool, String)>);
+
+impl FieldSelector {
+    /// Reads `metadata.name=a,status.phase!=b`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let parse = |part: &str| {
+            let (path, equal, value) = if let Some((path, value)) = part.split_once("!=") {
+                (path, false, value)
+            } else if let Some((path, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
+                (path, true, value)
+            } else {
+                return Err(format!("invalid selector: '{part}'; can't understand '{part}'"));
+            };
+            Ok((path.trim().to_owned(), equal, value.trim().to_owned()))
+        };
+        parts.map(parse).collect::<Result<_, _>>().map(Self)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The paths that it looks at.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(path, ..)| path.as_str())
+    }
+
+    /// Whether an object satisfies it.
+    pub(crate) fn matches(&self, object: &Value) -> bool {
+        self.0.iter().all(|(path, equal, wanted)| {
+            let found = path.split('.').fold(object, |value, field| &value[field]);
+            let found = match found {
+                Value::String(text) => text.clone(),
+                Value::Null => String::new(),
+                other => other.to_string(),
+            };
+            (found == *wanted) == *equal
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn label_selectors_mean_what_kubectl_writes() {
+        let object = json!({"metadata": {"labels": {"a": "b", "e": "g"}}});
+        for (text, matches) in
+            [("a=b,c!=d", true), ("a==b,e in (f, g)", true), ("e notin (g)", false), ("a,!z", true), ("z", false)]
+        {
+            assert_eq!(LabelSelector::parse(text).unwrap().matches(&object), matches, "{text}");
+        }
+        assert!(LabelSelector::parse("a in b").is_err());
+    }
+
+    #[test]
+    fn field_selectors_compare_texts() {
+        let object = json!({"metadata": {"name": "x"}, "status": {"replicas": 2}});
+        assert!(FieldSelector::parse("metadata.name=x,status.replicas=2").unwrap().matches(&object));
+        assert!(FieldSelector::parse("status.phase=").unwrap().matches(&object));
+        assert!(!FieldSelector::parse("metadata.name!=x").unwrap().matches(&object));
+    }
+}
