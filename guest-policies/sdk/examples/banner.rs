@@ -1,13 +1,20 @@
 //! A whole policy: a `Banner` becomes a ConfigMap with its text.
 
-use kaos_policy_sdk::types::*;
-use kaos_policy_sdk::{Policy, SubjectExt, condition, export_policy, json, need, plan, refusal, testing};
+use kaos_policy_sdk::types::{
+    Claim, Descriptor, EnvVar, Need, Observation, Outcome, Plan, Refusal, Report, Sample, Subject,
+};
+use kaos_policy_sdk::{Policy, SubjectExt, condition, export_policy, json, need, plan, refusal};
 use serde_json::json;
 
-struct Banner;
+/// The policy.
+pub struct Banner;
 
 impl Policy for Banner {
     fn describe() -> Descriptor {
+        let banner = json!({
+            "apiVersion": "example.org/v1", "kind": "Banner",
+            "metadata": {"name": "hello", "namespace": "default"}, "spec": {"text": "hello"},
+        });
         let claim = Claim {
             primary: need::resource_type("example.org/v1", "Banner"),
             emits: vec![need::resource_type("v1", "ConfigMap")],
@@ -15,14 +22,14 @@ impl Policy for Banner {
             wishes: Vec::new(),
             finalizer: None,
             retired_finalizers: Vec::new(),
-            samples: Vec::new(),
+            samples: vec![Sample { name: "hello".to_owned(), object: json::text(&banner), beside: Vec::new() }],
             extra: json::empty(),
         };
         Descriptor {
             name: "banner".to_owned(),
             version: "0.1.0".to_owned(),
             claims: vec![claim],
-            settings_schema: json::empty(),
+            settings_schema: r#"{"type":"object"}"#.to_owned(),
             extra: json::empty(),
         }
     }
@@ -55,9 +62,30 @@ impl Policy for Banner {
 
 export_policy!(Banner);
 
-fn main() {
-    let banner = json!({"metadata": {"name": "b", "namespace": "n"}, "spec": {"text": "hello"}});
-    if let Ok(plan) = testing::plan::<Banner>(&testing::subject(&banner).build()) {
-        println!("{}", plan.manifests.join("\n"));
+#[cfg(test)]
+mod tests {
+    use super::Banner;
+    use kaos_policy_sdk::types::{Outcome, Refusal};
+    use kaos_policy_sdk::{Object, Policy, testing};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn a_banner_becomes_a_config_map_with_its_text() {
+        let banner = Object::parse(&Banner::describe().claims[0].samples[0].object);
+        let plan = testing::plan::<Banner>(&testing::subject(banner.value()).build()).unwrap();
+        assert_eq!(testing::manifest(&plan, "ConfigMap").str_at(&["data", "text"]), Some("hello"));
+    }
+
+    #[test]
+    fn a_banner_without_a_text_is_refused_with_the_path() {
+        let refused = testing::plan::<Banner>(&testing::subject(&json!({"spec": Value::Null})).build());
+        assert!(matches!(refused, Err(Refusal::Invalid(wrong)) if wrong[0].path == "spec.text"));
+    }
+
+    #[test]
+    fn a_banner_is_ready_as_soon_as_it_is_applied() {
+        let subject = testing::subject(&json!({})).build();
+        assert!(Banner::assess(&subject, &testing::observation(Outcome::Applied).build()).ready);
+        assert!(!Banner::assess(&subject, &testing::observation(Outcome::Gated).build()).ready);
     }
 }

@@ -65,11 +65,11 @@ impl de::Error for Error {
     }
 
     fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        Self::new(format!("must be {wanted}, not {found}"))
+        Self::new(format!("must be {}, not {found}", in_words(wanted)))
     }
 
     fn invalid_value(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        Self::new(format!("must be {wanted}, not {found}"))
+        Self::invalid_type(found, wanted)
     }
 
     fn missing_field(field: &'static str) -> Self {
@@ -83,6 +83,22 @@ impl de::Error for Error {
 
     fn unknown_variant(found: &str, known: &'static [&'static str]) -> Self {
         Self::new(format!("must be one of {}, not {found:?}", known.join(", ")))
+    }
+}
+
+/// What serde wants, in the words of somebody who writes YAML.
+fn in_words(wanted: &dyn Expected) -> String {
+    let wanted = wanted.to_string();
+    let range = |from: &dyn Display, to: &dyn Display| format!("a whole number from {from} to {to}");
+    match wanted.as_str() {
+        "a map" => "an object".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "i32" => range(&i32::MIN, &i32::MAX),
+        "u16" => range(&u16::MIN, &u16::MAX),
+        "u32" => range(&u32::MIN, &u32::MAX),
+        "i64" | "u64" | "usize" => "a whole number".to_owned(),
+        other if other.starts_with("struct ") => "an object".to_owned(),
+        _ => wanted,
     }
 }
 
@@ -100,7 +116,7 @@ impl<'a> At<'a> {
             Value::Null => Unexpected::Unit,
             Value::Bool(value) => Unexpected::Bool(*value),
             Value::Number(number) => {
-                return Err(Error::new(format!("must be {wanted}, not {number}")));
+                return Err(Error::new(format!("must be {}, not {number}", in_words(wanted))));
             }
             Value::String(text) => Unexpected::Str(text),
             Value::Array(_) => Unexpected::Other("a list"),

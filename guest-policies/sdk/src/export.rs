@@ -30,11 +30,13 @@ pub trait Overlay {
     fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal>;
 }
 
-/// Makes a component of a type that implements [`Policy`]. Compiles to nothing outside Wasm, so that plain
-/// `cargo test` runs the same code natively.
+/// Makes a component of a type that implements [`Policy`]. Outside Wasm nothing but the type is checked, so
+/// that plain `cargo test` runs the same code natively.
 #[macro_export]
 macro_rules! export_policy {
     ($policy:ty) => {
+        #[cfg(not(target_arch = "wasm32"))]
+        const _: fn() -> $crate::types::Descriptor = <$policy as $crate::Policy>::describe;
         #[cfg(target_arch = "wasm32")]
         const _: () = {
             use $crate::bindings::policy::exports::kaos::policy as exports;
@@ -56,10 +58,12 @@ macro_rules! export_policy {
     };
 }
 
-/// Makes a component of a type that implements [`Overlay`].
+/// Makes a component of a type that implements [`Overlay`]; see [`export_policy!`].
 #[macro_export]
 macro_rules! export_overlay {
     ($overlay:ty) => {
+        #[cfg(not(target_arch = "wasm32"))]
+        const _: fn() -> $crate::types::Descriptor = <$overlay as $crate::Overlay>::describe;
         #[cfg(target_arch = "wasm32")]
         const _: () = {
             use $crate::bindings::overlay::exports::kaos::policy as exports;

@@ -15,6 +15,30 @@
 //! | read quantities and durations | [`quantity`], [`duration`] |
 //! | parse YAML (feature `yaml`) | `yaml` |
 //! | test all of it in a few lines | [`testing`] |
+//!
+//! A whole policy is in `examples/banner.rs`, a whole overlay in `examples/region.rs`, each with its tests. What
+//! they come down to:
+//!
+//! ```
+//! use kaos_policy_sdk::types::{EnvVar, Plan, Refusal, Subject};
+//! use kaos_policy_sdk::{SubjectExt, plan, refusal, testing};
+//! use serde_json::json;
+//!
+//! fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+//!     let object = subject.object();
+//!     let Some(text) = object.str_at(&["spec", "text"]) else {
+//!         return Err(refusal::invalid("spec.text", "is required; say what the banner shows"));
+//!     };
+//!     let metadata = json!({"name": object.name(), "namespace": object.namespace()});
+//!     let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"text": text}});
+//!     Ok(plan::of(&[config], env))
+//! }
+//!
+//! let subject = testing::subject(&json!({"metadata": {"name": "b"}, "spec": {"text": "hello"}})).build();
+//! let plan = translate(&subject, Vec::new()).unwrap();
+//! assert_eq!(testing::manifest(&plan, "ConfigMap").str_at(&["data", "text"]), Some("hello"));
+//! assert!(translate(&testing::subject(&json!({})).build(), Vec::new()).is_err());
+//! ```
 
 /// The generated bindings, one module a world; [`types`] has what authors need of them.
 #[doc(hidden)]

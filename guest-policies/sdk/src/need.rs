@@ -27,3 +27,26 @@ pub fn labelled(id: impl Into<String>, of: ResourceType, labels: &[(&str, &str)]
     let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     Need { id: id.into(), target: Target::Labelled(Selector { of, namespace: None, labels }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{labelled, named, reference, reference_in, resource_type};
+    use crate::types::Target;
+
+    #[test]
+    fn a_reference_stays_in_the_namespace_of_the_object_unless_it_names_another() {
+        assert_eq!(reference("v1", "ConfigMap", "c").namespace, None);
+        let other = reference_in("kaos-system", "v1", "ConfigMap", "c");
+        assert_eq!((other.namespace.as_deref(), other.name.as_str()), (Some("kaos-system"), "c"));
+        let need = named("own", other.clone());
+        assert_eq!((need.id.as_str(), need.target), ("own", Target::Named(other)));
+    }
+
+    #[test]
+    fn a_selector_asks_for_all_of_its_labels() {
+        let need = labelled("pods", resource_type("v1", "Pod"), &[("app", "a"), ("tier", "b")]);
+        let Target::Labelled(selector) = need.target else { panic!("must be a selector") };
+        assert_eq!((selector.of.kind.as_str(), selector.namespace), ("Pod", None));
+        assert_eq!(selector.labels, [("app".to_owned(), "a".to_owned()), ("tier".to_owned(), "b".to_owned())]);
+    }
+}

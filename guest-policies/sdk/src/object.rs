@@ -96,3 +96,59 @@ impl Object {
         &self.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Object;
+    use crate::types::{Refusal, Violation};
+    use serde_json::{Value, json};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn an_object_says_who_it_is() {
+        let object = Object::new(json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {
+                "name": "a", "namespace": "n", "generation": 3, "labels": {"a.b/c": "l"}, "annotations": {"a.b/c": "x"},
+            },
+        }));
+        assert_eq!((object.api_version(), object.kind()), ("v1", "Pod"));
+        assert_eq!((object.name(), object.namespace(), object.generation()), ("a", "n", 3));
+        assert_eq!((object.label("a.b/c"), object.annotation("a.b/c")), (Some("l"), Some("x")));
+        assert_eq!((object.label("a"), object.annotation("b")), (None, None));
+        assert_eq!(object.str_at(&["metadata", "name"]), Some("a"));
+    }
+
+    #[test]
+    fn its_status_is_read_as_far_as_it_makes_sense() {
+        let conditions = json!([{"type": "Available", "status": "True"}, {"type": "Ready", "status": "False"}, 5]);
+        let object = Object::new(json!({"status": {"ready": true, "endpoint": "http://x", "conditions": conditions}}));
+        assert!(object.is_ready());
+        assert_eq!(object.endpoint(), Some("http://x"));
+        assert_eq!(object.condition("Ready").unwrap()["status"], "False");
+        assert_eq!(object.condition("Other"), None);
+        assert_eq!(Object::new(json!({"status": {"endpoint": ""}})).endpoint(), None);
+        assert!(!Object::new(json!({"status": {"ready": "true"}})).is_ready());
+    }
+
+    #[test]
+    fn nothing_of_another_shape_fails() {
+        for text in ["", "{", "5", "[]", r#"{"metadata": []}"#, r#"{"status": {"conditions": {}}}"#] {
+            let object = Object::parse(text);
+            assert_eq!((object.name(), object.kind(), object.generation()), ("", "", 0), "{text}");
+            assert_eq!(object.condition("Ready"), None, "{text}");
+            assert_eq!(object.get::<BTreeMap<String, Value>>("spec").unwrap(), BTreeMap::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_wrong_is_refused_with_its_path() {
+        let object = Object::new(json!({"spec": {"models": [1]}, "data": null}));
+        let Err(Refusal::Invalid(wrong)) = object.get::<BTreeMap<String, Vec<String>>>("spec") else {
+            panic!("must be refused")
+        };
+        let message = "must be a string, not integer `1`".to_owned();
+        assert_eq!(wrong, [Violation { path: "spec.models[0]".to_owned(), message }]);
+        assert!(object.get::<BTreeMap<String, String>>("data").unwrap().is_empty());
+    }
+}

@@ -141,3 +141,54 @@ impl From<Vec<Violation>> for Violations {
         Self(violations)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Violations, blocker, condition, note, refusal};
+    use crate::need;
+    use crate::types::{Refusal, Severity, Truth};
+
+    #[test]
+    fn a_blocker_names_what_it_waits_for() {
+        let on = need::reference("v1", "ConfigMap", "c");
+        let missing = blocker::not_found(on.clone());
+        assert_eq!((missing.reason.as_str(), missing.message.as_str()), ("NotFound", "ConfigMap c not found"));
+        let early = blocker::no_endpoint(on.clone());
+        assert_eq!((early.reason.as_str(), early.message.as_str()), ("NoEndpoint", "ConfigMap c has no endpoint yet"));
+        assert_eq!(early.on, on);
+    }
+
+    #[test]
+    fn notes_and_conditions_say_how_much_they_mean() {
+        let plain = note::info("Reason", "text");
+        assert_eq!((&plain.severity, &plain.path), (&Severity::Info, &None));
+        let placed = note::at("spec.a", note::warning("Reason", "text"));
+        assert_eq!((&placed.severity, placed.path.as_deref()), (&Severity::Warning, Some("spec.a")));
+        assert_eq!(condition::yes("A", "R", "m").status, Truth::Yes);
+        assert_eq!(condition::no("A", "R", "m").status, Truth::No);
+        assert_eq!(condition::unknown("A", "R", "m").status, Truth::Unknown);
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_said_at_once() {
+        let mut wrong = Violations::new();
+        assert!(wrong.is_empty() && wrong.require(true, "spec.a", "is fine"));
+        assert!(!wrong.require(false, "spec.b", "is required"));
+        assert_eq!(wrong.collect(Ok(1)), Ok(Some(1)));
+        assert_eq!(wrong.collect::<()>(Err(refusal::invalid("spec.c", "must be text"))), Ok(None));
+        let Err(Refusal::Invalid(wrong)) = wrong.into_result() else { panic!("must be refused") };
+        let paths: Vec<_> = wrong.iter().map(|violation| violation.path.as_str()).collect();
+        assert_eq!(paths, ["spec.b", "spec.c"]);
+        assert_eq!(Violations::new().into_result(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_no_matter_of_the_object_is_handed_on_at_once() {
+        let mut wrong = Violations::new();
+        let waiting = refusal::waiting(vec![blocker::not_found(need::reference("v1", "ConfigMap", "c"))]);
+        assert_eq!(wrong.collect::<()>(Err(waiting.clone())), Err(waiting));
+        let unsupported = refusal::unsupported("no");
+        assert_eq!(wrong.collect::<()>(Err(unsupported.clone())), Err(unsupported));
+        assert!(wrong.is_empty());
+    }
+}

@@ -122,3 +122,80 @@ impl SubjectExt for Subject {
 fn answer<'a>(subject: &'a Subject, id: &str) -> Option<&'a Answer> {
     subject.found.iter().find(|found| found.id == id).map(|found| &found.answer)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Lookup, SubjectExt};
+    use crate::types::{Answer, Refusal};
+    use crate::{need, testing};
+    use serde_json::{Value, json};
+    use std::collections::BTreeMap;
+
+    fn waits_because<T: std::fmt::Debug>(lookup: Lookup<T>) -> (String, String) {
+        let refusal = lookup.or_wait(need::reference("v1", "ConfigMap", "c")).unwrap_err();
+        let Refusal::Waiting(mut blockers) = refusal else { panic!("must wait, not {refusal:?}") };
+        let blocker = blockers.remove(0);
+        (blocker.reason, blocker.message)
+    }
+
+    #[test]
+    fn what_was_found_is_told_from_what_was_not() {
+        let config = json!({"kind": "ConfigMap", "metadata": {"name": "c"}});
+        let subject = testing::subject(&json!({}))
+            .found("there", std::slice::from_ref(&config))
+            .found("absent", &[])
+            .answer("unserved", Answer::Unserved)
+            .answer("forbidden", Answer::Forbidden("no grant".to_owned()))
+            .secret("secret", &["key"])
+            .build();
+        assert_eq!(subject.one("there").there().unwrap().value(), &config);
+        assert_eq!(subject.list("there").there().unwrap().len(), 1);
+        assert_eq!(subject.one("absent"), Lookup::Absent);
+        assert_eq!(subject.list("absent"), Lookup::There(Vec::new()));
+        assert_eq!(subject.one("unserved"), Lookup::Unserved);
+        assert_eq!(subject.one("forbidden"), Lookup::Forbidden("no grant".to_owned()));
+        assert_eq!(subject.one("else"), Lookup::Unasked);
+        assert!(matches!(subject.one("secret"), Lookup::Forbidden(_)), "a Secret is no object");
+    }
+
+    #[test]
+    fn of_a_secret_only_the_facts_are_known() {
+        let subject = testing::subject(&json!({})).secret("s", &["a", "b"]).found("none", &[]).build();
+        assert_eq!(subject.secret("s").there().unwrap().keys, ["a", "b"]);
+        assert_eq!(subject.secret("none"), Lookup::Absent);
+        assert_eq!(subject.secret("else"), Lookup::Unasked);
+    }
+
+    #[test]
+    fn waiting_says_for_what_and_why() {
+        let said = |reason: &str, message: &str| (reason.to_owned(), message.to_owned());
+        assert_eq!(Lookup::There(1).or_wait(need::reference("v1", "ConfigMap", "c")).unwrap(), 1);
+        assert_eq!(waits_because(Lookup::<()>::Absent), said("NotFound", "ConfigMap c not found"));
+        assert_eq!(waits_because(Lookup::<()>::Unasked), said("NotFound", "ConfigMap c not found"));
+        let unserved = said("Unserved", "this cluster does not serve ConfigMap of v1");
+        assert_eq!(waits_because(Lookup::<()>::Unserved), unserved);
+        let forbidden = said("Forbidden", "ConfigMap c cannot be read: no grant");
+        assert_eq!(waits_because(Lookup::<()>::Forbidden("no grant".to_owned())), forbidden);
+    }
+
+    #[test]
+    fn settings_are_typed_and_refused_with_their_path() {
+        let subject = testing::subject(&json!({})).settings(&json!({"ports": {"http": "x"}})).build();
+        let Err(Refusal::Invalid(wrong)) = subject.settings::<BTreeMap<String, BTreeMap<String, u16>>>() else {
+            panic!("must be refused")
+        };
+        assert_eq!(wrong[0].path, "settings.ports.http");
+        assert!(subject.settings::<Value>().is_ok());
+        let mut broken = subject;
+        "{".clone_into(&mut broken.settings);
+        assert!(matches!(broken.settings::<Value>(), Err(Refusal::Invalid(wrong)) if wrong[0].path == "settings"));
+    }
+
+    #[test]
+    fn the_cluster_says_what_it_serves_and_how_it_names_services() {
+        let subject = testing::subject(&json!({})).serves("example.org/v1", "Route").domain("corp.local").build();
+        assert!(subject.serves("example.org/v1", "Route"));
+        assert!(!subject.serves("example.org/v1", "Other") && !subject.serves("example.org/v2", "Route"));
+        assert_eq!(subject.service_host("api", "shop"), "api.shop.svc.corp.local");
+    }
+}

@@ -1,8 +1,8 @@
 //! Short tests of policies. Not in the Wasm that ships.
 
 use crate::types::{
-    Answer, Blocker, Child, Cluster, EnvVar, Found, Note, Observation, Outcome, Plan, Reference, Refusal, SecretFacts,
-    Subject, Target,
+    Answer, Blocker, Child, Cluster, EnvSource, EnvVar, Found, Note, Observation, Outcome, Plan, Reference, Refusal,
+    SecretFacts, Subject, Target,
 };
 use crate::{Object, Policy, json, need};
 use serde_json::Value;
@@ -141,8 +141,12 @@ pub fn manifests(plan: &Plan) -> Vec<Object> {
     plan.manifests.iter().map(|text| Object::parse(text)).collect()
 }
 
-/// The only manifest of `kind` in `plan`; panics if there is none, or more than one.
-#[allow(clippy::panic)]
+/// The only manifest of `kind` in `plan`.
+///
+/// # Panics
+///
+/// If there is none, or more than one: a test has then failed.
+#[allow(clippy::panic, reason = "a test that lacks a manifest has failed")]
 pub fn manifest(plan: &Plan, kind: &str) -> Object {
     let mut found = manifests(plan).into_iter().filter(|manifest| manifest.kind() == kind);
     match (found.next(), found.next()) {
@@ -217,7 +221,10 @@ impl ObservationBuilder {
 /// The value of the literal variable `name` of `container`.
 pub fn env_value<'a>(env: &'a [EnvVar], container: &str, name: &str) -> Option<&'a str> {
     env.iter().find(|var| var.container == container && var.name == name).and_then(|var| match &var.source {
-        crate::types::EnvSource::Literal(value) => Some(value.as_str()),
+        EnvSource::Literal(value) => Some(value.as_str()),
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,10 +45,18 @@ fn said<T: serde::de::DeserializeOwned + std::fmt::Debug>(value: &Value) -> Stri
 #[test]
 fn an_error_names_the_path_and_what_is_wanted() {
     let value = json!({"config": {"memory": {"contextLimit": "six"}}});
-    assert_eq!(said::<Spec>(&value), "config.memory.contextLimit: must be i32, not string \"six\"");
+    assert_eq!(
+        said::<Spec>(&value),
+        "config.memory.contextLimit: must be a whole number from -2147483648 to 2147483647, not string \"six\""
+    );
     assert_eq!(said::<Spec>(&json!({"models": ["a", 7]})), "models[1]: must be a string, not integer `7`");
-    assert_eq!(said::<Spec>(&json!({"labels": {"a.b/c": "x"}})), "labels[\"a.b/c\"]: must be i32, not string \"x\"");
-    assert_eq!(said::<Spec>(&json!({"config": 5})), "config: must be struct Config, not 5");
+    assert_eq!(
+        said::<Spec>(&json!({"labels": {"a.b/c": "x"}})),
+        "labels[\"a.b/c\"]: must be a whole number from -2147483648 to 2147483647, not string \"x\""
+    );
+    assert_eq!(said::<Spec>(&json!({"config": 5})), "config: must be an object, not 5");
+    assert_eq!(said::<Spec>(&json!({"models": "a"})), "models: must be a list, not string \"a\"");
+    assert_eq!(said::<Spec>(&json!({"labels": []})), "labels: must be an object, not sequence");
 }
 
 #[test]
@@ -70,13 +78,19 @@ fn a_null_in_a_struct_is_absent_and_in_raw_json_it_stays() {
 fn enums_are_read_in_both_spellings() {
     assert_eq!(decode::<Mode>(&json!("Hosted")).unwrap(), Mode::Hosted);
     assert_eq!(decode::<Mode>(&json!({"With": 3})).unwrap(), Mode::With(3));
-    assert_eq!(said::<Mode>(&json!({"With": "x"})), "With: must be i32, not string \"x\"");
+    assert_eq!(
+        said::<Mode>(&json!({"With": "x"})),
+        "With: must be a whole number from -2147483648 to 2147483647, not string \"x\""
+    );
     assert_eq!(decode::<Mode>(&json!("Proxy")).unwrap(), Mode::Proxy);
 }
 
 #[test]
 fn numbers_out_of_range_are_refused_with_the_range_type() {
     let value = json!({"config": {"memory": {"contextLimit": 4_294_967_296_i64}}});
-    assert_eq!(said::<Spec>(&value), "config.memory.contextLimit: must be i32, not integer `4294967296`");
+    assert_eq!(
+        said::<Spec>(&value),
+        "config.memory.contextLimit: must be a whole number from -2147483648 to 2147483647, not integer `4294967296`"
+    );
     assert!(decode::<f64>(&json!(3)).is_ok());
 }

@@ -77,14 +77,14 @@ fn identity(var: &EnvVar) -> String {
 
 /// The variables in `list`, each name once.
 fn read(container: &str, list: &[Value], path: &Path, wrong: &mut Violations) -> Vec<EnvVar> {
-    let mut last = Map::new();
+    let mut latest = Map::new();
     for (at, item) in list.iter().enumerate() {
         if let Some(name) = item.get("name").and_then(Value::as_str) {
-            last.insert(name.to_owned(), at.into());
+            latest.insert(name.to_owned(), at.into());
         }
     }
-    let holds = |at: usize, name: &str| last.get(name) == Some(&Value::from(at));
-    let mut vars = Vec::with_capacity(last.len());
+    let holds = |at: usize, name: &str| latest.get(name) == Some(&Value::from(at));
+    let mut vars = Vec::with_capacity(latest.len());
     for (at, item) in list.iter().enumerate() {
         let path = path.index(at);
         let Some(name) = item.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {

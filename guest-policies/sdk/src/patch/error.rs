@@ -30,8 +30,11 @@ pub enum Problem {
     #[error("all items must be of one type")]
     MixedItems,
     /// `$patch` with a word that is none of its.
-    #[error("$patch must be delete or replace here")]
+    #[error("$patch must be delete, merge or replace")]
     UnknownDirective,
+    /// A member stands beside another one that excludes it.
+    #[error("must not be set beside {0}; remove one of them")]
+    NotBeside(String),
     /// `$patch: merge` in a list.
     #[error("$patch: merge is not possible in a list; name the item by its {0} instead")]
     MergeInList(&'static str),

@@ -140,8 +140,7 @@ impl<'a> Instructions<'a> {
             match word.as_str() {
                 Some("delete") => read.deleted.push(single(item, key, &path.index(at))?),
                 Some("replace") => read.replace = true,
-                Some("merge") => return Err(Error::new(path.index(at), Problem::MergeInList(key))),
-                _ => return Err(Error::new(path.index(at).key(DIRECTIVE), Problem::UnknownDirective)),
+                _ => return Err(Error::new(path.index(at), Problem::MergeInList(key))),
             }
         }
         Ok(read)

@@ -25,8 +25,7 @@ pub(super) fn merge(
     options: Options,
     path: &Path,
 ) -> Result<Map<String, Value>, Error> {
-    match patch.get(DIRECTIVE).map(|word| word.as_str().unwrap_or_default()) {
-        None | Some("merge") => {}
+    match patch.get(DIRECTIVE).and_then(Value::as_str) {
         Some("delete") => return Ok(Map::new()),
         Some("replace") => {
             return Ok(match fresh(&Value::Object(patch.clone())) {
@@ -34,7 +33,7 @@ pub(super) fn merge(
                 _ => Map::new(),
             });
         }
-        Some(_) => return Err(Error::new(path.key(DIRECTIVE), Problem::UnknownDirective)),
+        _ => {}
     }
     retain_keys(&mut base, patch, path)?;
     if options.exclusive {
@@ -102,20 +101,12 @@ fn retain_keys(base: &mut Map<String, Value>, patch: &Map<String, Value>, path: 
 /// Takes out of `base` what cannot stand beside what `patch` sets.
 fn make_room(base: &mut Map<String, Value>, patch: &Map<String, Value>, exclusive: &Exclusive) {
     let sets = |key: &str| patch.get(key).is_some_and(|value| !value.is_null());
-    let leave = |base: &mut Map<String, Value>, rivals: &dyn Fn(&str) -> bool| {
-        if patch.keys().any(|key| !is_directive(key) && rivals(key) && sets(key)) {
-            base.retain(|key, _| !rivals(key) || sets(key));
+    if let Exclusive::By(kind) = exclusive {
+        if sets(kind) && base.get(*kind) != patch.get(*kind) {
+            base.clear();
         }
-    };
-    match exclusive {
-        Exclusive::None => {}
-        Exclusive::Among(members) => leave(base, &|key| members.contains(&key)),
-        Exclusive::AllBut(name) => leave(base, &|key| key != *name),
-        Exclusive::By(kind) => {
-            if sets(kind) && base.get(*kind) != patch.get(*kind) {
-                base.clear();
-            }
-        }
+    } else if patch.keys().any(|key| exclusive.rivals(key) && sets(key)) {
+        base.retain(|key, _| !exclusive.rivals(key) || sets(key));
     }
 }
 

@@ -1,13 +1,22 @@
 //! Strategic merge patch on JSON, with the merge keys of pod specs, Deployments and Services.
 //!
 //! [`merge`] follows Go's `strategicpatch`, list order included; [`pod_spec`] and [`container`] are what a
-//! policy wants on top: members that exclude each other replace each other, and the policy's own
-//! container stays first where the patch only adds others.
+//! policy wants on top: a member takes the place of another that it excludes, two of them in one patch are
+//! refused, and the policy's own container stays first where the patch only adds others.
 //!
-//! Three deviations from Go, each where Go's result is one that nobody wants: no directive and no null is
-//! ever left in the result; `$patch: replace` on something that is not there puts its content there;
-//! fields that the tables do not know merge like plain maps instead of failing.
+//! Four deviations from Go, each where Go's result is one that nobody wants:
+//!
+//! - no directive and no null is ever left in the result;
+//! - `$patch: replace` or `merge` on something that is not there puts its content there;
+//! - a `$patch` that is none is refused everywhere, and not only where there is something below it; so are a
+//!   `$deleteFromPrimitiveList` that is no list, and an item whose merge key is null;
+//! - fields that the tables do not know merge like plain maps, and their lists replace, instead of failing.
+//!
+//! `tests/data/strategic-merge.json` has what Go makes of each kind of patch, and lists every deviation.
 
+#![allow(clippy::similar_names, reason = "a patch has a path, and both words are better than any other")]
+
+mod check;
 mod clean;
 mod error;
 mod list;
@@ -52,7 +61,7 @@ impl Schema {
 #[derive(Clone, Copy, Debug, Default)]
 struct Options {
     /// Members that exclude each other (`value` and `valueFrom`, the handlers of a probe, the sources of a
-    /// volume) replace each other.
+    /// volume) replace each other, and are refused side by side in one patch.
     exclusive: bool,
 }
 
@@ -90,7 +99,9 @@ fn run(base: Value, patch: &Value, schema: Schema, options: Options) -> Result<V
         Value::Object(map) => map,
         _ => serde_json::Map::new(),
     };
-    map::merge(base, patch, schema.root(), options, &Path::default()).map(Value::Object)
+    let (of, path) = (schema.root(), Path::default());
+    check::object(patch, of, options, &path)?;
+    map::merge(base, patch, of, options, &path).map(Value::Object)
 }
 
 /// Whether `patch` says anything of the container `own`, or of the order of containers.

@@ -3,6 +3,8 @@
 //! The keys are the `patchMergeKey` and `patchStrategy` tags of `k8s.io/api` v0.36; what is not listed
 //! here replaces (lists) or merges (maps) as a whole.
 
+use super::map::is_directive;
+
 /// What is special about the fields of a type.
 pub(super) struct Type {
     pub(super) fields: &'static [(&'static str, Field)],
@@ -29,6 +31,17 @@ pub(super) enum Exclusive {
     AllBut(&'static str),
     /// All that came with another value of this one.
     By(&'static str),
+}
+
+impl Exclusive {
+    /// Whether `key` cannot stand beside the others of its group.
+    pub(super) fn rivals(&self, key: &str) -> bool {
+        match self {
+            Self::None | Self::By(_) => false,
+            Self::Among(members) => members.contains(&key),
+            Self::AllBut(name) => key != *name && !is_directive(key),
+        }
+    }
 }
 
 impl Type {

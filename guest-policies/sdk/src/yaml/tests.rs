@@ -1,5 +1,6 @@
 use super::{Problem, parse};
 use serde_json::{Value, json};
+use std::fmt::Write;
 
 fn problem(text: &str) -> Problem {
     parse(text).unwrap_err().problem
@@ -63,7 +64,7 @@ fn a_billion_laughs_are_not_laughed() {
     let mut text = "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n".to_owned();
     for level in 1..12 {
         let below = format!("*a{}, ", level - 1).repeat(9);
-        text.push_str(&format!("a{level}: &a{level} [{below}]\n"));
+        writeln!(text, "a{level}: &a{level} [{below}]").unwrap();
     }
     assert_eq!(problem(&text), Problem::TooManyAliases);
 }

@@ -1,4 +1,4 @@
-module gosmp
+module kaos-strategic-merge-vectors
 
 go 1.26.0
 

@@ -1,8 +1,16 @@
-// Prints strategic-merge-patch vectors: what Go's strategicpatch makes of a base and a patch.
+// Writes into every strategic-merge-patch vector of a file what Go's strategicpatch makes of it:
+//
+//	cd guest-policies/sdk/tests/data/go && go run . ../strategic-merge.json
+//
+// A vector is added by hand with name, schema, base and patch; the rest is written here, but for "deviation"
+// (why the SDK does something else on purpose) and "ours" (what it does instead; nothing if it refuses).
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"log"
 	"os"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,12 +19,14 @@ import (
 )
 
 type vector struct {
-	Name   string          `json:"name"`
-	Schema string          `json:"schema"`
-	Base   json.RawMessage `json:"base"`
-	Patch  json.RawMessage `json:"patch"`
-	Merged json.RawMessage `json:"merged,omitempty"`
-	Fails  bool            `json:"fails,omitempty"`
+	Name      string          `json:"name"`
+	Schema    string          `json:"schema"`
+	Base      json.RawMessage `json:"base"`
+	Patch     json.RawMessage `json:"patch"`
+	Merged    json.RawMessage `json:"merged"`
+	Fails     string          `json:"fails"`
+	Deviation string          `json:"deviation"`
+	Ours      json.RawMessage `json:"ours"`
 }
 
 var types = map[string]any{
@@ -27,21 +37,75 @@ var types = map[string]any{
 }
 
 func main() {
-	var vectors []vector
-	if err := json.NewDecoder(os.Stdin).Decode(&vectors); err != nil {
-		panic(err)
+	if len(os.Args) != 2 {
+		log.Fatal("usage: go run . <file of vectors>")
 	}
-	for i := range vectors {
-		v := &vectors[i]
-		merged, err := strategicpatch.StrategicMergePatch(v.Base, v.Patch, types[v.Schema])
-		v.Merged, v.Fails = merged, err != nil
-		if err != nil {
-			os.Stderr.WriteString(v.Name + ": " + err.Error() + "\n")
+	if err := rewrite(os.Args[1]); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func rewrite(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var vectors []vector
+	if err := json.Unmarshal(text, &vectors); err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	separator := "[\n"
+	for _, v := range vectors {
+		out.WriteString(separator)
+		separator = ",\n"
+		if err := v.write(&out); err != nil {
+			return fmt.Errorf("%s: %w", v.Name, err)
 		}
 	}
-	out := json.NewEncoder(os.Stdout)
-	out.SetIndent("", " ")
-	if err := out.Encode(vectors); err != nil {
-		panic(err)
+	out.WriteString("\n]\n")
+	return os.WriteFile(file, out.Bytes(), 0o644)
+}
+
+// One member a line, so that a base, its patch and the result stand below each other.
+func (v vector) write(out *bytes.Buffer) error {
+	schema, known := types[v.Schema]
+	if !known {
+		return fmt.Errorf("unknown schema %q", v.Schema)
 	}
+	out.WriteString("{\n")
+	members := []struct {
+		name  string
+		value any
+	}{{"name", v.Name}, {"schema", v.Schema}, {"base", v.Base}, {"patch", v.Patch}}
+	merged, err := strategicpatch.StrategicMergePatch(v.Base, v.Patch, schema)
+	last := struct {
+		name  string
+		value any
+	}{"merged", json.RawMessage(merged)}
+	if err != nil {
+		last.name, last.value = "fails", err.Error()
+	}
+	members = append(members, last)
+	if v.Deviation != "" {
+		last.name, last.value = "deviation", v.Deviation
+		members = append(members, last)
+	}
+	if v.Ours != nil {
+		last.name, last.value = "ours", v.Ours
+		members = append(members, last)
+	}
+	for at, member := range members {
+		value, err := json.Marshal(member.value)
+		if err != nil {
+			return err
+		}
+		comma := ","
+		if at == len(members)-1 {
+			comma = ""
+		}
+		fmt.Fprintf(out, " %q: %s%s\n", member.name, value, comma)
+	}
+	out.WriteString("}")
+	return nil
 }

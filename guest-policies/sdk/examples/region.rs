@@ -1,0 +1,76 @@
+//! A whole environment overlay: containers of a `Banner` learn in which region they run, from the setting
+//! `region`.
+
+use kaos_policy_sdk::env::Env;
+use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Refusal, Subject};
+use kaos_policy_sdk::{Overlay, SubjectExt, export_overlay, json, need};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Settings {
+    region: String,
+}
+
+/// The overlay.
+pub struct Region;
+
+impl Overlay for Region {
+    fn describe() -> Descriptor {
+        let claim = Claim {
+            primary: need::resource_type("example.org/v1", "Banner"),
+            emits: Vec::new(),
+            reads: Vec::new(),
+            wishes: Vec::new(),
+            finalizer: None,
+            retired_finalizers: Vec::new(),
+            samples: Vec::new(),
+            extra: json::empty(),
+        };
+        Descriptor {
+            name: "region".to_owned(),
+            version: "0.1.0".to_owned(),
+            claims: vec![claim],
+            settings_schema: r#"{"properties":{"region":{"default":"eu-west-1","type":"string"}},"type":"object"}"#
+                .to_owned(),
+            extra: json::empty(),
+        }
+    }
+
+    fn needs(_: &Subject) -> Vec<Need> {
+        Vec::new()
+    }
+
+    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        let settings: Settings = subject.settings()?;
+        let mut env = Env::over(base);
+        env.container("main").set("REGION", settings.region, "settings.region");
+        Ok(env.into_vars())
+    }
+}
+
+export_overlay!(Region);
+
+#[cfg(test)]
+mod tests {
+    use super::Region;
+    use kaos_policy_sdk::env::Env;
+    use kaos_policy_sdk::{Overlay, testing};
+    use serde_json::json;
+
+    #[test]
+    fn the_region_is_set_on_top_of_what_the_layer_below_mapped() {
+        let mut below = Env::new();
+        below.container("main").set("REGION", "nowhere", "policy").set("NAME", "b", "metadata.name");
+        let subject = testing::subject(&json!({})).settings(&json!({"region": "us-east-1"})).build();
+        let vars = Region::map_env(&subject, below.into_vars()).unwrap();
+        assert_eq!(testing::env_value(&vars, "main", "REGION"), Some("us-east-1"));
+        assert_eq!(testing::env_value(&vars, "main", "NAME"), Some("b"));
+        assert_eq!(vars.len(), 2);
+    }
+
+    #[test]
+    fn a_region_that_is_no_text_is_refused() {
+        let subject = testing::subject(&json!({})).settings(&json!({"region": 5})).build();
+        assert!(Region::map_env(&subject, Vec::new()).is_err());
+    }
+}

@@ -1,0 +1,41 @@
+//! What is wrong with a patch by itself, whatever lies below it.
+
+use super::map::{DIRECTIVE, is_directive};
+use super::table::{Field, PLAIN, Type};
+use super::{Error, Options, Problem};
+use crate::path::Path;
+use serde_json::{Map, Value};
+
+/// Refuses directives that are none and, by `options`, two members of which only one may be set.
+pub(super) fn object(patch: &Map<String, Value>, of: &Type, options: Options, path: &Path) -> Result<(), Error> {
+    match patch.get(DIRECTIVE).map(Value::as_str) {
+        Some(Some("delete")) => return Ok(()),
+        None | Some(Some("replace" | "merge")) => {}
+        Some(_) => return Err(Error::new(path.key(DIRECTIVE), Problem::UnknownDirective)),
+    }
+    if options.exclusive {
+        // An empty text counts as nothing, as on an API server: `value: ""` may stand beside `valueFrom`.
+        let said = |value: &Value| !value.is_null() && value != "";
+        let mut rivals = patch.iter().filter(|(key, value)| of.exclusive.rivals(key) && said(value));
+        if let (Some((one, _)), Some((other, _))) = (rivals.next(), rivals.next()) {
+            return Err(Error::new(path.key(other), Problem::NotBeside(one.clone())));
+        }
+    }
+    patch.iter().filter(|(key, _)| !is_directive(key)).try_for_each(|(key, member)| {
+        let below = match of.field(key) {
+            Some(Field::Object(below) | Field::List(_, below)) => below,
+            _ => &PLAIN,
+        };
+        value(member, below, options, &path.key(key))
+    })
+}
+
+fn value(patch: &Value, of: &Type, options: Options, path: &Path) -> Result<(), Error> {
+    match patch {
+        Value::Object(map) => object(map, of, options, path),
+        Value::Array(items) => {
+            items.iter().enumerate().try_for_each(|(at, item)| value(item, of, options, &path.index(at)))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,123 @@
+use super::{env_value, manifest, manifests, observation, plan, subject};
+use crate::types::{
+    Answer, Claim, Descriptor, EnvVar, Need, Observation, Outcome, Plan, Refusal, Report, SecretFacts, Subject,
+};
+use crate::{Lookup, Policy, SubjectExt, blocker, json, need, note, refusal};
+use serde_json::{Value, json};
+
+/// Wants a ConfigMap, then the Secret that this one names.
+struct Chain;
+
+impl Policy for Chain {
+    fn describe() -> Descriptor {
+        let claims: Vec<Claim> = Vec::new();
+        let (name, version) = ("chain".to_owned(), "0.1.0".to_owned());
+        Descriptor { name, version, claims, settings_schema: json::empty(), extra: json::empty() }
+    }
+
+    fn needs(subject: &Subject) -> Vec<Need> {
+        let mut needs = vec![
+            need::named("config", need::reference("v1", "ConfigMap", "c")),
+            need::labelled("pods", need::resource_type("v1", "Pod"), &[("app", "a")]),
+        ];
+        if let Lookup::There(config) = subject.one("config") {
+            let secret = config.str_at(&["data", "secret"]).unwrap_or_default();
+            needs.push(need::named("a-secret", need::reference("v1", "Secret", secret)));
+        }
+        needs
+    }
+
+    fn map_env(_: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        let mut env = crate::env::Env::over(base);
+        env.container("c").set("A", "1", "x").bind("B", crate::env::field("metadata.name"), "y");
+        Ok(env.into_vars())
+    }
+
+    fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+        if subject.object().name().is_empty() {
+            return Err(refusal::invalid("metadata.name", "is required"));
+        }
+        Ok(crate::plan::of(&[json!({"kind": "One"}), json!({"kind": "Two"}), json!({"kind": "Two"})], env))
+    }
+
+    fn assess(_: &Subject, _: &Observation) -> Report {
+        let (phase, fields, extra) = (String::new(), json::empty(), json::empty());
+        Report { ready: true, phase, message: String::new(), fields, conditions: Vec::new(), extra }
+    }
+}
+
+fn object(kind: &str, name: &str, namespace: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}})
+}
+
+#[test]
+fn needs_are_answered_round_by_round_and_in_the_order_of_their_ids() {
+    let mut config = object("ConfigMap", "c", "n");
+    config["data"] = json!({"secret": "s"});
+    let mut secret = object("Secret", "s", "n");
+    (secret["data"], secret["stringData"]) = (json!({"b": ""}), json!({"a": ""}));
+    let subject = subject(&object("Thing", "t", "n")).beside::<Chain>(&[config.clone(), secret]).build();
+    let ids: Vec<_> = subject.found.iter().map(|found| found.id.as_str()).collect();
+    assert_eq!(ids, ["a-secret", "config", "pods"]);
+    assert_eq!(subject.one("config").there().unwrap().value(), &config);
+    assert_eq!(subject.secret("a-secret").there().unwrap().keys, ["a", "b"]);
+}
+
+#[test]
+fn an_object_of_another_namespace_name_or_label_is_not_found() {
+    let mut pod = object("Pod", "p", "n");
+    pod["metadata"]["labels"] = json!({"app": "b"});
+    let beside = [object("ConfigMap", "c", "other"), object("ConfigMap", "d", "n"), pod];
+    let subject = subject(&object("Thing", "t", "n")).beside::<Chain>(&beside).build();
+    assert_eq!(subject.one("config"), Lookup::Absent);
+    assert_eq!(subject.list("pods"), Lookup::There(Vec::new()));
+}
+
+#[test]
+fn a_secret_that_is_not_there_is_answered_as_absent() {
+    let mut config = object("ConfigMap", "c", "n");
+    config["data"] = json!({"secret": "s"});
+    let subject = subject(&object("Thing", "t", "n")).beside::<Chain>(&[config]).build();
+    let answer = &subject.found[0].answer;
+    assert!(matches!(answer, Answer::Secret(SecretFacts { present: false, .. })), "{answer:?}");
+    assert_eq!(subject.secret("a-secret"), Lookup::Absent);
+}
+
+#[test]
+fn a_plan_is_made_of_the_mapping_and_the_translation() {
+    let plan = plan::<Chain>(&subject(&object("Thing", "t", "n")).build()).unwrap();
+    assert_eq!(manifests(&plan).len(), 3);
+    assert_eq!(manifest(&plan, "One").kind(), "One");
+    assert_eq!(env_value(&plan.env, "c", "A"), Some("1"));
+    assert_eq!((env_value(&plan.env, "c", "B"), env_value(&plan.env, "d", "A")), (None, None));
+    assert!(super::plan::<Chain>(&subject(&json!({})).build()).is_err());
+}
+
+#[test]
+#[should_panic(expected = "the plan has no Three")]
+fn a_manifest_that_is_missing_fails_the_test() {
+    let _ = manifest(&plan::<Chain>(&subject(&object("Thing", "t", "n")).build()).unwrap(), "Three");
+}
+
+#[test]
+#[should_panic(expected = "the plan has more than one Two")]
+fn two_manifests_where_one_is_wanted_fail_the_test() {
+    let _ = manifest(&plan::<Chain>(&subject(&object("Thing", "t", "n")).build()).unwrap(), "Two");
+}
+
+#[test]
+fn an_observation_holds_what_is_there_what_is_missing_and_what_the_plan_said() {
+    let on = need::reference("v1", "ConfigMap", "c");
+    let mut plan = plan::<Chain>(&subject(&object("Thing", "t", "n")).build()).unwrap();
+    plan.gates.push(blocker::not_found(on.clone()));
+    let seen = observation(Outcome::Gated)
+        .child(&object("Pod", "p", "n"))
+        .missing(need::reference("v1", "Service", "s"))
+        .plan(&plan)
+        .gate(blocker::no_endpoint(on))
+        .note(note::info("R", "m"))
+        .build();
+    assert_eq!(seen.children[0].identity, need::reference("v1", "Pod", "p"));
+    assert!(seen.children[0].live.is_some() && seen.children[1].live.is_none());
+    assert_eq!((seen.gates.len(), seen.notes.len(), seen.env), (2, 1, plan.env));
+}
