@@ -88,7 +88,8 @@ fn registered(name: &str, runtime: Runtime, settings: &Settings, own_image: bool
 
 /// A command that begins with a flag replaces the image's entrypoint by something that is no program.
 fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
-    let is_flags = launch.command.as_ref().and_then(|command| command.first()).is_some_and(|word| word.starts_with('-'));
+    let is_flags =
+        launch.command.as_ref().and_then(|command| command.first()).is_some_and(|word| word.starts_with('-'));
     if !is_flags {
         return;
     }
@@ -169,7 +170,10 @@ mod tests {
     #[test]
     fn a_registry_that_cannot_be_read_is_waited_for() {
         let Refusal::Waiting(blockers) = registered("a", "runtimes: [").unwrap_err() else { panic!("not waiting") };
-        assert_eq!((blockers[0].on.name.as_str(), blockers[0].reason.as_str()), ("kaos-mcp-runtimes", "RegistryUnusable"));
+        assert_eq!(
+            (blockers[0].on.name.as_str(), blockers[0].reason.as_str()),
+            ("kaos-mcp-runtimes", "RegistryUnusable")
+        );
         assert_eq!(blockers[0].on.namespace.as_deref(), Some("kaos-system"));
     }
 

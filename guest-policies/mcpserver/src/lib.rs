@@ -23,9 +23,7 @@ mod wanted;
 
 use kaos_crds::API_VERSION;
 use kaos_policy_sdk::need::{named, resource_type};
-use kaos_policy_sdk::types::{
-    Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject,
-};
+use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
 use kaos_policy_sdk::{Policy, SubjectExt, json};
 use kaos_workload::{ROUTE_API, ROUTE_KIND};
 

@@ -147,7 +147,8 @@ mod tests {
 
     #[test]
     fn words_that_only_look_like_definitions_are_not() {
-        let source = "define(x)\ndef\ndef 1a(): pass\ndef b: pass\nasync def(): pass\ndefault = 1\nasyncdef c(): pass\n";
+        let source =
+            "define(x)\ndef\ndef 1a(): pass\ndef b: pass\nasync def(): pass\ndefault = 1\nasyncdef c(): pass\n";
         assert_eq!(top_level_functions(source), Vec::<String>::new());
     }
 

@@ -137,11 +137,11 @@ fn malformed(source: &RegistrySource, reason: String) -> RegistryError {
 
 /// `command:` with nothing behind it means the same as no `command`.
 fn without_nulls(entry: &Value) -> Value {
-    match entry {
-        Value::Object(fields) => fields.iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect(),
-        Value::Null => Value::Object(Map::new()),
-        other => other.clone(),
+    let mut entry = if entry.is_null() { Value::Object(Map::new()) } else { entry.clone() };
+    if let Value::Object(fields) = &mut entry {
+        fields.retain(|_, value| !value.is_null());
     }
+    entry
 }
 
 #[cfg(test)]
@@ -191,7 +191,8 @@ mod tests {
 
     #[test]
     fn a_mistake_in_one_entry_harms_no_other() {
-        let registry = written("runtimes:\n  bad: {image: [1]}\n  good: {image: i, command: null}\n  empty:\n").unwrap();
+        let registry =
+            written("runtimes:\n  bad: {image: [1]}\n  good: {image: i, command: null}\n  empty:\n").unwrap();
         let message = registry.runtime("bad").unwrap().unwrap_err().to_string();
         assert!(message.contains("runtimes.bad"), "{message}");
         assert_eq!(registry.runtime("good").unwrap().unwrap().command, None);

@@ -31,7 +31,8 @@ impl Request {
         let settings: Settings = subject.settings()?;
         let spec: MCPServerSpec = object.get("spec")?;
         let wanted = Wanted::of(&spec)?;
-        let own_image = spec.container.as_ref().and_then(|own| own.image.as_ref()).is_some_and(|image| !image.is_empty());
+        let own_image =
+            spec.container.as_ref().and_then(|own| own.image.as_ref()).is_some_and(|image| !image.is_empty());
         let registry = subject.one(REGISTRY);
         let namespace = &subject.cluster.operator_namespace;
         let launch = Launch::of(&wanted.source, &settings, namespace, registry, own_image)?;
@@ -42,7 +43,12 @@ impl Request {
     pub(crate) fn telemetry(&self) -> Telemetry<'_> {
         let own = self.wanted.telemetry.as_ref();
         let endpoint = own.and_then(|own| own.endpoint.as_deref());
-        Telemetry::merge(own.and_then(|own| own.enabled), endpoint, &self.settings.telemetry, self.wanted.telemetry_path)
+        Telemetry::merge(
+            own.and_then(|own| own.enabled),
+            endpoint,
+            &self.settings.telemetry,
+            self.wanted.telemetry_path,
+        )
     }
 }
 

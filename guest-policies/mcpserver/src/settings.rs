@@ -50,7 +50,7 @@ pub struct Settings {
     pub security_context: Raw,
     /// Security context of the pod.
     pub pod_security_context: Raw,
-    /// Whether pods get a token of their ServiceAccount; null is Kubernetes' default.
+    /// Whether pods get a token of their `ServiceAccount`; null is Kubernetes' default.
     pub automount_service_account_token: Option<bool>,
     /// Additional labels of every child and pod.
     pub extra_labels: BTreeMap<String, String>,
@@ -120,10 +120,11 @@ fn runtimes() -> BTreeMap<String, Runtime> {
         required_env: words(&["SLACK_BOT_TOKEN", "SLACK_TEAM_ID"]),
         ..Runtime::default()
     };
-    [("python-string", python), ("kubernetes", kubernetes), ("slack", slack)]
-        .into_iter()
-        .map(|(name, runtime)| (name.to_owned(), runtime))
-        .collect()
+    let mut runtimes = BTreeMap::new();
+    for (name, runtime) in [("python-string", python), ("kubernetes", kubernetes), ("slack", slack)] {
+        runtimes.insert(name.to_owned(), runtime);
+    }
+    runtimes
 }
 
 #[cfg(feature = "schema")]
@@ -133,9 +134,23 @@ impl Settings {
         kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
             env: &[("gateway.timeout", "GATEWAY_DEFAULT_MCP_TIMEOUT")],
             annotations: &[
-                "commandFlagsAsArgs", "packageImage", "logLevel", "imagePullPolicy", "containerPort", "servicePort",
-                "portName", "livenessProbe", "readinessProbe", "resources", "securityContext", "podSecurityContext",
-                "automountServiceAccountToken", "extraLabels", "extraAnnotations", "gateway.timeout", "telemetry",
+                "commandFlagsAsArgs",
+                "packageImage",
+                "logLevel",
+                "imagePullPolicy",
+                "containerPort",
+                "servicePort",
+                "portName",
+                "livenessProbe",
+                "readinessProbe",
+                "resources",
+                "securityContext",
+                "podSecurityContext",
+                "automountServiceAccountToken",
+                "extraLabels",
+                "extraAnnotations",
+                "gateway.timeout",
+                "telemetry",
             ],
         })
     }

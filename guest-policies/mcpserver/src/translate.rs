@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
-use kaos_policy_sdk::{Object, SubjectExt, Violations, note, plan};
+use kaos_policy_sdk::{Object, SubjectExt, Violations, json, note, plan};
 use kaos_workload::{Deployment, Exposure, Extra, PodDefaults, PodParts, Workload};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::launch::Launch;
 use crate::request::{KIND, Request, workload};
@@ -48,6 +48,9 @@ fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &
     notes.extend(unused_params(request));
     let mut plan = plan::of(&manifests, mapping);
     plan.notes = notes;
+    if !request.settings.finalizer.is_empty() {
+        plan.extra = json::text(&json!({"finalizer": request.settings.finalizer}));
+    }
     Ok(plan)
 }
 

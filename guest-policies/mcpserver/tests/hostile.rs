@@ -1,4 +1,5 @@
 //! Whatever an object, a registry or settings hold: a plan or a refusal with a path, never a panic.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 mod support;
 
@@ -38,11 +39,27 @@ fn any_value() -> impl Strategy<Value = Value> {
 }
 
 const PLACES: [&str; 21] = [
-    "/spec/runtime", "/spec/params", "/spec/serviceAccountName", "/spec/replicas", "/spec/type", "/spec/resources",
-    "/spec/container", "/spec/container/image", "/spec/container/env", "/spec/container/command",
-    "/spec/container/resources", "/spec/podSpec", "/spec/podSpec/containers", "/spec/gatewayRoute/timeout",
-    "/spec/telemetry", "/spec/telemetry/endpoint", "/spec/config", "/spec/config/mcp", "/spec/config/tools",
-    "/spec/config/toolsString", "/metadata/name",
+    "/spec/runtime",
+    "/spec/params",
+    "/spec/serviceAccountName",
+    "/spec/replicas",
+    "/spec/type",
+    "/spec/resources",
+    "/spec/container",
+    "/spec/container/image",
+    "/spec/container/env",
+    "/spec/container/command",
+    "/spec/container/resources",
+    "/spec/podSpec",
+    "/spec/podSpec/containers",
+    "/spec/gatewayRoute/timeout",
+    "/spec/telemetry",
+    "/spec/telemetry/endpoint",
+    "/spec/config",
+    "/spec/config/mcp",
+    "/spec/config/tools",
+    "/spec/config/toolsString",
+    "/metadata/name",
 ];
 
 fn with(mut object: Value, place: &str, value: Value) -> Value {

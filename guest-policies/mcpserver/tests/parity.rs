@@ -1,4 +1,5 @@
 //! What was recorded of KAOS, and where something better is wanted.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 mod support;
 
@@ -29,7 +30,10 @@ fn assert_deviation(case: &Case, subject: &Subject, answer: &Result<Plan, Refusa
         ("mcpserver-unknown-runtime" | "mcpserver-runtime-to-unknown", Err(refused)) => {
             let (path, message) = violation(refused);
             assert_eq!(path, "spec.runtime");
-            assert!(message.starts_with("unknown runtime: ") && message.contains("(not found in registry)"), "{message}");
+            assert!(
+                message.starts_with("unknown runtime: ") && message.contains("(not found in registry)"),
+                "{message}"
+            );
             let seen = testing::observation(Outcome::Refused(refused.clone())).build();
             let report = McpServer::assess(subject, &seen);
             assert_eq!((report.phase.as_str(), report.ready), ("Failed", false));

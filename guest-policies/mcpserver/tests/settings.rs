@@ -1,4 +1,5 @@
 //! Every setting has its schema, and changes what it should and nothing else.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "support/settings.rs"]
 mod changes;
@@ -6,8 +7,8 @@ mod support;
 
 use changes::{probe, row};
 use kaos_mcpserver::{McpServer, Settings};
-use kaos_policy_sdk::types::Plan;
 use kaos_policy_sdk::testing;
+use kaos_policy_sdk::types::Plan;
 use kaos_workload::schema;
 use serde_json::{Value, json};
 
@@ -100,7 +101,7 @@ fn every_setting_changes_exactly_what_it_should() {
         row("telemetry.enabled", json!(false), "@/env"),
         row("telemetry.endpoint", json!("http://x"), "@/env/3/value"),
         row("telemetry.excludedUrls", json!("/x"), "@/env/5/value"),
-        // The host's to act on.
+        // In `extra` of the plan: the host's to act on.
         row("finalizer", json!("kaos.tools/mcpserver-finalizer"), ""),
     ];
     rows.extend(probe("livenessProbe", "livenessProbe", "tcpSocket"));
@@ -126,4 +127,12 @@ fn environment_variables_feed_the_settings_that_kaos_has() {
     ];
     expected.sort();
     assert_eq!(fed, expected);
+}
+
+#[test]
+fn a_finalizer_is_handed_to_the_host() {
+    let mut settings = support::default_settings::<McpServer>();
+    assert_eq!(plan("finalizer", &settings).extra, "{}");
+    settings["finalizer"] = json!("example.com/x");
+    assert_eq!(plan("finalizer", &settings).extra, r#"{"finalizer":"example.com/x"}"#);
 }

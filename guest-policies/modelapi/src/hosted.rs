@@ -77,10 +77,7 @@ mod tests {
     #[test]
     fn any_other_name_is_an_argument_of_the_script() {
         let [script, zero, model] = of("m; touch /tmp/pwned $(id) `id` 'q'").try_into().unwrap();
-        assert_eq!(
-            script,
-            "ollama serve & OLLAMA_PID=$! && sleep 5 && ollama pull -- \"$1\" && kill $OLLAMA_PID"
-        );
+        assert_eq!(script, "ollama serve & OLLAMA_PID=$! && sleep 5 && ollama pull -- \"$1\" && kill $OLLAMA_PID");
         assert_eq!((zero.as_str(), model.as_str()), ("pull-model", "m; touch /tmp/pwned $$(id) `id` 'q'"));
         assert_eq!(of("--insecure").len(), 3);
     }

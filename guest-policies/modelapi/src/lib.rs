@@ -25,9 +25,7 @@ mod wanted;
 
 use kaos_crds::API_VERSION;
 use kaos_policy_sdk::need::resource_type;
-use kaos_policy_sdk::types::{
-    Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject,
-};
+use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
 use kaos_policy_sdk::{Policy, json};
 use kaos_workload::{ROUTE_API, ROUTE_KIND};
 

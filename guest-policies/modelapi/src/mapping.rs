@@ -26,12 +26,14 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
 }
 
 fn provider(proxy: &Proxy, env: &mut ContainerEnv<'_>) {
-    env.set_some(API_BASE, proxy.api_base.as_deref(), "spec.proxyConfig.apiBase");
     const FROM: &str = "spec.proxyConfig.apiKey.valueFrom";
+    env.set_some(API_BASE, proxy.api_base.as_deref(), "spec.proxyConfig.apiBase");
     match &proxy.api_key {
         None => env,
         Some(Key::Literal(value)) => env.set(API_KEY, value.as_str(), "spec.proxyConfig.apiKey.value"),
-        Some(Key::Secret(key)) => env.bind(API_KEY, EnvSource::SecretKey(selector(key)), &format!("{FROM}.secretKeyRef")),
+        Some(Key::Secret(key)) => {
+            env.bind(API_KEY, EnvSource::SecretKey(selector(key)), &format!("{FROM}.secretKeyRef"))
+        }
         Some(Key::ConfigMap(key)) => {
             env.bind(API_KEY, EnvSource::ConfigMapKey(selector(key)), &format!("{FROM}.configMapKeyRef"))
         }

@@ -70,7 +70,7 @@ pub struct Server {
     pub security_context: Raw,
     /// Security context of the pod.
     pub pod_security_context: Raw,
-    /// Whether pods get a token of their ServiceAccount; null is Kubernetes' default.
+    /// Whether pods get a token of their `ServiceAccount`; null is Kubernetes' default.
     pub automount_service_account_token: Option<bool>,
 }
 
@@ -160,7 +160,7 @@ impl Default for Settings {
             model_store: ModelStore {
                 mount_path: "/root/.ollama".to_owned(),
                 volume_name: "ollama-data".to_owned(),
-                source: [("emptyDir".to_owned(), Value::Object(Raw::new()))].into_iter().collect(),
+                source: empty_dir(),
             },
             model_pull: ModelPull {
                 enabled: true,
@@ -177,6 +177,12 @@ impl Default for Settings {
             finalizer: String::new(),
         }
     }
+}
+
+fn empty_dir() -> Raw {
+    let mut source = Raw::new();
+    source.insert("emptyDir".to_owned(), Value::Object(Raw::new()));
+    source
 }
 
 impl ModelStore {
@@ -204,8 +210,17 @@ impl Settings {
                 ("gateway.timeout", "GATEWAY_DEFAULT_MODELAPI_TIMEOUT"),
             ],
             annotations: &[
-                "proxy", "proxyConfig", "hosted", "modelStore", "modelPull.enabled", "modelPull.image", "logLevel",
-                "extraLabels", "extraAnnotations", "gateway.timeout", "telemetry",
+                "proxy",
+                "proxyConfig",
+                "hosted",
+                "modelStore",
+                "modelPull.enabled",
+                "modelPull.image",
+                "logLevel",
+                "extraLabels",
+                "extraAnnotations",
+                "gateway.timeout",
+                "telemetry",
             ],
         })
     }

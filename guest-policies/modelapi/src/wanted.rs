@@ -68,7 +68,11 @@ fn older_containers(spec: &ModelAPISpec, notes: &mut Vec<Note>) {
         (spec.proxy_config.as_ref().is_some_and(|c| !c.env.is_empty()), "spec.proxyConfig.env", "env"),
         (spec.hosted_config.as_ref().is_some_and(|c| !c.env.is_empty()), "spec.hostedConfig.env", "env"),
         (spec.server_config.as_ref().is_some_and(|c| !c.env.is_empty()), "spec.serverConfig.env", "env"),
-        (spec.server_config.as_ref().is_some_and(|c| c.resources.is_some()), "spec.serverConfig.resources", "resources"),
+        (
+            spec.server_config.as_ref().is_some_and(|c| c.resources.is_some()),
+            "spec.serverConfig.resources",
+            "resources",
+        ),
     ];
     for (used, path, field) in older {
         if used {
@@ -175,7 +179,10 @@ fn config_file(config: Option<&ConfigYaml>, notes: &mut Vec<Note>) -> Result<Con
 fn complete(selector: &KeySelector, path: &str, kind: &str) -> Result<(), Refusal> {
     for (value, field) in [(&selector.name, "name"), (&selector.key, "key")] {
         if value.is_empty() {
-            return Err(refusal::invalid(format!("{path}.{field}"), format!("{field} is required: name the {kind} and its key")));
+            return Err(refusal::invalid(
+                format!("{path}.{field}"),
+                format!("{field} is required: name the {kind} and its key"),
+            ));
         }
     }
     Ok(())
@@ -271,7 +278,10 @@ mod tests {
     #[test]
     fn older_forms_of_a_configuration_and_of_a_hosted_model_are_understood() {
         let (proxy, notes) = proxy_of(json!({"models": ["*"], "configYaml": "model_list: []"}));
-        assert_eq!(proxy.config, Config::Text { text: "model_list: []".to_owned(), path: "spec.proxyConfig.configYaml" });
+        assert_eq!(
+            proxy.config,
+            Config::Text { text: "model_list: []".to_owned(), path: "spec.proxyConfig.configYaml" }
+        );
         assert_eq!(notes[0].0, "Deprecated");
         let spec = json!({"mode": "Hosted", "serverConfig": {"model": "m", "env": [{"name": "A"}], "resources": {}}});
         let (hosted, notes) = wanted(spec).unwrap();
@@ -283,7 +293,8 @@ mod tests {
     #[test]
     fn a_text_wins_over_a_secret_and_nothing_of_both_is_generated() {
         let secret = json!({"name": "n", "key": "k"});
-        let (proxy, notes) = proxy_of(json!({"models": ["*"], "configYaml": {"fromString": "a: 1", "fromSecretKeyRef": secret}}));
+        let (proxy, notes) =
+            proxy_of(json!({"models": ["*"], "configYaml": {"fromString": "a: 1", "fromSecretKeyRef": secret}}));
         assert!(matches!(proxy.config, Config::Text { .. }));
         assert_eq!(notes[0].0, "ConfigSecretUnused");
         assert_eq!(proxy_of(json!({"models": ["*"], "configYaml": {}})).0.config, Config::Generated);

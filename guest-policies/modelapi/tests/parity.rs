@@ -1,4 +1,5 @@
 //! What was recorded of KAOS, and where something better is wanted.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/mod.rs"]
 mod support;
@@ -57,7 +58,10 @@ fn assert_better(case: &Case, subject: &Subject, answer: &Result<Plan, Refusal>,
         "modelapi-container-ignored" => {
             let container = container(plan);
             assert_eq!((&container["image"], &container["command"]), (&json!("my/litellm:1"), &json!(["x"])));
-            assert_eq!((&container["args"], &container["resources"]), (&json!(["y"]), &json!({"limits": {"memory": "1Gi"}})));
+            assert_eq!(
+                (&container["args"], &container["resources"]),
+                (&json!(["y"]), &json!({"limits": {"memory": "1Gi"}}))
+            );
         }
         "modelapi-hosted-no-image" => assert_eq!(container(plan)["image"], "alpine/ollama:latest"),
         "modelapi-no-image" => assert_eq!(container(plan)["image"], "ghcr.io/berriai/litellm:main-stable"),
@@ -72,11 +76,17 @@ fn assert_better(case: &Case, subject: &Subject, answer: &Result<Plan, Refusal>,
         }
         "modelapi-provider-special-chars" => {
             assert!(!config(plan).contains("\n  master_key"), "{}", config(plan));
-            assert!(config(plan).contains(r#"model: "x\"\nlitellm_settings:\n  master_key: \"pwn/m""#), "{}", config(plan));
+            assert!(
+                config(plan).contains(r#"model: "x\"\nlitellm_settings:\n  master_key: \"pwn/m""#),
+                "{}",
+                config(plan)
+            );
         }
         "modelapi-proxy-apikey-empty" => assert!(!config(plan).contains("api_key")),
         "modelapi-proxy-provider-double-prefix" => {
-            assert!(config(plan).contains("model: \"openai/gpt-4o\"\n") && config(plan).contains("model: \"openai/*\"\n"));
+            assert!(
+                config(plan).contains("model: \"openai/gpt-4o\"\n") && config(plan).contains("model: \"openai/*\"\n")
+            );
         }
         "modelapi-proxy-container-env-collision" => {
             let expected = [

@@ -1,4 +1,5 @@
 //! Every setting has its schema, and changes what it should and nothing else.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/settings.rs"]
 mod changes;
@@ -7,8 +8,8 @@ mod support;
 
 use changes::{Row, probe, row};
 use kaos_modelapi::{ModelApi, Settings};
-use kaos_policy_sdk::types::Plan;
 use kaos_policy_sdk::testing;
+use kaos_policy_sdk::types::Plan;
 use serde_json::{Value, json};
 
 #[test]
@@ -72,16 +73,16 @@ fn every_setting_changes_exactly_what_it_should() {
     let volume = "Deployment:/spec/template/spec/volumes/0";
     let mut rows = vec![
         row("proxyConfig.mountPath", json!("/x"), "@/volumeMounts/0/mountPath @/args/1"),
-        row(
-            "proxyConfig.fileName",
-            json!("x.yaml"),
-            "@/args/1 ConfigMap:/data/config.yaml ConfigMap:/data/x.yaml",
-        ),
+        row("proxyConfig.fileName", json!("x.yaml"), "@/args/1 ConfigMap:/data/config.yaml ConfigMap:/data/x.yaml"),
         row("proxyConfig.volumeName", json!("x"), &format!("@/volumeMounts/0/name {volume}/name")),
         row("proxyConfig.dropParams", json!(false), config),
         row("proxyConfig.telemetryCallback", json!("x"), config),
         row("proxyConfig.extraArgs", json!(["--detailed_debug"]), "@/args"),
-        row("modelStore.mountPath", json!("/x"), &format!("@/volumeMounts/0/mountPath {init}/volumeMounts/0/mountPath")),
+        row(
+            "modelStore.mountPath",
+            json!("/x"),
+            &format!("@/volumeMounts/0/mountPath {init}/volumeMounts/0/mountPath"),
+        ),
         row(
             "modelStore.volumeName",
             json!("x"),
@@ -103,10 +104,18 @@ fn every_setting_changes_exactly_what_it_should() {
         row("telemetry.enabled", json!(false), &format!("@/env {config}")),
         row("telemetry.endpoint", json!("http://x"), "@/env/2/value"),
         row("telemetry.excludedUrls", json!("/x"), "@/env/4/value"),
-        // The host's to act on.
+        // In `extra` of the plan: the host's to act on.
         row("finalizer", json!("kaos.tools/modelapi-finalizer"), ""),
     ];
     rows.extend(server("proxy", "", "", "@/args/3"));
     rows.extend(server("hosted", &format!("{init}/image"), &format!("{init}/imagePullPolicy"), ""));
     changes::assert_each_changes_its_places::<ModelApi>(&settings, &rows, plan);
+}
+
+#[test]
+fn a_finalizer_is_handed_to_the_host() {
+    let mut settings = support::default_settings::<ModelApi>();
+    assert_eq!(plan("finalizer", &settings).extra, "{}");
+    settings["finalizer"] = json!("example.com/x");
+    assert_eq!(plan("finalizer", &settings).extra, r#"{"finalizer":"example.com/x"}"#);
 }

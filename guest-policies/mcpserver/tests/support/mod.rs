@@ -1,6 +1,6 @@
 //! Recorded cases for policies that run natively: the settings that an environment makes, what was applied, and
 //! what came of it.
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(dead_code, clippy::panic, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use kaos_policy_sdk::types::{Outcome, Plan, Refusal, Report, Subject};
 use kaos_policy_sdk::{Policy, testing, yaml};
 use serde_json::{Value, json};
 
-#[allow(unreachable_pub)]
+#[allow(unreachable_pub, clippy::unnecessary_lazy_evaluations)]
 #[path = "../../../../tests/src/normalize.rs"]
 mod normalize;
 
@@ -29,7 +29,8 @@ pub(crate) struct Case {
 pub(crate) fn cases(prefix: &str, kind: &str) -> Vec<Case> {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
     let profiles = yaml::parse(&fs::read_to_string(golden.join("profiles.yaml")).unwrap()).unwrap();
-    let mut folders: Vec<PathBuf> = fs::read_dir(golden.join("cases")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut folders: Vec<PathBuf> =
+        fs::read_dir(golden.join("cases")).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.retain(|folder| folder.file_name().unwrap().to_string_lossy().starts_with(prefix));
     folders.sort();
     assert!(!folders.is_empty(), "no case begins with {prefix}");

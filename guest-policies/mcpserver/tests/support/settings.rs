@@ -1,5 +1,5 @@
 //! What changing one setting changes, place by place.
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(dead_code, clippy::panic, clippy::unwrap_used)]
 
 use kaos_policy_sdk::types::Plan;
 use kaos_policy_sdk::{Policy, testing};
