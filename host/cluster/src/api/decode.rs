@@ -2,16 +2,22 @@
 
 use serde_json::{Value, json};
 
-use super::{options::FieldValidation, write::Request};
+use super::{options::FieldValidation, protobuf, write::Request};
 use crate::{catalogue::Family, kinds, schema, status::ApiError};
 
 /// Reads a body.
 pub(super) fn parse(request: &Request<'_>) -> Result<Value, ApiError> {
     let body = &request.call.body;
-    if request.call.content_type.contains("protobuf") || request.call.content_type.contains("cbor") {
-        return Err(ApiError::unsupported_media_type(
+    let refuse = || {
+        ApiError::unsupported_media_type(
             "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
-        ));
+        )
+    };
+    if request.call.content_type.contains("protobuf") {
+        return protobuf::read(body).ok_or_else(refuse);
+    }
+    if request.call.content_type.contains("cbor") {
+        return Err(refuse());
     }
     if let Ok(value) = serde_json::from_slice(body) {
         return Ok(value);

@@ -9,6 +9,7 @@ mod openapi;
 mod options;
 mod patch;
 mod present;
+mod protobuf;
 mod read;
 mod review;
 mod route;
