@@ -2,13 +2,13 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | what the object asks for, older forms included | [`wanted`] |
-//! | the registry of runtimes | [`registry`] |
-//! | how the container is started | [`launch`] |
-//! | all of it for one subject | [`request`] |
-//! | variables | [`mapping`] |
-//! | manifests | [`translate`] |
-//! | status, with the tools found by [`python`] | [`assess`] |
+//! | what the object asks for, older forms included | `wanted` |
+//! | the registry of runtimes | `registry` |
+//! | how the container is started | `launch` |
+//! | all of it for one subject | `request` |
+//! | variables | `mapping` |
+//! | manifests | `translate` |
+//! | status, with the tools found by `python` | `assess` |
 
 mod assess;
 mod launch;

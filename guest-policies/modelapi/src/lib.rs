@@ -2,13 +2,13 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | what the object asks for, older forms included | [`wanted`] |
-//! | all of it for one subject | [`request`] |
-//! | variables | [`mapping`] |
-//! | the proxy: its file written ([`litellm`]) or checked ([`config_yaml`]) | [`proxy`] |
-//! | a hosted model and how it is pulled | [`hosted`] |
-//! | manifests | [`translate`] |
-//! | status | [`assess`] |
+//! | what the object asks for, older forms included | `wanted` |
+//! | all of it for one subject | `request` |
+//! | variables | `mapping` |
+//! | the proxy: its file written (`litellm`) or checked (`config_yaml`) | `proxy` |
+//! | a hosted model and how it is pulled | `hosted` |
+//! | manifests | `translate` |
+//! | status | `assess` |
 
 mod assess;
 mod config_yaml;

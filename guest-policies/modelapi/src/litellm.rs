@@ -62,3 +62,50 @@ fn line(text: &mut String, key: &str, value: &str) {
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{key}{value}");
 }
+
+#[cfg(test)]
+mod tests {
+    use kaos_policy_sdk::yaml;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::settings::Settings;
+
+    fn rendered(models: &[String], provider: Option<&str>, telemetry: bool) -> String {
+        let models = ProxyModels { models, provider, has_api_base: true, has_api_key: true, telemetry };
+        models.render(&Settings::default().proxy_config)
+    }
+
+    #[test]
+    fn a_provider_goes_before_every_model_that_does_not_begin_with_it() {
+        let models = ["gpt-4o", "openai/o3", "openai-x", "*"].map(str::to_owned);
+        let text = rendered(&models, Some("openai"), false);
+        for upstream in ["openai/gpt-4o", "openai/o3", "openai/openai-x", "openai/*"] {
+            assert!(text.contains(&format!("      model: \"{upstream}\"\n")), "{text}");
+        }
+    }
+
+    #[test]
+    fn callbacks_are_there_with_telemetry_only() {
+        assert!(rendered(&["a".to_owned()], None, true).ends_with("  failure_callback: [\"otel\"]\n"));
+        assert!(rendered(&["a".to_owned()], None, false).ends_with("  drop_params: true\n"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_yaml_parser_reads_back_exactly_the_names_that_went_in(
+            models in prop::collection::vec("[\\PC\n\r\t\"'\\\\:#{}\\[\\]&*!|>%@`]{0,20}", 1..4),
+            provider in prop::option::of("[\\PC\n\"'\\\\]{1,10}"),
+        ) {
+            let document = yaml::parse(&rendered(&models, provider.as_deref(), true)).unwrap();
+            let entries = document["model_list"].as_array().unwrap();
+            prop_assert_eq!(entries.len(), models.len());
+            for (entry, model) in entries.iter().zip(&models) {
+                prop_assert_eq!(entry["model_name"].as_str(), Some(model.as_str()));
+                let upstream = entry["litellm_params"]["model"].as_str().unwrap();
+                prop_assert!(upstream.ends_with(model.as_str()));
+            }
+            prop_assert_eq!(document.as_object().unwrap().len(), 2);
+        }
+    }
+}

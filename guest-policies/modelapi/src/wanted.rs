@@ -203,7 +203,7 @@ mod tests {
         Wanted::of(&serde_json::from_value(spec).unwrap(), &mut notes).map(|wanted| (wanted, notes))
     }
 
-    fn proxy_of(config: Value) -> (Proxy, Vec<(String, String)>) {
+    fn proxy_of(config: &Value) -> (Proxy, Vec<(String, String)>) {
         let (Wanted::Proxy(proxy), notes) = wanted(json!({"mode": "Proxy", "proxyConfig": config})).unwrap() else {
             panic!("not a proxy")
         };
@@ -249,35 +249,35 @@ mod tests {
     #[test]
     fn the_value_of_a_key_wins_and_is_told_to_be_better_in_a_secret() {
         let from = json!({"secretKeyRef": {"name": "n", "key": "k"}, "configMapKeyRef": {"name": "m", "key": "k"}});
-        let (proxy, notes) = proxy_of(json!({"models": ["a"], "apiKey": {"value": "v", "valueFrom": from}}));
+        let (proxy, notes) = proxy_of(&json!({"models": ["a"], "apiKey": {"value": "v", "valueFrom": from}}));
         assert_eq!(proxy.api_key, Some(Key::Literal("v".to_owned())));
         assert_eq!(notes, [("ApiKeyInSpec".to_owned(), "spec.proxyConfig.apiKey.value".to_owned())]);
-        let (proxy, _) = proxy_of(json!({"models": ["a"], "apiKey": {"valueFrom": from}}));
+        let (proxy, _) = proxy_of(&json!({"models": ["a"], "apiKey": {"valueFrom": from}}));
         assert!(matches!(proxy.api_key, Some(Key::Secret(_))));
     }
 
     #[test]
     fn an_empty_key_is_none() {
-        let (proxy, notes) = proxy_of(json!({"models": ["a"], "apiKey": {}}));
+        let (proxy, notes) = proxy_of(&json!({"models": ["a"], "apiKey": {}}));
         assert_eq!(proxy.api_key, None);
         assert_eq!(notes[0].0, "ApiKeyEmpty");
     }
 
     #[test]
     fn older_ways_to_name_models_are_understood() {
-        let (proxy, notes) = proxy_of(json!({"model": "gpt-4o"}));
+        let (proxy, notes) = proxy_of(&json!({"model": "gpt-4o"}));
         assert_eq!(proxy.models, ["gpt-4o"]);
         assert_eq!(notes, [("Deprecated".to_owned(), "spec.proxyConfig.model".to_owned())]);
-        let (proxy, notes) = proxy_of(json!({}));
+        let (proxy, notes) = proxy_of(&json!({}));
         assert_eq!(proxy.models, ["*"]);
         assert_eq!(notes, [("Deprecated".to_owned(), "spec.proxyConfig.models".to_owned())]);
-        let (proxy, _) = proxy_of(json!({"models": ["new"], "model": "old"}));
+        let (proxy, _) = proxy_of(&json!({"models": ["new"], "model": "old"}));
         assert_eq!(proxy.models, ["new"]);
     }
 
     #[test]
     fn older_forms_of_a_configuration_and_of_a_hosted_model_are_understood() {
-        let (proxy, notes) = proxy_of(json!({"models": ["*"], "configYaml": "model_list: []"}));
+        let (proxy, notes) = proxy_of(&json!({"models": ["*"], "configYaml": "model_list: []"}));
         assert_eq!(
             proxy.config,
             Config::Text { text: "model_list: []".to_owned(), path: "spec.proxyConfig.configYaml" }
@@ -294,12 +294,12 @@ mod tests {
     fn a_text_wins_over_a_secret_and_nothing_of_both_is_generated() {
         let secret = json!({"name": "n", "key": "k"});
         let (proxy, notes) =
-            proxy_of(json!({"models": ["*"], "configYaml": {"fromString": "a: 1", "fromSecretKeyRef": secret}}));
+            proxy_of(&json!({"models": ["*"], "configYaml": {"fromString": "a: 1", "fromSecretKeyRef": secret}}));
         assert!(matches!(proxy.config, Config::Text { .. }));
         assert_eq!(notes[0].0, "ConfigSecretUnused");
-        assert_eq!(proxy_of(json!({"models": ["*"], "configYaml": {}})).0.config, Config::Generated);
+        assert_eq!(proxy_of(&json!({"models": ["*"], "configYaml": {}})).0.config, Config::Generated);
         assert!(matches!(
-            proxy_of(json!({"models": ["*"], "configYaml": {"fromSecretKeyRef": secret}})).0.config,
+            proxy_of(&json!({"models": ["*"], "configYaml": {"fromSecretKeyRef": secret}})).0.config,
             Config::Secret(_)
         ));
     }
