@@ -1,0 +1,23 @@
+//! Version 0.1 of the contract: the types that the engine generates for it, and their conversions.
+
+/// World `policy`.
+#[allow(missing_docs, unreachable_pub, clippy::pedantic)]
+pub(crate) mod policy {
+    wasmtime::component::bindgen!({ path: "../../wit", world: "policy" });
+}
+
+/// World `environment-overlay`, on the same types.
+#[allow(missing_docs, unreachable_pub, clippy::pedantic)]
+pub(crate) mod overlay {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "environment-overlay",
+        with: { "kaos:policy/types@0.1.0": crate::adapter::v0_1::policy::kaos::policy::types },
+    });
+}
+
+/// The conversions.
+#[allow(missing_docs, unreachable_pub, dead_code, clippy::pedantic)]
+pub(crate) mod convert {
+    crate::adapt_v0_1!(crate::adapter::v0_1::policy::kaos::policy::types);
+}

@@ -1,0 +1,263 @@
+//! What a policy may say of itself.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    code::World,
+    contract::{Claim, Descriptor, ResourceType},
+    manifest::PolicyFile,
+    settings::{Schema, SchemaError},
+};
+
+/// Claims of one policy.
+const CLAIMS: usize = 32;
+/// Types in one list of a claim, and samples.
+const LISTED: usize = 64;
+
+/// Why a description cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DescribeError {
+    /// The name is not one.
+    #[error("`{0}` is not a policy name: use at most 40 lower-case letters, digits and hyphens, a letter first")]
+    Name(String),
+    /// The version is not one.
+    #[error("`{version}` is not a semantic version: {reason}")]
+    Version {
+        /// What was given.
+        version: String,
+        /// Why it is none.
+        reason: String,
+    },
+    /// The file beside it speaks of another policy.
+    #[error("policy.yaml speaks of {field} {wanted}, the component of {found}")]
+    Mismatch {
+        /// `name` or `version`.
+        field: &'static str,
+        /// In the file.
+        wanted: String,
+        /// In the component.
+        found: String,
+    },
+    /// It answers for nothing.
+    #[error("it claims no kind: a policy must claim at least one")]
+    NoClaims,
+    /// Nobody could tell which claim holds.
+    #[error("it claims {0} twice: one kind has one claim")]
+    ClaimedTwice(ResourceType),
+    /// A list is longer than it may be.
+    #[error("{what} has {count} entries: at most {limit}")]
+    TooMany {
+        /// Which list.
+        what: String,
+        /// Its length.
+        count: usize,
+        /// What it may be.
+        limit: usize,
+    },
+    /// A type is not one.
+    #[error("{path} `{of}` is not a type: {reason}")]
+    NotAType {
+        /// Which list of which claim.
+        path: String,
+        /// What was given.
+        of: ResourceType,
+        /// Why it is none.
+        reason: &'static str,
+    },
+    /// It would hold power over the cluster.
+    #[error("{path} names {of}, which is cluster-scoped or grants rights: a policy may not emit it")]
+    ClusterPower {
+        /// Which claim.
+        path: String,
+        /// The type.
+        of: ResourceType,
+    },
+    /// It would emit the kind that it answers for.
+    #[error("{path} names {of}, the kind that it answers for")]
+    EmitsItself {
+        /// Which claim.
+        path: String,
+        /// The type.
+        of: ResourceType,
+    },
+    /// Wishes are about what is used.
+    #[error("{path} wishes for {of}, which is neither in emits nor in reads")]
+    IdleWish {
+        /// Which claim.
+        path: String,
+        /// The type.
+        of: ResourceType,
+    },
+    /// An overlay emits nothing.
+    #[error("{0} emits manifests, but an environment overlay has none")]
+    OverlayEmits(String),
+    /// A finalizer is not one.
+    #[error("{path} `{finalizer}` is not a finalizer: write it as domain/name")]
+    Finalizer {
+        /// Which claim.
+        path: String,
+        /// What was given.
+        finalizer: String,
+    },
+    /// Nothing can be evaluated.
+    #[error("{0} has no samples: the gate must see at least one plan")]
+    NoSamples(String),
+    /// A text that must be a JSON object is not.
+    #[error("{0} is not a JSON object")]
+    NotAnObject(String),
+    /// The settings schema is not usable.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+}
+
+/// Checks a description and returns the schema of its settings.
+pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result<Schema, DescribeError> {
+    let Descriptor { name, version, claims, settings_schema, extra } = descriptor;
+    if !is_policy_name(name) {
+        return Err(DescribeError::Name(name.clone()));
+    }
+    if let Err(error) = semver::Version::parse(version) {
+        return Err(DescribeError::Version { version: version.clone(), reason: error.to_string() });
+    }
+    same("name", file.name.as_ref(), name)?;
+    same("version", file.version.as_ref(), version)?;
+    if claims.is_empty() {
+        return Err(DescribeError::NoClaims);
+    }
+    bounded("claims", claims.len(), CLAIMS)?;
+    object("extra", extra)?;
+    let mut kinds = BTreeSet::new();
+    for (i, claim) in claims.iter().enumerate() {
+        check_claim(&format!("claims[{i}]"), claim, world)?;
+        if !kinds.insert((claim.primary.group(), &claim.primary.kind)) {
+            return Err(DescribeError::ClaimedTwice(claim.primary.clone()));
+        }
+    }
+    Ok(Schema::parse(settings_schema)?)
+}
+
+fn check_claim(path: &str, claim: &Claim, world: World) -> Result<(), DescribeError> {
+    let Claim { primary, emits, reads, wishes, finalizer, retired_finalizers, samples, extra } = claim;
+    is_type(format!("{path}.primary"), primary)?;
+    if is_cluster_power(primary) {
+        return Err(DescribeError::ClusterPower { path: format!("{path}.primary"), of: primary.clone() });
+    }
+    for (list, types) in [("emits", emits), ("reads", reads), ("wishes", wishes)] {
+        bounded(&format!("{path}.{list}"), types.len(), LISTED)?;
+        for of in types {
+            is_type(format!("{path}.{list}"), of)?;
+        }
+    }
+    for of in emits {
+        let path = format!("{path}.emits");
+        if is_cluster_power(of) {
+            return Err(DescribeError::ClusterPower { path, of: of.clone() });
+        }
+        if (of.group(), &of.kind) == (primary.group(), &primary.kind) {
+            return Err(DescribeError::EmitsItself { path, of: of.clone() });
+        }
+    }
+    if let Some(of) = wishes.iter().find(|of| !emits.contains(of) && !reads.contains(of)) {
+        return Err(DescribeError::IdleWish { path: path.to_owned(), of: of.clone() });
+    }
+    if world == World::EnvironmentOverlay && !emits.is_empty() {
+        return Err(DescribeError::OverlayEmits(path.to_owned()));
+    }
+    bounded(&format!("{path}.retiredFinalizers"), retired_finalizers.len(), LISTED)?;
+    if let Some(finalizer) = finalizer.iter().chain(retired_finalizers).find(|name| !is_finalizer(name)) {
+        return Err(DescribeError::Finalizer { path: path.to_owned(), finalizer: finalizer.clone() });
+    }
+    bounded(&format!("{path}.samples"), samples.len(), LISTED)?;
+    if samples.is_empty() {
+        return Err(DescribeError::NoSamples(path.to_owned()));
+    }
+    for (i, sample) in samples.iter().enumerate() {
+        object(&format!("{path}.samples[{i}].object"), &sample.object)?;
+        bounded(&format!("{path}.samples[{i}].beside"), sample.beside.len(), LISTED)?;
+        for beside in &sample.beside {
+            object(&format!("{path}.samples[{i}].beside"), beside)?;
+        }
+    }
+    object(&format!("{path}.extra"), extra)
+}
+
+fn same(field: &'static str, wanted: Option<&String>, found: &str) -> Result<(), DescribeError> {
+    match wanted.filter(|wanted| *wanted != found) {
+        Some(wanted) => Err(DescribeError::Mismatch { field, wanted: wanted.clone(), found: found.to_owned() }),
+        None => Ok(()),
+    }
+}
+
+fn bounded(what: &str, count: usize, limit: usize) -> Result<(), DescribeError> {
+    if count > limit {
+        return Err(DescribeError::TooMany { what: what.to_owned(), count, limit });
+    }
+    Ok(())
+}
+
+fn object(path: &str, text: &str) -> Result<(), DescribeError> {
+    match serde_json::from_str(text) {
+        Ok(serde_json::Value::Object(_)) => Ok(()),
+        _ => Err(DescribeError::NotAnObject(path.to_owned())),
+    }
+}
+
+fn is_type(path: String, of: &ResourceType) -> Result<(), DescribeError> {
+    let wrong = |reason| Err(DescribeError::NotAType { path: path.clone(), of: of.clone(), reason });
+    let (group, version) = of.api_version.rsplit_once('/').unwrap_or(("", &of.api_version));
+    let mut letters = of.kind.chars();
+    if !letters.next().is_some_and(|first| first.is_ascii_uppercase()) || !letters.all(|c| c.is_ascii_alphanumeric()) {
+        return wrong("a kind is one CamelCase word");
+    }
+    if !version.starts_with('v') || !version.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()) {
+        return wrong("an API version is v1, v1beta1, or group/v1");
+    }
+    if !group.is_empty() && !crate::names::is_subdomain(group) || of.api_version.starts_with('/') {
+        return wrong("an API group is a DNS name");
+    }
+    Ok(())
+}
+
+fn is_policy_name(name: &str) -> bool {
+    name.len() <= 40 && name.starts_with(|c: char| c.is_ascii_lowercase()) && crate::names::is_label(name)
+}
+
+fn is_finalizer(name: &str) -> bool {
+    name.split_once('/').is_some_and(|(domain, name)| {
+        crate::names::is_subdomain(domain) && crate::names::is_label_value(name) && !name.is_empty()
+    })
+}
+
+/// Whether objects of a type are cluster-scoped or grant rights, as far as that can be told from the name.
+pub fn is_cluster_power(of: &ResourceType) -> bool {
+    const GROUPS: [&str; 9] = [
+        "rbac.authorization.k8s.io",
+        "authorization.k8s.io",
+        "authentication.k8s.io",
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "certificates.k8s.io",
+        "scheduling.k8s.io",
+        "storage.k8s.io",
+    ];
+    const CORE: [&str; 5] = ["Namespace", "Node", "PersistentVolume", "ComponentStatus", "Binding"];
+    const ELSEWHERE: [&str; 12] = [
+        "RuntimeClass",
+        "IngressClass",
+        "GatewayClass",
+        "FlowSchema",
+        "PriorityLevelConfiguration",
+        "IPAddress",
+        "ServiceCIDR",
+        "DeviceClass",
+        "ResourceSlice",
+        "StorageVersion",
+        "PodSecurityPolicy",
+        "PolicyRevision",
+    ];
+    let group = of.group();
+    GROUPS.contains(&group)
+        || (group.is_empty() && CORE.contains(&of.kind.as_str()))
+        || (!group.is_empty() && (ELSEWHERE.contains(&of.kind.as_str()) || of.kind.starts_with("Cluster")))
+}

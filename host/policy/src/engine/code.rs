@@ -1,0 +1,126 @@
+//! Components as [`Code`]: a fresh store and instance for each sandbox.
+
+use wasmtime::{Store, component::InstancePre};
+
+use super::{State, trap};
+use crate::{
+    adapter::v0_1::{convert, overlay, policy},
+    code::{Code, Sandbox, World},
+    contract::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject},
+    failure::{Failure, Verb},
+    limits::Limits,
+};
+
+/// A component, compiled and linked.
+pub(crate) struct WasmCode {
+    engine: wasmtime::Engine,
+    linked: Linked,
+}
+
+enum Linked {
+    Policy(policy::PolicyPre<State>),
+    Overlay(overlay::EnvironmentOverlayPre<State>),
+}
+
+enum Instance {
+    Policy(policy::Policy),
+    Overlay(overlay::EnvironmentOverlay),
+}
+
+struct WasmSandbox {
+    store: Store<State>,
+    instance: Instance,
+    limits: Limits,
+}
+
+impl WasmCode {
+    pub(super) fn new(engine: wasmtime::Engine, linked: InstancePre<State>, world: World) -> wasmtime::Result<Self> {
+        let linked = match world {
+            World::Policy => Linked::Policy(policy::PolicyPre::new(linked)?),
+            World::EnvironmentOverlay => Linked::Overlay(overlay::EnvironmentOverlayPre::new(linked)?),
+        };
+        Ok(Self { engine, linked })
+    }
+}
+
+impl Code for WasmCode {
+    fn world(&self) -> World {
+        match self.linked {
+            Linked::Policy(_) => World::Policy,
+            Linked::Overlay(_) => World::EnvironmentOverlay,
+        }
+    }
+
+    fn open(&self, limits: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure> {
+        let mut store = State::store(&self.engine, limits).map_err(|error| Failure::Sandbox(format!("{error:#}")))?;
+        let instance = match &self.linked {
+            Linked::Policy(linked) => linked.instantiate(&mut store).map(Instance::Policy),
+            Linked::Overlay(linked) => linked.instantiate(&mut store).map(Instance::Overlay),
+        };
+        match instance {
+            Ok(instance) => Ok(Box::new(WasmSandbox { store, instance, limits: *limits })),
+            Err(error) => Err(trap::failure(&store, limits, Verb::Open, &error)),
+        }
+    }
+}
+
+impl WasmSandbox {
+    fn typed<T>(&self, verb: Verb, answer: wasmtime::Result<T>) -> Result<T, Failure> {
+        answer.map_err(|error| trap::failure(&self.store, &self.limits, verb, &error))
+    }
+}
+
+impl Sandbox for WasmSandbox {
+    fn describe(&mut self) -> Result<Descriptor, Failure> {
+        let answer = match &self.instance {
+            Instance::Policy(instance) => instance.kaos_policy_meta().call_describe(&mut self.store),
+            Instance::Overlay(instance) => instance.kaos_policy_meta().call_describe(&mut self.store),
+        };
+        self.typed(Verb::Describe, answer).map(convert::descriptor)
+    }
+
+    fn needs(&mut self, subject: &Subject) -> Result<Vec<Need>, Failure> {
+        let subject = convert::to_subject(subject);
+        let answer = match &self.instance {
+            Instance::Policy(instance) => instance.kaos_policy_inputs().call_needs(&mut self.store, &subject),
+            Instance::Overlay(instance) => instance.kaos_policy_inputs().call_needs(&mut self.store, &subject),
+        };
+        self.typed(Verb::Needs, answer).map(convert::needs)
+    }
+
+    fn map_env(&mut self, subject: &Subject, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
+        let (subject, base) = (convert::to_subject(subject), convert::to_env(base));
+        let store = &mut self.store;
+        let answer = match &self.instance {
+            Instance::Policy(instance) => instance.kaos_policy_environment().call_map_env(store, &subject, &base),
+            Instance::Overlay(instance) => instance.kaos_policy_environment().call_map_env(store, &subject, &base),
+        };
+        Ok(self.typed(Verb::MapEnv, answer)?.map(convert::env).map_err(convert::refusal))
+    }
+
+    fn translate(&mut self, subject: &Subject, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
+        let Instance::Policy(instance) = &self.instance else {
+            return Err(Failure::NotOfThisWorld { verb: Verb::Translate });
+        };
+        let (subject, env) = (convert::to_subject(subject), convert::to_env(env));
+        let answer = instance.kaos_policy_translation().call_translate(&mut self.store, &subject, &env);
+        Ok(self.typed(Verb::Translate, answer)?.map(convert::plan).map_err(convert::refusal))
+    }
+
+    fn assess(&mut self, subject: &Subject, seen: &Observation) -> Result<Report, Failure> {
+        let Instance::Policy(instance) = &self.instance else {
+            return Err(Failure::NotOfThisWorld { verb: Verb::Assess });
+        };
+        let (subject, seen) = (convert::to_subject(subject), convert::to_observation(seen));
+        let answer = instance.kaos_policy_status().call_assess(&mut self.store, &subject, &seen);
+        self.typed(Verb::Assess, answer).map(convert::report)
+    }
+
+    fn fuel_used(&self) -> u64 {
+        self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default())
+    }
+
+    fn memory(&self) -> usize {
+        self.store.data().memory()
+    }
+}

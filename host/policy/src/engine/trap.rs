@@ -1,0 +1,37 @@
+//! From wasmtime's errors to typed failures.
+
+use std::str::Utf8Error;
+
+use wasmtime::{Store, Trap};
+
+use super::state::State;
+use crate::{
+    failure::{Failure, Verb},
+    limits::Limits,
+};
+
+/// What wasmtime says when an answer is larger than allowed; the type of that error is not public.
+const ANSWER_TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
+
+pub(super) fn failure(store: &Store<State>, limits: &Limits, verb: Verb, error: &wasmtime::Error) -> Failure {
+    if let Some(wanted) = store.data().denied {
+        return Failure::OutOfMemory { verb, wanted, limit: store.data().memory_limit() };
+    }
+    if let Some(trap) = error.downcast_ref::<Trap>() {
+        return match trap {
+            Trap::OutOfFuel => Failure::OutOfFuel { verb, limit: limits.fuel },
+            trap => Failure::Trap { verb, reason: trap.to_string() },
+        };
+    }
+    if error.downcast_ref::<Utf8Error>().is_some() {
+        return Failure::NotUtf8 { verb };
+    }
+    let reason = format!("{error:#}");
+    if reason.contains(ANSWER_TOO_LARGE) {
+        return Failure::AnswerTooLarge { verb, limit: limits.answer_bytes };
+    }
+    if verb == Verb::Open {
+        return Failure::Sandbox(reason);
+    }
+    Failure::Malformed { verb, reason }
+}

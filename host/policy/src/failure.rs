@@ -1,0 +1,144 @@
+//! How a policy can fail to answer. A refusal is an answer and not in here.
+
+use std::fmt;
+
+use crate::{guard::Breach, settings::SettingsErrors};
+
+/// What was running: one of the five functions of the contract, or the start of a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verb {
+    /// Instantiation, before any function.
+    Open,
+    /// `meta.describe`
+    Describe,
+    /// `inputs.needs`
+    Needs,
+    /// `environment.map-env`
+    MapEnv,
+    /// `translation.translate`
+    Translate,
+    /// `status.assess`
+    Assess,
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Open => "instantiation",
+            Self::Describe => "describe",
+            Self::Needs => "needs",
+            Self::MapEnv => "map-env",
+            Self::Translate => "translate",
+            Self::Assess => "assess",
+        })
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The code stopped itself: a panic, an access outside its memory, too deep a recursion.
+    #[error("{verb} trapped: {reason}")]
+    Trap {
+        /// The function that was running.
+        verb: Verb,
+        /// What stopped it.
+        reason: String,
+    },
+    /// The pass took more instructions than it may.
+    #[error("{verb} ran out of fuel: a pass may use {limit}")]
+    OutOfFuel {
+        /// The function that was running.
+        verb: Verb,
+        /// Fuel of a pass.
+        limit: u64,
+    },
+    /// The pass asked for more memory than it may have.
+    #[error("{verb} asked for {wanted} bytes of memory: it may have {limit}")]
+    OutOfMemory {
+        /// The function that was running.
+        verb: Verb,
+        /// The size that the memory would have had.
+        wanted: usize,
+        /// The size that it may have.
+        limit: usize,
+    },
+    /// The answer is larger than one call may hand back.
+    #[error("the answer of {verb} is larger than {limit} bytes")]
+    AnswerTooLarge {
+        /// The function that answered.
+        verb: Verb,
+        /// Bytes of one answer.
+        limit: usize,
+    },
+    /// A text of the answer is not UTF-8.
+    #[error("the answer of {verb} is not UTF-8")]
+    NotUtf8 {
+        /// The function that answered.
+        verb: Verb,
+    },
+    /// A text of the answer that must be JSON is not.
+    #[error("{what} in the answer of {verb} is not JSON: {reason}")]
+    NotJson {
+        /// The function that answered.
+        verb: Verb,
+        /// Which part of the answer.
+        what: String,
+        /// What the parser says.
+        reason: String,
+    },
+    /// The answer does not have the form that the contract gives it: pointers outside the memory,
+    /// an unknown case.
+    #[error("the answer of {verb} is malformed: {reason}")]
+    Malformed {
+        /// The function that answered.
+        verb: Verb,
+        /// What is wrong.
+        reason: String,
+    },
+    /// No sandbox could be made.
+    #[error("no sandbox for it: {0}")]
+    Sandbox(String),
+    /// The policy goes on asking.
+    #[error("needs asked for something new {limit} times in a row")]
+    TooManyRounds {
+        /// How often it may.
+        limit: usize,
+    },
+    /// The guard stopped the answer.
+    #[error("the guard stopped it: {}", list(.0))]
+    Guard(Vec<Breach>),
+    /// The settings of the policy do not fit its schema.
+    #[error("{0}")]
+    Settings(SettingsErrors),
+    /// The policy is an overlay and was asked what only a policy answers.
+    #[error("{verb} is not a function of an environment overlay")]
+    NotOfThisWorld {
+        /// The function that was asked for.
+        verb: Verb,
+    },
+}
+
+impl Failure {
+    /// A stable word for metrics, Events and conditions.
+    pub fn category(&self) -> &'static str {
+        match self {
+            Self::Trap { .. } => "Trap",
+            Self::OutOfFuel { .. } => "OutOfFuel",
+            Self::OutOfMemory { .. } => "OutOfMemory",
+            Self::AnswerTooLarge { .. } => "AnswerTooLarge",
+            Self::NotUtf8 { .. } => "NotUtf8",
+            Self::NotJson { .. } => "NotJson",
+            Self::Malformed { .. } => "Malformed",
+            Self::Sandbox(_) => "Sandbox",
+            Self::TooManyRounds { .. } => "TooManyRounds",
+            Self::Guard(_) => "GuardRefused",
+            Self::Settings(_) => "InvalidSettings",
+            Self::NotOfThisWorld { .. } => "NotOfThisWorld",
+        }
+    }
+}
+
+fn list(breaches: &[Breach]) -> String {
+    breaches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,85 @@
+//! What lies beneath an overlay while its samples are evaluated: a policy that wants nothing.
+
+use std::sync::Arc;
+
+use crate::{
+    code::{Code, Sandbox, World},
+    contract::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject},
+    describe::DescribeError,
+    digest::Digest,
+    failure::Failure,
+    limits::Limits,
+    policy::Policy,
+};
+
+/// Claims one kind, and plans nothing for it.
+#[derive(Clone)]
+pub(super) struct Beneath(Claim);
+
+impl Beneath {
+    pub(super) fn policy(claim: &Claim) -> Result<Policy, DescribeError> {
+        let claim = Claim { emits: Vec::new(), reads: Vec::new(), wishes: Vec::new(), ..claim.clone() };
+        Policy::trusted(Arc::new(Self(claim.clone())), Self(claim).descriptor(), Digest::of(b""))
+    }
+
+    fn descriptor(&self) -> Descriptor {
+        Descriptor {
+            // No policy has this name: it is none that a policy may give itself.
+            name: "(beneath)".to_owned(),
+            version: "0.0.0".to_owned(),
+            claims: vec![self.0.clone()],
+            settings_schema: "{}".to_owned(),
+            extra: "{}".to_owned(),
+        }
+    }
+}
+
+impl Code for Beneath {
+    fn world(&self) -> World {
+        World::Policy
+    }
+
+    fn open(&self, _: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Sandbox for Beneath {
+    fn describe(&mut self) -> Result<Descriptor, Failure> {
+        Ok(self.descriptor())
+    }
+
+    fn needs(&mut self, _: &Subject) -> Result<Vec<Need>, Failure> {
+        Ok(Vec::new())
+    }
+
+    fn map_env(&mut self, _: &Subject, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
+        Ok(Ok(base))
+    }
+
+    /// The mapping has no pod to stand in here, and goes no further.
+    fn translate(&mut self, _: &Subject, _: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
+        let extra = "{}".to_owned();
+        Ok(Ok(Plan { manifests: Vec::new(), gates: Vec::new(), env: Vec::new(), notes: Vec::new(), extra }))
+    }
+
+    fn assess(&mut self, _: &Subject, _: &Observation) -> Result<Report, Failure> {
+        let text = String::new;
+        Ok(Report {
+            ready: false,
+            phase: text(),
+            message: text(),
+            fields: "{}".to_owned(),
+            conditions: Vec::new(),
+            extra: "{}".to_owned(),
+        })
+    }
+
+    fn fuel_used(&self) -> u64 {
+        0
+    }
+
+    fn memory(&self) -> usize {
+        0
+    }
+}

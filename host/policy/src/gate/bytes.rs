@@ -1,0 +1,45 @@
+//! Before the bytes are looked into: how many there are, and whether they are the right ones.
+
+use std::io::Read;
+
+use flate2::read::MultiGzDecoder;
+
+use super::{Bounds, LoadError};
+use crate::digest::Digest;
+
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+pub(super) fn size(bytes: &[u8], bounds: &Bounds) -> Result<(), LoadError> {
+    if bytes.len() > bounds.bytes {
+        return Err(LoadError::TooLarge { bytes: bytes.len(), limit: bounds.bytes });
+    }
+    Ok(())
+}
+
+/// The component, unpacked if it was packed; never more of it than allowed.
+pub(super) fn decompress(bytes: &[u8], bounds: &Bounds) -> Result<Vec<u8>, LoadError> {
+    if !bytes.starts_with(&GZIP) {
+        return Ok(bytes.to_vec());
+    }
+    let mut component = Vec::new();
+    let limit = bounds.bytes;
+    MultiGzDecoder::new(bytes)
+        .take(limit as u64 + 1)
+        .read_to_end(&mut component)
+        .map_err(|error| LoadError::BadGzip(error.to_string()))?;
+    if component.len() > limit {
+        return Err(LoadError::UnpacksTooLarge { limit });
+    }
+    Ok(component)
+}
+
+/// The component's digest. A pin may be of the component or of the bytes as they were packed.
+pub(super) fn digest(component: &[u8], packed: &[u8], pin: Option<Digest>) -> Result<Digest, LoadError> {
+    let found = Digest::of(component);
+    match pin {
+        Some(wanted) if wanted != found && wanted != Digest::of(packed) => {
+            Err(LoadError::WrongDigest { found, wanted })
+        }
+        _ => Ok(found),
+    }
+}

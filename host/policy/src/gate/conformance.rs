@@ -1,0 +1,168 @@
+//! What a policy does with its own samples: the same twice, within limits, past the guard, to a plan.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{LoadError, beneath::Beneath};
+use crate::{
+    code::World,
+    contract::{Claim, Cluster, Refusal, Sample},
+    failure::{Failure, Verb},
+    lookup::Fixed,
+    policy::{Policy, Stack},
+    render::{Rendered, Renderer, Verdict},
+    settings::Layer,
+};
+
+/// Evaluates every sample of every claim. The result is what to tell a person.
+pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], cluster: &Cluster) -> Result<String, LoadError> {
+    let (mut samples, mut plans) = (0, 0);
+    for claim in &policy.descriptor().claims {
+        let mut refusal = None;
+        let before = plans;
+        for sample in &claim.samples {
+            samples += 1;
+            let case = Case { policy, claim, sample };
+            match case.evaluate(settings, cluster)? {
+                None => plans += 1,
+                Some(said) => refusal = Some(said),
+            }
+        }
+        if let (Some(refusal), true) = (refusal, plans == before) {
+            return Err(LoadError::NoPlan { kind: claim.primary.kind.clone(), refusal });
+        }
+    }
+    Ok(format!("{plans} of {samples} samples end in a plan, each the same twice"))
+}
+
+/// One sample of one claim.
+struct Case<'a> {
+    policy: &'a Arc<Policy>,
+    claim: &'a Claim,
+    sample: &'a Sample,
+}
+
+impl Case<'_> {
+    /// Nothing when it ends in a plan, the refusal when it ends in one.
+    fn evaluate(&self, settings: &[Layer], cluster: &Cluster) -> Result<Option<Refusal>, LoadError> {
+        let object = self.object()?;
+        let beside: Vec<Value> = self.sample.beside.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
+        let lookup = Fixed::new(beside);
+        let cluster = Cluster { served: self.claim.wishes.clone(), ..cluster.clone() };
+        let stack = self.stack()?;
+        let renderer = Renderer::new(&stack, settings, cluster)?;
+        let render = || renderer.render(&object, &lookup).map_err(|error| self.unusable(&error.to_string()));
+        let (first, second) = (render()?, render()?);
+        self.same(&first, &second)?;
+        match first.verdict {
+            Verdict::Failed(failed) => Err(self.fails(failed.failure)),
+            Verdict::Refused(refusal) => Ok(Some(refusal)),
+            Verdict::Planned(_) => {
+                self.keeps_no_state(&first)?;
+                self.assesses(&renderer, &first)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn object(&self) -> Result<Value, LoadError> {
+        let mut object: Value =
+            serde_json::from_str(&self.sample.object).map_err(|error| self.unusable(&error.to_string()))?;
+        let metadata = &mut object["metadata"];
+        if metadata.is_object() && metadata["namespace"].is_null() {
+            metadata["namespace"] = "default".into();
+        }
+        Ok(object)
+    }
+
+    fn stack(&self) -> Result<Stack, LoadError> {
+        let stack = match self.policy.world() {
+            World::Policy => Stack::single(Arc::clone(self.policy)),
+            World::EnvironmentOverlay => {
+                Stack::new(Arc::new(Beneath::policy(self.claim)?), vec![Arc::clone(self.policy)])
+            }
+        };
+        stack.map_err(|error| self.unusable(&error.to_string()))
+    }
+
+    fn same(&self, first: &Rendered, second: &Rendered) -> Result<(), LoadError> {
+        let differs = match (&first.verdict, &second.verdict) {
+            (Verdict::Planned(first), Verdict::Planned(second)) => first != second,
+            (Verdict::Refused(first), Verdict::Refused(second)) => first != second,
+            (Verdict::Failed(first), Verdict::Failed(second)) => first != second,
+            _ => true,
+        };
+        let what = if differs {
+            "answers"
+        } else if first.needs != second.needs {
+            "needs"
+        } else if first.fuel != second.fuel {
+            "fuel"
+        } else {
+            return Ok(());
+        };
+        let (kind, sample) = self.names();
+        Err(LoadError::NotDeterministic { kind, sample, what })
+    }
+
+    /// Asks one sandbox everything twice. A pass never does, but a policy that counts its calls would answer
+    /// by how often it was asked for its needs.
+    fn keeps_no_state(&self, rendered: &Rendered) -> Result<(), LoadError> {
+        if self.policy.world() != World::Policy {
+            return Ok(());
+        }
+        let limits = self.policy.limits();
+        let twice = || -> Result<Option<Verb>, Failure> {
+            let (mut sandbox, subject) = (self.policy.code().open(limits)?, rendered.subject());
+            if sandbox.needs(subject)? != sandbox.needs(subject)? {
+                return Ok(Some(Verb::Needs));
+            }
+            let env = sandbox.map_env(subject, Vec::new())?;
+            if env != sandbox.map_env(subject, Vec::new())? {
+                return Ok(Some(Verb::MapEnv));
+            }
+            let Ok(env) = env else { return Ok(None) };
+            let plan = sandbox.translate(subject, env.clone())?;
+            Ok((plan != sandbox.translate(subject, env)?).then_some(Verb::Translate))
+        };
+        match twice() {
+            Ok(None) => Ok(()),
+            Ok(Some(verb)) => {
+                let (kind, sample) = self.names();
+                Err(LoadError::KeepsState { kind, sample, verb })
+            }
+            Err(failure) => Err(self.fails(failure)),
+        }
+    }
+
+    /// What it says when nothing is there yet, which is how every object begins.
+    fn assesses(&self, renderer: &Renderer, rendered: &Rendered) -> Result<(), LoadError> {
+        if self.policy.world() != World::Policy {
+            return Ok(());
+        }
+        let assess = || renderer.assess(rendered, crate::contract::Outcome::Applied, Vec::new());
+        match (assess(), assess()) {
+            (Ok(first), Ok(second)) if first == second => Ok(()),
+            (Err(failed), _) | (_, Err(failed)) => Err(self.fails(failed.failure)),
+            (Ok(_), Ok(_)) => {
+                let (kind, sample) = self.names();
+                Err(LoadError::NotDeterministic { kind, sample, what: "reports" })
+            }
+        }
+    }
+
+    fn names(&self) -> (String, String) {
+        (self.claim.primary.kind.clone(), self.sample.name.clone())
+    }
+
+    fn fails(&self, failure: Failure) -> LoadError {
+        let (kind, sample) = self.names();
+        LoadError::FailsSample { kind, sample, failure }
+    }
+
+    fn unusable(&self, reason: &str) -> LoadError {
+        let (kind, sample) = self.names();
+        LoadError::BadSample { kind, sample, reason: reason.to_owned() }
+    }
+}

@@ -1,0 +1,205 @@
+//! From bytes to a policy: every step that stands between somebody's upload and an object.
+//!
+//! The steps go from cheap to dear, and nothing is done with bytes that an earlier step did not vouch for.
+
+mod beneath;
+mod bytes;
+mod conformance;
+mod error;
+mod inspect;
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Serialize;
+
+pub use error::LoadError;
+pub use inspect::{Bounds, Inspection, inspect};
+
+use crate::{
+    cache::Cache,
+    clock::Clock,
+    code::Code,
+    compile::Compile,
+    contract::Cluster,
+    engine::{Compiled, Engine, WasmCode},
+    limits::Limits,
+    manifest::PolicyFile,
+    policy::Policy,
+    settings::{Layer, Origin},
+};
+
+/// What is to become a policy.
+#[derive(Debug, Clone, Default)]
+pub struct Candidate {
+    /// A component, gzipped or not.
+    pub bytes: Vec<u8>,
+    /// What stands beside it.
+    pub file: PolicyFile,
+}
+
+/// One step of the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Step {
+    /// The bytes are not too many.
+    Size,
+    /// They unpack to not too many.
+    Decompress,
+    /// They are the ones that were meant.
+    Digest,
+    /// They are a component of this contract, without imports, within bounds.
+    Inspect,
+    /// They compile, within bounds.
+    Compile,
+    /// The code fits its world and can be instantiated.
+    Instantiate,
+    /// What it says of itself can be.
+    Describe,
+    /// The settings that come with it fit its schema.
+    Settings,
+    /// It answers for its own samples as it must.
+    Conformance,
+}
+
+/// A step that was taken, and how long it took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Taken {
+    /// Which.
+    pub step: Step,
+    /// How long.
+    pub time: Duration,
+    /// What was found, for people; what went wrong if it is the last one of a failed check.
+    pub outcome: String,
+    /// Whether it passed.
+    pub passed: bool,
+}
+
+/// Every step up to the first that failed, and what came of it.
+#[derive(Debug)]
+pub struct Check {
+    /// The steps, in order.
+    pub steps: Vec<Taken>,
+    /// The policy, or why there is none.
+    pub result: Result<Arc<Policy>, LoadError>,
+}
+
+/// Everything that the gate needs and does not decide.
+pub struct Gate<'a> {
+    /// Where the policy will run.
+    pub engine: &'a Engine,
+    /// The compile step.
+    pub compiler: &'a dyn Compile,
+    /// Where compiled code is kept, if anywhere.
+    pub cache: Option<&'a Cache>,
+    /// Bounds of a component.
+    pub bounds: Bounds,
+    /// Bounds of a pass, which a policy's own may not exceed.
+    pub limits: Limits,
+    /// Facts of the cluster, for the samples.
+    pub cluster: Cluster,
+    /// What steps are timed with.
+    pub clock: &'a dyn Clock,
+}
+
+impl Gate<'_> {
+    /// A policy from a candidate.
+    pub fn load(&self, candidate: &Candidate) -> Result<Arc<Policy>, LoadError> {
+        self.check(candidate).result
+    }
+
+    /// The same, with every step told.
+    pub fn check(&self, candidate: &Candidate) -> Check {
+        let mut run = Run { gate: self, steps: Vec::new(), began: self.clock.now() };
+        let result = run.all(candidate);
+        if let Err(error) = &result {
+            run.taken(error.step(), error.to_string(), false);
+        }
+        Check { steps: run.steps, result }
+    }
+}
+
+/// A check under way.
+struct Run<'a> {
+    gate: &'a Gate<'a>,
+    steps: Vec<Taken>,
+    began: Duration,
+}
+
+impl Run<'_> {
+    fn all(&mut self, candidate: &Candidate) -> Result<Arc<Policy>, LoadError> {
+        let Gate { engine, bounds, limits, .. } = *self.gate;
+        let file = &candidate.file;
+        bytes::size(&candidate.bytes, &bounds)?;
+        self.passed(Step::Size, format!("{} bytes", candidate.bytes.len()));
+        let component = bytes::decompress(&candidate.bytes, &bounds)?;
+        self.passed(Step::Decompress, format!("{} bytes", component.len()));
+        let digest = bytes::digest(&component, &candidate.bytes, file.sha256)?;
+        self.passed(Step::Digest, digest.to_string());
+        let inspection = inspect(&component, &bounds)?;
+        self.passed(Step::Inspect, format!("world {}, contract {}", inspection.world.name(), inspection.contract));
+        let compiled = self.compile(&inspection, &component)?;
+        let code = engine.load(&compiled, inspection.world)?;
+        let limits = file.limits.unwrap_or(limits).at_most(limits);
+        drop(code.open(&limits).map_err(LoadError::Instantiate)?);
+        self.passed(Step::Instantiate, format!("world {}", inspection.world.name()));
+        let policy = self.describe(code, digest, file)?;
+        self.settings(&policy, file)?;
+        let told = conformance::run(&policy, &self.layers(&policy, file), &self.gate.cluster)?;
+        self.passed(Step::Conformance, told);
+        Ok(policy)
+    }
+
+    fn compile(&mut self, inspection: &Inspection, component: &[u8]) -> Result<Compiled, LoadError> {
+        let fingerprint = self.gate.engine.fingerprint();
+        let cached = self.gate.cache.and_then(|cache| cache.load(&inspection.digest, &fingerprint));
+        if let Some(compiled) = cached {
+            self.passed(Step::Compile, "from the cache".to_owned());
+            return Ok(compiled);
+        }
+        let compiled = Compiled::from_compile_step(self.gate.compiler.compile(component)?);
+        let mut outcome = format!("{} bytes of code", compiled.bytes().len());
+        if let Some(cache) = self.gate.cache {
+            // A cache that cannot be written costs time at the next start and nothing else.
+            if let Err(error) = cache.store(&inspection.digest, &fingerprint, &compiled) {
+                outcome = format!("{outcome}, not cached: {error}");
+            }
+        }
+        self.passed(Step::Compile, outcome);
+        Ok(compiled)
+    }
+
+    fn describe(
+        &mut self,
+        code: WasmCode,
+        digest: crate::digest::Digest,
+        file: &PolicyFile,
+    ) -> Result<Arc<Policy>, LoadError> {
+        let policy = Arc::new(Policy::admit(Arc::new(code), digest, file, self.gate.limits)?);
+        let kinds: Vec<_> = policy.descriptor().claims.iter().map(|claim| claim.primary.kind.as_str()).collect();
+        self.passed(Step::Describe, format!("{} claims {}", policy.id(), kinds.join(", ")));
+        Ok(policy)
+    }
+
+    fn settings(&mut self, policy: &Policy, file: &PolicyFile) -> Result<(), LoadError> {
+        let settings = policy.schema().resolve(&policy.id().name, &self.layers(policy, file))?;
+        self.passed(Step::Settings, format!("{} values", settings.sources().count()));
+        Ok(())
+    }
+
+    /// The settings that come with the policy; those of the cluster are not the policy's doing.
+    fn layers(&self, policy: &Policy, file: &PolicyFile) -> Vec<Layer> {
+        let name = &policy.id().name;
+        let tree = Some(&file.settings).filter(|tree| !tree.is_null()).cloned();
+        tree.map(|tree| Layer::tree(Origin::ClusterPolicy(name.clone()), name, tree)).into_iter().collect()
+    }
+
+    fn passed(&mut self, step: Step, outcome: String) {
+        self.taken(step, outcome, true);
+    }
+
+    fn taken(&mut self, step: Step, outcome: String, passed: bool) {
+        let now = self.gate.clock.now();
+        self.steps.push(Taken { step, time: now.saturating_sub(self.began), outcome, passed });
+        self.began = now;
+    }
+}

@@ -1,0 +1,141 @@
+//! The mapping against what the manifests carry.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{Breach, Rule, manifest};
+use crate::{
+    contract::{EnvSource, EnvVar, KeySelector},
+    digest::canonical,
+    pods,
+};
+
+/// A variable of a container.
+type Key<'a> = (&'a str, &'a str);
+
+pub(super) fn check(mapping: &[EnvVar], manifests: &[Value]) -> Vec<Breach> {
+    let mut breaches = Vec::new();
+    let mut mapped: BTreeMap<Key<'_>, Value> = BTreeMap::new();
+    for (i, var) in mapping.iter().enumerate() {
+        let path = format!("env[{i}]");
+        if var.name.is_empty() || var.name.contains(['=', '\0']) {
+            let message = format!("`{}` is not the name of a variable", var.name);
+            breaches.push(Breach { rule: Rule::ValidNames, path: path.clone(), message });
+        }
+        let Some(source) = source(&var.source) else {
+            let message = format!("the source of {} is not a JSON object", var.name);
+            breaches.push(Breach { rule: Rule::JsonObjects, path, message });
+            continue;
+        };
+        if mapped.insert((&var.container, &var.name), source).is_some() {
+            let message = format!("container {} has {} twice", var.container, var.name);
+            breaches.push(Breach { rule: Rule::NoDuplicateEnv, path, message });
+        }
+    }
+    let mut carried: BTreeMap<Key<'_>, ()> = BTreeMap::new();
+    for (i, value) in manifests.iter().enumerate() {
+        let label = manifest::path(i, value);
+        for (at, spec) in pods::specs(value) {
+            for (within, container) in pods::containers(spec) {
+                let path = format!("{label} {at}.{within}.env");
+                carry(&path, container, &mapped, &mut carried, &mut breaches);
+            }
+        }
+    }
+    for (container, name) in mapped.keys().filter(|key| !carried.contains_key(*key)) {
+        let message = format!("maps {name} of container {container}, which no manifest carries");
+        breaches.push(Breach { rule: Rule::EnvAsMapped, path: "env".to_owned(), message });
+    }
+    breaches
+}
+
+fn carry<'a>(
+    path: &str,
+    container: &'a Value,
+    mapped: &BTreeMap<Key<'a>, Value>,
+    carried: &mut BTreeMap<Key<'a>, ()>,
+    breaches: &mut Vec<Breach>,
+) {
+    let mut breach = |rule, path: String, message| breaches.push(Breach { rule, path, message });
+    let container_name = container["name"].as_str().unwrap_or_default();
+    let mut here = BTreeMap::new();
+    for (i, entry) in container["env"].as_array().into_iter().flatten().enumerate() {
+        let path = || format!("{path}[{i}]");
+        let Some(name) = entry["name"].as_str() else {
+            breach(Rule::WellFormed, path(), "has no name".to_owned());
+            continue;
+        };
+        if here.insert(name, ()).is_some() {
+            breach(Rule::NoDuplicateEnv, path(), format!("{name} is there twice"));
+        }
+        carried.insert((container_name, name), ());
+        let Some(wanted) = mapped.get(&(container_name, name)) else {
+            breach(Rule::EnvAsMapped, path(), format!("{name} is not in the mapping"));
+            continue;
+        };
+        match carried_source(entry) {
+            None => {
+                breach(Rule::WellFormed, path(), format!("{name} has both value and valueFrom, or neither is usable"))
+            }
+            Some(found) if found != *wanted => {
+                let message = format!("{name} is {}, but mapped as {}", canonical(&found), canonical(wanted));
+                breach(Rule::EnvAsMapped, path(), message);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// A mapped source in the form that manifests have it, without what says nothing.
+fn source(source: &EnvSource) -> Option<Value> {
+    let value_from = |field: &str, value: Value| {
+        let mut fields = Map::new();
+        fields.insert(field.to_owned(), value);
+        normal(json!({ "valueFrom": fields }))
+    };
+    let selector =
+        |KeySelector { name, key, optional }: &KeySelector| json!({ "name": name, "key": key, "optional": optional });
+    Some(match source {
+        EnvSource::Literal(value) => json!({ "value": value }),
+        EnvSource::SecretKey(key) => value_from("secretKeyRef", selector(key)),
+        EnvSource::ConfigMapKey(key) => value_from("configMapKeyRef", selector(key)),
+        EnvSource::FieldPath(path) => value_from("fieldRef", json!({ "fieldPath": path })),
+        EnvSource::Other(text) => {
+            let other: Map<String, Value> = serde_json::from_str(text).ok()?;
+            normal(json!({ "valueFrom": other }))
+        }
+    })
+}
+
+/// A manifest's entry in the same form.
+fn carried_source(entry: &Value) -> Option<Value> {
+    let value_from = entry.get("valueFrom").filter(|value| !value.is_null());
+    match (entry.get("value").filter(|value| !value.is_null()), value_from) {
+        (None, None) => Some(json!({ "value": "" })),
+        (Some(Value::String(value)), None) => Some(json!({ "value": value })),
+        (None, Some(Value::Object(from))) => Some(normal(json!({ "valueFrom": from }))),
+        // The empty text is no value beside a source.
+        (Some(Value::String(value)), Some(Value::Object(from))) if value.is_empty() => {
+            Some(normal(json!({ "valueFrom": from })))
+        }
+        _ => None,
+    }
+}
+
+/// Leaves out what is the default when it is left out.
+fn normal(mut source: Value) -> Value {
+    for selector in ["secretKeyRef", "configMapKeyRef"] {
+        if let Some(fields) = source["valueFrom"].get_mut(selector).and_then(Value::as_object_mut) {
+            if fields.get("optional").is_some_and(|optional| *optional == false || optional.is_null()) {
+                fields.remove("optional");
+            }
+        }
+    }
+    if let Some(fields) = source["valueFrom"].get_mut("fieldRef").and_then(Value::as_object_mut) {
+        if fields.get("apiVersion").is_some_and(|version| version == "v1") {
+            fields.remove("apiVersion");
+        }
+    }
+    source
+}

@@ -1,0 +1,91 @@
+//! What a policy may ask to see.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Breach, Rule};
+use crate::{
+    contract::{Claim, Cluster, Need, Target},
+    limits::Limits,
+    manifest::{Grants, OPERATOR_NAMESPACE},
+    names::is_subdomain,
+};
+
+/// Characters of a need's id.
+const ID: usize = 253;
+
+/// Whether what is asked for is in order: `known` is what was asked for before. Namespaces are filled in.
+pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Target>, claim: &Claim, limits: &Limits) -> Vec<Breach> {
+    let mut breaches = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (i, Need { id, target }) in needs.iter().enumerate() {
+        let mut breach = |rule, message| breaches.push(Breach { rule, path: format!("needs[{i}]"), message });
+        if id.is_empty() || id.len() > ID {
+            breach(Rule::NeedsOrderly, format!("an id has 1 to {ID} characters"));
+        }
+        if !seen.insert(id) {
+            breach(Rule::NeedsOrderly, format!("id {id} is used twice"));
+        }
+        if known.get(id).is_some_and(|before| before != target) {
+            breach(Rule::NeedsOrderly, format!("id {id} was asked for before and meant something else"));
+        }
+        let of = target.of();
+        if !claim.reads.contains(&of) {
+            breach(Rule::ReadsClaimed, format!("{of} is not a type that the claim reads"));
+        }
+        if let Some(name) = unusable_name(target) {
+            breach(Rule::ValidNames, format!("`{name}` is not a name"));
+        }
+    }
+    if known.len() + needs.len() > limits.needs * 2 || seen.len() > limits.needs {
+        let message = format!("more than {} needs", limits.needs);
+        breaches.push(Breach { rule: Rule::NeedsOrderly, path: "needs".to_owned(), message });
+    }
+    // One of a kind says what is wrong; a thousand would only fill the status.
+    breaches.truncate(20);
+    breaches
+}
+
+fn unusable_name(target: &Target) -> Option<&str> {
+    let name = match target {
+        Target::Named(reference) => Some(reference.name.as_str()),
+        Target::Labelled(_) => None,
+    };
+    let usable = |name: &str| !name.is_empty() && name.len() <= 253 && !name.contains(['/', '%', '\0']);
+    name.filter(|name| !usable(name)).or_else(|| target.namespace().filter(|namespace| !is_subdomain(namespace)))
+}
+
+/// Whether a target may be looked up: in the object's own namespace always, elsewhere by grant.
+pub(crate) fn may_read(
+    target: &Target,
+    cluster_scoped: bool,
+    own_namespace: &str,
+    grants: &Grants,
+    cluster: &Cluster,
+) -> Result<(), String> {
+    if !cluster_scoped && target.namespace() == Some(own_namespace) {
+        return Ok(());
+    }
+    let namespace = if cluster_scoped { None } else { target.namespace() };
+    let granted = |name: &str| {
+        grants.reads.iter().any(|grant| {
+            let granted_namespace = match grant.namespace.as_deref() {
+                Some(OPERATOR_NAMESPACE) => Some(cluster.operator_namespace.as_str()),
+                other => other,
+            };
+            grant.of() == target.of()
+                && granted_namespace == namespace
+                && grant.names.iter().any(|granted| granted == name)
+        })
+    };
+    let place = namespace.map_or_else(|| "the cluster".to_owned(), |namespace| format!("namespace {namespace}"));
+    match target {
+        Target::Named(reference) if granted(&reference.name) => Ok(()),
+        Target::Named(reference) => Err(format!(
+            "the policy has no grant to read {} {} in {place}: add it to grants.reads in policy.yaml",
+            reference.kind, reference.name
+        )),
+        Target::Labelled(selector) => {
+            Err(format!("{} in {place} cannot be read by label: a grant lists names", selector.of.kind))
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! How a pass sees the cluster: through whoever has it, one target at a time.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::contract::{Reference, ResourceType, SecretFacts, Target};
+
+/// The cluster as it is now, or as files say it is.
+pub trait Lookup {
+    /// What there is. The target's namespace is always filled in; for a cluster-scoped type it means
+    /// nothing. A Secret is answered with [`Sighting::Secret`] and nothing else.
+    fn look_up(&self, target: &Target) -> Sighting;
+
+    /// Whether objects of this type live outside namespaces. A policy reads these by grant only.
+    fn is_cluster_scoped(&self, of: &ResourceType) -> bool;
+}
+
+/// What there is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sighting {
+    /// All of it, unstripped; nothing there is an empty list.
+    Objects(Vec<Arc<Value>>),
+    /// A Secret's facts.
+    Secret(SecretFacts),
+    /// The cluster does not serve this type now.
+    Unserved,
+    /// The operator may not read it; the text says why.
+    Forbidden(String),
+}
+
+/// A fixed set of objects: files on a laptop, the samples of a claim.
+#[derive(Debug, Default, Clone)]
+pub struct Fixed {
+    objects: Vec<Arc<Value>>,
+    cluster_scoped: Vec<ResourceType>,
+}
+
+impl Fixed {
+    /// These objects and nothing else.
+    pub fn new(objects: impl IntoIterator<Item = Value>) -> Self {
+        Self { objects: objects.into_iter().map(Arc::new).collect(), cluster_scoped: Vec::new() }
+    }
+
+    /// Types whose objects live outside namespaces.
+    #[must_use]
+    pub fn with_cluster_scoped(mut self, types: Vec<ResourceType>) -> Self {
+        self.cluster_scoped = types;
+        self
+    }
+}
+
+impl Lookup for Fixed {
+    fn look_up(&self, target: &Target) -> Sighting {
+        let cluster_scoped = self.is_cluster_scoped(&target.of());
+        let matches = |object: &&Arc<Value>| matches(object, target, cluster_scoped);
+        let mut objects: Vec<_> = self.objects.iter().filter(matches).cloned().collect();
+        objects.sort_by_key(|object| object["metadata"]["name"].as_str().unwrap_or_default().to_owned());
+        if target.of().is_secret() {
+            return Sighting::Secret(secret_facts(objects.first()));
+        }
+        Sighting::Objects(objects)
+    }
+
+    fn is_cluster_scoped(&self, of: &ResourceType) -> bool {
+        self.cluster_scoped.contains(of)
+    }
+}
+
+fn matches(object: &Value, target: &Target, cluster_scoped: bool) -> bool {
+    let of = target.of();
+    let metadata = &object["metadata"];
+    object["apiVersion"] == *of.api_version
+        && object["kind"] == *of.kind
+        && (cluster_scoped || metadata["namespace"].as_str() == target.namespace())
+        && match target {
+            Target::Named(Reference { name, .. }) => metadata["name"] == **name,
+            Target::Labelled(selector) => {
+                selector.labels.iter().all(|(key, value)| metadata["labels"][key.as_str()] == **value)
+            }
+        }
+}
+
+/// Facts without a key to digest with: on a laptop nothing is watched, so nothing needs to change.
+fn secret_facts(secret: Option<&Arc<Value>>) -> SecretFacts {
+    let keys_of = |field: &str| {
+        secret.and_then(|secret| secret[field].as_object()).into_iter().flat_map(|data| data.keys().cloned())
+    };
+    let mut keys: Vec<String> = keys_of("data").chain(keys_of("stringData")).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    SecretFacts { present: secret.is_some(), keys, digest: String::new() }
+}

@@ -1,0 +1,142 @@
+//! `policy.yaml`: what whoever installs a policy says about it, beside the component.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{contract::ResourceType, digest::Digest, limits::Limits};
+
+/// Stands in a grant for the namespace of the operator.
+pub const OPERATOR_NAMESPACE: &str = "$(OPERATOR_NAMESPACE)";
+
+/// `policy.yaml`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct PolicyFile {
+    /// The policy's name; must be the one that it gives itself.
+    pub name: Option<String>,
+    /// The policy's version; must be the one that it gives itself.
+    pub version: Option<String>,
+    /// The component's digest; other bytes are refused.
+    pub sha256: Option<Digest>,
+    /// Where the policy holds.
+    pub scope: Scope,
+    /// Settings that come with it.
+    pub settings: Value,
+    /// Bounds of one pass; never above those that the operator allows.
+    pub limits: Option<Limits>,
+    /// What it may do beyond the object's own namespace and the user's own words.
+    pub grants: Grants,
+}
+
+/// Where a policy holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Scope {
+    /// These namespaces; with none listed, the whole cluster.
+    pub namespaces: Vec<String>,
+}
+
+/// What a policy may do beyond what any policy may.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Grants {
+    /// Objects outside the namespace of the object that it answers for.
+    pub reads: Vec<ReadGrant>,
+    /// Pod fields that it may set although the user did not write them.
+    pub privileges: BTreeSet<Privilege>,
+}
+
+/// Objects that a policy may read in one namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReadGrant {
+    /// Their API version.
+    pub api_version: String,
+    /// Their kind.
+    pub kind: String,
+    /// Their namespace, or [`OPERATOR_NAMESPACE`]; without one, cluster-scoped objects.
+    #[serde(default)]
+    pub namespace: Option<String>,
+    /// Their names.
+    pub names: Vec<String>,
+}
+
+impl ReadGrant {
+    /// The type that may be read.
+    pub fn of(&self) -> ResourceType {
+        ResourceType::new(&self.api_version, &self.kind)
+    }
+}
+
+/// A pod field that gives more power over the node or the API than a pod has by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Privilege {
+    /// `securityContext.privileged`
+    Privileged,
+    /// `securityContext.allowPrivilegeEscalation`
+    AllowPrivilegeEscalation,
+    /// `securityContext.capabilities.add`
+    AddedCapabilities,
+    /// `securityContext.procMount`
+    ProcMount,
+    /// A seccomp or AppArmor profile `Unconfined`, or SELinux options.
+    Unconfined,
+    /// `securityContext.sysctls`
+    Sysctls,
+    /// `hostNetwork`
+    HostNetwork,
+    /// `hostPID`
+    #[serde(rename = "hostPID")]
+    HostPid,
+    /// `hostIPC`
+    #[serde(rename = "hostIPC")]
+    HostIpc,
+    /// `ports[].hostPort`
+    HostPorts,
+    /// A volume `hostPath`
+    HostPath,
+    /// `windowsOptions.hostProcess`
+    HostProcess,
+    /// `serviceAccountName` other than `default`
+    ServiceAccounts,
+}
+
+impl PolicyFile {
+    /// Reads the file; unknown fields are errors, since a grant that is misspelt must not look like one.
+    pub fn parse(text: &str) -> Result<Self, PolicyFileError> {
+        serde_saphyr::from_str(text).map_err(|error| PolicyFileError(error.to_string()))
+    }
+}
+
+/// Why a policy file is not usable.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("policy.yaml is not usable: {0}")]
+pub struct PolicyFileError(String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_says_what_a_policy_may_do() -> Result<(), PolicyFileError> {
+        let file = PolicyFile::parse(concat!(
+            "name: widget\nversion: 1.2.3\ngrants:\n  reads:\n",
+            "  - {apiVersion: v1, kind: ConfigMap, namespace: $(OPERATOR_NAMESPACE), names: [sizes]}\n",
+            "  privileges: [hostPath, hostPID, addedCapabilities]\n",
+        ))?;
+        assert_eq!(file.name.as_deref(), Some("widget"));
+        assert_eq!(file.grants.reads[0].namespace.as_deref(), Some(OPERATOR_NAMESPACE));
+        assert!(file.grants.privileges.contains(&Privilege::HostPid));
+        Ok(())
+    }
+
+    #[test]
+    fn a_misspelt_grant_is_an_error() {
+        let error = PolicyFile::parse("grants: {privileges: [hostPaths]}").map_err(|error| error.to_string());
+        assert!(error.is_err_and(|text| text.contains("hostPaths")));
+        assert!(PolicyFile::parse("grant: {}").is_err());
+    }
+}

@@ -1,0 +1,132 @@
+//! Answers that are still good: the same policies, settings and inputs give the same bytes, so that a resync
+//! of what did not change is a look-up.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use serde_json::json;
+
+use crate::{
+    contract::{Found, Need, Subject},
+    digest::{Digest, canonical},
+    render::{Asked, Renderer, Verdict},
+    settings::Effective,
+};
+
+/// An answer, complete.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) fuel: u64,
+    pub(crate) needs: Vec<Need>,
+    pub(crate) subject: Arc<Subject>,
+    pub(crate) verdict: Verdict,
+}
+
+/// An answer and what it depends on beside its key.
+#[derive(Debug)]
+pub(crate) struct Remembered {
+    /// Needs of each layer, the lowest first.
+    pub(crate) asked: Vec<Vec<Need>>,
+    /// What was found for them.
+    pub(crate) found: Digest,
+    pub(crate) answer: Answer,
+}
+
+/// A bounded memory of answers, shared by all renderers.
+#[derive(Debug)]
+pub struct Memo {
+    capacity: usize,
+    entries: Mutex<Entries>,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    by_key: BTreeMap<Digest, (u64, usize, Arc<Remembered>)>,
+    by_age: BTreeSet<(u64, Digest)>,
+    tick: u64,
+    bytes: usize,
+}
+
+impl Memo {
+    /// A memo of about that many bytes; what was not asked for longest goes first.
+    pub fn new(bytes: usize) -> Self {
+        Self { capacity: bytes, entries: Mutex::default() }
+    }
+
+    /// How many answers it holds, and about how many bytes they are.
+    pub fn size(&self) -> (usize, usize) {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        (entries.by_key.len(), entries.bytes)
+    }
+
+    pub(crate) fn pass(&self, key: &Digest) -> Option<Arc<Remembered>> {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.touch(key)
+    }
+
+    pub(crate) fn keep_pass(&self, key: Digest, answer: &Answer, asked: Vec<Asked>) {
+        let (needs, found): (Vec<_>, Vec<_>) = asked.into_iter().map(|asked| (asked.needs, asked.found)).unzip();
+        let bytes = weight(answer);
+        let remembered = Remembered { asked: needs, found: digest_found(&found), answer: answer.clone() };
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.insert(key, bytes, remembered);
+        while entries.bytes > self.capacity && entries.drop_oldest() {}
+    }
+}
+
+impl Entries {
+    fn touch(&mut self, key: &Digest) -> Option<Arc<Remembered>> {
+        self.tick += 1;
+        let (age, _, remembered) = self.by_key.get_mut(key)?;
+        self.by_age.remove(&(*age, *key));
+        *age = self.tick;
+        self.by_age.insert((self.tick, *key));
+        Some(Arc::clone(remembered))
+    }
+
+    fn insert(&mut self, key: Digest, bytes: usize, remembered: Remembered) {
+        self.tick += 1;
+        if let Some((age, bytes, _)) = self.by_key.insert(key, (self.tick, bytes, Arc::new(remembered))) {
+            self.by_age.remove(&(age, key));
+            self.bytes -= bytes;
+        }
+        self.by_age.insert((self.tick, key));
+        self.bytes += bytes;
+    }
+
+    fn drop_oldest(&mut self) -> bool {
+        let Some((_, key)) = self.by_age.pop_first() else { return false };
+        if let Some((_, bytes, _)) = self.by_key.remove(&key) {
+            self.bytes -= bytes;
+        }
+        true
+    }
+}
+
+/// What decides an answer before anything is looked up.
+pub(crate) fn pass_key<'a>(renderer: &Renderer, settings: impl Iterator<Item = &'a Effective>, object: &str) -> Digest {
+    let layers: Vec<_> =
+        renderer.layers().map(|(policy, _)| json!([policy.id().digest, policy.limits(), policy.grants()])).collect();
+    let settings: Vec<_> = settings.map(Effective::text).collect();
+    Digest::of_json(&json!([layers, settings, renderer.context(), object]))
+}
+
+/// What each layer found.
+pub(crate) fn digest_found(found: &[Vec<Found>]) -> Digest {
+    Digest::of_json(&json!(found))
+}
+
+/// About how many bytes an answer takes.
+fn weight(answer: &Answer) -> usize {
+    let Subject { object, found, settings, .. } = &*answer.subject;
+    let found: usize = found.iter().map(|found| canonical(&json!(found)).len()).sum();
+    let planned = match &answer.verdict {
+        // Parsed JSON takes several times the room of its text.
+        Verdict::Planned(planned) => canonical(&json!(**planned)).len() * 4,
+        Verdict::Refused(refusal) => canonical(&json!(refusal)).len(),
+        Verdict::Failed(_) => 0,
+    };
+    1024 + object.len() + settings.len() + found + planned
+}

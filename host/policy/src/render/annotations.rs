@@ -1,0 +1,53 @@
+//! Settings that an object's own annotations override.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::Value;
+
+use super::{object::annotations, pass::Layer};
+use crate::{
+    contract::Violation,
+    settings::{ANNOTATION_PREFIX, Path, SettingsError},
+};
+
+/// Puts the object's annotations over the settings of each layer. One that no layer knows is the user's
+/// error, like a value that does not fit.
+pub(super) fn annotate<'a>(
+    object: &Value,
+    base: &mut Layer<'a>,
+    overlays: &mut [Layer<'a>],
+) -> Result<(), Vec<Violation>> {
+    let given: BTreeMap<&str, &str> =
+        annotations(object).into_iter().filter(|(key, _)| key.starts_with(ANNOTATION_PREFIX)).collect();
+    if given.is_empty() {
+        return Ok(());
+    }
+    let mut violations = Vec::new();
+    let layers: Vec<&mut Layer<'a>> = std::iter::once(base).chain(overlays).collect();
+    for key in given.keys() {
+        let path = Path::parse(key.strip_prefix(ANNOTATION_PREFIX).unwrap_or_default());
+        if !layers.iter().any(|layer| layer.bound.policy.schema().has(&path)) {
+            violations.push(Violation {
+                path: path_of(key),
+                message: format!("there is no setting {path}: remove the annotation or correct its name"),
+            });
+        }
+    }
+    for layer in layers {
+        match layer.bound.policy.schema().annotated(layer.name(), &layer.settings, &given) {
+            Ok(settings) => layer.settings = Arc::new(settings),
+            Err(errors) => violations.extend(errors.0.iter().map(violation)),
+        }
+    }
+    if violations.is_empty() { Ok(()) } else { Err(violations) }
+}
+
+fn violation(error: &SettingsError) -> Violation {
+    let key = error.source.as_ref().and_then(|source| source.via.as_deref());
+    let path = key.map_or_else(|| "metadata.annotations".to_owned(), path_of);
+    Violation { path, message: format!("setting {} {}", error.path, error.message) }
+}
+
+fn path_of(key: &str) -> String {
+    format!("metadata.annotations[\"{key}\"]")
+}

@@ -1,0 +1,91 @@
+//! Rounds of needs: what a layer asks for, what it may see, and what there is.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::Value;
+
+use super::stripped;
+use crate::{
+    code::Sandbox,
+    contract::{Answer, Claim, Cluster, Found, Need, Subject, Target},
+    digest::canonical,
+    failure::Failure,
+    guard,
+    limits::Limits,
+    lookup::{Lookup, Sighting},
+    manifest::Grants,
+};
+
+/// Everything that decides what one layer may see.
+pub(super) struct View<'a> {
+    pub(super) claim: &'a Claim,
+    pub(super) grants: &'a Grants,
+    pub(super) limits: &'a Limits,
+    pub(super) cluster: &'a Cluster,
+    pub(super) namespace: &'a str,
+    pub(super) lookup: &'a dyn Lookup,
+}
+
+/// What one layer asked for and was told, both in the order of the ids.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Asked {
+    pub(crate) needs: Vec<Need>,
+    pub(crate) found: Vec<Found>,
+}
+
+impl View<'_> {
+    /// Asks until nothing new is asked for, and fills the subject's `found`. What was asked for is told also
+    /// when it ends in a failure: the objects are to be watched all the same.
+    pub(super) fn resolve(
+        &self,
+        sandbox: &mut dyn Sandbox,
+        subject: &mut Subject,
+        asked: &mut Asked,
+    ) -> Result<(), Failure> {
+        let mut targets: BTreeMap<String, Target> = BTreeMap::new();
+        for _ in 0..Limits::ROUNDS {
+            let mut needs = sandbox.needs(subject)?;
+            for need in &mut needs {
+                need.target.fill_namespace(self.namespace);
+            }
+            let breaches = guard::needs(&needs, &targets, self.claim, self.limits);
+            if !breaches.is_empty() {
+                return Err(Failure::Guard(breaches));
+            }
+            let before = targets.len();
+            targets.extend(needs.into_iter().map(|need| (need.id, need.target)));
+            if targets.len() == before {
+                return Ok(());
+            }
+            asked.needs = targets.iter().map(|(id, target)| Need { id: id.clone(), target: target.clone() }).collect();
+            subject.found = asked.needs.iter().map(|need| self.found(need)).collect();
+        }
+        Err(Failure::TooManyRounds { limit: Limits::ROUNDS })
+    }
+
+    /// The answer to one need.
+    pub(super) fn found(&self, need: &Need) -> Found {
+        Found { id: need.id.clone(), answer: self.answer(&need.target) }
+    }
+
+    fn answer(&self, target: &Target) -> Answer {
+        let of = target.of();
+        let cluster_scoped = self.lookup.is_cluster_scoped(&of);
+        if let Err(reason) = guard::may_read(target, cluster_scoped, self.namespace, self.grants, self.cluster) {
+            return Answer::Forbidden(reason);
+        }
+        match self.lookup.look_up(target) {
+            Sighting::Objects(_) if of.is_secret() => {
+                Answer::Forbidden("the content of Secrets is shown to no policy".to_owned())
+            }
+            Sighting::Objects(objects) => Answer::Objects(objects.iter().map(text).collect()),
+            Sighting::Secret(facts) => Answer::Secret(facts),
+            Sighting::Unserved => Answer::Unserved,
+            Sighting::Forbidden(reason) => Answer::Forbidden(reason),
+        }
+    }
+}
+
+fn text(object: &Arc<Value>) -> String {
+    canonical(&stripped(object, false))
+}

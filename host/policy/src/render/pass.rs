@@ -1,0 +1,233 @@
+//! One pass: needs, map-env through the layers, translate, guard, stamp.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{
+    Bound, ObjectRef, Planned, PolicyFailure, RenderError, Rendered, Renderer, Verdict,
+    annotations::annotate,
+    found::{Asked, View},
+    stripped,
+};
+use crate::{
+    code::Sandbox,
+    contract::{Claim, Cluster, EnvVar, Found, Need, Plan, Refusal, ResourceType, Subject},
+    digest::canonical,
+    failure::Failure,
+    guard,
+    lookup::Lookup,
+    memo::{self, Memo},
+    settings::Effective,
+    stamp,
+};
+
+/// One layer of one pass: its policy, its claim on the kind, and the settings for this object.
+pub(super) struct Layer<'a> {
+    pub(super) bound: &'a Bound,
+    pub(super) claim: &'a Claim,
+    pub(super) settings: Arc<Effective>,
+}
+
+/// What does not change during a pass.
+struct Pass<'a> {
+    renderer: &'a Renderer,
+    object: &'a Value,
+    text: &'a str,
+    reference: &'a ObjectRef,
+    base: &'a Layer<'a>,
+    overlays: &'a [Layer<'a>],
+    lookup: &'a dyn Lookup,
+}
+
+/// What a pass cost and saw.
+#[derive(Default)]
+struct Ledger {
+    fuel: u64,
+    asked: Vec<Asked>,
+}
+
+pub(super) fn run(renderer: &Renderer, object: &Value, lookup: &dyn Lookup) -> Result<Rendered, RenderError> {
+    let reference = ObjectRef::of(object)?;
+    let of = reference.of_type();
+    let mut base = Layer::of(&renderer.base, &of)?;
+    let mut overlays = renderer.overlays.iter().map(|bound| Layer::of(bound, &of)).collect::<Result<Vec<_>, _>>()?;
+    let visible = stripped(object, true);
+    let refusal = annotate(&visible, &mut base, &mut overlays).err();
+    let text = canonical(&visible);
+    let pass = Pass {
+        renderer,
+        object: &visible,
+        text: &text,
+        reference: &reference,
+        base: &base,
+        overlays: &overlays,
+        lookup,
+    };
+    let (answer, recalled) = match (refusal, &renderer.memo) {
+        (Some(violations), _) => {
+            let verdict = Verdict::Refused(Refusal::Invalid(violations));
+            (pass.answer(verdict, &Ledger::default()), false)
+        }
+        (None, Some(memo)) => pass.recall(memo),
+        (None, None) => (pass.execute().0, false),
+    };
+    Ok(Rendered {
+        policy: base.bound.policy.id().clone(),
+        overlays: overlays.iter().map(|layer| layer.bound.policy.id().clone()).collect(),
+        fuel: answer.fuel,
+        needs: answer.needs,
+        settings: std::iter::once(&base).chain(&overlays).map(|layer| Arc::clone(&layer.settings)).collect(),
+        verdict: answer.verdict,
+        subject: answer.subject,
+        recalled,
+        object: reference,
+    })
+}
+
+impl<'a> Layer<'a> {
+    fn of(bound: &'a Bound, of: &ResourceType) -> Result<Self, RenderError> {
+        let claim = bound
+            .policy
+            .claim(of)
+            .ok_or_else(|| RenderError::NotClaimed { policy: bound.policy.id().clone(), of: of.clone() })?;
+        Ok(Self { bound, claim, settings: Arc::clone(&bound.settings) })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.bound.policy.id().name
+    }
+
+    fn failed(&self, failure: Failure) -> PolicyFailure {
+        PolicyFailure { policy: self.bound.policy.id().clone(), failure }
+    }
+}
+
+impl Pass<'_> {
+    fn layers(&self) -> impl Iterator<Item = &Layer<'_>> {
+        std::iter::once(self.base).chain(self.overlays)
+    }
+
+    /// The remembered answer, if everything that it was made of is still the same. The needs of an answer
+    /// follow from the object and from what was found, so that equal findings for the same needs mean that
+    /// the policy would ask for the same and answer the same.
+    fn recall(&self, memo: &Memo) -> (memo::Answer, bool) {
+        let key = memo::pass_key(self.renderer, self.layers().map(|layer| &*layer.settings), self.text);
+        if let Some(remembered) = memo.pass(&key) {
+            let mut now = Vec::new();
+            for (layer, needs) in self.layers().zip(&remembered.asked) {
+                let view = self.view(layer);
+                now.push(needs.iter().map(|need| view.found(need)).collect::<Vec<_>>());
+            }
+            if memo::digest_found(&now) == remembered.found {
+                return (remembered.answer.clone(), true);
+            }
+        }
+        let (answer, ledger) = self.execute();
+        // An answer is worth keeping only if it came about in full; without a sandbox it did not.
+        if !matches!(answer.verdict, Verdict::Failed(_)) {
+            memo.keep_pass(key, &answer, ledger.asked);
+        }
+        (answer, false)
+    }
+
+    fn execute(&self) -> (memo::Answer, Ledger) {
+        let mut ledger = Ledger::default();
+        let verdict = self.decide(&mut ledger).unwrap_or_else(Verdict::Failed);
+        (self.answer(verdict, &ledger), ledger)
+    }
+
+    fn decide(&self, ledger: &mut Ledger) -> Result<Verdict, PolicyFailure> {
+        let mut sandbox = self.open(self.base)?;
+        let (subject, mut env) = match self.map_env(self.base, &mut *sandbox, Vec::new(), ledger)? {
+            (subject, Ok(env)) => (subject, env),
+            (_, Err(refusal)) => return Ok(Verdict::Refused(refusal)),
+        };
+        for overlay in self.overlays {
+            let mut sandbox = self.open(overlay)?;
+            env = match self.map_env(overlay, &mut *sandbox, env, ledger)? {
+                (_, Ok(env)) => env,
+                (_, Err(refusal)) => return Ok(Verdict::Refused(refusal)),
+            };
+        }
+        let before = sandbox.fuel_used();
+        let plan = sandbox.translate(&subject, env);
+        ledger.fuel += sandbox.fuel_used().saturating_sub(before);
+        match plan.map_err(|failure| self.base.failed(failure))? {
+            Ok(plan) => {
+                let planned = self.admit(plan).map_err(|failure| self.base.failed(failure))?;
+                Ok(Verdict::Planned(Arc::new(planned)))
+            }
+            Err(refusal) => Ok(Verdict::Refused(refusal)),
+        }
+    }
+
+    fn open<'b>(&self, layer: &'b Layer<'_>) -> Result<Box<dyn Sandbox + 'b>, PolicyFailure> {
+        let policy = &layer.bound.policy;
+        policy.code().open(policy.limits()).map_err(|failure| layer.failed(failure))
+    }
+
+    /// Needs and mapping of one layer. What they cost and saw is in the ledger also when they fail.
+    fn map_env(
+        &self,
+        layer: &Layer<'_>,
+        sandbox: &mut dyn Sandbox,
+        below: Vec<EnvVar>,
+        ledger: &mut Ledger,
+    ) -> Result<(Subject, Result<Vec<EnvVar>, Refusal>), PolicyFailure> {
+        let mut subject = self.subject(layer, Vec::new());
+        let mut asked = Asked::default();
+        let mapped = match self.view(layer).resolve(sandbox, &mut subject, &mut asked) {
+            Ok(()) => sandbox.map_env(&subject, below),
+            Err(failure) => Err(failure),
+        };
+        asked.found.clone_from(&subject.found);
+        ledger.asked.push(asked);
+        ledger.fuel += sandbox.fuel_used();
+        Ok((subject, mapped.map_err(|failure| layer.failed(failure))?))
+    }
+
+    fn admit(&self, plan: Plan) -> Result<Planned, Failure> {
+        let policy = &self.base.bound.policy;
+        let rules = guard::Rules {
+            claim: self.base.claim,
+            grants: policy.grants(),
+            limits: policy.limits(),
+            owner: self.reference,
+            object: self.object,
+            user_privileges: self.renderer.user_privileges,
+        };
+        let manifests = stamp::stamped(guard::plan(&plan, &rules)?, self.reference);
+        let Plan { manifests: _, gates, env, notes, extra } = plan;
+        Ok(Planned { manifests, gates, env, notes, extra })
+    }
+
+    fn view<'b>(&'b self, layer: &'b Layer<'_>) -> View<'b> {
+        View {
+            claim: layer.claim,
+            grants: layer.bound.policy.grants(),
+            limits: layer.bound.policy.limits(),
+            cluster: &self.renderer.cluster,
+            namespace: &self.reference.namespace,
+            lookup: self.lookup,
+        }
+    }
+
+    fn subject(&self, layer: &Layer<'_>, found: Vec<Found>) -> Subject {
+        let Cluster { domain, operator_namespace, served } = &self.renderer.cluster;
+        let served = layer.claim.wishes.iter().filter(|of| served.contains(of)).cloned().collect();
+        let cluster = Cluster { domain: domain.clone(), operator_namespace: operator_namespace.clone(), served };
+        let settings = layer.settings.text().to_owned();
+        Subject { object: self.text.to_owned(), found, settings, cluster, extra: "{}".to_owned() }
+    }
+
+    fn answer(&self, verdict: Verdict, ledger: &Ledger) -> memo::Answer {
+        let mut needs = Vec::new();
+        for (layer, asked) in self.layers().zip(&ledger.asked) {
+            let prefixed = |need: &Need| Need { id: format!("{}/{}", layer.name(), need.id), ..need.clone() };
+            needs.extend(asked.needs.iter().map(prefixed));
+        }
+        let found = ledger.asked.first().map(|asked| asked.found.clone()).unwrap_or_default();
+        memo::Answer { fuel: ledger.fuel, needs, subject: Arc::new(self.subject(self.base, found)), verdict }
+    }
+}

@@ -1,0 +1,65 @@
+//! From what is really there to what the user is told.
+
+use serde_json::{Map, Value};
+
+use super::{PolicyFailure, Rendered, Renderer, stripped};
+use crate::{
+    contract::{Child, Observation, Outcome, Reference, Report},
+    digest::canonical,
+    failure::{Failure, Verb},
+};
+
+/// What the user is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assessed {
+    /// The report as it was given.
+    pub report: Report,
+    /// Its `fields`, parsed.
+    pub fields: Map<String, Value>,
+    /// What it cost.
+    pub fuel: u64,
+}
+
+impl Child {
+    /// A child as policies see it: live, without managedFields and resourceVersion.
+    pub fn new(identity: Reference, live: Option<&Value>) -> Self {
+        Self { identity, live: live.map(|live| canonical(&stripped(live, false))) }
+    }
+}
+
+impl Renderer {
+    /// What to tell the user about an object that was rendered, from how far the host came with it and from
+    /// its children. In a sandbox of its own: between a pass and its report there is I/O, and a sandbox must
+    /// not wait for that.
+    pub fn assess(
+        &self,
+        rendered: &Rendered,
+        outcome: Outcome,
+        children: Vec<Child>,
+    ) -> Result<Assessed, PolicyFailure> {
+        let seen = Observation {
+            outcome,
+            children,
+            gates: rendered.gates().to_vec(),
+            env: rendered.env().to_vec(),
+            notes: rendered.notes().to_vec(),
+            extra: "{}".to_owned(),
+        };
+        let policy = &self.base.policy;
+        let assess = || {
+            let mut sandbox = policy.code().open(policy.limits())?;
+            let report = sandbox.assess(&rendered.subject, &seen)?;
+            let fields = parse_fields(&report.fields)?;
+            Ok(Assessed { report, fields, fuel: sandbox.fuel_used() })
+        };
+        assess().map_err(|failure| PolicyFailure { policy: policy.id().clone(), failure })
+    }
+}
+
+fn parse_fields(text: &str) -> Result<Map<String, Value>, Failure> {
+    serde_json::from_str(text).map_err(|error| Failure::NotJson {
+        verb: Verb::Assess,
+        what: "fields".to_owned(),
+        reason: error.to_string(),
+    })
+}

@@ -1,0 +1,73 @@
+//! What can be wrong with settings and schemas.
+
+use std::{collections::BTreeMap, fmt};
+
+use super::{Path, Source};
+
+/// One setting that is not as the schema wants it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingsError {
+    /// The policy whose setting it is.
+    pub policy: String,
+    /// The setting.
+    pub path: Path,
+    /// Who gave the value, where that is known.
+    pub source: Option<Source>,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { policy, path, source, message } = self;
+        write!(f, "setting {policy}.{path}")?;
+        if let Some(source) = source {
+            write!(f, ", given by {source},")?;
+        }
+        write!(f, " {message}")
+    }
+}
+
+/// Everything that is wrong with the settings of one policy; never empty.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct SettingsErrors(pub Vec<SettingsError>);
+
+/// Why a settings schema is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// It is not JSON.
+    #[error("the settings schema is not JSON: {0}")]
+    NotJson(String),
+    /// It is JSON, but no schema of an object that can be used here.
+    #[error("the settings schema is not usable: {0}")]
+    Invalid(String),
+    /// It has more in it than settings need.
+    #[error("the settings schema is too large: at most {limit} settings, nested at most {depth} deep")]
+    TooLarge {
+        /// Settings.
+        limit: usize,
+        /// Levels.
+        depth: usize,
+    },
+    /// One variable cannot feed two settings.
+    #[error("the settings schema lets variable {variable} feed both {first} and {second}")]
+    AmbiguousVariable {
+        /// The variable.
+        variable: String,
+        /// A setting.
+        first: Path,
+        /// Another setting.
+        second: Path,
+    },
+    /// The defaults do not fit.
+    #[error("the defaults of the settings schema are not valid by it: {0}")]
+    Defaults(SettingsErrors),
+}
+
+/// The source of a value, or of the nearest one above or below it.
+pub(super) fn nearest<'a>(sources: &'a BTreeMap<Path, Source>, path: &Path) -> Option<&'a Source> {
+    let above = sources.iter().filter(|(other, _)| other.covers(path)).max_by_key(|(other, _)| other.names().len());
+    let below = sources.iter().filter(|(other, _)| path.covers(other)).max_by_key(|(_, source)| source.origin.rank());
+    above.or(below).map(|(_, source)| source)
+}

@@ -1,0 +1,80 @@
+//! One layer over another, with the source of every value.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{Effective, Origin, Path, Source};
+use crate::digest::canonical;
+
+/// Settings in the making.
+pub(super) struct Merged {
+    tree: Value,
+    sources: BTreeMap<Path, Source>,
+}
+
+impl Merged {
+    pub(super) fn new(defaults: &Value) -> Self {
+        let mut merged = Self { tree: Value::Object(Map::new()), sources: BTreeMap::new() };
+        merged.tree(defaults, &Source { origin: Origin::SchemaDefault, via: None });
+        merged
+    }
+
+    /// Objects are merged key by key; everything else, lists too, is replaced as a whole. A `null` is a
+    /// value like any other: it takes back what a weaker layer gave.
+    pub(super) fn tree(&mut self, layer: &Value, source: &Source) {
+        overlay(&mut self.tree, layer, &Path::default(), &mut self.sources, source);
+    }
+
+    /// One value at a path.
+    pub(super) fn leaf(&mut self, path: &Path, value: Value, source: &Source) {
+        let wrapped = path.names().iter().rev().fold(value, |inner, name| {
+            let mut object = Map::new();
+            object.insert(name.clone(), inner);
+            Value::Object(object)
+        });
+        self.tree(&wrapped, source);
+    }
+
+    pub(super) fn finish(self) -> Effective {
+        Effective { text: canonical(&self.tree), tree: self.tree, sources: self.sources }
+    }
+}
+
+impl From<Effective> for Merged {
+    fn from(settings: Effective) -> Self {
+        Self { tree: settings.tree, sources: settings.sources }
+    }
+}
+
+fn overlay(base: &mut Value, layer: &Value, path: &Path, sources: &mut BTreeMap<Path, Source>, source: &Source) {
+    match (base, layer) {
+        (Value::Object(base), Value::Object(layer)) if !layer.is_empty() => {
+            if base.is_empty() {
+                sources.remove(path);
+            }
+            for (name, value) in layer {
+                overlay(base.entry(name.clone()).or_insert(Value::Null), value, &path.then(name), sources, source);
+            }
+        }
+        (Value::Object(base), Value::Object(_)) if !base.is_empty() => {}
+        (base, layer) => {
+            sources.retain(|other, _| !path.covers(other));
+            record(layer, path, sources, source);
+            *base = layer.clone();
+        }
+    }
+}
+
+fn record(value: &Value, path: &Path, sources: &mut BTreeMap<Path, Source>, source: &Source) {
+    match value.as_object().filter(|object| !object.is_empty()) {
+        Some(object) => {
+            for (name, value) in object {
+                record(value, &path.then(name), sources, source);
+            }
+        }
+        None => {
+            sources.insert(path.clone(), source.clone());
+        }
+    }
+}

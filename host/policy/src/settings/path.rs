@@ -1,0 +1,101 @@
+//! The path of a setting: `livenessProbe.periodSeconds`, `extraLabels["app.kubernetes.io/part-of"]`.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// Names from the outside in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Path(Vec<String>);
+
+impl Path {
+    /// Reads a path: names with dots between them; a name with dots of its own stands in `["…"]`. Whatever
+    /// is no path names no setting, so that nothing is wrong with it yet.
+    pub fn parse(text: &str) -> Self {
+        let mut names = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let quoted = rest.strip_prefix("[\"").and_then(|inner| inner.split_once("\"]"));
+            let (name, after) = quoted.unwrap_or_else(|| rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len())));
+            if name.is_empty() && quoted.is_none() {
+                // A stray dot or bracket: keep the text as one name, which no schema has.
+                names.push(rest.to_owned());
+                break;
+            }
+            names.push(name.to_owned());
+            rest = after.strip_prefix('.').unwrap_or(after);
+        }
+        Self(names)
+    }
+
+    /// The names from the outside in.
+    pub fn names(&self) -> &[String] {
+        &self.0
+    }
+
+    /// The path of something within.
+    #[must_use]
+    pub fn then(&self, name: &str) -> Self {
+        let mut names = self.0.clone();
+        names.push(name.to_owned());
+        Self(names)
+    }
+
+    /// Whether the other path is this one or lies below it.
+    pub fn covers(&self, other: &Self) -> bool {
+        other.0.starts_with(&self.0)
+    }
+
+    /// The path without its first name.
+    #[must_use]
+    pub fn tail(&self) -> Self {
+        Self(self.0.iter().skip(1).cloned().collect())
+    }
+}
+
+impl FromIterator<String> for Path {
+    fn from_iter<I: IntoIterator<Item = String>>(names: I) -> Self {
+        Self(names.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, name) in self.0.iter().enumerate() {
+            if name.is_empty() || name.contains(['.', '[', '"']) {
+                write!(f, "[\"{name}\"]")?;
+            } else if i == 0 {
+                f.write_str(name)?;
+            } else {
+                write!(f, ".{name}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Path {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_reads_what_it_writes() {
+        for text in ["image", "livenessProbe.periodSeconds", r#"extraLabels["app.kubernetes.io/name"]"#] {
+            assert_eq!(Path::parse(text).to_string(), text);
+        }
+        assert_eq!(Path::parse(r#"a["b.c"].d"#).names(), ["a", "b.c", "d"]);
+    }
+
+    #[test]
+    fn text_that_is_no_path_ends() {
+        for text in ["", ".", "..a", "a..b", "[", "a[", "a[\"", "[\"\"]", "a.[0]", "é.ü"] {
+            let _ = Path::parse(text).to_string();
+        }
+    }
+}

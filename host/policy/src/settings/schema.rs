@@ -1,0 +1,186 @@
+//! A policy's settings schema: which settings there are, their defaults, and the variables that feed them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{Path, SchemaError, SettingsErrors};
+
+/// Settings in one schema.
+const SETTINGS: usize = 2_000;
+/// Levels of one schema.
+const DEPTH: usize = 16;
+/// References followed for one setting.
+const HOPS: usize = 16;
+
+/// A schema that was checked: its defaults are valid by it.
+pub struct Schema {
+    root: Value,
+    defaults: Value,
+    variables: BTreeMap<String, Path>,
+    pub(super) validator: jsonschema::Validator,
+}
+
+impl std::fmt::Debug for Schema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Schema").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+impl Schema {
+    /// Reads and checks a schema. References may point into the schema itself and nowhere else.
+    pub fn parse(text: &str) -> Result<Self, SchemaError> {
+        let root: Value = serde_json::from_str(text).map_err(|error| SchemaError::NotJson(error.to_string()))?;
+        if !root.is_object() {
+            return Err(SchemaError::Invalid("it must be an object".to_owned()));
+        }
+        let validator = jsonschema::options()
+            .with_draft(jsonschema::Draft::Draft202012)
+            .with_pattern_options(jsonschema::PatternOptions::regex())
+            .offline()
+            .build(&root)
+            .map_err(|error| SchemaError::Invalid(error.to_string()))?;
+        let mut schema = Self { root, defaults: Value::Object(Map::new()), variables: BTreeMap::new(), validator };
+        let mut walk = Walk { schema: &schema, variables: BTreeMap::new(), seen: 0 };
+        let defaults = walk.node(&schema.root, &Path::default(), 0)?;
+        schema.variables = walk.variables;
+        schema.defaults = defaults.unwrap_or_else(|| Value::Object(Map::new()));
+        schema.resolve("", &[]).map_err(|errors: SettingsErrors| SchemaError::Defaults(errors))?;
+        Ok(schema)
+    }
+
+    /// The schema as it was given.
+    pub fn document(&self) -> &Value {
+        &self.root
+    }
+
+    /// All defaults, as one object.
+    pub fn defaults(&self) -> &Value {
+        &self.defaults
+    }
+
+    /// Each variable that feeds a setting, and the setting.
+    pub fn variables(&self) -> &BTreeMap<String, Path> {
+        &self.variables
+    }
+
+    /// Whether there is such a setting, or a group of settings.
+    pub fn has(&self, path: &Path) -> bool {
+        !path.names().is_empty() && !self.facets(path).is_empty()
+    }
+
+    /// Whether an object's annotation may set it, or set something that it lies in.
+    pub fn annotatable(&self, path: &Path) -> bool {
+        let prefixes = (1..=path.names().len()).map(|n| path.names()[..n].iter().cloned().collect::<Path>());
+        prefixes.into_iter().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-annotation"] == true))
+    }
+
+    /// The types that the value at a path may have; none are known when the schema says nothing.
+    pub(super) fn types(&self, path: &Path) -> Vec<&str> {
+        let mut types = Vec::new();
+        for facet in self.facets(path) {
+            match &facet["type"] {
+                Value::String(one) => types.push(one.as_str()),
+                Value::Array(several) => types.extend(several.iter().filter_map(Value::as_str)),
+                _ => {}
+            }
+        }
+        types
+    }
+
+    /// The names that stand beside or below a path, for messages.
+    pub(super) fn names(&self, path: &Path) -> Vec<&str> {
+        let facets = self.facets(path);
+        facets
+            .iter()
+            .filter_map(|facet| facet["properties"].as_object())
+            .flat_map(Map::keys)
+            .map(String::as_str)
+            .collect()
+    }
+
+    /// Every part of the schema that speaks of the value at a path.
+    fn facets(&self, path: &Path) -> Vec<&Value> {
+        let mut facets = self.expand(&self.root);
+        for name in path.names() {
+            let named: Vec<&Value> = facets.iter().filter_map(|facet| facet["properties"].get(name)).collect();
+            let open = || {
+                facets
+                    .iter()
+                    .filter_map(|facet| {
+                        facet["additionalProperties"].as_object().map(|_| &facet["additionalProperties"])
+                    })
+                    .collect()
+            };
+            let next = if named.is_empty() { open() } else { named };
+            facets = next.into_iter().flat_map(|node| self.expand(node)).collect();
+        }
+        facets
+    }
+
+    /// A node and everything that it refers to or is composed of.
+    fn expand<'a>(&'a self, node: &'a Value) -> Vec<&'a Value> {
+        let mut facets = vec![node];
+        let mut next = 0;
+        while next < facets.len() && facets.len() < HOPS {
+            let facet = facets[next];
+            next += 1;
+            let target = facet["$ref"].as_str().and_then(|target| self.root.pointer(target.strip_prefix('#')?));
+            facets.extend(target);
+            for several in ["allOf", "anyOf", "oneOf"] {
+                facets.extend(facet[several].as_array().into_iter().flatten());
+            }
+        }
+        facets
+    }
+}
+
+/// Visits every setting once, from the outside in.
+struct Walk<'a> {
+    schema: &'a Schema,
+    variables: BTreeMap<String, Path>,
+    seen: usize,
+}
+
+impl Walk<'_> {
+    /// The default of a node: its own, and below it what its own leaves open.
+    fn node(&mut self, node: &Value, path: &Path, depth: usize) -> Result<Option<Value>, SchemaError> {
+        self.seen += 1;
+        if depth > DEPTH || self.seen > SETTINGS {
+            return Err(SchemaError::TooLarge { limit: SETTINGS, depth: DEPTH });
+        }
+        let facets = self.schema.expand(node);
+        if let Some(variable) = facets.iter().find_map(|facet| facet["x-env"].as_str()) {
+            if let Some(first) = self.variables.insert(variable.to_owned(), path.clone()) {
+                return Err(SchemaError::AmbiguousVariable {
+                    variable: variable.to_owned(),
+                    first,
+                    second: path.clone(),
+                });
+            }
+        }
+        let mut default = facets.iter().find_map(|facet| facet.get("default")).cloned();
+        for (name, property) in facets.iter().filter_map(|facet| facet["properties"].as_object()).flatten() {
+            let Some(inner) = self.node(property, &path.then(name), depth + 1)? else { continue };
+            if let Value::Object(object) = default.get_or_insert_with(|| Value::Object(Map::new())) {
+                match object.get_mut(name) {
+                    Some(own) => fill(own, &inner),
+                    None => drop(object.insert(name.clone(), inner)),
+                }
+            }
+        }
+        Ok(default)
+    }
+}
+
+/// What an outer default leaves open is filled from the inner one.
+fn fill(outer: &mut Value, inner: &Value) {
+    if let (Value::Object(outer), Value::Object(inner)) = (outer, inner) {
+        for (name, value) in inner {
+            match outer.get_mut(name) {
+                Some(own) => fill(own, value),
+                None => drop(outer.insert(name.clone(), value.clone())),
+            }
+        }
+    }
+}

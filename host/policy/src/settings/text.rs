@@ -1,0 +1,43 @@
+//! From the text of a variable, an annotation or `--set` to the type that the schema wants.
+
+use serde_json::Value;
+
+use super::{Path, Schema};
+
+impl Schema {
+    /// The value that a text means for the setting at a path. Where the schema allows text, text it is.
+    pub(super) fn convert(&self, path: &Path, text: &str) -> Result<Value, String> {
+        let types = self.types(path);
+        let allows = |name: &str| types.contains(&name);
+        if allows("string") {
+            return Ok(Value::String(text.to_owned()));
+        }
+        let trimmed = text.trim();
+        if allows("boolean") {
+            match trimmed {
+                "true" => return Ok(Value::Bool(true)),
+                "false" => return Ok(Value::Bool(false)),
+                _ => {}
+            }
+        }
+        if allows("integer") || allows("number") {
+            if let Ok(number) = trimmed.parse::<i64>() {
+                return Ok(number.into());
+            }
+        }
+        if allows("number") {
+            if let Some(number) = trimmed.parse().ok().and_then(serde_json::Number::from_f64) {
+                return Ok(Value::Number(number));
+            }
+        }
+        if allows("null") && trimmed == "null" {
+            return Ok(Value::Null);
+        }
+        if types.is_empty() || allows("object") || allows("array") {
+            return serde_json::from_str(trimmed)
+                .or_else(|error| if types.is_empty() { Ok(text.into()) } else { Err(error) })
+                .map_err(|error| format!("is {text:?}, which is not JSON ({error}): write JSON"));
+        }
+        Err(format!("is {text:?}, which is not of type {}: correct or remove it", types.join(" or ")))
+    }
+}

@@ -1,0 +1,104 @@
+//! What the host writes into a manifest: whose it is, who manages it, and digests that show a change.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    digest::{Digest, canonical},
+    pods,
+    render::ObjectRef,
+};
+
+/// Annotation of every child: the digest of what was applied.
+pub const APPLIED_DIGEST: &str = "kaos.tools/applied-digest";
+/// Annotation of every pod template: a change of it, and nothing else, rolls the pods.
+pub const POD_SPEC_HASH: &str = "kaos.tools/pod-spec-hash";
+/// Label of every child.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Its value.
+pub const MANAGER: &str = "kaos-operator";
+
+/// The manifests as they are to be applied.
+pub(crate) fn stamped(manifests: Vec<Value>, owner: &ObjectRef) -> Vec<Value> {
+    let hashes: Vec<_> = manifests.iter().map(|manifest| pod_spec_hash(manifest, &manifests)).collect();
+    let stamp = |(mut manifest, hash)| {
+        stamp(&mut manifest, hash, owner);
+        manifest
+    };
+    manifests.into_iter().zip(hashes).map(stamp).collect()
+}
+
+/// The digest of what is to be applied: of the manifest without the annotation that carries the digest.
+pub fn applied_digest(manifest: &Value) -> Digest {
+    let mut manifest = manifest.clone();
+    if let Some(annotations) = manifest["metadata"].get_mut("annotations").and_then(Value::as_object_mut) {
+        annotations.remove(APPLIED_DIGEST);
+    }
+    Digest::of_json(&manifest)
+}
+
+/// The hash of a workload's pod template and of those ConfigMaps among `beside` that it refers to; none for
+/// what runs no pods.
+pub fn pod_spec_hash(manifest: &Value, beside: &[Value]) -> Option<String> {
+    let mut template = pods::template(manifest)?.clone();
+    if let Some(annotations) = template["metadata"].get_mut("annotations").and_then(Value::as_object_mut) {
+        annotations.remove(POD_SPEC_HASH);
+        if annotations.is_empty() {
+            template["metadata"].as_object_mut().map(|metadata| metadata.remove("annotations"));
+        }
+    }
+    let mut hashed = canonical(&template);
+    for config in beside.iter().filter(|other| other["apiVersion"] == "v1" && other["kind"] == "ConfigMap") {
+        let name = config["metadata"]["name"].as_str().unwrap_or_default();
+        if refers_to(&template["spec"], name) {
+            hashed.push('\n');
+            hashed.push_str(&canonical(&json!([name, config["data"], config["binaryData"]])));
+        }
+    }
+    Some(Digest::of(hashed.as_bytes()).short())
+}
+
+fn stamp(manifest: &mut Value, hash: Option<String>, owner: &ObjectRef) {
+    let mut reference = json!({
+        "apiVersion": owner.api_version,
+        "kind": owner.kind,
+        "name": owner.name,
+        "controller": true,
+        "blockOwnerDeletion": true,
+    });
+    if let Some(uid) = &owner.uid {
+        reference["uid"] = json!(uid);
+    }
+    if let (Some(hash), Some(template)) = (hash, pods::template_mut(manifest)) {
+        entry(entry(template, "metadata"), "annotations")[POD_SPEC_HASH] = json!(hash);
+    }
+    let metadata = entry(manifest, "metadata");
+    metadata["namespace"] = json!(owner.namespace);
+    metadata["ownerReferences"] = json!([reference]);
+    entry(metadata, "labels")[MANAGED_BY] = json!(MANAGER);
+    let digest = applied_digest(manifest);
+    entry(entry(manifest, "metadata"), "annotations")[APPLIED_DIGEST] = json!(digest.to_string());
+}
+
+/// An object's field, which is an object afterwards.
+fn entry<'a>(value: &'a mut Value, field: &str) -> &'a mut Value {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    let inner = &mut value[field];
+    if !inner.is_object() {
+        *inner = Value::Object(Map::new());
+    }
+    inner
+}
+
+/// Whether a pod mounts a ConfigMap or takes variables from it.
+fn refers_to(value: &Value, name: &str) -> bool {
+    const REFERENCES: [&str; 3] = ["configMap", "configMapRef", "configMapKeyRef"];
+    match value {
+        Value::Object(fields) => fields.iter().any(|(field, value)| {
+            (REFERENCES.contains(&field.as_str()) && value["name"] == name) || refers_to(value, name)
+        }),
+        Value::Array(items) => items.iter().any(|item| refers_to(item, name)),
+        _ => false,
+    }
+}

@@ -1,0 +1,115 @@
+//! The compile step in a process of its own: what it makes can be loaded, and what it costs is bounded. A
+//! program of its own, since the child is the same executable under a hidden argument.
+
+mod support;
+
+use std::{ffi::OsString, process::ExitCode, time::Duration};
+
+use kaos_policy::{
+    cache::Cache,
+    clock::SystemClock,
+    compile::{ChildCompiler, Compile, CompileError, CompileLimits, compile_child_main},
+    contract::Cluster,
+    gate::{Bounds, Candidate, Check, Gate, Step},
+};
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match arguments.split_first() {
+        Some((first, rest)) if first == "compile-child" => return compile_child_main(rest),
+        Some((first, _)) if first == "--list" => return ExitCode::SUCCESS,
+        _ => {}
+    }
+    for (name, test) in TESTS {
+        println!("test {name} ...");
+        test();
+    }
+    ExitCode::SUCCESS
+}
+
+const TESTS: [(&str, fn()); 5] = [
+    ("a_policy_compiled_in_a_child_passes_the_gate", a_policy_compiled_in_a_child_passes_the_gate),
+    ("a_bomb_ends_when_its_processor_time_does", a_bomb_ends_when_its_processor_time_does),
+    ("a_bomb_ends_when_its_memory_does", a_bomb_ends_when_its_memory_does),
+    ("what_does_not_compile_is_told_why", what_does_not_compile_is_told_why),
+    ("a_cache_entry_that_was_touched_is_not_there", a_cache_entry_that_was_touched_is_not_there),
+];
+
+fn compiler(limits: CompileLimits) -> ChildCompiler<SystemClock> {
+    let program = std::env::current_exe().unwrap();
+    ChildCompiler::new(program, vec!["compile-child".into()], limits, SystemClock::start())
+}
+
+/// A megabyte of one function, which takes a compiler minutes.
+fn bomb() -> Vec<u8> {
+    let mut body = String::from("(component (core module (func (export \"f\") (param i32) (result i32) (local.get 0)");
+    for i in 0..150_000 {
+        body.push_str(if i % 2 == 0 { "(i32.load (i32.const 0)) i32.add" } else { "(i32.mul (local.get 0))" });
+    }
+    body.push_str(") (memory 1)))");
+    wat::parse_str(body).unwrap()
+}
+
+fn check(cache: Option<&Cache>, compiler: &dyn Compile) -> Check {
+    let gate = Gate {
+        engine: support::engine(),
+        compiler,
+        cache,
+        bounds: Bounds::default(),
+        limits: support::limits(),
+        cluster: Cluster::default(),
+        clock: &SystemClock::start(),
+    };
+    gate.check(&Candidate { bytes: support::hostile("well-behaved"), ..Candidate::default() })
+}
+
+fn a_policy_compiled_in_a_child_passes_the_gate() {
+    let check = check(None, &compiler(CompileLimits::default()));
+    assert!(check.result.is_ok(), "{:?}", check.result);
+    let steps: Vec<_> = check.steps.iter().map(|taken| taken.step).collect();
+    assert_eq!(steps.first(), Some(&Step::Size));
+    assert_eq!(steps.last(), Some(&Step::Conformance));
+    assert!(check.steps.iter().all(|taken| taken.passed));
+}
+
+fn a_bomb_ends_when_its_processor_time_does() {
+    let limits = CompileLimits { cpu_seconds: 1, memory: 4 << 30, ..CompileLimits::default() };
+    assert_eq!(compiler(limits).compile(&bomb()), Err(CompileError::TookTooLong { seconds: 1 }));
+    let limits = CompileLimits { wall: Duration::from_millis(50), memory: 4 << 30, ..CompileLimits::default() };
+    assert_eq!(compiler(limits).compile(&bomb()), Err(CompileError::TookTooLong { seconds: 0 }));
+}
+
+fn a_bomb_ends_when_its_memory_does() {
+    let limits = CompileLimits { memory: 160 << 20, ..CompileLimits::default() };
+    let error = compiler(limits).compile(&bomb()).unwrap_err();
+    assert!(matches!(error, CompileError::Died { memory, .. } if memory == limits.memory), "{error}");
+}
+
+fn what_does_not_compile_is_told_why() {
+    let error = compiler(CompileLimits::default()).compile(b"no component").unwrap_err();
+    assert!(matches!(error, CompileError::Refused(_)), "{error}");
+    let program = std::env::current_exe().unwrap().with_file_name("no-such-program");
+    let missing = ChildCompiler::new(program, Vec::new(), CompileLimits::default(), SystemClock::start());
+    assert!(matches!(missing.compile(b""), Err(CompileError::NotRun(_))));
+}
+
+fn a_cache_entry_that_was_touched_is_not_there() {
+    let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
+    let _ = std::fs::remove_dir_all(&directory);
+    let outcome = |cache: &Cache| {
+        let check = check(Some(cache), &compiler(CompileLimits::default()));
+        assert!(check.result.is_ok());
+        check.steps.into_iter().find(|taken| taken.step == Step::Compile).unwrap().outcome
+    };
+    let cache = Cache::new(directory.clone(), b"the operator's key").unwrap();
+    assert_ne!(outcome(&cache), "from the cache");
+    assert_eq!(outcome(&cache), "from the cache");
+    assert_ne!(outcome(&Cache::new(directory.clone(), b"another key").unwrap()), "from the cache");
+    assert_ne!(outcome(&cache), "from the cache");
+    let entry = std::fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = std::fs::read(&entry).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&entry, bytes).unwrap();
+    assert_ne!(outcome(&cache), "from the cache");
+}

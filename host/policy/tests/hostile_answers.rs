@@ -1,0 +1,182 @@
+//! Components that are well-formed and misbehave when they are asked: each ends in its own typed error, and
+//! within what a pass may cost.
+
+mod support;
+
+use std::sync::Arc;
+
+use kaos_policy::{
+    contract::{Child, Cluster, Outcome},
+    describe::DescribeError,
+    failure::{Failure, Verb},
+    gate::LoadError,
+    guard::Rule,
+    limits::Limits,
+    lookup::Fixed,
+    policy::{Policy, Stack},
+    render::Renderer,
+    settings::SchemaError,
+};
+use serde_json::json;
+use support::{hostile, limits, load};
+
+/// How the gate's trial of the one sample fails.
+fn failure(mode: &str) -> Failure {
+    match load(hostile(mode)) {
+        Err(LoadError::FailsSample { failure, .. }) => failure,
+        other => panic!("{mode}: {other:?}"),
+    }
+}
+
+fn describe_error(mode: &str) -> DescribeError {
+    match load(hostile(mode)) {
+        Err(LoadError::Describe(error)) => error,
+        other => panic!("{mode}: {other:?}"),
+    }
+}
+
+fn breach(mode: &str) -> Rule {
+    match failure(mode) {
+        Failure::Guard(breaches) => breaches[0].rule,
+        other => panic!("{mode}: {other:?}"),
+    }
+}
+
+fn well_behaved() -> Arc<Policy> {
+    load(hostile("well-behaved")).unwrap()
+}
+
+#[test]
+fn the_well_behaved_guest_passes_the_gate_and_costs_little() {
+    let policy = well_behaved();
+    assert_eq!(policy.id().name, "hostile");
+    let renderer = Renderer::new(&Stack::single(policy).unwrap(), &[], Cluster::default()).unwrap();
+    let object = json!({"apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": {"name": "w", "namespace": "n", "resourceVersion": "7"}, "status": {"phase": "Ready"}});
+    let rendered = renderer.render(&object, &Fixed::default()).unwrap();
+    assert_eq!(rendered.manifests().len(), 1);
+    assert!(rendered.fuel < 100_000, "{}", rendered.fuel);
+    assert!(!rendered.subject().object.contains("resourceVersion") && !rendered.subject().object.contains("status"));
+    let child = Child::new(rendered.object.reference(), Some(&rendered.manifests()[0]));
+    assert!(renderer.assess(&rendered, Outcome::Applied, vec![child]).unwrap().report.ready);
+}
+
+#[test]
+fn an_endless_loop_ends_when_the_fuel_does() {
+    assert_eq!(failure("loops for ever"), Failure::OutOfFuel { verb: Verb::Translate, limit: limits().fuel });
+}
+
+#[test]
+fn endless_recursion_traps_at_the_end_of_its_stack() {
+    let Failure::Trap { verb: Verb::Translate, reason } = failure("recurses for ever") else { panic!() };
+    assert!(!reason.is_empty());
+}
+
+#[test]
+fn growing_memory_in_a_loop_ends_at_the_first_page_too_many() {
+    let limit = limits().memory;
+    let Failure::OutOfMemory { verb: Verb::Translate, wanted, limit: had } = failure("grows for ever") else {
+        panic!()
+    };
+    assert_eq!((had, wanted), (limit, limit + (64 << 10)));
+}
+
+#[test]
+fn growing_memory_by_nothing_in_a_loop_ends_when_the_fuel_does() {
+    assert!(matches!(failure("grows by nothing for ever"), Failure::OutOfFuel { verb: Verb::Translate, .. }));
+}
+
+#[test]
+fn an_allocation_of_a_gibibyte_is_denied_before_it_is_made() {
+    let Failure::OutOfMemory { wanted, limit, .. } = failure("allocates a gibibyte") else { panic!() };
+    assert!(wanted >= 1 << 30 && limit == limits().memory);
+}
+
+#[test]
+fn an_answer_of_100_mebibytes_does_not_fit_the_sandbox() {
+    assert!(matches!(failure("answers 100 MiB"), Failure::OutOfMemory { limit, .. } if limit == limits().memory));
+}
+
+#[test]
+fn an_answer_that_fits_the_sandbox_but_not_the_host_is_not_copied() {
+    assert_eq!(
+        failure("answers 20 MiB"),
+        Failure::AnswerTooLarge { verb: Verb::Translate, limit: limits().answer_bytes }
+    );
+}
+
+#[test]
+fn a_hundred_thousand_manifests_are_refused() {
+    match failure("answers 100000 manifests") {
+        Failure::Guard(breaches) => assert_eq!(breaches.iter().map(|b| b.rule).collect::<Vec<_>>(), [Rule::Bounded]),
+        Failure::AnswerTooLarge { verb: Verb::Translate, .. } => {}
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(breach("answers 100 manifests"), Rule::Bounded);
+}
+
+#[test]
+fn answers_that_are_not_json_or_not_utf8_are_told_apart() {
+    let Failure::NotJson { verb: Verb::Translate, what, .. } = failure("answers no JSON") else { panic!() };
+    assert_eq!(what, "manifests[0]");
+    assert_eq!(failure("answers no UTF-8"), Failure::NotUtf8 { verb: Verb::Translate });
+    let Failure::NotJson { verb: Verb::Assess, what, .. } = failure("reports no JSON") else { panic!() };
+    assert_eq!(what, "fields");
+}
+
+#[test]
+fn a_trap_in_any_of_the_five_functions_is_told_with_its_name() {
+    let Err(LoadError::Silent(Failure::Trap { verb: Verb::Describe, .. })) = load(hostile("trap in describe")) else {
+        panic!()
+    };
+    for (mode, verb) in [
+        ("trap in needs", Verb::Needs),
+        ("trap in map-env", Verb::MapEnv),
+        ("trap in translate", Verb::Translate),
+        ("trap in assess", Verb::Assess),
+    ] {
+        assert!(matches!(failure(mode), Failure::Trap { verb: found, .. } if found == verb), "{mode}");
+    }
+}
+
+#[test]
+fn a_description_that_lies_is_refused() {
+    assert_eq!(describe_error("claims nothing"), DescribeError::NoClaims);
+    assert!(matches!(describe_error("claims twice"), DescribeError::ClaimedTwice(of) if of.kind == "Widget"));
+    for (mode, kind) in [("emits rbac", "RoleBinding"), ("emits namespaces", "Namespace")] {
+        assert!(matches!(describe_error(mode), DescribeError::ClusterPower { of, .. } if of.kind == kind), "{mode}");
+    }
+    assert!(matches!(describe_error("bad name"), DescribeError::Name(_)));
+    assert!(matches!(describe_error("bad version"), DescribeError::Version { .. }));
+    assert!(matches!(describe_error("invalid schema"), DescribeError::Schema(SchemaError::Invalid(_))));
+    assert!(matches!(describe_error("remote schema"), DescribeError::Schema(SchemaError::Invalid(_))));
+    assert!(matches!(describe_error("invalid defaults"), DescribeError::Schema(SchemaError::Defaults(_))));
+}
+
+#[test]
+fn a_policy_that_never_plans_is_refused() {
+    assert!(matches!(load(hostile("refuses everything")), Err(LoadError::NoPlan { .. })));
+}
+
+#[test]
+fn a_policy_that_keeps_state_between_calls_is_refused() {
+    let kept = |mode| match load(hostile(mode)) {
+        Err(LoadError::KeepsState { verb, .. }) => verb,
+        other => panic!("{mode}: {other:?}"),
+    };
+    assert_eq!(kept("counts calls of needs"), Verb::Needs);
+    assert_eq!(kept("counts calls of translate"), Verb::Translate);
+}
+
+#[test]
+fn asking_for_ever_ends_after_five_rounds() {
+    assert_eq!(failure("needs for ever"), Failure::TooManyRounds { limit: Limits::ROUNDS });
+}
+
+#[test]
+fn the_guard_names_the_rule_that_an_answer_breaks() {
+    assert_eq!(breach("needs what it does not read"), Rule::ReadsClaimed);
+    assert_eq!(breach("emits a Pod"), Rule::EmitsClaimed);
+    assert_eq!(breach("emits elsewhere"), Rule::OwnNamespace);
+    assert_eq!(breach("emits twice"), Rule::NoDuplicates);
+}

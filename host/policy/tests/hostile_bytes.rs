@@ -1,0 +1,154 @@
+//! Bytes that are no policy: refused before anything of them is compiled, each with its own error.
+
+mod support;
+
+use std::io::Write;
+
+use flate2::{Compression, write::GzEncoder};
+use kaos_policy::{
+    engine::Engine,
+    gate::{Bounds, Candidate, LoadError, inspect},
+    manifest::PolicyFile,
+};
+use support::{WIT, dummy, engine, hostile, load};
+
+fn refusal(bytes: &[u8]) -> LoadError {
+    inspect(bytes, &Bounds::default()).expect_err("it is no policy")
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn policy() -> Vec<u8> {
+    dummy(WIT, "policy", Some("0.1.0"))
+}
+
+#[test]
+fn the_untouched_worlds_are_recognised() {
+    let seen = inspect(&policy(), &Bounds::default()).unwrap();
+    assert_eq!((seen.world.name(), seen.contract.as_str()), ("policy", "0.1.0"));
+    let overlay = dummy(WIT, "environment-overlay", Some("0.1.3"));
+    assert_eq!(inspect(&overlay, &Bounds::default()).unwrap().world.name(), "environment-overlay");
+}
+
+#[test]
+fn what_is_no_component_is_told_what_it_is() {
+    let module = wat::parse_str("(module)").unwrap();
+    assert_eq!(refusal(&module), LoadError::CoreModule);
+    assert_eq!(refusal(b"  (component)"), LoadError::TextFormat);
+    assert_eq!(refusal(b";; text\n(module)"), LoadError::TextFormat);
+    assert_eq!(refusal(b""), LoadError::NotWasm);
+    assert_eq!(refusal(b"\x7fELF..."), LoadError::NotWasm);
+    let compiled = engine().compile(&wat::parse_str("(component)").unwrap()).unwrap();
+    assert_eq!(refusal(&compiled), LoadError::Precompiled);
+    assert_eq!(refusal(&wat::parse_str("(component)").unwrap()), LoadError::NotAPolicy);
+}
+
+#[test]
+fn a_component_that_is_cut_off_anywhere_is_refused() {
+    let whole = hostile("well-behaved");
+    for length in (0..whole.len()).step_by(1024) {
+        assert!(inspect(&whole[..length], &Bounds::default()).is_err(), "cut off at {length}");
+    }
+}
+
+#[test]
+fn imports_of_wasi_and_of_anything_else_are_named() {
+    let with = |package: &str, import: &str| {
+        format!("{}\n{package}", WIT.replacen("world policy {", &format!("world policy {{ import {import};"), 1))
+    };
+    let custom = WIT.replacen("world policy {", "interface door { open: func(); }\nworld policy { import door;", 1);
+    let Err(LoadError::Imports(names)) = inspect(&dummy(&custom, "policy", Some("0.1.0")), &Bounds::default()) else {
+        panic!()
+    };
+    assert_eq!(names, ["kaos:policy/door@0.1.0"]);
+    let wasi = with(
+        "package wasi:clocks@0.2.0 { interface wall-clock { now: func() -> u64; } }",
+        "wasi:clocks/wall-clock@0.2.0",
+    );
+    let Err(LoadError::ImportsWasi(names)) = inspect(&dummy(&wasi, "policy", Some("0.1.0")), &Bounds::default()) else {
+        panic!()
+    };
+    assert_eq!(names, ["wasi:clocks/wall-clock@0.2.0"]);
+}
+
+#[test]
+fn another_version_is_told_before_anything_else() {
+    let newer = WIT.replace("package kaos:policy@0.1.0", "package kaos:policy@0.2.0");
+    let error = refusal(&dummy(&newer, "policy", Some("0.2.0")));
+    assert_eq!(error, LoadError::WrongVersion { speaks: "0.2".to_owned(), host: "0.1" });
+    assert_eq!(error.to_string(), "the policy speaks kaos:policy 0.2, this host speaks 0.1");
+    assert_eq!(refusal(&dummy(&newer, "policy", None)), error);
+    assert!(matches!(refusal(&dummy(WIT, "policy", Some("0.2.0"))), LoadError::MixedVersions { .. }));
+}
+
+#[test]
+fn a_missing_interface_is_named() {
+    let without = WIT.replacen("    export translation;\n", "", 1);
+    assert_eq!(
+        refusal(&dummy(&without, "policy", Some("0.1.0"))),
+        LoadError::MissingInterfaces(vec!["translation".to_owned()])
+    );
+}
+
+#[test]
+fn a_record_with_a_field_more_is_found_at_the_latest_when_it_is_instantiated() {
+    let more = WIT.replace("record blocker { on: reference,", "record blocker { since: string, on: reference,");
+    assert_ne!(more, WIT);
+    assert!(matches!(
+        load(dummy(&more, "policy", Some("0.1.0"))),
+        Err(LoadError::Engine(_) | LoadError::Instantiate(_))
+    ));
+}
+
+#[test]
+fn bytes_that_are_too_many_are_not_unpacked() {
+    let bounds = Bounds::default();
+    assert!(matches!(load(vec![0; bounds.bytes + 1]), Err(LoadError::TooLarge { .. })));
+    let bomb = gzip(&vec![0; bounds.bytes * 4]);
+    assert!(bomb.len() < 1 << 20);
+    assert_eq!(load(bomb).unwrap_err(), LoadError::UnpacksTooLarge { limit: bounds.bytes });
+    let mut damaged = gzip(&policy());
+    damaged.truncate(damaged.len() / 2);
+    assert!(matches!(load(damaged), Err(LoadError::BadGzip(_))));
+}
+
+#[test]
+fn a_packed_policy_is_the_same_policy() {
+    let policy = hostile("well-behaved");
+    assert_eq!(load(gzip(&policy)).unwrap().id(), load(policy).unwrap().id());
+}
+
+#[test]
+fn a_function_that_would_take_long_to_compile_is_refused_unread() {
+    let mut body = String::from("(module (func (export \"f\") (result i32) i32.const 1");
+    body.push_str(&" i32.const 3 i32.add".repeat(300_000));
+    body.push_str("))");
+    let bomb = wat::parse_str(format!("(component (core {}", &body[1..]).to_owned() + ")").unwrap();
+    assert!(bomb.len() > 900_000);
+    assert!(matches!(refusal(&bomb), LoadError::FunctionTooLarge { bytes, .. } if bytes > 900_000));
+}
+
+#[test]
+fn parts_are_counted() {
+    let many = format!("(component {})", "(core module)".repeat(100));
+    assert!(matches!(
+        refusal(&wat::parse_str(many).unwrap()),
+        LoadError::TooMany { what: "modules and components", .. }
+    ));
+}
+
+#[test]
+fn only_the_bytes_that_were_meant_are_taken() {
+    let file = PolicyFile { sha256: Some(kaos_policy::digest::Digest::of(b"others")), ..PolicyFile::default() };
+    let error = support::load_with(Candidate { bytes: policy(), file }).unwrap_err();
+    assert!(matches!(error, LoadError::WrongDigest { .. }));
+}
+
+#[test]
+fn the_fingerprint_is_the_same_for_the_engine_that_compiles_and_the_one_that_runs() {
+    assert_eq!(Engine::compiling().unwrap().fingerprint(), engine().fingerprint());
+}

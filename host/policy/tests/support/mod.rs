@@ -1,0 +1,101 @@
+//! Guests for the tests: one Rust guest that misbehaves as told, and modules made from a world's text.
+#![allow(dead_code)]
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Arc, OnceLock},
+};
+
+use kaos_policy::{
+    clock::{Clock, SystemClock},
+    compile::InProcessCompiler,
+    contract::Cluster,
+    engine::Engine,
+    gate::{Bounds, Candidate, Gate, LoadError},
+    limits::Limits,
+    policy::Policy,
+};
+use wit_component::{ComponentEncoder, StringEncoding, dummy_module, embed_component_metadata};
+use wit_parser::{ManglingAndAbi, Resolve};
+
+pub const WIT: &str = include_str!("../../../../wit/policy.wit");
+const MARK: &[u8] = b"MODE=";
+const MODE: usize = 35;
+
+/// The hostile guest, built once a test run.
+fn hostile_module() -> &'static [u8] {
+    static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
+    MODULE.get_or_init(|| {
+        let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests/hostile");
+        let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("guests");
+        let status = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--release", "--target", "wasm32-unknown-unknown", "--target-dir"])
+            .arg(&target)
+            .current_dir(guest)
+            .env_remove("CARGO_TARGET_DIR")
+            .env_remove("RUSTFLAGS")
+            .status()
+            .unwrap();
+        assert!(status.success(), "the guest does not build: is the target wasm32-unknown-unknown installed?");
+        std::fs::read(target.join("wasm32-unknown-unknown/release/hostile.wasm")).unwrap()
+    })
+}
+
+/// The hostile guest as a component, told to do one thing wrong.
+pub fn hostile(mode: &str) -> Vec<u8> {
+    let mut module = hostile_module().to_vec();
+    let at = module.windows(MARK.len()).position(|window| window == MARK).expect("the guest has a mode") + MARK.len();
+    let padded = format!("{mode:MODE$}");
+    assert_eq!(padded.len(), MODE, "the mode is too long");
+    module[at..at + MODE].copy_from_slice(padded.as_bytes());
+    encode(&module)
+}
+
+pub fn encode(module: &[u8]) -> Vec<u8> {
+    ComponentEncoder::default().module(module).unwrap().validate(true).encode().unwrap()
+}
+
+/// A component of a world of some text, whose functions all trap. `section` is what it says of its version.
+pub fn dummy(wit: &str, world: &str, section: Option<&str>) -> Vec<u8> {
+    let mut resolve = Resolve::default();
+    let package = resolve.push_str("policy.wit", wit).unwrap();
+    let world = resolve.select_world(&[package], Some(world)).unwrap();
+    let mut module = dummy_module(&resolve, world, ManglingAndAbi::Standard32);
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
+    if let Some(version) = section {
+        let section = wasm_encoder::CustomSection { name: "kaos:policy".into(), data: version.as_bytes().into() };
+        wasm_encoder::Section::append_to(&section, &mut module);
+    }
+    encode(&module)
+}
+
+/// One engine for all tests: its sandboxes reserve address space.
+pub fn engine() -> &'static Engine {
+    static ENGINE: OnceLock<Engine> = OnceLock::new();
+    ENGINE.get_or_init(|| Engine::new().unwrap())
+}
+
+pub fn limits() -> Limits {
+    Limits { fuel: 20_000_000, ..Limits::default() }
+}
+
+/// Everything from bytes to a policy, compiled in this process.
+pub fn load(bytes: Vec<u8>) -> Result<Arc<Policy>, LoadError> {
+    load_with(Candidate { bytes, ..Candidate::default() })
+}
+
+pub fn load_with(candidate: Candidate) -> Result<Arc<Policy>, LoadError> {
+    let compiler = InProcessCompiler(engine().clone());
+    let clock: &dyn Clock = &SystemClock::start();
+    let gate = Gate {
+        engine: engine(),
+        compiler: &compiler,
+        cache: None,
+        bounds: Bounds::default(),
+        limits: limits(),
+        cluster: Cluster::default(),
+        clock,
+    };
+    gate.load(&candidate)
+}
