@@ -2,7 +2,7 @@
 //!
 //! The user's own stand after the instructions; where they have a name of the operator's, they win.
 
-use kaos_crds::agent::{Config, Memory, MemoryType};
+use kaos_crds::agent::{Config, Memory, MemoryType, ToolCallMode};
 use kaos_policy_sdk::env::{ContainerEnv, Env};
 use kaos_policy_sdk::types::{EnvVar, Refusal, Subject};
 use kaos_policy_sdk::{Object, Violations};
@@ -78,7 +78,7 @@ fn reasoning(env: &mut ContainerEnv<'_>, config: &Config) {
         set(env, "AGENTIC_LOOP_ENABLE_TOOLS", older.enable_tools, "spec.config.agenticLoop.enableTools");
         set(env, "AGENTIC_LOOP_ENABLE_DELEGATION", older.enable_delegation, "spec.config.agenticLoop.enableDelegation");
     }
-    env.set_some("TOOL_CALL_MODE", config.tool_call_mode.map(|mode| mode.as_str()), "spec.config.toolCallMode");
+    env.set_some("TOOL_CALL_MODE", config.tool_call_mode.map(ToolCallMode::as_str), "spec.config.toolCallMode");
 }
 
 fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory) {

@@ -117,22 +117,22 @@ mod tests {
                         pi:   # the one\n    description: >\n      image: not this\n      one\n    image: \"pi:2\" # pinned\n    \
                         driver: 'pi'\n  bare:\n    driver: ~\nmore: 1\n";
 
-    fn entry(image: &str, driver: &str) -> Option<Entry> {
-        Some(Entry { image: image.into(), driver: driver.into() })
+    fn entry(image: &str, driver: &str) -> Entry {
+        Entry { image: image.into(), driver: driver.into() }
     }
 
     #[test]
     fn an_entry_is_found_among_comments_lists_and_long_texts() {
-        assert_eq!(find(TEXT, "pi").unwrap(), entry("pi:2", "pi"));
-        assert_eq!(find(TEXT, "other").unwrap(), entry("a:1", ""));
-        assert_eq!(find(TEXT, "bare").unwrap(), entry("", ""));
+        assert_eq!(find(TEXT, "pi").unwrap().unwrap(), entry("pi:2", "pi"));
+        assert_eq!(find(TEXT, "other").unwrap().unwrap(), entry("a:1", ""));
+        assert_eq!(find(TEXT, "bare").unwrap().unwrap(), entry("", ""));
         assert_eq!(find(TEXT, "more").unwrap(), None);
         assert_eq!(find("", "pi").unwrap(), None);
     }
 
     #[test]
     fn entries_may_stand_without_a_heading() {
-        assert_eq!(find("'pi':\n  image: host:5000/pi:1\n", "pi").unwrap(), entry("host:5000/pi:1", ""));
+        assert_eq!(find("'pi':\n  image: host:5000/pi:1\n", "pi").unwrap().unwrap(), entry("host:5000/pi:1", ""));
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub struct Settings {
     pub security_context: Raw,
     /// Security context of the pod.
     pub pod_security_context: Raw,
-    /// Whether pods get a token of their ServiceAccount; null is Kubernetes' default.
+    /// Whether pods get a token of their service account; null is Kubernetes' default.
     pub automount_service_account_token: Option<bool>,
     /// Additional labels of every child and pod.
     pub extra_labels: BTreeMap<String, String>,

@@ -1,5 +1,7 @@
 //! Whatever stands in a spec, the policy answers: with a plan, or with a refusal that names a field.
 
+#![allow(clippy::unwrap_used)] // helpers of tests; a failure should stop them
+
 use kaos_agent::Agent;
 use kaos_policy_sdk::types::{Outcome, Refusal};
 use kaos_policy_sdk::{Policy, testing};

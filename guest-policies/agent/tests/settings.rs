@@ -1,5 +1,7 @@
 //! Each setting changes what it is for, and nothing else.
 
+#![allow(clippy::unwrap_used)] // helpers of tests; a failure should stop them
+
 use kaos_agent::{Agent, Settings};
 use kaos_policy_sdk::types::Outcome;
 use kaos_policy_sdk::{Policy, testing};

@@ -35,7 +35,7 @@ pub struct PodDefaults<'a> {
     pub security_context: &'a Raw,
     /// Security context of the pod.
     pub pod_security_context: &'a Raw,
-    /// Whether pods get a token of their ServiceAccount; Kubernetes' default if nothing is said.
+    /// Whether pods get a token of their service account; Kubernetes' default if nothing is said.
     pub automount_service_account_token: Option<bool>,
     /// Additional labels and annotations.
     pub extra: Extra<'a>,
@@ -56,7 +56,7 @@ pub struct PodParts<'a> {
     pub volumes: Vec<Value>,
     /// Init containers, without `env`: that comes from the mapping.
     pub init_containers: Vec<Value>,
-    /// The pod's ServiceAccount.
+    /// The service account of the pods.
     pub service_account: Option<&'a str>,
     /// `spec.container` as the user wrote it. Its `env` is not read here: it belongs to the mapping.
     pub container: Option<&'a Value>,

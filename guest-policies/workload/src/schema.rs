@@ -49,7 +49,7 @@ fn dress(schema: &mut Value, default: &Value, path: &str, extras: &Extras<'_>) {
         schema.insert("x-env".into(), json!(variable));
     }
     let covers = |root: &&str| path == *root || path.strip_prefix(*root).is_some_and(|rest| rest.starts_with('.'));
-    if extras.annotations.iter().any(|root| covers(root)) {
+    if extras.annotations.iter().any(covers) {
         schema.insert("x-annotation".into(), json!(true));
     }
 }

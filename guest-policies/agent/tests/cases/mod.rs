@@ -1,5 +1,7 @@
 //! The recorded cases of the kind, read for one policy alone.
 
+#![allow(clippy::unwrap_used)] // helpers of tests; a failure should stop them
+
 use kaos_agent::{Agent, Settings};
 use kaos_policy_sdk::types::{Outcome, Plan, Refusal, Report, Subject};
 use kaos_policy_sdk::{Object, Policy, testing, yaml};

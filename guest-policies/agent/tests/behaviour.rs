@@ -1,0 +1,230 @@
+//! What a user of the kind can rely on, case by case.
+
+#![allow(clippy::unwrap_used)] // helpers of tests; a failure should stop them
+
+use kaos_agent::{Agent, Settings};
+use kaos_policy_sdk::types::{Outcome, Plan, Refusal, Subject, Truth};
+use kaos_policy_sdk::{Object, Policy, testing};
+use kaos_workload::schema::{leaves, with};
+use serde_json::{Value, json};
+
+fn api(status: &Value) -> Value {
+    json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI", "metadata": {"name": "llm", "namespace": "ns"},
+           "spec": {"mode": "Proxy", "proxyConfig": {"models": ["*"]}}, "status": status})
+}
+
+fn up() -> Value {
+    api(&json!({"ready": true, "endpoint": "http://llm"}))
+}
+
+fn agent(spec: &Value) -> Value {
+    let mut all = json!({"modelAPI": "llm", "model": "m"});
+    for (field, value) in spec.as_object().unwrap() {
+        all[field.as_str()] = value.clone();
+    }
+    json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "metadata": {"name": "a", "namespace": "ns"}, "spec": all})
+}
+
+fn subject(object: &Value, beside: &[Value]) -> Subject {
+    testing::subject(object).beside::<Agent>(beside).build()
+}
+
+fn plan(spec: &Value) -> Plan {
+    testing::plan::<Agent>(&subject(&agent(spec), &[up()])).unwrap()
+}
+
+fn refused(spec: &Value) -> String {
+    match testing::plan::<Agent>(&subject(&agent(spec), &[up()])) {
+        Err(Refusal::Invalid(violations)) => violations[0].path.clone(),
+        other => panic!("{spec} must be refused, not {other:?}"),
+    }
+}
+
+fn env<'a>(plan: &'a Plan, name: &str) -> Option<&'a str> {
+    testing::env_value(&plan.env, "agent", name)
+}
+
+fn deployment(plan: &Plan, available: i64) -> Value {
+    let mut deployment = testing::manifest(plan, "Deployment").value().clone();
+    deployment["metadata"]["generation"] = json!(1);
+    deployment["status"] = json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": available, "availableReplicas": available});
+    deployment
+}
+
+#[test]
+fn older_fields_are_used_and_each_is_told() {
+    let older = json!({"model": null, "resources": {"limits": {"cpu": "1"}}, "config": {
+        "env": [{"name": "MODEL_NAME", "value": "old"}, {"name": "X", "value": "1"}],
+        "agenticLoop": {"maxSteps": 7, "enableTools": false, "enableDelegation": true},
+    }, "container": {"env": [{"name": "X", "value": "2"}]}});
+    let plan = plan(&older);
+    assert_eq!(env(&plan, "MODEL_NAME"), Some("old"));
+    assert_eq!(env(&plan, "X"), Some("2"), "the newer place wins");
+    assert_eq!(env(&plan, "AGENTIC_LOOP_MAX_STEPS"), Some("7"));
+    assert_eq!(env(&plan, "AGENTIC_LOOP_ENABLE_TOOLS"), Some("false"));
+    assert_eq!(env(&plan, "AGENTIC_LOOP_ENABLE_DELEGATION"), Some("true"));
+    let pod = testing::manifest(&plan, "Deployment");
+    assert_eq!(pod.at(&["spec", "template", "spec", "containers"]).unwrap()[0]["resources"]["limits"]["cpu"], "1");
+    let told: Vec<_> =
+        plan.notes.iter().filter(|it| it.reason == "Deprecated").filter_map(|it| it.path.as_deref()).collect();
+    assert_eq!(
+        told,
+        [
+            "spec.resources",
+            "spec.config.env",
+            "spec.config.env[MODEL_NAME]",
+            "spec.config.agenticLoop.maxSteps",
+            "spec.config.agenticLoop.enableTools",
+            "spec.config.agenticLoop.enableDelegation",
+        ]
+    );
+}
+
+#[test]
+fn the_users_variables_win_and_stand_once() {
+    let plan = plan(
+        &json!({"container": {"env": [{"name": "MODEL_API_URL", "value": "http://mine"}, {"name": "AGENT_NAME", "value": "me"}]}}),
+    );
+    assert_eq!((env(&plan, "MODEL_API_URL"), env(&plan, "AGENT_NAME")), (Some("http://mine"), Some("me")));
+    assert_eq!(plan.env.iter().filter(|var| var.name == "MODEL_API_URL").count(), 1);
+    let origin = &plan.env.iter().find(|var| var.name == "MODEL_API_URL").unwrap().origin;
+    assert_eq!(origin, "spec.container.env[0]");
+}
+
+#[test]
+fn replicas_are_set_only_when_written_and_not_released() {
+    let replicas = |plan: &Plan| testing::manifest(plan, "Deployment").at(&["spec", "replicas"]).cloned();
+    assert_eq!(replicas(&plan(&json!({}))), None);
+    assert_eq!(replicas(&plan(&json!({"replicas": 3}))), Some(json!(3)));
+    let mut object = agent(&json!({"replicas": 3}));
+    object["metadata"]["annotations"] = json!({"kaos.tools/replicas": "external"});
+    assert_eq!(replicas(&testing::plan::<Agent>(&subject(&object, &[up()])).unwrap()), None);
+}
+
+#[test]
+fn an_unexposed_agent_is_a_deployment_and_no_address() {
+    let object = agent(&json!({"agentNetwork": {"expose": false}}));
+    let subject = subject(&object, &[up()]);
+    let plan = testing::plan::<Agent>(&subject).unwrap();
+    assert_eq!(plan.manifests.len(), 1);
+    let report = Agent::assess(&subject, &testing::observation(Outcome::Applied).plan(&plan).build());
+    assert!(!report.fields.contains("endpoint"));
+}
+
+#[test]
+fn a_dependency_that_flaps_does_not_take_a_running_agent_down() {
+    let beside = [api(&json!({"ready": false, "endpoint": "http://llm"}))];
+    let subject = subject(&agent(&json!({})), &beside);
+    let plan = testing::plan::<Agent>(&subject).unwrap();
+    assert_eq!(plan.gates[0].message, "ModelAPI is not ready");
+    let first = Agent::assess(&subject, &testing::observation(Outcome::Gated).plan(&plan).build());
+    assert_eq!((first.phase.as_str(), first.message.as_str()), ("Waiting", "ModelAPI is not ready"));
+    let running = testing::observation(Outcome::Applied).plan(&plan).child(&deployment(&plan, 1)).build();
+    let report = Agent::assess(&subject, &running);
+    assert!(report.ready);
+    let dependencies = report.conditions.iter().find(|it| it.type_ == "DependenciesReady").unwrap();
+    assert_eq!((dependencies.status, dependencies.message.as_str()), (Truth::No, "ModelAPI is not ready"));
+}
+
+#[test]
+fn what_an_agent_is_linked_to_is_in_its_status() {
+    let server = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "MCPServer", "metadata": {"name": "t", "namespace": "ns"},
+                        "status": {"ready": true, "endpoint": "http://t"}});
+    let peer = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "metadata": {"name": "p", "namespace": "ns"},
+                      "status": {"endpoint": "http://p"}});
+    let object = agent(&json!({"mcpServers": ["t"], "agentNetwork": {"access": ["p", "gone", "a"]}}));
+    let subject = subject(&object, &[up(), server, peer]);
+    let report = Agent::assess(&subject, &testing::observation(Outcome::Applied).build());
+    let fields = Object::parse(&report.fields);
+    assert_eq!(
+        fields.at(&["linkedResources"]).unwrap(),
+        &json!({"modelapi": "llm", "mcpserver/t": "t", "agent/p": "p"})
+    );
+    let peers = report.conditions.iter().find(|it| it.type_ == "PeersResolved").unwrap();
+    assert_eq!((peers.status, peers.reason.as_str()), (Truth::No, "PeerNotFound"));
+}
+
+#[test]
+fn routes_where_the_cluster_has_none_are_a_note() {
+    let schema: Value = serde_json::from_str(&Settings::schema_text()).unwrap();
+    let mut settings = json!({});
+    for (path, leaf) in leaves(&schema) {
+        settings = with(&settings, &path, leaf["default"].clone());
+    }
+    settings = with(&with(&settings, "gateway.enabled", json!(true)), "gateway.name", json!("g"));
+    let object = agent(&json!({"gatewayRoute": {"timeout": "100000s"}}));
+    let asked = |served: bool| {
+        let subject = testing::subject(&object).settings(&settings).beside::<Agent>(&[up()]);
+        let subject = if served { subject.serves("gateway.networking.k8s.io/v1", "HTTPRoute") } else { subject };
+        testing::plan::<Agent>(&subject.build()).unwrap()
+    };
+    let unserved = asked(false);
+    assert_eq!(unserved.manifests.len(), 2);
+    assert!(unserved.notes.iter().any(|note| note.reason == "GatewayUnserved"));
+    let served = asked(true);
+    let route = testing::manifest(&served, "HTTPRoute");
+    assert_eq!(route.at(&["spec", "rules"]).unwrap()[0]["timeouts"]["request"], "27h46m40s");
+    assert_eq!(served.notes[0].path.as_deref(), Some("spec.gatewayRoute.timeout"));
+}
+
+#[test]
+fn every_refusal_names_its_field() {
+    for (spec, path) in [
+        (json!({"modelAPI": ""}), "spec.modelAPI"),
+        (json!({"model": ""}), "spec.model"),
+        (json!({"mcpServers": ["ok", "No"]}), "spec.mcpServers[1]"),
+        (json!({"replicas": -1}), "spec.replicas"),
+        (json!({"config": {"reasoningLoopMaxSteps": 0}}), "spec.config.reasoningLoopMaxSteps"),
+        (json!({"config": {"memory": {"contextLimit": 101}}}), "spec.config.memory.contextLimit"),
+        (json!({"config": {"memory": {"memoryStore": "s"}}}), "spec.config.memory.memoryStore"),
+        (json!({"config": {"memory": {"type": "remote"}}}), "spec.config.memory.type"),
+        (json!({"config": {"autonomous": {"intervalSeconds": 3601}}}), "spec.config.autonomous.intervalSeconds"),
+        (json!({"config": {"taskConfig": {"maxToolCalls": -1}}}), "spec.config.taskConfig.maxToolCalls"),
+        (json!({"config": {"toolCallMode": "x"}}), "spec.config.toolCallMode"),
+        (json!({"gatewayRoute": {"timeout": "soon"}}), "spec.gatewayRoute.timeout"),
+        (
+            json!({"container": {"env": [{"name": "A", "value": "1", "valueFrom": {}}]}}),
+            "spec.container.env[0].valueFrom",
+        ),
+        (json!({"podSpec": 3}), "spec.podSpec"),
+        (json!({"podSpec": {"containers": [{"name": "agent", "$patch": "delete"}]}}), "spec.podSpec.containers"),
+        (json!({"podSpec": {"containers": [{"name": "side"}]}}), "spec.podSpec.containers[1].image"),
+        (json!({"harness": {"runtime": "x", "workspace": {"repoURL": "git@h:r"}}}), "spec.harness.workspace.repoURL"),
+    ] {
+        assert_eq!(refused(&spec), path, "{spec}");
+    }
+}
+
+#[test]
+fn a_harness_that_the_registry_does_not_know_is_refused_and_a_missing_registry_is_waited_for() {
+    let object = agent(&json!({"harness": {"runtime": "x"}}));
+    let Err(Refusal::Waiting(blockers)) = testing::plan::<Agent>(&subject(&object, &[up()])) else {
+        panic!("must wait")
+    };
+    assert_eq!(blockers[0].on.name, "kaos-harness-runtimes");
+    let registry = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"runtimes.yaml": "runtimes:\n  pi:\n    driver: pi\n"},
+                          "metadata": {"name": "kaos-harness-runtimes", "namespace": "kaos-system"}});
+    let asked = |runtime: &str| {
+        let object = agent(&json!({"harness": {"runtime": runtime}}));
+        match testing::plan::<Agent>(&subject(&object, &[up(), registry.clone()])) {
+            Err(Refusal::Invalid(violations)) => (violations[0].path.clone(), violations[0].message.clone()),
+            other => panic!("must be refused, not {other:?}"),
+        }
+    };
+    assert_eq!(asked("x").1, "unknown harness runtime: x (not found in registry)");
+    assert_eq!(
+        asked("pi"),
+        ("spec.container.image".into(), "harness runtime pi requires a user-supplied spec.container.image".into())
+    );
+}
+
+#[test]
+fn every_sample_is_answered_and_at_least_one_of_a_claim_ends_in_a_plan() {
+    let mut plans = 0;
+    for sample in &Agent::describe().claims[0].samples {
+        let parse = |text: &String| serde_json::from_str::<Value>(text).unwrap();
+        let beside: Vec<Value> = sample.beside.iter().map(parse).collect();
+        plans += usize::from(testing::plan::<Agent>(&subject(&parse(&sample.object), &beside)).is_ok());
+    }
+    assert_eq!(plans, 4, "all but the one that waits");
+}
