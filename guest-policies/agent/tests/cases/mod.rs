@@ -221,8 +221,8 @@ fn strip_container(container: &mut Value) {
 }
 
 fn each(owner: &mut Value, list: &str, defaults: &Value) {
-    if let Some(items) = owner.get_mut(list).and_then(Value::as_array_mut) {
-        items.iter_mut().for_each(|item| drop_equal(item, defaults));
+    for item in owner.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+        drop_equal(item, defaults);
     }
 }
 
