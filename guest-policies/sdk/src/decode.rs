@@ -3,7 +3,11 @@
 //! One deserializer for all of a policy's types, so that each of them is compiled once; the path is put
 //! together while an error travels up, so that it costs nothing where there is none.
 
-use crate::path::Path;
+mod error;
+
+pub use error::Error;
+
+use error::{Segment, in_words};
 use serde::de::value::StrDeserializer;
 use serde::de::{
     self, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Expected, MapAccess, SeqAccess, Unexpected,
@@ -11,96 +15,6 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value};
-use std::fmt::{self, Display};
-
-/// What is wrong, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
-    /// From the innermost to the outermost.
-    segments: Vec<Segment>,
-    message: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Segment {
-    Key(String),
-    Index(usize),
-}
-
-impl Error {
-    /// Where, from the value that was decoded.
-    pub fn path(&self) -> Path {
-        self.segments.iter().rev().fold(Path::default(), |path, segment| match segment {
-            Segment::Key(name) => path.key(name),
-            Segment::Index(index) => path.index(*index),
-        })
-    }
-
-    /// What is wrong.
-    pub fn message(&self) -> &str {
-        &self.message
-    }
-
-    fn within(mut self, segment: Segment) -> Self {
-        self.segments.push(segment);
-        self
-    }
-
-    fn new(message: String) -> Self {
-        Self { segments: Vec::new(), message }
-    }
-}
-
-impl Display for Error {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.path(), self.message)
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl de::Error for Error {
-    fn custom<T: Display>(message: T) -> Self {
-        Self::new(message.to_string())
-    }
-
-    fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        Self::new(format!("must be {}, not {found}", in_words(wanted)))
-    }
-
-    fn invalid_value(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        Self::invalid_type(found, wanted)
-    }
-
-    fn missing_field(field: &'static str) -> Self {
-        Self::new("is required".to_owned()).within(Segment::Key(field.to_owned()))
-    }
-
-    fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
-        let message = format!("is no known field; known are {}", known.join(", "));
-        Self::new(message).within(Segment::Key(field.to_owned()))
-    }
-
-    fn unknown_variant(found: &str, known: &'static [&'static str]) -> Self {
-        Self::new(format!("must be one of {}, not {found:?}", known.join(", ")))
-    }
-}
-
-/// What serde wants, in the words of somebody who writes YAML.
-fn in_words(wanted: &dyn Expected) -> String {
-    let wanted = wanted.to_string();
-    let range = |from: &dyn Display, to: &dyn Display| format!("a whole number from {from} to {to}");
-    match wanted.as_str() {
-        "a map" => "an object".to_owned(),
-        "a sequence" => "a list".to_owned(),
-        "i32" => range(&i32::MIN, &i32::MAX),
-        "u16" => range(&u16::MIN, &u16::MAX),
-        "u32" => range(&u32::MIN, &u32::MAX),
-        "i64" | "u64" | "usize" => "a whole number".to_owned(),
-        other if other.starts_with("struct ") => "an object".to_owned(),
-        _ => wanted,
-    }
-}
 
 /// `value` as a `T`. Nulls in structs count as absent, as on an API server.
 pub fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, Error> {

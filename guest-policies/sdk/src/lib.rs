@@ -7,7 +7,7 @@
 //! |---|---|
 //! | read the object, its settings and what was found | [`SubjectExt`], [`Object`], [`Lookup`] |
 //! | ask for other objects | [`need`] |
-//! | build the env mapping | [`env`] |
+//! | build the env mapping | [`mod@env`] |
 //! | lay a user's partial pod spec over the policy's | [`patch`] |
 //! | answer: refusals, gates, notes, conditions, plans | [`refusal`], [`blocker`], [`note`], [`condition`], [`plan`] |
 //! | put text into YAML or a shell command | [`quote`] |

@@ -142,6 +142,12 @@ impl From<Vec<Violation>> for Violations {
     }
 }
 
+impl FromIterator<Violation> for Violations {
+    fn from_iter<I: IntoIterator<Item = Violation>>(violations: I) -> Self {
+        Self(violations.into_iter().collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Violations, blocker, condition, note, refusal};
@@ -179,6 +185,7 @@ mod tests {
         let Err(Refusal::Invalid(wrong)) = wrong.into_result() else { panic!("must be refused") };
         let paths: Vec<_> = wrong.iter().map(|violation| violation.path.as_str()).collect();
         assert_eq!(paths, ["spec.b", "spec.c"]);
+        assert_eq!(wrong.clone().into_iter().collect::<Violations>(), Violations::from(wrong));
         assert_eq!(Violations::new().into_result(), Ok(()));
     }
 

@@ -66,11 +66,10 @@ pub(super) fn arrange(items: Vec<Value>, own: &[String], wanted: &[String], belo
     let mut arranged = Vec::with_capacity(own.len());
     let mut others = others.into_iter().peekable();
     for (_, was, item) in named {
-        while let Some((other, item)) =
-            others.next_if(|(other, _)| matches!((other, was), (Some(o), Some(w)) if *o < w))
-        {
-            let _ = other;
-            arranged.push(item);
+        let is_before =
+            |other: &(Option<usize>, Value)| matches!((other.0, was), (Some(other), Some(was)) if other < was);
+        while let Some((_, other)) = others.next_if(is_before) {
+            arranged.push(other);
         }
         arranged.push(item);
     }
