@@ -40,6 +40,8 @@ fn add(state: &mut State, plural: &str, namespace: &str, name: &str, mut object:
     if !namespace.is_empty() {
         object["metadata"]["namespace"] = json!(namespace);
     }
+    object["metadata"]["name"] = json!(name);
+    crate::kinds::normalise(&resource, &mut object);
     api::stamp(state, &resource, &mut object, name, now);
     state.store.put(&place, &Key::new(namespace, name), object);
 }

@@ -34,6 +34,7 @@ pub struct Builder {
     plan: Box<dyn FaultPlan>,
     window: usize,
     lag: Duration,
+    controllers: bool,
 }
 
 impl Builder {
@@ -72,6 +73,13 @@ impl Builder {
         self
     }
 
+    /// Leaves out all behaviour: Deployments get no pods, nothing is collected. Definitions are served all the same.
+    #[must_use]
+    pub fn without_controllers(mut self) -> Self {
+        self.controllers = false;
+        self
+    }
+
     /// Starts it on the current tokio runtime.
     pub fn start(self) -> Cluster {
         let mut state = State::new(self.seed, self.window);
@@ -80,7 +88,7 @@ impl Builder {
             settled: watch::Sender::new(0),
             cuts: watch::Sender::new(0),
             state: Mutex::new(state),
-            controllers: Mutex::new(Controllers::default()),
+            controllers: Mutex::new(Controllers::new(self.controllers)),
             fates: Mutex::new(Fates::default()),
             plan: Mutex::new((self.plan, Rng::with_seed(self.seed ^ 0x5eed))),
             access: Mutex::new(Access::default()),
@@ -129,7 +137,14 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Cluster {
     /// A cluster with the machine's clock, seed 0 and no faults, to be changed before it starts.
     pub fn builder() -> Builder {
-        Builder { seed: 0, clock: Arc::new(SystemClock), plan: Box::new(NoFaults), window: 20_000, lag: Duration::ZERO }
+        Builder {
+            seed: 0,
+            clock: Arc::new(SystemClock),
+            plan: Box::new(NoFaults),
+            window: 20_000,
+            lag: Duration::ZERO,
+            controllers: true,
+        }
     }
 
     /// Starts one as it is.

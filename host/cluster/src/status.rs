@@ -21,6 +21,11 @@ impl Cause {
         }
     }
 
+    /// A value that is not valid and too large to be quoted.
+    pub(crate) fn invalid_unnamed(field: &str, message: &str) -> Self {
+        Self { reason: "FieldValueInvalid", message: format!("Invalid value: {message}"), field: field.to_owned() }
+    }
+
     /// A value of the wrong JSON type.
     pub(crate) fn wrong_type(field: &str, found: &str, wanted: &str) -> Self {
         Self {
@@ -127,6 +132,16 @@ impl ApiError {
         Self::about(StatusCode::FORBIDDEN, "Forbidden", subject, message)
     }
 
+    /// A path of a group that is not served, which a server's mux answers and not its API.
+    pub(crate) fn no_page() -> Self {
+        Self::plain(StatusCode::NOT_FOUND, "", "404 page not found\n")
+    }
+
+    /// Whether the answer is the message alone.
+    pub(crate) fn is_page(&self) -> bool {
+        self.code == StatusCode::NOT_FOUND && self.reason.is_empty()
+    }
+
     /// An object with fields that are wrong; `subject.kind` is the kind.
     pub(crate) fn invalid(subject: &Subject, causes: &[Cause]) -> Self {
         let texts: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
@@ -189,6 +204,9 @@ impl ApiError {
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": self.message, "reason": self.reason, "code": self.code.as_u16(),
         });
+        if self.reason.is_empty() {
+            status.as_object_mut().map(|status| status.remove("reason"));
+        }
         if let Some(details) = &self.details {
             status["details"] = details.clone();
         }

@@ -26,14 +26,13 @@ pub(super) fn create(state: &mut State, request: &write::Request<'_>) -> Result<
         return Err(ApiError::bad_request("resourceVersion should not be set on objects to be created"));
     }
     let warnings = decode::settle(request, &mut object)?;
-    object = stored_form(resource.family, object);
     let ignored = kinds::reset_fields(resource, "");
     let mut managed = Managed::default();
     if !object["metadata"]["managedFields"].is_null() {
         managed = Managed::of(&object);
     }
-    let identity = json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": {}});
-    managed.update(&identity, &object, request.manager(false), &request.rules(&ignored));
+    managed.update(&kinds::blank(resource), &object, request.manager(false), &request.rules(&ignored));
+    object = stored_form(resource.family, object);
     managed.write(&mut object);
     let stored = insert(state, request, object)?;
     Ok(request.answer(StatusCode::CREATED, &stored, warnings))
@@ -126,11 +125,10 @@ fn check_namespace(state: &State, request: &write::Request<'_>, name: &str) -> R
 
 /// Makes an object that a controller creates complete: name, identity, status and managers.
 pub(crate) fn stamp(state: &mut State, resource: &Resource, object: &mut Value, name: &str, now: &str) {
-    let empty = json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": {}});
     let ignored = kinds::reset_fields(resource, "");
     let rules = crate::apply::managers::Rules { node: &resource.node, ignored: &ignored, now };
     let mut managed = Managed::default();
-    managed.update(&empty, object, controller(resource, ""), &rules);
+    managed.update(&kinds::blank(resource), object, controller(resource, ""), &rules);
     object["metadata"]["name"] = json!(name);
     object["metadata"]["uid"] = json!(state.uid());
     object["metadata"]["creationTimestamp"] = json!(now);

@@ -52,6 +52,13 @@ pub(super) fn identity(request: &Request<'_>, value: &mut Value) -> Result<(), A
     if value["apiVersion"] != *api_version || value["kind"] != *kind {
         let text = |field: &str| value[field].as_str().unwrap_or_default().to_owned();
         let (found_version, found_kind) = (text("apiVersion"), text("kind"));
+        if found_version == api_version && resource.custom.is_none() {
+            let (version, group) =
+                (&resource.version, if resource.group.is_empty() { "core" } else { &resource.group });
+            return Err(ApiError::bad_request(format!(
+                "{found_kind} in version {version:?} cannot be handled as a {kind}: converting ({version}.{found_kind}) to ({group}.{kind}): unknown conversion"
+            )));
+        }
         return Err(ApiError::bad_request(format!(
             "{found_kind} in version {found_version:?} cannot be handled as a {kind}: the API version in the data ({found_version}) does not match the expected API version ({api_version})"
         )));
@@ -123,7 +130,17 @@ fn types(value: &Value, resource: &crate::catalogue::Resource) -> Option<String>
         .find(|cause| cause.reason == "FieldValueTypeInvalid")
         .map(|cause| {
             let found = cause.message.split('"').nth(1).unwrap_or_default().to_owned();
-            format!("json: cannot unmarshal {found} into Go struct field {}.{}", resource.kind, cause.field)
+            let wanted = cause.message.split("must be of type ").nth(1).and_then(|rest| rest.split(':').next());
+            let go_type = match wanted.unwrap_or_default() {
+                "integer" => "int32",
+                "boolean" => "bool",
+                other => other,
+            };
+            let part = if cause.field.starts_with("spec.") { "Spec" } else { "" };
+            format!(
+                "json: cannot unmarshal {found} into Go struct field {}{part}.{} of type {go_type}",
+                resource.kind, cause.field
+            )
         })
 }
 

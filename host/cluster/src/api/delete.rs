@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::{Answer, decode, read, write};
 use crate::{
     catalogue::{Family, Resource},
-    clock,
+    clock, kinds,
     state::State,
-    status::ApiError,
+    status::{ApiError, Cause, Subject},
     storage::{Key, key_of, meta},
 };
 
@@ -38,9 +38,12 @@ impl Deletion {
         if let Some(policy) = &propagation
             && !matches!(policy.as_str(), "Background" | "Foreground" | "Orphan")
         {
-            return Err(ApiError::bad_request(format!(
-                "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: {policy:?}: supported values: \"Background\", \"Foreground\", \"Orphan\""
-            )));
+            let subject = Subject { group: "meta.k8s.io".into(), kind: "DeleteOptions".into(), name: String::new() };
+            let known = ["Foreground", "Background", "Orphan", "nil"].map(|policy| json!(policy));
+            return Err(ApiError::invalid(
+                &subject,
+                &[Cause::unsupported("propagationPolicy", &json!(policy), &known)],
+            ));
         }
         Ok(Self {
             propagation,
@@ -98,16 +101,20 @@ pub(crate) fn delete(
         [(&deletion.uid, "uid", "UID"), (&deletion.resource_version, "resourceVersion", "ResourceVersion")]
     {
         if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != meta(&old, field)) {
+            let fate = if field == "uid" { "deleted and then recreated" } else { "modified" };
             let why = format!(
-                "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {}",
+                "the {what} in the precondition ({wanted}) does not match the {what} in record ({}). The object might have been {fate}",
                 meta(&old, field)
             );
-            return Err(ApiError::conflict(&subject, &why));
+            return Err(ApiError::conflict(&resource.kind_subject(&key.name), &why));
         }
     }
     let mut new = (*old).clone();
     let marked = meta(&old, "deletionTimestamp") != "";
     set_propagation(&mut new, deletion.propagation.as_deref());
+    if resource.family == Family::Definition && !marked {
+        kinds::hold_definition(&mut new, now);
+    }
     let held = new["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
     let grace = grace_period(resource, &old, deletion);
     if !held && grace == 0 && resource.family != Family::Namespace {

@@ -52,6 +52,11 @@ pub(super) fn patch(state: &mut State, request: &write::Request<'_>) -> Result<A
         write::put(&mut new["metadata"], "resourceVersion", None);
     }
     decode::identity(request, &mut new)?;
+    if meta(&new, "uid") != meta(&old, "uid") {
+        let shown = new["metadata"]["uid"].to_string();
+        let cause = Cause::invalid("metadata.uid", &shown, "field is immutable");
+        return Err(ApiError::invalid(&request.resource.kind_subject(request.name), &[cause]));
+    }
     let warnings = decode::settle(request, &mut new)?;
     let stored = update::replace(state, request, &old, new)?;
     Ok(request.answer(StatusCode::OK, &stored, warnings))
@@ -83,23 +88,24 @@ fn apply(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiE
     if !config["metadata"]["managedFields"].is_null() {
         return Err(ApiError::bad_request("metadata.managedFields must be nil"));
     }
+    let given_namespace = meta(&config, "namespace").to_owned();
     decode::identity(request, &mut config)?;
     let found = state.store.get(&resource.storage(), &request.key()).cloned();
     let live = found.as_ref().map(|found| super::present::present(resource, found));
-    let empty = json!({"apiVersion": config["apiVersion"], "kind": config["kind"], "metadata": {}});
+    let empty = kinds::blank(resource);
     let ignored = kinds::reset_fields(resource, request.subresource);
     let rules = request.rules(&ignored);
     let mut managed = live.as_ref().map(|live| Managed::of(live)).unwrap_or_default();
     if let Some(live) = live.as_deref()
         && managed.is_empty()
     {
-        managed.adopt_unmanaged(live, &resource.api_version(), &rules);
+        managed.adopt_unmanaged(&empty, live, &resource.api_version(), &rules);
     }
     let force = request.call.options.force;
     let base = live.as_deref().unwrap_or(&empty);
     let mut new = managed
         .apply(base, &config, &request.manager(true), force, &rules)
-        .map_err(|refusal| refused(request, refusal))?;
+        .map_err(|refusal| refused(request, &given_namespace, refusal))?;
     if !new["metadata"].is_object() {
         new["metadata"] = json!({});
     }
@@ -137,7 +143,7 @@ fn created(
     Ok(request.answer(StatusCode::CREATED, &stored, warnings))
 }
 
-fn refused(request: &write::Request<'_>, refusal: Refusal) -> ApiError {
+fn refused(request: &write::Request<'_>, namespace: &str, refusal: Refusal) -> ApiError {
     match refusal {
         Refusal::Conflicts { message, causes } => ApiError::apply_conflict(message, &causes),
         Refusal::Misfit(why) => {
@@ -145,8 +151,8 @@ fn refused(request: &write::Request<'_>, refusal: Refusal) -> ApiError {
             let group_version =
                 if resource.group.is_empty() { format!("/{}", resource.version) } else { resource.api_version() };
             let message = format!(
-                "failed to create typed patch object ({}/{}; {group_version}, Kind={}): {why}",
-                request.namespace, request.name, resource.kind
+                "failed to create typed patch object ({namespace}/{}; {group_version}, Kind={}): {why}",
+                request.name, resource.kind
             );
             ApiError::plain(StatusCode::INTERNAL_SERVER_ERROR, "", message)
         }

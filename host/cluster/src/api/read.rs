@@ -98,7 +98,13 @@ pub(super) fn check_fields(request: &Request<'_>) -> Result<(), ApiError> {
             _ => false,
         };
         if !common && !of_kind {
-            return Err(ApiError::bad_request(format!("field label not supported: {path}")));
+            let plain =
+                matches!(resource.family, Family::ConfigMap | Family::Lease | Family::Rbac | Family::Deployment);
+            return Err(ApiError::bad_request(if plain {
+                format!("\"{path}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+            } else {
+                format!("field label not supported: {path}")
+            }));
         }
     }
     Ok(())

@@ -59,7 +59,8 @@ pub(crate) fn route(catalogue: &Catalogue, method: &Method, path: &str, watch: b
         }
         _ => None,
     };
-    let target = target.ok_or_else(ApiError::no_route)?;
+    let served = || catalogue.groups().get(group).is_some_and(|versions| versions.iter().any(|known| known == version));
+    let target = target.ok_or_else(|| if served() { ApiError::no_route() } else { ApiError::no_page() })?;
     Ok(Route { verb: verb(method, &target, watch)?, target })
 }
 

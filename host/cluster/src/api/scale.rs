@@ -79,6 +79,13 @@ fn pointer(path: &str) -> String {
 
 fn scale_of(resource: &Resource, object: &Value) -> Result<Value, ApiError> {
     let paths = paths(resource)?;
+    if resource.custom.is_some() && object.pointer(&pointer(&paths.replicas)).is_none() {
+        let message = format!("Internal error occurred: the spec replicas field {:?} does not exist", paths.replicas);
+        let mut error = ApiError::plain(http::StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message);
+        let why = format!("the spec replicas field {:?} does not exist", paths.replicas);
+        error.details = Some(json!({"causes": [{"message": why}]}));
+        return Err(error);
+    }
     let number = |path: &str| object.pointer(&pointer(path)).and_then(Value::as_i64).unwrap_or_default();
     let selector = match (&resource.family, &paths.selector) {
         (Family::Custom, path) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{Answer, create::stored_form, decode, write};
+use super::{Answer, create::stored_form, decode, present, write};
 use crate::{
     apply::{Managed, Manager},
     catalogue::{Family, Resource},
@@ -23,7 +23,7 @@ pub(super) fn update(state: &mut State, request: &write::Request<'_>) -> Result<
     let conditional = matches!(resource.family, Family::Custom | Family::Lease | Family::Definition);
     if conditional && meta(&new, "resourceVersion").is_empty() {
         let cause = Cause::invalid("metadata.resourceVersion", "0", "must be specified for an update");
-        return Err(ApiError::invalid(&resource.kind_subject(request.name), &[cause]));
+        return Err(ApiError::invalid(&resource.subject(request.name), &[cause]));
     }
     let warnings = decode::settle(request, &mut new)?;
     let stored = replace(state, request, &old, new)?;
@@ -38,15 +38,16 @@ pub(super) fn replace(
     new: Value,
 ) -> Result<Arc<Value>, ApiError> {
     let resource = request.resource;
-    let mut new = stored_form(resource.family, new);
     check_preconditions(resource, old, &new)?;
-    if let Some(custom) = &resource.custom {
-        new["apiVersion"] = json!(format!("{}/{}", resource.group, custom.storage_version));
-    }
     let mut managed = managers_of(old, &new, request.subresource);
     if !managed.is_empty() {
         let ignored = kinds::reset_fields(resource, request.subresource);
-        managed.update(old, &new, request.manager(false), &request.rules(&ignored));
+        let shown = present::present(resource, old);
+        managed.update(&shown, &new, request.manager(false), &request.rules(&ignored));
+    }
+    let mut new = stored_form(resource.family, new);
+    if let Some(custom) = &resource.custom {
+        new["apiVersion"] = json!(format!("{}/{}", resource.group, custom.storage_version));
     }
     managed.write(&mut new);
     write::keep_reserved(resource, request.subresource, old, &mut new);

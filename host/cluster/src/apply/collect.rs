@@ -71,8 +71,8 @@ fn search(value: &Value, node: &Node, path: &mut String, found: &mut Vec<String>
         (_, Value::Null) | (Shape::Any, _) => {}
         (Shape::Scalar(scalar), _) => {
             if validate::mismatch(*scalar, value).is_some() {
-                let (wanted, kind) = (go_name(*scalar), go_value(value));
-                found.push(format!("{path}: expected {wanted}, got &value.valueUnstructured{{Value:{kind}}}"));
+                let (wanted, found_type) = (go_name(*scalar), validate::type_name(value));
+                found.push(format!("{path}: expected {wanted}, got {found_type}"));
             }
         }
         (Shape::Map(fields), Value::Object(object)) => {

@@ -86,9 +86,11 @@ impl Managed {
         self.release(&touched.union(&changes.removed), None);
         let fields = touched.difference(&unmanaged());
         if !fields.is_empty() {
+            // A real server does not say when somebody scaled.
+            let time = (manager.subresource != "scale").then(|| rules.now.to_owned());
             let entry = self.0.entry(manager).or_insert_with(|| Entry { fields: FieldSet::default(), time: None });
             entry.fields = entry.fields.union(&fields);
-            entry.time = Some(rules.now.to_owned());
+            entry.time = time;
         }
     }
 
@@ -127,15 +129,14 @@ impl Managed {
     }
 
     /// Gives every field of `live` to a manager that stands for what was there before the first apply.
-    pub(crate) fn adopt_unmanaged(&mut self, live: &Value, api_version: &str, rules: &Rules<'_>) {
+    pub(crate) fn adopt_unmanaged(&mut self, blank: &Value, live: &Value, api_version: &str, rules: &Rules<'_>) {
         let manager = Manager {
             name: "before-first-apply".into(),
             applies: false,
             api_version: api_version.into(),
             subresource: String::new(),
         };
-        let identity = json!({"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": {}});
-        self.update(&identity, live, manager, rules);
+        self.update(blank, live, manager, rules);
     }
 
     /// What `manager` applied last time, does not apply now, and nobody else owns, disappears.
@@ -159,7 +160,7 @@ impl Managed {
     fn check_conflicts(&self, touched: &FieldSet, manager: &Manager) -> Result<(), Refusal> {
         let mut found: Vec<(String, String)> = Vec::new();
         for (other, entry) in self.0.iter().filter(|(other, _)| *other != manager) {
-            let shown = show(other, entry.time.as_deref());
+            let shown = show(other);
             found.extend(entry.fields.intersection(touched).paths().into_iter().map(|path| (shown.clone(), path)));
         }
         let message = match found.as_slice() {
@@ -221,16 +222,13 @@ fn bare(object: &Value) -> Value {
     object
 }
 
-fn show(manager: &Manager, time: Option<&str>) -> String {
+fn show(manager: &Manager) -> String {
     let mut text = format!("{:?}", manager.name);
     if !manager.subresource.is_empty() {
         text = format!("{text} with subresource {:?}", manager.subresource);
     }
     if !manager.applies {
         text = format!("{text} using {}", manager.api_version);
-        if let Some(time) = time {
-            text = format!("{text} at {time}");
-        }
     }
     text
 }

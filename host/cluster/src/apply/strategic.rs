@@ -90,7 +90,7 @@ fn list_items(live: &[Value], patch: &[Value], order: Option<&[Value]>, list: &L
     sort(out, order.as_deref(), live, |item| item.get(key).cloned().unwrap_or(Value::Null))
 }
 
-/// Puts items that `order` names in its order; others stay behind their predecessor in the live list.
+/// Puts items that `order` names in its order, new ones first; others keep their place among those of the live list.
 fn sort(items: Vec<Value>, order: Option<&[Value]>, live: &[Value], identity: impl Fn(&Value) -> Value) -> Vec<Value> {
     let Some(order) = order else { return items };
     let rank = |item: &Value| order.iter().position(|wanted| identity(wanted) == identity(item));
@@ -101,7 +101,7 @@ fn sort(items: Vec<Value>, order: Option<&[Value]>, live: &[Value], identity: im
     let mut others = others.into_iter().peekable();
     for item in ranked {
         while let Some(other) = others.peek() {
-            if place(other).unwrap_or(usize::MAX) < place(&item).unwrap_or(usize::MAX) {
+            if place(&item).is_some_and(|at| place(other).is_some_and(|other| other < at)) {
                 out.extend(others.next());
             } else {
                 break;

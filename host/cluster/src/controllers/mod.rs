@@ -55,13 +55,20 @@ impl Moment<'_> {
 }
 
 /// The controllers' queue and timers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Controllers {
+    /// Whether anything but definitions is looked after.
+    all: bool,
     queue: BTreeSet<Work>,
     timers: BTreeMap<Instant, BTreeSet<Work>>,
 }
 
 impl Controllers {
+    /// All of them, or only what belongs to the API server itself.
+    pub(crate) fn new(all: bool) -> Self {
+        Self { all, queue: BTreeSet::new(), timers: BTreeMap::new() }
+    }
+
     /// Works until nothing is left to do now; returns when there will be.
     pub(crate) fn run(&mut self, state: &mut State, moment: &Moment<'_>) -> Option<Instant> {
         while let Some(due) = self.timers.first_entry().filter(|due| *due.key() <= moment.instant) {
@@ -72,6 +79,9 @@ impl Controllers {
                 self.enqueue(state, place, &change);
             }
             let Some(work) = self.queue.pop_first() else { break };
+            if !self.all && !matches!(work, Work::Definition(_)) {
+                continue;
+            }
             if let Some(again) = perform(state, &work, moment) {
                 self.timers.entry(moment.instant + again).or_default().insert(work);
             }

@@ -97,6 +97,9 @@ impl Serialize for Bare<'_> {
 
 /// A refusal.
 pub(crate) fn error(error: &ApiError) -> Response<Body> {
+    if error.is_page() {
+        return respond(error.code, "text/plain; charset=utf-8", Bytes::from(error.message.clone()));
+    }
     let mut response = respond(error.code, JSON, bytes(&error.to_status()));
     if let Some(seconds) = error.retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

@@ -19,13 +19,27 @@ pub(super) fn fill(object: &mut Value) {
     }
 }
 
-/// A new one is held until its objects are gone.
+/// The status of a new one: nothing is accepted yet.
 pub(super) fn prepare(object: &mut Value) {
-    let finalizer = json!("customresourcecleanup.apiextensions.k8s.io");
-    match object["metadata"]["finalizers"].as_array_mut() {
-        Some(finalizers) => finalizers.push(finalizer),
-        None => object["metadata"]["finalizers"] = json!([finalizer]),
-    }
+    let versions = object["spec"]["versions"].as_array().into_iter().flatten();
+    let stored: Vec<Value> =
+        versions.filter(|version| version["storage"] == true).map(|version| version["name"].clone()).collect();
+    object["status"] =
+        json!({"acceptedNames": {"kind": "", "plural": ""}, "conditions": null, "storedVersions": stored});
+}
+
+/// Holds one that is being deleted until its objects are gone.
+pub(crate) fn hold(object: &mut Value, now: &str) {
+    let add = |list: &mut Value, item: Value| match list.as_array_mut() {
+        Some(list) => list.push(item),
+        None => *list = json!([item]),
+    };
+    add(&mut object["metadata"]["finalizers"], json!("customresourcecleanup.apiextensions.k8s.io"));
+    add(
+        &mut object["status"]["conditions"],
+        json!({"type": "Terminating", "status": "True", "reason": "InstanceDeletionPending", "lastTransitionTime": now,
+            "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"}),
+    );
 }
 
 /// What is wrong with one.

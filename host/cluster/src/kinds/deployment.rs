@@ -56,7 +56,8 @@ pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     } else if selector.is_empty() {
         let message = "empty selector is invalid for deployment";
         causes.push(Cause::invalid("spec.selector", &spec["selector"].to_string(), message));
-    } else if !selector.matches_labels(labels) {
+    }
+    if selector.is_empty() || !selector.matches_labels(labels) {
         let message = "`selector` does not match template `labels`";
         causes.push(Cause::invalid("spec.template.metadata.labels", &go_map(labels), message));
     }
@@ -73,7 +74,7 @@ pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
 }
 
 fn go_map(labels: &Value) -> String {
-    json!(labels.as_object().cloned().unwrap_or_default()).to_string()
+    labels.to_string()
 }
 
 fn go_selector(selector: &Value) -> String {

@@ -23,6 +23,15 @@ pub(crate) fn from_stored(object: &Value) -> Value {
     rename(object, "events.k8s.io/v1", |name| NAMES.iter().find(|(old, _)| *old == name).map(|(_, new)| *new))
 }
 
+/// Fields that Go writes even when they are empty: two times and a source.
+pub(super) fn fill(object: &mut Value, [first, last, source]: [&str; 3]) {
+    for (field, empty) in [(first, Value::Null), (last, Value::Null), (source, Value::Object(Map::new()))] {
+        if object[field].is_null() {
+            object[field] = empty;
+        }
+    }
+}
+
 fn rename(object: &Value, api_version: &str, other: impl Fn(&str) -> Option<&'static str>) -> Value {
     let fields = object.as_object().into_iter().flatten();
     let mut out: Map<String, Value> =

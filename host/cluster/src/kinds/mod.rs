@@ -3,6 +3,7 @@
 //!
 //! Only what clients can observe with the kinds in use is here; a real server refuses more.
 
+mod blank;
 mod definition;
 mod deployment;
 mod event;
@@ -20,6 +21,8 @@ use crate::{
     status::Cause,
 };
 
+pub(crate) use blank::blank;
+pub(crate) use definition::hold as hold_definition;
 pub(crate) use deployment::{count, share};
 pub(crate) use event::{from_stored as event_from_stored, to_stored as event_to_stored};
 pub(crate) use service::Addresses;
@@ -35,6 +38,14 @@ pub(crate) fn normalise(resource: &Resource, object: &mut Value) {
         Family::Pod => pod::fill(object),
         Family::Service => service::fill(object),
         Family::Secret => fill_secret(object),
+        Family::Event => event::fill(object, ["firstTimestamp", "lastTimestamp", "source"]),
+        Family::NewEvent => {
+            event::fill(object, ["deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedSource"]);
+        }
+        Family::Namespace if object["metadata"]["name"].is_string() => {
+            let name = object["metadata"]["name"].clone();
+            object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
+        }
         Family::Definition => definition::fill(object),
         Family::Custom => crate::schema::defaults::fill(object, &resource.node),
         _ => {}
@@ -62,16 +73,12 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
         Family::Namespace => {
             object["spec"] = json!({"finalizers": ["kubernetes"]});
             object["status"] = json!({"phase": "Active"});
-            let name = object["metadata"]["name"].clone();
-            object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
         }
+        Family::Definition => definition::prepare(object),
         Family::Deployment | Family::ReplicaSet => object["status"] = json!({}),
         Family::Service => object["status"] = json!({"loadBalancer": {}}),
         _ if resource.status => drop(object.as_object_mut().and_then(|object| object.remove("status"))),
         _ => {}
-    }
-    if resource.family == Family::Definition {
-        definition::prepare(object);
     }
     if resource.family == Family::ReplicaSet {
         object["status"] = json!({"replicas": 0});
@@ -158,11 +165,11 @@ fn owners(object: &Value) -> Vec<Cause> {
     let controllers: Vec<&Value> = references.iter().filter(|owner| owner["controller"] == true).collect();
     if let [first, second, ..] = controllers.as_slice() {
         let name = |owner: &Value| {
-            format!("{} {}", owner["kind"].as_str().unwrap_or(""), owner["name"].as_str().unwrap_or(""))
+            format!("{}/{}", owner["kind"].as_str().unwrap_or(""), owner["name"].as_str().unwrap_or(""))
         };
         causes.push(Cause::invalid(
             "metadata.ownerReferences",
-            &json!(references).to_string(),
+            &in_go_order(references),
             &format!(
                 "Only one reference can have Controller set to true. Found \"true\" in references for {} and {}",
                 name(first),
@@ -171,6 +178,17 @@ fn owners(object: &Value) -> Vec<Cause> {
         ));
     }
     causes
+}
+
+/// Owner references as Go writes them.
+fn in_go_order(references: &[Value]) -> String {
+    let one = |owner: &Value| {
+        let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+        let parts = fields.iter().filter(|field| !owner[**field].is_null());
+        let parts: Vec<String> = parts.map(|field| format!("\"{field}\":{}", owner[*field])).collect();
+        format!("{{{}}}", parts.join(","))
+    };
+    format!("[{}]", references.iter().map(one).collect::<Vec<_>>().join(","))
 }
 
 fn check_data(family: Family, new: &Value, old: Option<&Value>) -> Vec<Cause> {

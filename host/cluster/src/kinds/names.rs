@@ -19,7 +19,6 @@ fn pattern(text: &str) -> Option<Regex> {
 static SUBDOMAIN: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"));
 static LABEL: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"));
-static LABEL_1035: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"^[a-z]([-a-z0-9]*[a-z0-9])?$"));
 static QUALIFIED: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"));
 
 fn fits(pattern: &LazyLock<Option<Regex>>, text: &str) -> bool {
@@ -28,7 +27,6 @@ fn fits(pattern: &LazyLock<Option<Regex>>, text: &str) -> bool {
 
 const SUBDOMAIN_TEXT: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL_TEXT: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const LABEL_1035_TEXT: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const VALUE_TEXT: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 const KEY_TEXT: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
@@ -39,8 +37,7 @@ pub(super) fn check(resource: &Resource, object: &Value) -> Vec<Cause> {
     let shown = json!(name).to_string();
     let mut refuse = |text: &str| causes.push(Cause::invalid("metadata.name", &shown, text));
     let (most, pattern, text) = match resource.family {
-        Family::Service => (63, &LABEL_1035, LABEL_1035_TEXT),
-        Family::Namespace => (63, &LABEL, LABEL_TEXT),
+        Family::Service | Family::Namespace => (63, &LABEL, LABEL_TEXT),
         Family::Rbac => (usize::MAX, &LABEL, ""),
         _ => (253, &SUBDOMAIN, SUBDOMAIN_TEXT),
     };
@@ -101,7 +98,7 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles() {
-        assert!([&SUBDOMAIN, &LABEL, &LABEL_1035, &QUALIFIED].iter().all(|pattern| pattern.is_some()));
+        assert!([&SUBDOMAIN, &LABEL, &QUALIFIED].iter().all(|pattern| pattern.is_some()));
     }
 
     #[test]

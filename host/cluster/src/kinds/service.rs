@@ -54,6 +54,10 @@ pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
             let message = "must be between 1 and 65535, inclusive";
             causes.push(Cause::invalid(&format!("{path}.port"), &number.to_string(), message));
         }
+        if let Some(target) = port["targetPort"].as_i64().filter(|target| !(1..=65535).contains(target)) {
+            let message = "must be between 1 and 65535, inclusive";
+            causes.push(Cause::invalid(&format!("{path}.targetPort"), &target.to_string(), message));
+        }
         if ports.len() > 1 && port["name"].as_str().is_none_or(str::is_empty) {
             causes.push(Cause::required(&format!("{path}.name"), ""));
         }

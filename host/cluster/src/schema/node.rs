@@ -156,11 +156,13 @@ impl<'a> Reader<'a> {
             Some("integer") => Shape::Scalar(Scalar::Integer),
             Some("number") => Shape::Scalar(Scalar::Number),
             Some("boolean") => Shape::Scalar(Scalar::Boolean),
-            Some("array") => Shape::List(List {
-                item: Arc::new(self.read(&schema["items"])),
-                items: items_of(schema),
-                strategic: strategic_of(schema),
-            }),
+            Some("array") => {
+                let (mut item, items) = (self.read(&schema["items"]), items_of(schema));
+                if self.definitions.is_some() {
+                    item.fill_keys(&items);
+                }
+                Shape::List(List { item: Arc::new(item), items, strategic: strategic_of(schema) })
+            }
             Some("object") => self.object(schema),
             _ if schema["oneOf"].is_array() && self.definitions.is_some() => Shape::Scalar(Scalar::StringOrNumber),
             _ => Shape::Any,
@@ -192,6 +194,20 @@ impl<'a> Reader<'a> {
 }
 
 impl Node {
+    /// In built-in kinds a key that is absent has the zero of its type.
+    fn fill_keys(&mut self, items: &Items) {
+        let (Shape::Map(fields), Items::Keyed(keys)) = (&mut self.shape, items) else { return };
+        for key in keys {
+            if let Some(field) = fields.known.get_mut(key).filter(|field| field.default.is_none()) {
+                let zero = match field.shape {
+                    Shape::Scalar(Scalar::Integer) => Value::from(0),
+                    _ => Value::from(""),
+                };
+                *field = Arc::new(Node { default: Some(zero), ..(**field).clone() });
+            }
+        }
+    }
+
     /// What a schema says beside a `$ref`.
     fn overlay(&mut self, schema: &Value) {
         if let Some(default) = schema.get("default") {

@@ -41,13 +41,10 @@ impl Rules {
             .filter(|error| !matches!(error.kind, ErrorKind::CompilationFailure | ErrorKind::UnsupportedReference))
             .map(|error| {
                 let path = error.field_path.trim_start_matches('.').to_owned();
-                let shown = match value_at(object, &path) {
-                    Some(Value::Object(_)) => "\"object\"".to_owned(),
-                    Some(Value::Array(_)) => "\"array\"".to_owned(),
-                    Some(value) => value.to_string(),
-                    None => "null".to_owned(),
-                };
-                Cause::invalid(&path, &shown, &error.message)
+                match value_at(object, &path) {
+                    Some(Value::Object(_) | Value::Array(_)) | None => Cause::invalid_unnamed(&path, &error.message),
+                    Some(value) => Cause::invalid(&path, &value.to_string(), &error.message),
+                }
             })
             .collect();
         // The crate keeps properties in a hash map.

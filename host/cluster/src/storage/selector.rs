@@ -117,7 +117,7 @@ fn parse_requirement(text: &str) -> Result<Requirement, String> {
         let inner = value.trim().strip_prefix('(').and_then(|value| value.strip_suffix(')'));
         inner
             .map(|inner| inner.split(',').map(|value| value.trim().to_owned()).collect::<Vec<_>>())
-            .ok_or_else(|| format!("unable to parse requirement: {text}"))
+            .ok_or_else(|| format!("unable to parse requirement: found '{}' expected: '('", value.trim()))
     };
     if let Some((key, values)) = text.split_once(" notin ") {
         make(key, Operator::NotIn, many(values)?)

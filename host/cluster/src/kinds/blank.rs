@@ -1,0 +1,40 @@
+//! What an object of a built-in kind is before anything is set: the fields that Go has in any case. Who creates an
+//! object owns what differs from it.
+
+use serde_json::{Value, json};
+
+use crate::catalogue::{Family, Resource};
+
+/// The empty object of a kind.
+pub(crate) fn blank(resource: &Resource) -> Value {
+    let template = json!({"metadata": {}, "spec": {"containers": null}});
+    let mut object = match (resource.family, resource.kind.as_str()) {
+        (Family::Deployment, _) => {
+            json!({"spec": {"selector": null, "strategy": {}, "template": template}, "status": {}})
+        }
+        (Family::ReplicaSet, _) => json!({"spec": {"selector": null, "template": template}, "status": {"replicas": 0}}),
+        (Family::Pod, _) => json!({"spec": {"containers": null}, "status": {}}),
+        (Family::Service, _) => json!({"spec": {}, "status": {"loadBalancer": {}}}),
+        (Family::Namespace | Family::Lease | Family::Node, _) => json!({"spec": {}, "status": {}}),
+        (Family::Event, _) => {
+            json!({"involvedObject": {}, "source": {}, "firstTimestamp": null, "lastTimestamp": null, "eventTime": null,
+                "reportingComponent": "", "reportingInstance": ""})
+        }
+        (Family::NewEvent, _) => {
+            json!({"regarding": {}, "deprecatedSource": {}, "deprecatedFirstTimestamp": null,
+                "deprecatedLastTimestamp": null, "eventTime": null})
+        }
+        (Family::EndpointSlice, _) => json!({"addressType": "", "endpoints": null, "ports": null}),
+        (Family::Rbac, "Role" | "ClusterRole") => json!({"rules": null}),
+        (Family::Rbac, _) => json!({"roleRef": {"apiGroup": "", "kind": "", "name": ""}}),
+        (Family::Definition, _) => {
+            json!({"spec": {"group": "", "names": {"plural": "", "kind": ""}, "scope": "", "versions": null},
+                "status": {"conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": null}})
+        }
+        _ => json!({}),
+    };
+    object["apiVersion"] = json!(resource.api_version());
+    object["kind"] = json!(resource.kind);
+    object["metadata"] = json!({});
+    object
+}
