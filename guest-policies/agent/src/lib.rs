@@ -2,13 +2,13 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | what the object asks for, older forms included | [`wanted`] |
-//! | what it refers to: model, tools, peers | [`linked`], [`model`] |
-//! | a coding harness instead of the default runtime | [`harness`], [`registry`] |
-//! | all of it for one subject | [`request`] |
-//! | variables | [`mapping`] |
-//! | manifests | [`translate`] |
-//! | status | [`assess`] |
+//! | what the object asks for, older forms included | `wanted` |
+//! | what it refers to: model, tools, peers | `linked`, `model` |
+//! | a coding harness instead of the default runtime | `harness`, `registry` |
+//! | all of it for one subject | `request` |
+//! | variables | `mapping` |
+//! | manifests | `translate` |
+//! | status | `assess` |
 
 mod assess;
 mod harness;

@@ -1,6 +1,6 @@
 //! What a user of the kind can rely on, case by case.
 
-#![allow(clippy::unwrap_used)] // helpers of tests; a failure should stop them
+#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 
 use kaos_agent::{Agent, Settings};
 use kaos_policy_sdk::types::{Outcome, Plan, Refusal, Subject, Truth};

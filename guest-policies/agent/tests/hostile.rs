@@ -1,6 +1,6 @@
 //! Whatever stands in a spec, the policy answers: with a plan, or with a refusal that names a field.
 
-#![allow(clippy::unwrap_used)] // helpers of tests; a failure should stop them
+#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 
 use kaos_agent::Agent;
 use kaos_policy_sdk::types::{Outcome, Refusal};

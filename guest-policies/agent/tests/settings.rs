@@ -1,6 +1,6 @@
 //! Each setting changes what it is for, and nothing else.
 
-#![allow(clippy::unwrap_used)] // helpers of tests; a failure should stop them
+#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 
 use kaos_agent::{Agent, Settings};
 use kaos_policy_sdk::types::Outcome;
@@ -146,11 +146,11 @@ fn answers(settings: &Value, harness: bool) -> BTreeSet<(String, String)> {
 fn flatten(value: &Value, path: &str, into: &mut BTreeSet<(String, String)>) {
     match value {
         Value::Object(members) => {
-            members.iter().for_each(|(key, value)| flatten(value, &format!("{path}.{key}"), into))
+            members.iter().for_each(|(key, value)| flatten(value, &format!("{path}.{key}"), into));
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                let key = match item["name"].as_str().filter(|_| path.ends_with(".env")) {
+                let key = match item["name"].as_str().filter(|_| path.rsplit('.').next() == Some("env")) {
                     Some(name) => name.to_owned(),
                     None => index.to_string(),
                 };
@@ -158,7 +158,7 @@ fn flatten(value: &Value, path: &str, into: &mut BTreeSet<(String, String)>) {
             }
         }
         // A variable is its name in the path and its value.
-        _ if path.contains(".env.") && path.ends_with(".name") => {}
+        _ if path.contains(".env.") && path.rsplit('.').next() == Some("name") => {}
         leaf => {
             let path = if path.contains(".env.") { path.trim_end_matches(".value") } else { path };
             into.insert((path.to_owned(), leaf.to_string()));
