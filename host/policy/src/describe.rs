@@ -138,14 +138,14 @@ pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result
 
 fn check_claim(path: &str, claim: &Claim, world: World) -> Result<(), DescribeError> {
     let Claim { primary, emits, reads, wishes, finalizer, retired_finalizers, samples, extra } = claim;
-    is_type(format!("{path}.primary"), primary)?;
+    is_type(&format!("{path}.primary"), primary)?;
     if is_cluster_power(primary) {
         return Err(DescribeError::ClusterPower { path: format!("{path}.primary"), of: primary.clone() });
     }
     for (list, types) in [("emits", emits), ("reads", reads), ("wishes", wishes)] {
         bounded(&format!("{path}.{list}"), types.len(), LISTED)?;
         for of in types {
-            is_type(format!("{path}.{list}"), of)?;
+            is_type(&format!("{path}.{list}"), of)?;
         }
     }
     for of in emits {
@@ -202,8 +202,8 @@ fn object(path: &str, text: &str) -> Result<(), DescribeError> {
     }
 }
 
-fn is_type(path: String, of: &ResourceType) -> Result<(), DescribeError> {
-    let wrong = |reason| Err(DescribeError::NotAType { path: path.clone(), of: of.clone(), reason });
+fn is_type(path: &str, of: &ResourceType) -> Result<(), DescribeError> {
+    let wrong = |reason| Err(DescribeError::NotAType { path: path.to_owned(), of: of.clone(), reason });
     let (group, version) = of.api_version.rsplit_once('/').unwrap_or(("", &of.api_version));
     let mut letters = of.kind.chars();
     if !letters.next().is_some_and(|first| first.is_ascii_uppercase()) || !letters.all(|c| c.is_ascii_alphanumeric()) {

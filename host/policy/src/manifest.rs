@@ -82,7 +82,7 @@ pub enum Privilege {
     AddedCapabilities,
     /// `securityContext.procMount`
     ProcMount,
-    /// A seccomp or AppArmor profile `Unconfined`, or SELinux options.
+    /// A seccomp or `AppArmor` profile `Unconfined`, or `SELinux` options.
     Unconfined,
     /// `securityContext.sysctls`
     Sysctls,

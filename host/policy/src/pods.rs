@@ -1,5 +1,7 @@
 //! Where pods are in a manifest.
 
+use std::fmt::Write;
+
 use serde_json::Value;
 
 /// The pod template of a workload; a bare Pod is its own.
@@ -44,7 +46,7 @@ fn collect<'a>(value: &'a Value, path: &mut String, specs: &mut Vec<(String, &'a
         }
         Value::Array(items) => {
             for (i, item) in items.iter().enumerate() {
-                path.push_str(&format!("[{i}]"));
+                let _ = write!(path, "[{i}]");
                 collect(item, path, specs);
                 path.truncate(length);
             }

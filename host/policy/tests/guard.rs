@@ -131,7 +131,7 @@ fn render(spec: Value) -> Rendered {
 }
 
 fn rules(rendered: &Rendered) -> Vec<Rule> {
-    match rendered.failed().map(|failed| &failed.failure) {
+    match rendered.failed().map(|failed| &*failed.failure) {
         Some(Failure::Guard(breaches)) => breaches.iter().map(|breach| breach.rule).collect(),
         other => panic!("{other:?}"),
     }

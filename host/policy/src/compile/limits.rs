@@ -15,7 +15,7 @@ pub struct CompileLimits {
 
 impl Default for CompileLimits {
     fn default() -> Self {
-        Self { memory: 1 << 30, cpu_seconds: 30, wall: Duration::from_secs(120) }
+        Self { memory: 1 << 30, cpu_seconds: 30, wall: Duration::from_mins(2) }
     }
 }
 

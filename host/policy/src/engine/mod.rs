@@ -77,8 +77,8 @@ impl Engine {
     fn link(&self, component: &Component, world: World) -> Result<WasmCode, EngineError> {
         let fits = |error: wasmtime::Error| EngineError::World { world: world.name(), reason: format!("{error:#}") };
         let linker: Linker<State> = Linker::new(&self.inner);
-        let linked = linker.instantiate_pre(component).map_err(fits)?;
-        WasmCode::new(self.inner.clone(), linked, world).map_err(fits)
+        let instance = linker.instantiate_pre(component).map_err(fits)?;
+        WasmCode::new(self.inner.clone(), instance, world).map_err(fits)
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{LoadError, beneath::Beneath};
 use crate::{
     code::World,
-    contract::{Claim, Cluster, Refusal, Sample},
+    contract::{Claim, Cluster, Outcome, Refusal, Sample},
     failure::{Failure, Verb},
     lookup::Fixed,
     policy::{Policy, Stack},
@@ -56,7 +56,7 @@ impl Case<'_> {
         let (first, second) = (render()?, render()?);
         self.same(&first, &second)?;
         match first.verdict {
-            Verdict::Failed(failed) => Err(self.fails(failed.failure)),
+            Verdict::Failed(failed) => Err(self.fails(*failed.failure)),
             Verdict::Refused(refusal) => Ok(Some(refusal)),
             Verdict::Planned(_) => {
                 self.keeps_no_state(&first)?;
@@ -137,14 +137,14 @@ impl Case<'_> {
     }
 
     /// What it says when nothing is there yet, which is how every object begins.
-    fn assesses(&self, renderer: &Renderer, rendered: &Rendered) -> Result<(), LoadError> {
+    fn assesses(&self, renderer: &Renderer, first: &Rendered) -> Result<(), LoadError> {
         if self.policy.world() != World::Policy {
             return Ok(());
         }
-        let assess = || renderer.assess(rendered, crate::contract::Outcome::Applied, Vec::new());
+        let assess = || renderer.assess(first, Outcome::Applied, Vec::new());
         match (assess(), assess()) {
             (Ok(first), Ok(second)) if first == second => Ok(()),
-            (Err(failed), _) | (_, Err(failed)) => Err(self.fails(failed.failure)),
+            (Err(failed), _) | (_, Err(failed)) => Err(self.fails(*failed.failure)),
             (Ok(_), Ok(_)) => {
                 let (kind, sample) = self.names();
                 Err(LoadError::NotDeterministic { kind, sample, what: "reports" })

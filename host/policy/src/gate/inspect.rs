@@ -86,7 +86,7 @@ pub fn inspect(component: &[u8], bounds: &Bounds) -> Result<Inspection, LoadErro
     let seen = walk(component, bounds)?;
     // Versions come before validity: an older host cannot tell what a newer policy is made of.
     let contract = version(&seen)?;
-    let types = Validator::new_with_features(features()).validate_all(component).map_err(malformed)?;
+    let types = Validator::new_with_features(features()).validate_all(component).map_err(|error| malformed(&error))?;
     let types = types.as_ref();
     let (mut wasi, mut others) = (Vec::new(), Vec::new());
     for name in &seen.imports {
@@ -138,7 +138,7 @@ fn features() -> WasmFeatures {
 fn walk(component: &[u8], bounds: &Bounds) -> Result<Seen, LoadError> {
     let mut seen = Seen::default();
     for payload in Parser::new(0).parse_all(component) {
-        seen.payload(&payload.map_err(malformed)?, bounds)?;
+        seen.payload(&payload.map_err(|error| malformed(&error))?, bounds)?;
         for (what, count, limit) in [
             ("functions", seen.functions, bounds.functions),
             ("modules and components", seen.parts, bounds.parts),
@@ -183,12 +183,12 @@ impl Seen {
             }
             Payload::ComponentImportSection(section) if self.depth == 1 => {
                 for import in section.clone() {
-                    self.imports.push(import.map_err(malformed)?.name.name.to_owned());
+                    self.imports.push(import.map_err(|error| malformed(&error))?.name.name.to_owned());
                 }
             }
             Payload::ComponentExportSection(section) if self.depth == 1 => {
                 for export in section.clone() {
-                    let export = export.map_err(malformed)?;
+                    let export = export.map_err(|error| malformed(&error))?;
                     if export.kind == ComponentExternalKind::Instance {
                         self.exports.push(export.name.name.to_owned());
                     }
@@ -251,6 +251,6 @@ fn is_type(entity: &ComponentEntityType, types: &wasmparser::types::TypesRef<'_>
     }
 }
 
-fn malformed(error: wasmparser::BinaryReaderError) -> LoadError {
+fn malformed(error: &wasmparser::BinaryReaderError) -> LoadError {
     LoadError::Malformed { reason: error.message().to_owned(), offset: error.offset() as u64 }
 }

@@ -144,7 +144,7 @@ impl Run<'_> {
         self.passed(Step::Instantiate, format!("world {}", inspection.world.name()));
         let policy = self.describe(code, digest, file)?;
         self.settings(&policy, file)?;
-        let told = conformance::run(&policy, &self.layers(&policy, file), &self.gate.cluster)?;
+        let told = conformance::run(&policy, &Self::layers(&policy, file), &self.gate.cluster)?;
         self.passed(Step::Conformance, told);
         Ok(policy)
     }
@@ -181,13 +181,13 @@ impl Run<'_> {
     }
 
     fn settings(&mut self, policy: &Policy, file: &PolicyFile) -> Result<(), LoadError> {
-        let settings = policy.schema().resolve(&policy.id().name, &self.layers(policy, file))?;
+        let settings = policy.schema().resolve(&policy.id().name, &Self::layers(policy, file))?;
         self.passed(Step::Settings, format!("{} values", settings.sources().count()));
         Ok(())
     }
 
     /// The settings that come with the policy; those of the cluster are not the policy's doing.
-    fn layers(&self, policy: &Policy, file: &PolicyFile) -> Vec<Layer> {
+    fn layers(policy: &Policy, file: &PolicyFile) -> Vec<Layer> {
         let name = &policy.id().name;
         let tree = Some(&file.settings).filter(|tree| !tree.is_null()).cloned();
         tree.map(|tree| Layer::tree(Origin::ClusterPolicy(name.clone()), name, tree)).into_iter().collect()

@@ -1,6 +1,6 @@
 //! The mapping against what the manifests carry.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -33,7 +33,7 @@ pub(super) fn check(mapping: &[EnvVar], manifests: &[Value]) -> Vec<Breach> {
             breaches.push(Breach { rule: Rule::NoDuplicateEnv, path, message });
         }
     }
-    let mut carried: BTreeMap<Key<'_>, ()> = BTreeMap::new();
+    let mut carried: BTreeSet<Key<'_>> = BTreeSet::new();
     for (i, value) in manifests.iter().enumerate() {
         let label = manifest::path(i, value);
         for (at, spec) in pods::specs(value) {
@@ -43,7 +43,7 @@ pub(super) fn check(mapping: &[EnvVar], manifests: &[Value]) -> Vec<Breach> {
             }
         }
     }
-    for (container, name) in mapped.keys().filter(|key| !carried.contains_key(*key)) {
+    for (container, name) in mapped.keys().filter(|key| !carried.contains(*key)) {
         let message = format!("maps {name} of container {container}, which no manifest carries");
         breaches.push(Breach { rule: Rule::EnvAsMapped, path: "env".to_owned(), message });
     }
@@ -54,29 +54,30 @@ fn carry<'a>(
     path: &str,
     container: &'a Value,
     mapped: &BTreeMap<Key<'a>, Value>,
-    carried: &mut BTreeMap<Key<'a>, ()>,
+    carried: &mut BTreeSet<Key<'a>>,
     breaches: &mut Vec<Breach>,
 ) {
     let mut breach = |rule, path: String, message| breaches.push(Breach { rule, path, message });
     let container_name = container["name"].as_str().unwrap_or_default();
-    let mut here = BTreeMap::new();
+    let mut here = BTreeSet::new();
     for (i, entry) in container["env"].as_array().into_iter().flatten().enumerate() {
         let path = || format!("{path}[{i}]");
         let Some(name) = entry["name"].as_str() else {
             breach(Rule::WellFormed, path(), "has no name".to_owned());
             continue;
         };
-        if here.insert(name, ()).is_some() {
+        if !here.insert(name) {
             breach(Rule::NoDuplicateEnv, path(), format!("{name} is there twice"));
         }
-        carried.insert((container_name, name), ());
+        carried.insert((container_name, name));
         let Some(wanted) = mapped.get(&(container_name, name)) else {
             breach(Rule::EnvAsMapped, path(), format!("{name} is not in the mapping"));
             continue;
         };
         match carried_source(entry) {
             None => {
-                breach(Rule::WellFormed, path(), format!("{name} has both value and valueFrom, or neither is usable"))
+                let message = format!("{name} has both value and valueFrom, or neither is usable");
+                breach(Rule::WellFormed, path(), message);
             }
             Some(found) if found != *wanted => {
                 let message = format!("{name} is {}, but mapped as {}", canonical(&found), canonical(wanted));
@@ -126,16 +127,16 @@ fn carried_source(entry: &Value) -> Option<Value> {
 /// Leaves out what is the default when it is left out.
 fn normal(mut source: Value) -> Value {
     for selector in ["secretKeyRef", "configMapKeyRef"] {
-        if let Some(fields) = source["valueFrom"].get_mut(selector).and_then(Value::as_object_mut) {
-            if fields.get("optional").is_some_and(|optional| *optional == false || optional.is_null()) {
-                fields.remove("optional");
-            }
+        if let Some(fields) = source["valueFrom"].get_mut(selector).and_then(Value::as_object_mut)
+            && fields.get("optional").is_some_and(|optional| *optional == false || optional.is_null())
+        {
+            fields.remove("optional");
         }
     }
-    if let Some(fields) = source["valueFrom"].get_mut("fieldRef").and_then(Value::as_object_mut) {
-        if fields.get("apiVersion").is_some_and(|version| version == "v1") {
-            fields.remove("apiVersion");
-        }
+    if let Some(fields) = source["valueFrom"].get_mut("fieldRef").and_then(Value::as_object_mut)
+        && fields.get("apiVersion").is_some_and(|version| version == "v1")
+    {
+        fields.remove("apiVersion");
     }
     source
 }

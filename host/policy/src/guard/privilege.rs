@@ -16,6 +16,18 @@ struct Raised<'a> {
     container: Option<&'a str>,
 }
 
+/// Switches of a pod.
+const POD: [(Privilege, &[&str]); 3] = [
+    (Privilege::HostNetwork, &["hostNetwork"]),
+    (Privilege::HostPid, &["hostPID"]),
+    (Privilege::HostIpc, &["hostIPC"]),
+];
+/// Switches of a container.
+const CONTAINER: [(Privilege, &[&str]); 2] = [
+    (Privilege::Privileged, &["securityContext", "privileged"]),
+    (Privilege::AllowPrivilegeEscalation, &["securityContext", "allowPrivilegeEscalation"]),
+];
+
 pub(super) fn check(path: &str, manifest: &Value, rules: &Rules<'_>, breaches: &mut Vec<Breach>) {
     for (at, spec) in pods::specs(manifest) {
         let mut raised = of_pod(&at, spec);
@@ -42,11 +54,6 @@ fn of_pod<'a>(at: &str, spec: &'a Value) -> Vec<Raised<'a>> {
     let mut raise = |privilege, field: &'static [&'static str], value: &'a Value| {
         raised.push(Raised { privilege, path: format!("{at}.{}", field.join(".")), field, value, container: None });
     };
-    const POD: [(Privilege, &[&str]); 3] = [
-        (Privilege::HostNetwork, &["hostNetwork"]),
-        (Privilege::HostPid, &["hostPID"]),
-        (Privilege::HostIpc, &["hostIPC"]),
-    ];
     for (privilege, field) in POD {
         if is_on(at_field(spec, field)) {
             raise(privilege, field, at_field(spec, field));
@@ -81,10 +88,6 @@ fn of_container<'a>(at: &str, container: &'a Value) -> Vec<Raised<'a>> {
         raised.push(Raised { privilege, path, field, value, container: Some(name) });
     };
     let context = &container["securityContext"];
-    const CONTAINER: [(Privilege, &[&str]); 2] = [
-        (Privilege::Privileged, &["securityContext", "privileged"]),
-        (Privilege::AllowPrivilegeEscalation, &["securityContext", "allowPrivilegeEscalation"]),
-    ];
     for (privilege, field) in CONTAINER {
         if is_on(at_field(container, field)) {
             raise(privilege, field, at_field(container, field));

@@ -98,7 +98,7 @@ pub struct PolicyFailure {
     /// The layer that failed.
     pub policy: PolicyId,
     /// How.
-    pub failure: Failure,
+    pub failure: Box<Failure>,
 }
 
 /// Why an object cannot be given to a renderer.
@@ -110,8 +110,8 @@ pub enum RenderError {
     /// A layer does not answer for the kind.
     #[error("policy {policy} does not claim {of}")]
     NotClaimed {
-        /// The layer.
-        policy: PolicyId,
+        /// The layer's name.
+        policy: String,
         /// The object's type.
         of: ResourceType,
     },

@@ -90,7 +90,7 @@ impl<'a> Layer<'a> {
         let claim = bound
             .policy
             .claim(of)
-            .ok_or_else(|| RenderError::NotClaimed { policy: bound.policy.id().clone(), of: of.clone() })?;
+            .ok_or_else(|| RenderError::NotClaimed { policy: bound.policy.id().name.clone(), of: of.clone() })?;
         Ok(Self { bound, claim, settings: Arc::clone(&bound.settings) })
     }
 
@@ -98,8 +98,13 @@ impl<'a> Layer<'a> {
         &self.bound.policy.id().name
     }
 
+    fn open(&self) -> Result<Box<dyn Sandbox + '_>, PolicyFailure> {
+        let policy = &self.bound.policy;
+        policy.code().open(policy.limits()).map_err(|failure| self.failed(failure))
+    }
+
     fn failed(&self, failure: Failure) -> PolicyFailure {
-        PolicyFailure { policy: self.bound.policy.id().clone(), failure }
+        PolicyFailure { policy: self.bound.policy.id().clone(), failure: Box::new(failure) }
     }
 }
 
@@ -138,13 +143,13 @@ impl Pass<'_> {
     }
 
     fn decide(&self, ledger: &mut Ledger) -> Result<Verdict, PolicyFailure> {
-        let mut sandbox = self.open(self.base)?;
+        let mut sandbox = self.base.open()?;
         let (subject, mut env) = match self.map_env(self.base, &mut *sandbox, Vec::new(), ledger)? {
             (subject, Ok(env)) => (subject, env),
             (_, Err(refusal)) => return Ok(Verdict::Refused(refusal)),
         };
         for overlay in self.overlays {
-            let mut sandbox = self.open(overlay)?;
+            let mut sandbox = overlay.open()?;
             env = match self.map_env(overlay, &mut *sandbox, env, ledger)? {
                 (_, Ok(env)) => env,
                 (_, Err(refusal)) => return Ok(Verdict::Refused(refusal)),
@@ -160,11 +165,6 @@ impl Pass<'_> {
             }
             Err(refusal) => Ok(Verdict::Refused(refusal)),
         }
-    }
-
-    fn open<'b>(&self, layer: &'b Layer<'_>) -> Result<Box<dyn Sandbox + 'b>, PolicyFailure> {
-        let policy = &layer.bound.policy;
-        policy.code().open(policy.limits()).map_err(|failure| layer.failed(failure))
     }
 
     /// Needs and mapping of one layer. What they cost and saw is in the ledger also when they fail.

@@ -52,7 +52,7 @@ impl Renderer {
             let fields = parse_fields(&report.fields)?;
             Ok(Assessed { report, fields, fuel: sandbox.fuel_used() })
         };
-        assess().map_err(|failure| PolicyFailure { policy: policy.id().clone(), failure })
+        assess().map_err(|failure| PolicyFailure { policy: policy.id().clone(), failure: Box::new(failure) })
     }
 }
 

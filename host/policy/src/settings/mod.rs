@@ -152,7 +152,7 @@ impl Schema {
         let mut merged = merge::Merged::new(self.defaults());
         let mut errors = Vec::new();
         let mut ordered: Vec<&Layer> = layers.iter().filter(|layer| layer.concerns(policy)).collect();
-        ordered.sort_by(|a, b| a.origin.rank().cmp(&b.origin.rank()));
+        ordered.sort_by_key(|layer| layer.origin.rank());
         for layer in ordered {
             match &layer.content {
                 Content::Tree(tree) => merged.tree(tree, &Source { origin: layer.origin.clone(), via: None }),

@@ -150,14 +150,10 @@ impl Walk<'_> {
             return Err(SchemaError::TooLarge { limit: SETTINGS, depth: DEPTH });
         }
         let facets = self.schema.expand(node);
-        if let Some(variable) = facets.iter().find_map(|facet| facet["x-env"].as_str()) {
-            if let Some(first) = self.variables.insert(variable.to_owned(), path.clone()) {
-                return Err(SchemaError::AmbiguousVariable {
-                    variable: variable.to_owned(),
-                    first,
-                    second: path.clone(),
-                });
-            }
+        if let Some(variable) = facets.iter().find_map(|facet| facet["x-env"].as_str())
+            && let Some(first) = self.variables.insert(variable.to_owned(), path.clone())
+        {
+            return Err(SchemaError::AmbiguousVariable { variable: variable.to_owned(), first, second: path.clone() });
         }
         let mut default = facets.iter().find_map(|facet| facet.get("default")).cloned();
         for (name, property) in facets.iter().filter_map(|facet| facet["properties"].as_object()).flatten() {

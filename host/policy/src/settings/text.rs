@@ -20,15 +20,15 @@ impl Schema {
                 _ => {}
             }
         }
-        if allows("integer") || allows("number") {
-            if let Ok(number) = trimmed.parse::<i64>() {
-                return Ok(number.into());
-            }
+        if (allows("integer") || allows("number"))
+            && let Ok(number) = trimmed.parse::<i64>()
+        {
+            return Ok(number.into());
         }
-        if allows("number") {
-            if let Some(number) = trimmed.parse().ok().and_then(serde_json::Number::from_f64) {
-                return Ok(Value::Number(number));
-            }
+        if allows("number")
+            && let Some(number) = trimmed.parse().ok().and_then(serde_json::Number::from_f64)
+        {
+            return Ok(Value::Number(number));
         }
         if allows("null") && trimmed == "null" {
             return Ok(Value::Null);
