@@ -77,7 +77,7 @@ pub fn engine() -> &'static Engine {
 }
 
 pub fn limits() -> Limits {
-    Limits { fuel: 20_000_000, ..Limits::default() }
+    Limits::default()
 }
 
 /// Everything from bytes to a policy, compiled in this process.

@@ -113,7 +113,7 @@ impl inputs::Guest for Hostile {
         if is("needs what it does not read") {
             return vec![named("Secret", "s", "s")];
         }
-        if is("counts calls of needs") && CALLS.fetch_add(1, Ordering::Relaxed) > 1 {
+        if is("counts calls of needs") && CALLS.fetch_add(1, Ordering::Relaxed) > 0 {
             return vec![named("ConfigMap", "late", "late")];
         }
         vec![]
