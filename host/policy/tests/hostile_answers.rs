@@ -53,12 +53,12 @@ fn the_well_behaved_guest_passes_the_gate_and_costs_little() {
     let renderer = Renderer::new(&Stack::single(policy).unwrap(), &[], Cluster::default()).unwrap();
     let object = json!({"apiVersion": "example.com/v1", "kind": "Widget",
         "metadata": {"name": "w", "namespace": "n", "resourceVersion": "7"}, "status": {"phase": "Ready"}});
-    let rendered = renderer.render(&object, &Fixed::default()).unwrap();
-    assert_eq!(rendered.manifests().len(), 1);
-    assert!(rendered.fuel < 100_000, "{}", rendered.fuel);
-    assert!(!rendered.subject().object.contains("resourceVersion") && !rendered.subject().object.contains("status"));
-    let child = Child::new(rendered.object.reference(), Some(&rendered.manifests()[0]));
-    assert!(renderer.assess(&rendered, Outcome::Applied, vec![child]).unwrap().report.ready);
+    let answer = renderer.render(&object, &Fixed::default()).unwrap();
+    assert_eq!(answer.manifests().len(), 1);
+    assert!(answer.fuel < 100_000, "{}", answer.fuel);
+    assert!(!answer.subject().object.contains("resourceVersion") && !answer.subject().object.contains("status"));
+    let child = Child::new(answer.object.reference(), Some(&answer.manifests()[0]));
+    assert!(renderer.assess(&answer, Outcome::Applied, vec![child]).unwrap().report.ready);
 }
 
 #[test]

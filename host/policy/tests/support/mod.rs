@@ -19,7 +19,7 @@ use kaos_policy::{
 use wit_component::{ComponentEncoder, StringEncoding, dummy_module, embed_component_metadata};
 use wit_parser::{ManglingAndAbi, Resolve};
 
-pub const WIT: &str = include_str!("../../../../wit/policy.wit");
+pub(crate) const WIT: &str = include_str!("../../../../wit/policy.wit");
 const MARK: &[u8] = b"MODE=";
 const MODE: usize = 35;
 
@@ -43,7 +43,7 @@ fn hostile_module() -> &'static [u8] {
 }
 
 /// The hostile guest as a component, told to do one thing wrong.
-pub fn hostile(mode: &str) -> Vec<u8> {
+pub(crate) fn hostile(mode: &str) -> Vec<u8> {
     let mut module = hostile_module().to_vec();
     let at = module.windows(MARK.len()).position(|window| window == MARK).expect("the guest has a mode") + MARK.len();
     let padded = format!("{mode:MODE$}");
@@ -52,12 +52,12 @@ pub fn hostile(mode: &str) -> Vec<u8> {
     encode(&module)
 }
 
-pub fn encode(module: &[u8]) -> Vec<u8> {
+pub(crate) fn encode(module: &[u8]) -> Vec<u8> {
     ComponentEncoder::default().module(module).unwrap().validate(true).encode().unwrap()
 }
 
 /// A component of a world of some text, whose functions all trap. `section` is what it says of its version.
-pub fn dummy(wit: &str, world: &str, section: Option<&str>) -> Vec<u8> {
+pub(crate) fn dummy(wit: &str, world: &str, section: Option<&str>) -> Vec<u8> {
     let mut resolve = Resolve::default();
     let package = resolve.push_str("policy.wit", wit).unwrap();
     let world = resolve.select_world(&[package], Some(world)).unwrap();
@@ -71,21 +71,21 @@ pub fn dummy(wit: &str, world: &str, section: Option<&str>) -> Vec<u8> {
 }
 
 /// One engine for all tests: its sandboxes reserve address space.
-pub fn engine() -> &'static Engine {
+pub(crate) fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
     ENGINE.get_or_init(|| Engine::new().unwrap())
 }
 
-pub fn limits() -> Limits {
+pub(crate) fn limits() -> Limits {
     Limits::default()
 }
 
 /// Everything from bytes to a policy, compiled in this process.
-pub fn load(bytes: Vec<u8>) -> Result<Arc<Policy>, LoadError> {
-    load_with(Candidate { bytes, ..Candidate::default() })
+pub(crate) fn load(bytes: Vec<u8>) -> Result<Arc<Policy>, LoadError> {
+    load_with(&Candidate { bytes, ..Candidate::default() })
 }
 
-pub fn load_with(candidate: Candidate) -> Result<Arc<Policy>, LoadError> {
+pub(crate) fn load_with(candidate: &Candidate) -> Result<Arc<Policy>, LoadError> {
     let compiler = InProcessCompiler(engine().clone());
     let clock: &dyn Clock = &SystemClock::start();
     let gate = Gate {
@@ -97,5 +97,5 @@ pub fn load_with(candidate: Candidate) -> Result<Arc<Policy>, LoadError> {
         cluster: Cluster::default(),
         clock,
     };
-    gate.load(&candidate)
+    gate.load(candidate)
 }
