@@ -95,7 +95,7 @@ impl Builder {
             users: Mutex::new(BTreeMap::new()),
             journal: Journal::new(),
             clock: self.clock,
-            poke: Notify::new(),
+            poke: Arc::new(Notify::new()),
             lag: self.lag,
         };
         let cluster = Cluster(Arc::new(inner));
@@ -113,7 +113,7 @@ pub(crate) struct Inner {
     pub(crate) users: Mutex<BTreeMap<String, String>>,
     pub(crate) journal: Journal,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) poke: Notify,
+    pub(crate) poke: Arc<Notify>,
     pub(crate) settled: watch::Sender<u64>,
     cuts: watch::Sender<u64>,
     pub(crate) lag: Duration,

@@ -1,8 +1,11 @@
 //! The task in which the controllers run, for as long as somebody holds the cluster.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::{
+    sync::{Notify, watch},
+    time::{sleep, sleep_until},
+};
 
 use crate::{
     cluster::{Cluster, Inner, lock},
@@ -12,10 +15,11 @@ use crate::{
 /// Starts the task.
 pub(crate) fn spawn(cluster: &Cluster) {
     let changed = lock(&cluster.0.state).store.subscribe();
-    tokio::spawn(work(std::sync::Arc::downgrade(&cluster.0), changed));
+    tokio::spawn(work(Arc::downgrade(&cluster.0), changed, Arc::clone(&cluster.0.poke)));
 }
 
-async fn work(inner: Weak<Inner>, mut changed: tokio::sync::watch::Receiver<u64>) {
+/// Holds the cluster only while it works: with the last handle, the sender of changes goes, and this ends.
+async fn work(inner: Weak<Inner>, mut changed: watch::Receiver<u64>, poke: Arc<Notify>) {
     loop {
         changed.borrow_and_update();
         let Some(cluster) = inner.upgrade() else { return };
@@ -24,26 +28,25 @@ async fn work(inner: Weak<Inner>, mut changed: tokio::sync::watch::Receiver<u64>
         }
         let next = step(&cluster);
         drop(cluster);
-        // The state outlives this only when somebody else holds the cluster, so look up now and then.
-        let idle = Instant::now() + std::time::Duration::from_secs(3600);
-        let wake = next.map_or(idle, |next| next.min(idle));
-        let Some(cluster) = inner.upgrade() else { return };
-        let poked = cluster.poke.notified();
-        tokio::pin!(poked);
-        poked.as_mut().enable();
+        let timer = async {
+            match next {
+                Some(next) => sleep_until(next).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             changed = changed.changed() => if changed.is_err() { return },
-            () = &mut poked => {}
-            () = sleep_until(wake) => {}
+            () = poke.notified() => {}
+            () = timer => {}
         }
     }
 }
 
 /// Works until nothing is left to do now.
-fn step(cluster: &Inner) -> Option<Instant> {
+fn step(cluster: &Inner) -> Option<tokio::time::Instant> {
     let fates = lock(&cluster.fates).clone();
-    let moment = Moment { now: cluster.clock.now(), instant: Instant::now(), fates: &fates };
+    let moment = Moment { now: cluster.clock.now(), instant: tokio::time::Instant::now(), fates: &fates };
     let mut state = lock(&cluster.state);
     let next = lock(&cluster.controllers).run(&mut state, &moment);
     let revision = state.store.revision();

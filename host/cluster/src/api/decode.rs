@@ -45,6 +45,11 @@ pub(super) fn identity(request: &Request<'_>, value: &mut Value) -> Result<(), A
     if !value.is_object() {
         return Err(ApiError::bad_request("the body is no object"));
     }
+    if resource.custom.is_none() && value["kind"].is_null() && value["apiVersion"].is_null() {
+        // Built-in kinds are decoded as what the path says.
+        value["kind"] = json!(resource.kind);
+        value["apiVersion"] = json!(resource.api_version());
+    }
     if value["kind"].is_null() {
         return Err(ApiError::bad_request("Object 'Kind' is missing in the body"));
     }

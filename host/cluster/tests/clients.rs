@@ -1,0 +1,159 @@
+//! Objects through kube-rs: reading, writing, selecting, paging.
+
+mod support;
+
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use serde_json::json;
+use support::{api_of, apply, code, config_map, config_maps, object, start};
+
+#[tokio::test(start_paused = true)]
+async fn a_write_from_an_old_revision_conflicts() {
+    let (_cluster, client) = start().await;
+    let api = config_maps(&client);
+    let first = api.create(&PostParams::default(), &object(config_map("a"))).await.unwrap();
+    let mut newer = first.clone();
+    newer.data["data"] = json!({"k": "1"});
+    api.replace("a", &PostParams::default(), &newer).await.unwrap();
+    let mut late = first;
+    late.data["data"] = json!({"k": "2"});
+    assert_eq!(code(api.replace("a", &PostParams::default(), &late).await), 409);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_changes_nothing_keeps_the_revision() {
+    let (cluster, client) = start().await;
+    let api = config_maps(&client);
+    let applied = apply(&api, "a", "one", config_map("a")).await.unwrap();
+    let revision = cluster.revision();
+    let again = apply(&api, "a", "one", config_map("a")).await.unwrap();
+    assert_eq!(applied.metadata.resource_version, again.metadata.resource_version);
+    api.patch("a", &PatchParams::default(), &Patch::Merge(json!({"metadata": {"labels": {}}}))).await.unwrap();
+    assert_eq!(cluster.revision(), revision);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_show_one_revision_and_expire_with_it() {
+    let (cluster, client) = start().await;
+    let api = config_maps(&client);
+    for name in ["a", "b", "c", "d"] {
+        apply(&api, name, "one", config_map(name)).await.unwrap();
+    }
+    let first = api.list(&ListParams::default().limit(2)).await.unwrap();
+    assert_eq!(first.metadata.remaining_item_count, Some(3));
+    apply(&api, "bb", "one", config_map("bb")).await.unwrap();
+    let token = first.metadata.continue_.clone().unwrap();
+    let rest = api.list(&ListParams::default().limit(10).continue_token(&token)).await.unwrap();
+    let names: Vec<&str> = rest.items.iter().map(|item| item.metadata.name.as_deref().unwrap()).collect();
+    assert_eq!(names, ["c", "d", "kube-root-ca.crt"]);
+    assert_eq!(rest.metadata.resource_version, first.metadata.resource_version);
+    cluster.compact();
+    assert_eq!(code(api.list(&ListParams::default().continue_token(&token)).await), 410);
+}
+
+#[tokio::test(start_paused = true)]
+async fn selectors_choose_by_label_and_field() {
+    let (_cluster, client) = start().await;
+    let api = config_maps(&client);
+    for (name, tier) in [("a", "x"), ("b", "y")] {
+        let mut value = config_map(name);
+        value["metadata"]["labels"] = json!({"tier": tier});
+        apply(&api, name, "one", value).await.unwrap();
+    }
+    let count = async |params: ListParams| api.list(&params).await.unwrap().items.len();
+    assert_eq!(count(ListParams::default().labels("tier in (x,z)")).await, 1);
+    assert_eq!(count(ListParams::default().labels("tier!=x")).await, 2);
+    assert_eq!(count(ListParams::default().fields("metadata.name=b")).await, 1);
+    assert_eq!(code(api.list(&ListParams::default().fields("data.k=b")).await), 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_are_generated() {
+    let (_cluster, client) = start().await;
+    let api = config_maps(&client);
+    let made = object(json!({"metadata": {"generateName": "x-"}}));
+    let (a, b) = (
+        api.create(&PostParams::default(), &made).await.unwrap(),
+        api.create(&PostParams::default(), &made).await.unwrap(),
+    );
+    assert_ne!(a.metadata.name, b.metadata.name);
+    assert_eq!(a.metadata.name.unwrap().len(), 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_changes_nothing() {
+    let (cluster, client) = start().await;
+    let api = config_maps(&client);
+    let revision = cluster.revision();
+    let made = api.create(&PostParams { dry_run: true, ..Default::default() }, &object(config_map("a"))).await.unwrap();
+    assert!(made.metadata.uid.is_some());
+    api.delete("kube-root-ca.crt", &DeleteParams::default().dry_run()).await.unwrap();
+    assert_eq!(cluster.revision(), revision);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_fields_are_refused_where_validation_is_strict() {
+    let (_cluster, client) = start().await;
+    let api = config_maps(&client);
+    let mut value = config_map("a");
+    value["nonsense"] = json!(1);
+    let strict =
+        PatchParams { field_validation: Some(kube::api::ValidationDirective::Strict), ..PatchParams::default() };
+    apply(&api, "a", "one", config_map("a")).await.unwrap();
+    assert_eq!(code(api.patch("a", &strict, &Patch::Merge(&value)).await), 400);
+    let kept = api.patch("a", &PatchParams::default(), &Patch::Merge(&value)).await.unwrap();
+    assert_eq!(kept.data["nonsense"], json!(null));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_with_another_uid_is_refused() {
+    let (cluster, client) = start().await;
+    let api = config_maps(&client);
+    apply(&api, "a", "one", config_map("a")).await.unwrap();
+    let preconditions = Preconditions { uid: Some("other".into()), resource_version: None };
+    assert_eq!(code(api.delete("a", &DeleteParams::default().preconditions(preconditions)).await), 409);
+    assert!(cluster.object("", "configmaps", "t", "a").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn collections_are_deleted_by_selector() {
+    let (cluster, client) = start().await;
+    let api = config_maps(&client);
+    for name in ["a", "b"] {
+        let mut value = config_map(name);
+        value["metadata"]["labels"] = json!({"n": name});
+        apply(&api, name, "one", value).await.unwrap();
+    }
+    api.delete_collection(&DeleteParams::default(), &ListParams::default().labels("n=a")).await.unwrap();
+    assert!(cluster.object("", "configmaps", "t", "a").is_none());
+    assert!(cluster.object("", "configmaps", "t", "b").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn ownership_moves_by_force_and_a_dropped_field_disappears() {
+    let (_cluster, client) = start().await;
+    let api = config_maps(&client);
+    let with = |data: serde_json::Value| {
+        let mut value = config_map("a");
+        value["data"] = data;
+        value
+    };
+    apply(&api, "a", "one", with(json!({"k": "1", "gone": "1"}))).await.unwrap();
+    assert_eq!(code(apply(&api, "a", "two", with(json!({"k": "2"}))).await), 409);
+    let forced =
+        api.patch("a", &PatchParams::apply("two").force(), &Patch::Apply(with(json!({"k": "2"})))).await.unwrap();
+    assert_eq!(forced.data["data"], json!({"k": "2", "gone": "1"}));
+    let last = apply(&api, "a", "one", config_map("a")).await.unwrap();
+    assert_eq!(last.data["data"], json!({"k": "2"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_is_one_object_in_two_groups() {
+    let (_cluster, client) = start().await;
+    let new = api_of(&client, "events.k8s.io", "v1", "Event", Some("t"));
+    let event = object(json!({"metadata": {"name": "e"}, "note": "text", "regarding": {"name": "x", "kind": "Widget"},
+        "eventTime": "2026-01-01T00:00:00.000000Z", "reportingController": "c", "reportingInstance": "i", "action": "A", "reason": "R", "type": "Normal"}));
+    new.create(&PostParams::default(), &event).await.unwrap();
+    let old = api_of(&client, "", "v1", "Event", Some("t"));
+    let found = old.list(&ListParams::default().fields("involvedObject.name=x")).await.unwrap();
+    assert_eq!(found.items[0].data["message"], "text");
+}

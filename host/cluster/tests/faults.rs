@@ -1,0 +1,168 @@
+//! What goes wrong on purpose, and that it goes wrong the same way each time.
+
+mod support;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use kaos_cluster::{
+    Cluster, TokioClock,
+    faults::{Attempt, Failure, FaultPlan, Outcome, SeededFaults, Verb, Verdict},
+};
+use kube::api::{ListParams, PostParams};
+use serde_json::json;
+use support::{api_of, apply, client, code, config_map, config_maps, object, start};
+
+/// A plan for writes to ConfigMaps only, so that the set-up of a test passes.
+fn on_writes(outcome: Outcome) -> impl FnMut(&Attempt, &mut fastrand::Rng) -> Verdict + Send {
+    move |attempt: &Attempt, _: &mut fastrand::Rng| {
+        if attempt.verb.is_write() { outcome.into() } else { Verdict::default() }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_fails_before_has_no_effect_and_one_that_fails_after_has() {
+    let (cluster, client) = start().await;
+    let api = config_maps(&client);
+    for (outcome, there) in [
+        (Outcome::FailBefore(Failure::Server(500)), false),
+        (Outcome::FailAfter(Failure::Server(500)), true),
+        (Outcome::FailBefore(Failure::Disconnect), false),
+        (Outcome::FailAfter(Failure::Disconnect), true),
+        (Outcome::FailBefore(Failure::Conflict), false),
+    ] {
+        cluster.set_faults(on_writes(outcome));
+        assert!(apply(&api, "a", "one", config_map("a")).await.is_err());
+        assert_eq!(cluster.object("", "configmaps", "t", "a").is_some(), there, "{outcome:?}");
+        cluster.set_faults(kaos_cluster::faults::NoFaults);
+        if there {
+            api.delete("a", &Default::default()).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn throttling_tells_when_to_come_back_and_the_client_does() {
+    let (cluster, client) = start().await;
+    let mut first = true;
+    cluster.set_faults(move |_: &Attempt, _: &mut fastrand::Rng| {
+        let throttle = std::mem::replace(&mut first, false);
+        if throttle { Outcome::FailBefore(Failure::Throttled(7)).into() } else { Verdict::default() }
+    });
+    let refused = config_maps(&client).get("kube-root-ca.crt").await;
+    if let Err(kube::Error::Api(status)) = &refused {
+        assert_eq!(status.code, 429);
+    }
+    assert_eq!(cluster.journal().count(|entry| entry.code == 429), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_requests_take_simulated_time() {
+    let (cluster, client) = start().await;
+    cluster.set_faults(|_: &Attempt, _: &mut fastrand::Rng| Verdict {
+        delay: Duration::from_secs(9),
+        outcome: Outcome::Proceed,
+    });
+    let start = tokio::time::Instant::now();
+    config_maps(&client).get("kube-root-ca.crt").await.unwrap();
+    assert_eq!(start.elapsed(), Duration::from_secs(9));
+}
+
+#[tokio::test(start_paused = true)]
+async fn stale_reads_show_an_older_state_with_its_revision() {
+    let (cluster, client) = start().await;
+    let api = config_maps(&client);
+    apply(&api, "a", "one", config_map("a")).await.unwrap();
+    let before = api.list(&ListParams::default()).await.unwrap();
+    apply(&api, "b", "one", config_map("b")).await.unwrap();
+    cluster.set_faults(|_: &Attempt, _: &mut fastrand::Rng| Verdict::from(Outcome::Stale(1)));
+    let stale = api.list(&ListParams::default()).await.unwrap();
+    assert_eq!(stale.items.len(), before.items.len());
+    assert!(api.get_opt("b").await.unwrap().is_none());
+    let revision: u64 = stale.metadata.resource_version.unwrap().parse().unwrap();
+    assert!(revision < cluster.revision());
+}
+
+struct CrashAfter(Verb, Arc<AtomicBool>);
+
+impl FaultPlan for CrashAfter {
+    fn applied(&mut self, attempt: &Attempt) {
+        if attempt.verb == self.0 {
+            self.1.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_can_crash_its_client_between_effect_and_answer() {
+    let (cluster, client) = start().await;
+    let crashed = Arc::new(AtomicBool::new(false));
+    cluster.set_faults(CrashAfter(Verb::Create, Arc::clone(&crashed)));
+    config_maps(&client).create(&PostParams::default(), &object(config_map("a"))).await.unwrap();
+    assert!(crashed.load(Ordering::SeqCst));
+}
+
+/// Creates and reads under faults, and returns what the journal says.
+async fn run(seed: u64) -> Vec<String> {
+    let clock = TokioClock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
+    let cluster = Cluster::builder().seed(seed).clock(clock).faults(SeededFaults::everything(0.2)).start();
+    let client = client(&cluster);
+    let api = api_of(&client, "apps", "v1", "Deployment", Some("default"));
+    for at in 0..20 {
+        let name = format!("d{}", at % 5);
+        let value = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": {"replicas": at % 3,
+            "selector": {"matchLabels": {"a": name}}, "template": {"metadata": {"labels": {"a": name}},
+                "spec": {"containers": [{"name": "c", "image": format!("i:{at}")}]}}}});
+        let _outcome = apply(&api, &name, "one", value).await;
+        let _outcome = api.list(&ListParams::default()).await;
+    }
+    cluster.settled().await;
+    let pods = cluster.objects("", "pods").into_iter().map(|pod| pod.to_string());
+    cluster.journal().entries().iter().map(ToString::to_string).chain(pods).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_seed_repeats_a_run_and_another_does_not() {
+    let (first, second, other) = (run(7).await, run(7).await, run(8).await);
+    assert_eq!(first, second);
+    assert_ne!(first, other);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_journal_knows_who_wrote_what() {
+    let (cluster, client) = start().await;
+    cluster.journal().clear();
+    let api = config_maps(&client);
+    apply(&api, "a", "one", config_map("a")).await.unwrap();
+    api.get("a").await.unwrap();
+    let other = kube::Client::new(cluster.service().as_user("somebody"), "t");
+    config_maps(&other).delete("a", &Default::default()).await.unwrap();
+    let writes = cluster.journal().writes();
+    assert_eq!(writes.len(), 2);
+    assert_eq!((writes[0].attempt.verb, writes[0].attempt.name.as_str()), (Verb::Patch, "a"));
+    assert_eq!(writes[1].attempt.user, "somebody");
+}
+
+#[tokio::test(start_paused = true)]
+async fn access_is_refused_where_a_rule_says_so_and_reviews_say_it_too() {
+    let (cluster, client) = start().await;
+    let reader = kube::Client::new(cluster.service().as_user("reader"), "t");
+    cluster.authorise(|attempt| attempt.user != "reader" || !attempt.verb.is_write());
+    config_maps(&reader).get("kube-root-ca.crt").await.unwrap();
+    assert_eq!(code(apply(&config_maps(&reader), "a", "one", config_map("a")).await), 403);
+    apply(&config_maps(&client), "a", "one", config_map("a")).await.unwrap();
+    let reviews = api_of(&reader, "authorization.k8s.io", "v1", "SelfSubjectAccessReview", None);
+    for (verb, allowed) in [("list", true), ("delete", false)] {
+        let review =
+            object(json!({"spec": {"resourceAttributes": {"verb": verb, "resource": "configmaps", "namespace": "t"}}}));
+        let answer = reviews.create(&PostParams::default(), &review).await.unwrap();
+        assert_eq!(answer.data["status"]["allowed"], allowed, "{verb}");
+    }
+    cluster.allow_everything();
+    apply(&config_maps(&reader), "b", "one", config_map("b")).await.unwrap();
+}
