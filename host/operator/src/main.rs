@@ -1,3 +1,10 @@
-//! The operator's binary.
+//! The operator's binary. What it can do is in `cli/`, one file a verb.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use kaos_operator::cli::Cli;
+
+fn main() -> ExitCode {
+    Cli::parse().run()
+}

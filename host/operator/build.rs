@@ -1,0 +1,62 @@
+//! Embeds the default policies: finds them, builds them for Wasm, makes components of them, and writes the
+//! table that `src/embedded.rs` includes. Knows no policy by name.
+
+#[path = "build/compile.rs"]
+mod compile;
+#[path = "build/embed.rs"]
+mod embed;
+#[path = "build/environment.rs"]
+mod environment;
+#[path = "build/prebuilt.rs"]
+mod prebuilt;
+#[path = "build/sources.rs"]
+mod sources;
+
+use std::{env, path::PathBuf, process::ExitCode};
+
+/// A policy that is ready to be embedded.
+pub(crate) struct Component {
+    /// Names the files beside each other: `<name>.wasm` and `<name>.yaml`.
+    name: String,
+    bytes: Vec<u8>,
+    /// The text of its `policy.yaml`.
+    manifest: String,
+}
+
+/// What goes wrong is a text for the person who builds: nothing here is handled by code.
+pub(crate) type Result<T> = std::result::Result<T, String>;
+
+fn main() -> ExitCode {
+    for path in ["build.rs", "build"] {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    println!("cargo::rerun-if-env-changed={}", prebuilt::VARIABLE);
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            for line in message.lines() {
+                println!("cargo::error={line}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: this is a build script of cargo")?);
+    let components = match env::var_os(prebuilt::VARIABLE).filter(|dir| !dir.is_empty()) {
+        Some(dir) => prebuilt::read(&PathBuf::from(dir))?,
+        None => build(&environment::target_directory(&out)?.join("policies"))?,
+    };
+    embed::write_table(&out, &components)
+}
+
+fn build(target_dir: &std::path::Path) -> Result<Vec<Component>> {
+    let here = environment::manifest_directory()?;
+    let workspace = here.join("../../guest-policies");
+    let workspace = workspace.canonicalize().map_err(|error| format!("{}: {error}", workspace.display()))?;
+    let policies = sources::find(&workspace)?;
+    compile::ensure_target()?;
+    let modules = compile::build(&workspace, target_dir, &policies)?;
+    policies.iter().zip(modules).map(|(policy, module)| embed::componentize(policy, &module)).collect()
+}

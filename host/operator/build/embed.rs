@@ -1,0 +1,50 @@
+//! From a core module to a component, and from components to the Rust table that is compiled in.
+
+use std::{fmt::Write, fs, path::Path};
+
+use sha2::{Digest, Sha256};
+use wit_component::ComponentEncoder;
+
+use crate::{Component, Result, sources::Policy};
+
+/// Makes a valid component of a policy's core module.
+pub(crate) fn componentize(policy: &Policy, module: &[u8]) -> Result<Component> {
+    let bytes = ComponentEncoder::default()
+        .validate(true)
+        .module(module)
+        .and_then(|mut encoder| encoder.encode())
+        .map_err(|error| format!("{}: no component can be made of it: {error:#}", policy.package))?;
+    Ok(Component { name: policy.package.clone(), bytes, manifest: policy.manifest.clone() })
+}
+
+/// Writes the components and the table that includes them.
+pub(crate) fn write_table(out: &Path, components: &[Component]) -> Result<()> {
+    let directory = out.join("policies");
+    fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    let mut table = String::from("&[\n");
+    for Component { name, bytes, manifest } in components {
+        let digest = Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        });
+        for (extension, content) in [("wasm", bytes.as_slice()), ("yaml", manifest.as_bytes())] {
+            write_if_changed(&directory.join(format!("{name}.{extension}")), content)?;
+        }
+        let _ = writeln!(
+            table,
+            "EmbeddedPolicy {{ component: include_bytes!(concat!(env!(\"OUT_DIR\"), {wasm:?})), \
+             manifest: include_str!(concat!(env!(\"OUT_DIR\"), {yaml:?})), digest: {digest:?} }},",
+            wasm = format!("/policies/{name}.wasm"),
+            yaml = format!("/policies/{name}.yaml"),
+        );
+    }
+    table.push_str("]\n");
+    write_if_changed(&out.join("embedded.rs"), table.as_bytes())
+}
+
+fn write_if_changed(path: &Path, content: &[u8]) -> Result<()> {
+    if fs::read(path).is_ok_and(|old| old == content) {
+        return Ok(());
+    }
+    fs::write(path, content).map_err(|error| format!("{}: {error}", path.display()))
+}

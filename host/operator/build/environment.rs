@@ -1,0 +1,64 @@
+//! What the surrounding cargo tells this build script, and what of it a nested cargo may see.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::Result;
+
+/// The outer build's target directory, shared by its debug, release, clippy and doc runs.
+pub(crate) fn target_directory(out: &Path) -> Result<PathBuf> {
+    // Cargo marks the directory; OUT_DIR alone does not tell how deep it lies (profile, `--target`).
+    if let Some(marked) = out.ancestors().skip(1).find(|dir| dir.join(".rustc_info.json").is_file()) {
+        return Ok(marked.to_owned());
+    }
+    if let Some(named) = env::var_os("CARGO_TARGET_DIR").filter(|dir| !dir.is_empty()) {
+        return Ok(PathBuf::from(named));
+    }
+    // <target>/<profile>/build/<package>/out
+    out.ancestors().nth(4).map(Path::to_owned).ok_or_else(|| format!("no target directory above {}", out.display()))
+}
+
+/// The directory of this package's Cargo.toml.
+pub(crate) fn manifest_directory() -> Result<PathBuf> {
+    env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).ok_or_else(|| "CARGO_MANIFEST_DIR is not set".to_owned())
+}
+
+/// The cargo that runs this build script, told nothing about the build that it is part of: flags, wrappers and
+/// profiles of the outer build (coverage, clippy, sanitizers) are not meant for Wasm, and would change its bytes.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(is_of_the_outer_build) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+fn is_of_the_outer_build(name: &str) -> bool {
+    // How to reach registries, where to keep downloads, and the job tokens shared with the outer build.
+    const KEPT: [&str; 5] = ["CARGO_HOME", "CARGO_MAKEFLAGS", "CARGO_HTTP_", "CARGO_NET_", "CARGO_REGISTR"];
+    const DROPPED: [&str; 10] = [
+        "CLIPPY_ARGS",
+        "DEBUG",
+        "HOST",
+        "LLVM_PROFILE_FILE",
+        "NUM_JOBS",
+        "OPT_LEVEL",
+        "OUT_DIR",
+        "PROFILE",
+        "RUSTDOCFLAGS",
+        "TARGET",
+    ];
+    if KEPT.iter().any(|kept| name.starts_with(kept)) {
+        return false;
+    }
+    name.starts_with("CARGO")
+        || name == "RUSTFLAGS"
+        || (name.starts_with("RUSTC") && name != "RUSTC")
+        || name.starts_with("__CARGO")
+        || DROPPED.contains(&name)
+}

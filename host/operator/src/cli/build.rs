@@ -1,0 +1,49 @@
+//! `policy build`: makes a component of a core module.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use wit_component::ComponentEncoder;
+
+use super::{output::complain, wasm};
+
+/// Arguments of `policy build`.
+#[derive(Debug, Args)]
+pub(super) struct Build {
+    /// The core module, as `cargo build --release --target wasm32-unknown-unknown` leaves it
+    file: PathBuf,
+    /// Where the component goes
+    #[arg(short, long, value_name = "X.wasm")]
+    output: PathBuf,
+}
+
+impl Build {
+    /// Writes the component; what it is worth is for `policy check`.
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        let Self { file, output } = self;
+        let module = std::fs::read(&file).with_context(|| file.display().to_string())?;
+        if wasm::is_component(&module) {
+            bail!("{}: is a component already", file.display());
+        }
+        if !wasm::is_core(&module) {
+            bail!("{}: not a core module: build it with --target wasm32-unknown-unknown", file.display());
+        }
+        // wit-bindgen leaves the types of the exports in sections of this name; without them there is nothing to
+        // make a component from.
+        if !wasm::has_custom_section(&module, "component-type") {
+            bail!(
+                "{}: knows no contract: name your type in kaos_policy_sdk::export_policy! or export_overlay!",
+                file.display()
+            );
+        }
+        let component = ComponentEncoder::default()
+            .validate(true)
+            .module(&module)
+            .and_then(|mut encoder| encoder.encode())
+            .map_err(|error| anyhow::anyhow!("{}: {error:#}", file.display()))?;
+        std::fs::write(&output, &component).with_context(|| output.display().to_string())?;
+        complain("built", format_args!("{}, {} bytes", output.display(), component.len()));
+        Ok(ExitCode::SUCCESS)
+    }
+}

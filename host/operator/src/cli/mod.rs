@@ -1,0 +1,106 @@
+//! The command line: one file a verb.
+
+#[cfg(feature = "authoring")]
+mod build;
+mod check;
+mod crds;
+mod inspect;
+mod output;
+mod render;
+mod table;
+#[cfg(feature = "authoring")]
+mod test_runner;
+#[cfg(feature = "authoring")]
+mod wasm;
+
+use std::{ffi::OsString, process::ExitCode};
+
+use clap::{Parser, Subcommand, ValueEnum};
+use kaos_policy::compile::compile_child_main;
+use output::Output;
+
+/// Input that cannot be used, and anything else that is no answer.
+const UNUSABLE: u8 = 2;
+
+/// The answer is no, or not yet.
+const HELD_BACK: u8 = 1;
+
+/// The verb of the process in which components are compiled.
+pub(crate) const COMPILE_CHILD: &str = "compile-child";
+
+/// Form of an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+}
+
+/// Runs KAOS objects; what runs is decided by sandboxed policies.
+#[derive(Debug, Parser)]
+#[command(name = "kaos-operator", version, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Show what would run, for objects in files, without a cluster
+    Render(render::Render),
+    /// Print the CustomResourceDefinitions, ready for `kubectl apply -f -`
+    Crds(crds::Crds),
+    /// The process in which components are compiled, confined by its arguments
+    #[command(name = COMPILE_CHILD, hide = true)]
+    CompileChild { limits: Vec<OsString> },
+    /// Work on a policy
+    Policy {
+        #[command(subcommand)]
+        verb: PolicyVerb,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum PolicyVerb {
+    /// Show what a policy is: digest, size, world, claims, settings, imports
+    Inspect(inspect::Inspect),
+    /// Check everything that a cluster would check before it runs a policy, step by step
+    Check(check::Check),
+    /// Make a component of a core module
+    #[cfg(feature = "authoring")]
+    Build(build::Build),
+    /// Run a test executable built for wasm32-wasip1; cargo's `runner` for policy tests
+    #[cfg(feature = "authoring")]
+    TestRunner(test_runner::TestRunner),
+}
+
+impl Cli {
+    /// Does what was asked for. Exit codes: 0 all is well, 1 the answer is no, 2 the question cannot be answered.
+    pub fn run(self) -> ExitCode {
+        let Self { verb } = self;
+        let mut out = Output::stdout();
+        let outcome = match verb {
+            Verb::Render(render) => render.run(&mut out),
+            Verb::Crds(crds) => crds.run(&mut out),
+            Verb::CompileChild { limits } => Ok(compile_child_main(&limits)),
+            Verb::Policy { verb } => match verb {
+                PolicyVerb::Inspect(inspect) => inspect.run(&mut out),
+                PolicyVerb::Check(check) => check.run(&mut out),
+                #[cfg(feature = "authoring")]
+                PolicyVerb::Build(build) => build.run(),
+                #[cfg(feature = "authoring")]
+                PolicyVerb::TestRunner(runner) => runner.run(),
+            },
+        };
+        match outcome.and_then(|code| Ok(out.flush().map(|()| code)?)) {
+            Ok(code) => code,
+            Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+            Err(error) => {
+                output::complain("error", format_args!("{error:#}"));
+                ExitCode::from(UNUSABLE)
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Standard output and standard error of the verbs.
+
+use std::{
+    fmt::Display,
+    io::{self, BufWriter, Stdout, Write},
+};
+
+use serde::Serialize;
+
+/// Buffered standard output. A reader that goes away (`| head`) is no error: see [`is_broken_pipe`].
+#[derive(Debug)]
+pub(super) struct Output(BufWriter<Stdout>);
+
+impl Output {
+    /// Standard output.
+    pub(super) fn stdout() -> Self {
+        Self(BufWriter::with_capacity(64 * 1024, io::stdout()))
+    }
+
+    /// Writes text as it is.
+    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
+        self.0.write_all(text.as_bytes())
+    }
+
+    /// Writes a value as JSON for people and programs: indented, with a final newline.
+    pub(super) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut self.0, value)?;
+        self.text("\n")
+    }
+
+    /// Hands everything on.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// One line on standard error. Nothing can be done when even that fails.
+pub(super) fn complain(severity: &str, message: impl Display) {
+    let _ = writeln!(io::stderr(), "{severity}: {message}");
+}
+
+/// Whether something failed because nobody reads our output any more.
+pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

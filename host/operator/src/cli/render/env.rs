@@ -1,0 +1,49 @@
+//! `--env`: where the value of each environment variable comes from.
+
+use std::io;
+
+use kaos_policy::{
+    contract::{EnvSource, EnvVar, KeySelector},
+    settings::Path,
+};
+
+use super::super::{
+    output::Output,
+    table::{MASK, Table, is_secret},
+};
+use crate::{input::Document, offline::Entry};
+
+/// One object's variables.
+pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry) -> io::Result<()> {
+    let mut table = Table::new(&["CONTAINER", "VARIABLE", "VALUE", "FROM"]);
+    for variable in entry.rendered.env() {
+        let EnvVar { container, name, source, origin } = variable;
+        table.row([container.clone(), name.clone(), value(name, source), explained(origin, entry)]);
+    }
+    out.text(&format!("{}\n", document.identity))?;
+    if table.is_empty() { out.text("no environment variables\n\n") } else { out.text(&format!("{table}\n")) }
+}
+
+fn value(name: &str, source: &EnvSource) -> String {
+    let selected = |of: &str, KeySelector { name, key, optional }: &KeySelector| {
+        format!("{of} {name}, key {key}{}", if *optional { " (optional)" } else { "" })
+    };
+    match source {
+        EnvSource::Literal(value) if value.is_empty() => "\"\"".to_owned(),
+        EnvSource::Literal(_) if is_secret(name) => MASK.to_owned(),
+        EnvSource::Literal(value) => value.clone(),
+        EnvSource::SecretKey(from) => selected("Secret", from),
+        EnvSource::ConfigMapKey(from) => selected("ConfigMap", from),
+        EnvSource::FieldPath(path) => format!("field {path}"),
+        EnvSource::Other(text) => text.clone(),
+    }
+}
+
+/// A setting's origin says who gave it: the variable, file or default that the value came from.
+fn explained(origin: &str, entry: &Entry) -> String {
+    let source = origin.strip_prefix("settings.").and_then(|setting| {
+        let path = Path::parse(setting);
+        entry.rendered.settings.iter().rev().find_map(|settings| settings.source(&path))
+    });
+    source.map_or_else(|| origin.to_owned(), |source| format!("{origin}, {source}"))
+}

@@ -1,0 +1,32 @@
+//! The settings that hold for a run: environment, policy files, `--settings`, `--set`.
+
+use anyhow::Context;
+use kaos_policy::settings::{self, Layer, Origin, Schema};
+use serde_json::Value;
+
+use crate::policies::Loaded;
+
+/// All layers, in no order: the origin of each says how strong it is.
+pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) -> anyhow::Result<Vec<Layer>> {
+    // A variable that is no text feeds no setting.
+    let variables =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut layers = vec![Layer::env(Origin::Environment, variables)];
+    for Loaded { policy, settings, origin } in policies {
+        if !settings.is_null() {
+            layers.push(Layer::tree(Origin::ClusterPolicy(origin.to_string()), &policy.id().name, settings.clone()));
+        }
+    }
+    let schemas: Vec<(&str, &Schema)> =
+        policies.iter().map(|loaded| (loaded.policy.id().name.as_str(), loaded.policy.schema())).collect();
+    if let Some(file) = file {
+        let text = std::fs::read_to_string(file).with_context(|| file.to_owned())?;
+        let document: Value = serde_saphyr::from_str(&text).with_context(|| file.to_owned())?;
+        // An empty file is one without settings.
+        if !document.is_null() {
+            layers.extend(settings::file(file, &document, &schemas)?);
+        }
+    }
+    layers.extend(settings::assignments(set, &schemas)?);
+    Ok(layers)
+}

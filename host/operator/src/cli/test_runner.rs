@@ -1,0 +1,91 @@
+//! `policy test-runner`: runs a test executable that was built for wasm32-wasip1.
+//!
+//! Cargo calls it for `cargo component test` (components) and for plain `cargo test --target wasm32-wasip1` (core
+//! modules). The executable sees WASI, the arguments and the environment, and no file: policies have none either.
+
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use wasmtime::{
+    Engine, Store,
+    component::{Component, Linker, ResourceTable},
+};
+use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView, p1, p2};
+
+use super::wasm;
+
+/// Arguments of the runner.
+#[derive(Debug, Args)]
+pub(super) struct TestRunner {
+    /// The executable: a component of world wasi:cli/command, or a core module
+    file: PathBuf,
+    /// Arguments for the executable
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+impl TestRunner {
+    /// Runs the executable; its exit code is ours.
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        let Self { file, arguments } = self;
+        let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
+        let mut context = WasiCtxBuilder::new();
+        context.inherit_stdio().inherit_env().arg(file.to_string_lossy());
+        for argument in &arguments {
+            context.arg(argument.to_str().with_context(|| format!("an argument that is not UTF-8: {argument:?}"))?);
+        }
+        let engine = Engine::default();
+        let outcome = if wasm::is_component(&bytes) {
+            run_component(&engine, &bytes, &mut context)
+        } else if wasm::is_core(&bytes) {
+            run_module(&engine, &bytes, &mut context)
+        } else {
+            bail!("{}: not WebAssembly", file.display());
+        };
+        match outcome {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(error) => match error.downcast_ref::<I32Exit>() {
+                Some(exit) => Ok(exit_code(exit.0)),
+                None => Err(anyhow::Error::from(error).context(file.display().to_string())),
+            },
+        }
+    }
+}
+
+fn exit_code(code: i32) -> ExitCode {
+    // A code that the system cannot carry must not look like success.
+    u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+struct State {
+    context: WasiCtx,
+    table: ResourceTable,
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.context, table: &mut self.table }
+    }
+}
+
+fn run_component(engine: &Engine, bytes: &[u8], context: &mut WasiCtxBuilder) -> wasmtime::Result<()> {
+    let component = Component::from_binary(engine, bytes)?;
+    let mut linker = Linker::new(engine);
+    p2::add_to_linker_sync(&mut linker)?;
+    let mut store = Store::new(engine, State { context: context.build(), table: ResourceTable::new() });
+    let command = p2::bindings::sync::Command::instantiate(&mut store, &component, &linker)?;
+    match command.wasi_cli_run().call_run(&mut store)? {
+        Ok(()) => Ok(()),
+        Err(()) => Err(I32Exit(1).into()),
+    }
+}
+
+fn run_module(engine: &Engine, bytes: &[u8], context: &mut WasiCtxBuilder) -> wasmtime::Result<()> {
+    let module = wasmtime::Module::from_binary(engine, bytes)?;
+    let mut linker = wasmtime::Linker::new(engine);
+    p1::add_to_linker_sync(&mut linker, |context: &mut p1::WasiP1Ctx| context)?;
+    let mut store = Store::new(engine, context.build_p1());
+    let instance = linker.instantiate(&mut store, &module)?;
+    instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ())
+}

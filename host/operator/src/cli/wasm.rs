@@ -1,0 +1,68 @@
+//! Telling WebAssembly files apart by their first bytes; what is inside is for `kaos_policy`.
+
+/// Whether these are the bytes of a component.
+pub(super) fn is_component(bytes: &[u8]) -> bool {
+    layer(bytes) == Some(1)
+}
+
+/// Whether these are the bytes of a core module.
+pub(super) fn is_core(bytes: &[u8]) -> bool {
+    layer(bytes) == Some(0)
+}
+
+/// The field of the header in which components and core modules differ.
+fn layer(bytes: &[u8]) -> Option<u16> {
+    bytes.strip_prefix(b"\0asm")?.get(2..4).map(|layer| u16::from_le_bytes([layer[0], layer[1]]))
+}
+
+/// Whether a core module has a custom section whose name begins so.
+pub(super) fn has_custom_section(module: &[u8], prefix: &str) -> bool {
+    let mut rest = module.get(8..).unwrap_or_default();
+    while let Some((&id, after)) = rest.split_first() {
+        let Some((size, after)) = number(after) else { return false };
+        let Some((section, after)) = after.split_at_checked(size) else { return false };
+        if id == 0
+            && let Some((length, name)) = number(section)
+            && name.get(..length).is_some_and(|name| name.starts_with(prefix.as_bytes()))
+        {
+            return true;
+        }
+        rest = after;
+    }
+    false
+}
+
+/// An unsigned LEB128 number, and what follows it.
+fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let mut value = 0_u64;
+    for (position, byte) in bytes.iter().take(5).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * position);
+        if byte & 0x80 == 0 {
+            return Some((usize::try_from(value).ok()?, &bytes[position + 1..]));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn components_and_core_modules_are_told_apart() {
+        assert!(is_component(b"\0asm\x0d\0\x01\0") && !is_core(b"\0asm\x0d\0\x01\0"));
+        assert!(is_core(b"\0asm\x01\0\0\0") && !is_component(b"\0asm\x01\0\0\0"));
+        for other in ["", "\0asm", "(module)"] {
+            assert!(!is_core(other.as_bytes()) && !is_component(other.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn custom_sections_are_found_by_the_start_of_their_name() {
+        let module = b"\0asm\x01\0\0\0\x01\x01\0\x00\x06\x05a:b:c";
+        assert!(has_custom_section(module, "a:b") && !has_custom_section(module, "b"));
+        for end in 0..module.len() {
+            assert!(!has_custom_section(&module[..end], "a:b"), "{end}");
+        }
+    }
+}

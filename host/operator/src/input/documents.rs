@@ -1,0 +1,190 @@
+//! One text to its documents: multi-document YAML, JSON (also several values in a row), and lists taken apart.
+
+use std::{mem, sync::Arc};
+
+use serde_json::{Deserializer, Value};
+
+use super::{Document, Identity, InputError, Origin};
+
+/// Everything in one text; what cannot be used is reported beside what can, document by document.
+pub fn parse(file: &Arc<str>, text: &str, default_namespace: &str) -> (Vec<Document>, Vec<InputError>) {
+    let (mut documents, mut errors) = (Vec::new(), Vec::new());
+    for (index, parsed) in values(file, text).into_iter().enumerate() {
+        let origin = Origin { file: Arc::clone(file), document: index + 1, item: None };
+        match parsed {
+            Ok(Value::Null) => {}
+            Ok(value) => flatten(value, &origin, default_namespace, &mut documents, &mut errors),
+            Err(message) => errors.push(InputError::Syntax { origin, message }),
+        }
+    }
+    (documents, errors)
+}
+
+fn values(file: &str, text: &str) -> Vec<Result<Value, String>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim_start().starts_with(['{', '[']) {
+        let values: Vec<_> = Deserializer::from_str(text).into_iter::<Value>().collect();
+        // YAML's flow style starts like JSON.
+        if file.ends_with(".json") || values.iter().all(Result::is_ok) {
+            return values.into_iter().map(|value| value.map_err(|error| error.to_string())).collect();
+        }
+    }
+    split(text).into_iter().map(|(line, document)| yaml(document, line)).collect()
+}
+
+/// The documents of a YAML text, each with the number of lines before it. A line that starts with `---` separates
+/// documents wherever it stands, also inside a block scalar.
+fn split(text: &str) -> Vec<(usize, &str)> {
+    let mut documents = Vec::new();
+    let (mut start, mut start_line, mut offset) = (0, 0, 0);
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let separates =
+            line.strip_prefix("---").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']));
+        if separates {
+            // What stands before the first separator is a document only if something stands there.
+            if !documents.is_empty() || !is_blank(&text[start..offset]) {
+                documents.push((start_line, &text[start..offset]));
+            }
+            (start, start_line) = (offset, number);
+        }
+        offset += line.len();
+    }
+    documents.push((start_line, &text[start..]));
+    // Numbers of documents count separators, so a blank one in the middle keeps its number.
+    documents
+}
+
+fn is_blank(text: &str) -> bool {
+    text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#') || line.starts_with('%'))
+}
+
+fn yaml(document: &str, lines_before: usize) -> Result<Value, String> {
+    if is_blank(document.strip_prefix("---").unwrap_or(document)) {
+        return Ok(Value::Null);
+    }
+    serde_saphyr::from_str_with_options(document, options()).map_err(|error| {
+        // Once more, moved to where it stands in the file: the parser then counts lines as the user's editor does.
+        let placed = format!("{}{document}", "\n".repeat(lines_before));
+        match serde_saphyr::from_str_with_options::<Value>(&placed, options()) {
+            Err(placed) => placed.to_string(),
+            Ok(_) => error.to_string(),
+        }
+    })
+}
+
+fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        // As `kubectl` reads it: `defaultMode: 0644` is octal, and `y` is a text.
+        legacy_octal_numbers: true,
+        strict_booleans: true,
+        with_snippet: false,
+        emit_comments: false,
+        // Room for a list of ten thousand objects and for CRDs, whose schemas nest deeply.
+        budget: serde_saphyr::budget! {
+            max_depth: 256,
+            max_events: 20_000_000,
+            max_nodes: 10_000_000,
+        },
+    }
+}
+
+fn flatten(
+    mut value: Value,
+    origin: &Origin,
+    namespace: &str,
+    documents: &mut Vec<Document>,
+    errors: &mut Vec<InputError>,
+) {
+    let is_list = value["kind"].as_str().is_some_and(|kind| kind.ends_with("List"));
+    if let (true, Some(items)) = (is_list, value.get_mut("items").and_then(Value::as_array_mut)) {
+        for (index, item) in mem::take(items).into_iter().enumerate() {
+            let origin = Origin { item: Some(index), ..origin.clone() };
+            flatten(item, &origin, namespace, documents, errors);
+        }
+        return;
+    }
+    match Identity::of(&mut value, namespace) {
+        Ok(identity) => documents.push(Document { origin: origin.clone(), identity, object: value }),
+        Err((path, message)) => errors.push(InputError::NoObject { origin: origin.clone(), path, message }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KITE: &str = "apiVersion: example.org/v1\nkind: Kite\nmetadata: {name: NAME}\n";
+
+    fn kite(name: &str) -> String {
+        KITE.replace("NAME", name)
+    }
+
+    fn names(file: &str, text: &str) -> (Vec<String>, Vec<String>) {
+        let (documents, errors) = parse(&file.into(), text, "default");
+        (
+            documents
+                .iter()
+                .map(|document| format!("{} {}", document.origin.document, document.identity.name))
+                .collect(),
+            errors.iter().map(ToString::to_string).collect(),
+        )
+    }
+
+    #[test]
+    fn documents_are_numbered_as_they_stand_in_the_file() {
+        let text = format!("# head\n---\n{}---\n# nothing\n---\n{}", kite("red"), kite("blue"));
+        assert_eq!(names("a.yaml", &text), (vec!["1 red".into(), "3 blue".into()], vec![]));
+    }
+
+    #[test]
+    fn one_broken_document_is_named_with_the_line_of_the_file_and_hides_no_other() {
+        let text = format!("{}---\nkind: [\n---\n{}", kite("red"), kite("blue"));
+        let (good, errors) = names("a.yaml", &text);
+        assert_eq!(good, ["1 red", "3 blue"]);
+        assert_eq!(errors.len(), 1);
+        assert!(errors[0].starts_with("a.yaml: document 2: "), "{errors:?}");
+        assert!(errors[0].contains("line 5") || errors[0].contains("line 6"), "{errors:?}");
+    }
+
+    #[test]
+    fn lists_are_taken_apart_also_nested_ones() {
+        let text = r#"{"apiVersion":"v1","kind":"List","items":[
+            {"apiVersion":"example.org/v1","kind":"KiteList","items":[{"apiVersion":"example.org/v1","kind":"Kite","metadata":{"name":"red"}}]},
+            {"apiVersion":"example.org/v1","kind":"Kite","metadata":{}}]}"#;
+        let (documents, errors) = parse(&"a.json".into(), text, "default");
+        assert_eq!(documents[0].origin.to_string(), "a.json: document 1: items[0]");
+        assert_eq!(
+            errors[0].to_string(),
+            "a.json: document 1: items[1]: metadata.name: missing: every object needs it"
+        );
+    }
+
+    #[test]
+    fn json_values_may_follow_each_other() {
+        let one = r#"{"apiVersion":"v1","kind":"Kite","metadata":{"name":"red"}}"#;
+        assert_eq!(names("a.json", &format!("{one}\n{one}")).0, ["1 red", "2 red"]);
+        assert!(names("a.json", "{\"kind\": ").1[0].starts_with("a.json: document 1: EOF"));
+    }
+
+    #[test]
+    fn scalars_are_read_as_kubectl_reads_them() {
+        let text =
+            "apiVersion: v1\nkind: Kite\nmetadata: {name: red}\nmode: 0644\nanswer: y\nplain: 1e3\nquoted: \"0644\"\n";
+        let (documents, _) = parse(&"a.yaml".into(), text, "default");
+        let object = &documents[0].object;
+        assert_eq!(object["mode"], 420);
+        assert_eq!(object["quoted"], "0644");
+        assert_eq!(object["answer"], "y");
+    }
+
+    #[test]
+    fn a_yaml_bomb_is_an_error() {
+        let mut text = String::from("a: &a [x,x,x,x,x,x,x,x,x,x]\n");
+        for (next, last) in ('b'..='k').zip('a'..) {
+            text.push_str(&format!(
+                "{next}: &{next} [*{last},*{last},*{last},*{last},*{last},*{last},*{last},*{last}]\n"
+            ));
+        }
+        assert_eq!(names("a.yaml", &text).1.len(), 1);
+    }
+}

@@ -1,0 +1,141 @@
+//! Which object a document is: group, kind, namespace and name.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// What tells one object from another. The version is no part of it: it is a view on the same object.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The kind.
+    pub kind: String,
+    /// The namespace; none for cluster-scoped objects.
+    pub namespace: Option<String>,
+    /// The name.
+    pub name: String,
+}
+
+impl Identity {
+    /// Reads an object's identity and gives it the default namespace where it has none and needs one. On failure:
+    /// the path of the field and what is wrong with it.
+    pub fn of(object: &mut Value, default_namespace: &str) -> Result<Self, (&'static str, String)> {
+        let text = |path: &'static str, value: &Value| match value {
+            // Names are shown in comments and messages, which a line break would end.
+            Value::String(text) if text.contains(|c: char| c.is_control() || c.is_whitespace()) => {
+                Err((path, "must not contain blanks or control characters".to_owned()))
+            }
+            Value::String(text) if !text.is_empty() => Ok(text.clone()),
+            Value::Null => Err((path, "missing: every object needs it".to_owned())),
+            _ => Err((path, "must be a text that is not empty".to_owned())),
+        };
+        if !object.is_object() {
+            return Err(("", "not an object: it must start with apiVersion, kind and metadata".to_owned()));
+        }
+        let api_version = text("apiVersion", &object["apiVersion"])?;
+        let kind = text("kind", &object["kind"])?;
+        let metadata = &object["metadata"];
+        if metadata["name"].is_null() && metadata["generateName"].is_string() {
+            return Err(("metadata.name", "missing: an object with generateName has no name before it exists".into()));
+        }
+        let name = text("metadata.name", &metadata["name"])?;
+        let group = group(&api_version).to_owned();
+        let namespace = if is_cluster_scoped(&group, &kind) {
+            None
+        } else if metadata["namespace"].is_null() || metadata["namespace"] == "" {
+            object["metadata"]["namespace"] = default_namespace.into();
+            Some(default_namespace.to_owned())
+        } else {
+            Some(text("metadata.namespace", &metadata["namespace"])?)
+        };
+        Ok(Self { group, kind, namespace, name })
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{} {namespace}/{}", self.kind, self.name),
+            None => write!(f, "{} {}", self.kind, self.name),
+        }
+    }
+}
+
+/// The group of an `apiVersion`.
+pub(super) fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// Whether objects of a built-in type lie outside namespaces. Types that are defined by a CRD are namespaced as far
+/// as offline work is concerned: a policy may claim only such.
+pub fn is_cluster_scoped(group: &str, kind: &str) -> bool {
+    const KINDS: [(&str, &[&str]); 13] = [
+        ("", &["Namespace", "Node", "PersistentVolume", "ComponentStatus"]),
+        (
+            "admissionregistration.k8s.io",
+            &[
+                "MutatingAdmissionPolicy",
+                "MutatingAdmissionPolicyBinding",
+                "MutatingWebhookConfiguration",
+                "ValidatingAdmissionPolicy",
+                "ValidatingAdmissionPolicyBinding",
+                "ValidatingWebhookConfiguration",
+            ],
+        ),
+        ("apiextensions.k8s.io", &["CustomResourceDefinition"]),
+        ("apiregistration.k8s.io", &["APIService"]),
+        ("certificates.k8s.io", &["CertificateSigningRequest", "ClusterTrustBundle"]),
+        ("flowcontrol.apiserver.k8s.io", &["FlowSchema", "PriorityLevelConfiguration"]),
+        ("gateway.networking.k8s.io", &["GatewayClass"]),
+        ("networking.k8s.io", &["IngressClass", "IPAddress", "ServiceCIDR"]),
+        ("node.k8s.io", &["RuntimeClass"]),
+        ("rbac.authorization.k8s.io", &["ClusterRole", "ClusterRoleBinding"]),
+        ("resource.k8s.io", &["DeviceClass", "ResourceSlice"]),
+        ("scheduling.k8s.io", &["PriorityClass"]),
+        ("storage.k8s.io", &["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"]),
+    ];
+    KINDS.iter().any(|(of, kinds)| *of == group && kinds.contains(&kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_object_without_a_namespace_gets_the_default_one() {
+        let mut object = json!({"apiVersion": "example.org/v1", "kind": "Kite", "metadata": {"name": "red"}});
+        let identity = Identity::of(&mut object, "sky").unwrap();
+        assert_eq!(identity.to_string(), "Kite sky/red");
+        assert_eq!(object["metadata"]["namespace"], "sky");
+    }
+
+    #[test]
+    fn a_cluster_scoped_object_stays_without_a_namespace() {
+        let mut object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "sky"}});
+        assert_eq!(Identity::of(&mut object, "default").unwrap().to_string(), "Namespace sky");
+        assert!(object["metadata"]["namespace"].is_null());
+    }
+
+    #[test]
+    fn what_is_missing_is_named_by_its_path() {
+        for (object, path) in [
+            (json!([]), ""),
+            (json!({"kind": "Kite"}), "apiVersion"),
+            (json!({"apiVersion": "v1"}), "kind"),
+            (json!({"apiVersion": "v1", "kind": "Kite"}), "metadata.name"),
+            (json!({"apiVersion": "v1", "kind": "Kite", "metadata": {"generateName": "a-"}}), "metadata.name"),
+            (json!({"apiVersion": "v1", "kind": "Kite", "metadata": {"name": 3}}), "metadata.name"),
+            (json!({"apiVersion": "v1", "kind": "Kite", "metadata": {"name": "a\nb: c"}}), "metadata.name"),
+            (
+                json!({"apiVersion": "v1", "kind": "Kite", "metadata": {"name": "a", "namespace": 3}}),
+                "metadata.namespace",
+            ),
+            (json!({"apiVersion": "v1", "kind": "Kite", "metadata": "a"}), "metadata.name"),
+        ] {
+            assert_eq!(Identity::of(&mut object.clone(), "default").unwrap_err().0, path, "{object}");
+        }
+    }
+}

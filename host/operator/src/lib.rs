@@ -1,0 +1,9 @@
+//! The operator as a library: what its binary is made of, for the binary and for tests.
+
+pub mod cli;
+pub mod embedded;
+pub mod input;
+pub mod offline;
+pub mod policies;
+pub mod schema;
+pub mod status;

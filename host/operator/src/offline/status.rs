@@ -1,0 +1,73 @@
+//! The status that the operator would write first, given what the files hold.
+
+use kaos_policy::{
+    contract::{Child, Outcome, Reference, Target},
+    lookup::{Lookup, Sighting},
+    render::{Rendered, Renderer, Verdict},
+};
+use serde_json::Value;
+
+use super::{World, type_of};
+use crate::status;
+
+/// How far the host would have come with an object, and its status.
+pub(super) fn first(renderer: &Renderer, rendered: &Rendered, object: &Value, world: &World<'_>) -> (Outcome, Value) {
+    let (children, all_live) = children(rendered, world);
+    let outcome = match &rendered.verdict {
+        // Gates bind until everything is there once.
+        Verdict::Planned(planned) if planned.gates.is_empty() || all_live => Outcome::Applied,
+        Verdict::Planned(_) => Outcome::Gated,
+        Verdict::Refused(refusal) => Outcome::Refused(refusal.clone()),
+        Verdict::Failed(failure) => Outcome::Failed(failure.failure.to_string()),
+    };
+    // A policy that just failed is not asked what to make of it.
+    let assessed = match &rendered.verdict {
+        Verdict::Failed(failure) => Err(failure.clone()),
+        Verdict::Planned(_) | Verdict::Refused(_) => renderer.assess(rendered, outcome.clone(), children),
+    };
+    // The API server gives a new object generation 1.
+    let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
+    let status = status::compose(rendered, &outcome, assessed, &missing(rendered, world), generation);
+    (outcome, status)
+}
+
+/// What is planned, with what of it is there; and whether all of it is. Without a plan: what the object owns.
+fn children(rendered: &Rendered, world: &World<'_>) -> (Vec<Child>, bool) {
+    if rendered.planned().is_none() {
+        let owned = world.owned_by(&rendered.object).map(|live| Child::new(reference(live), Some(live)));
+        return (owned.collect(), false);
+    }
+    let mut all_live = true;
+    let children = rendered.manifests().iter().map(|manifest| {
+        let reference = reference(manifest);
+        let live = world.stored(&reference);
+        all_live &= live.is_some();
+        Child::new(reference, live)
+    });
+    let children = children.collect();
+    (children, all_live)
+}
+
+fn reference(object: &Value) -> Reference {
+    let of = type_of(object);
+    let text = |field: &str| object["metadata"][field].as_str().map(str::to_owned);
+    Reference {
+        api_version: of.api_version,
+        kind: of.kind,
+        namespace: text("namespace"),
+        name: text("name").unwrap_or_default(),
+    }
+}
+
+/// Named objects that were asked for and are not there.
+fn missing(rendered: &Rendered, world: &World<'_>) -> Vec<Reference> {
+    let absent = |target: &Target| match target {
+        Target::Named(reference) => match world.look_up(target) {
+            Sighting::Objects(objects) => objects.is_empty().then(|| reference.clone()),
+            Sighting::Secret(facts) => (!facts.present).then(|| reference.clone()),
+            Sighting::Unserved | Sighting::Forbidden(_) => None,
+        },
+        Target::Labelled(_) => None,
+    };
+    rendered.needs.iter().filter_map(|need| absent(&need.target)).collect()
+}

@@ -1,0 +1,195 @@
+//! A world of kites: a kite emits one ConfigMap that lists the endpoints of its peers, and its endpoint is in its
+//! status.
+
+use std::{cell::RefCell, collections::BTreeMap};
+
+use kaos_policy::{
+    code::Native,
+    contract::{
+        Answer, Claim, Cluster, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, ResourceType, Subject,
+    },
+    digest::Digest,
+    limits::Limits,
+    manifest::PolicyFile,
+    policy::{Policy, Stack},
+};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::input::parse;
+
+thread_local! {
+    /// How often each kite was translated.
+    static TRANSLATED: RefCell<BTreeMap<String, usize>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+fn kite() -> ResourceType {
+    ResourceType::new("example.org/v1", "Kite")
+}
+
+fn describe() -> Descriptor {
+    let config_map = ResourceType::new("v1", "ConfigMap");
+    let claim = Claim {
+        primary: kite(),
+        emits: vec![config_map],
+        reads: vec![kite()],
+        wishes: vec![],
+        finalizer: None,
+        retired_finalizers: vec![],
+        samples: vec![],
+        extra: "{}".into(),
+    };
+    let (name, version) = ("kite".into(), "1.0.0".into());
+    Descriptor {
+        name,
+        version,
+        claims: vec![claim],
+        settings_schema: r#"{"type":"object"}"#.into(),
+        extra: "{}".into(),
+    }
+}
+
+fn object(subject: &Subject) -> Value {
+    serde_json::from_str(&subject.object).unwrap()
+}
+
+fn needs(subject: &Subject) -> Vec<Need> {
+    let peers = object(subject)["spec"]["peers"].as_array().cloned().unwrap_or_default();
+    let reference = |name: &str| Reference {
+        api_version: "example.org/v1".into(),
+        kind: "Kite".into(),
+        namespace: None,
+        name: name.into(),
+    };
+    let need = |peer: &Value| {
+        let name = peer.as_str().unwrap();
+        Need { id: name.to_owned(), target: Target::Named(reference(name)) }
+    };
+    peers.iter().map(need).collect()
+}
+
+fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+    let name = object(subject)["metadata"]["name"].as_str().unwrap().to_owned();
+    TRANSLATED.with_borrow_mut(|translated| *translated.entry(name.clone()).or_default() += 1);
+    if name == "refused" {
+        return Err(Refusal::Unsupported("not this one".into()));
+    }
+    let endpoint = |found: &kaos_policy::contract::Found| match &found.answer {
+        Answer::Objects(objects) => {
+            let object: Option<Value> = objects.first().map(|text| serde_json::from_str(text).unwrap());
+            object.map_or("none".into(), |object| object["status"]["endpoint"].as_str().unwrap_or("?").to_owned())
+        }
+        _ => "none".to_owned(),
+    };
+    let peers: Vec<String> = subject.found.iter().map(endpoint).collect();
+    let manifest = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, "data": {"peers": peers.join(",")}});
+    Ok(Plan { manifests: vec![manifest.to_string()], gates: vec![], env, notes: vec![], extra: "{}".into() })
+}
+
+fn assess(subject: &Subject, seen: &Observation) -> Report {
+    let fields = match seen.outcome {
+        Outcome::Refused(_) => json!({}),
+        _ => json!({"endpoint": format!("kite://{}", object(subject)["metadata"]["name"].as_str().unwrap())}),
+    };
+    let live = seen.children.iter().filter(|child| child.live.is_some()).count();
+    Report {
+        ready: live > 0,
+        phase: if live > 0 { "Ready" } else { "Pending" }.into(),
+        message: format!("{live} live"),
+        fields: fields.to_string(),
+        conditions: vec![],
+        extra: "{}".into(),
+    }
+}
+
+fn in_world(text: &str, look: impl FnOnce(&World<'_>)) {
+    let code = Arc::new(Native { describe, needs, map_env: |_, base| Ok(base), translate, assess });
+    let policy = Policy::admit(code, Digest::of(b"kite"), &PolicyFile::default(), Limits::default()).unwrap();
+    let cluster = Cluster { domain: "cluster.local".into(), operator_namespace: "kaos-system".into(), served: vec![] };
+    let renderer = Renderer::new(&Stack::single(Arc::new(policy)).unwrap(), &[], cluster).unwrap();
+    let renderers = HashMap::from([(kite(), renderer)]);
+    let (documents, errors) = parse(&"kites.yaml".into(), text, "default");
+    assert!(errors.is_empty(), "{errors:?}");
+    TRANSLATED.take();
+    look(&World::new(&documents, &renderers, &|_| false));
+}
+
+fn written(name: &str, peers: &[&str]) -> String {
+    format!(
+        "---\napiVersion: example.org/v1\nkind: Kite\nmetadata: {{name: {name}}}\nspec: {{peers: [{}]}}\n",
+        peers.join(", ")
+    )
+}
+
+fn peers(world: &World<'_>, position: usize) -> String {
+    let entry = world.entry(position).unwrap().unwrap();
+    entry.rendered.manifests()[0]["data"]["peers"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn each_object_is_rendered_once_wherever_it_stands() {
+    in_world(&(written("a", &["b", "c"]) + &written("b", &["c"]) + &written("c", &[])), |world| {
+        assert_eq!(peers(world, 0), "kite://b,kite://c");
+        assert_eq!(peers(world, 1), "kite://c");
+        assert_eq!(peers(world, 2), "");
+        assert!(TRANSLATED.take().values().all(|times| *times == 1));
+    });
+}
+
+#[test]
+fn in_a_circle_everybody_sees_everybody_and_nobody_is_rendered_more_than_twice() {
+    in_world(&(written("a", &["b", "c"]) + &written("b", &["a", "c"]) + &written("c", &["a", "b"])), |world| {
+        assert_eq!(peers(world, 0), "kite://b,kite://c");
+        assert_eq!(peers(world, 1), "kite://a,kite://c");
+        assert_eq!(peers(world, 2), "kite://a,kite://b");
+        assert!(TRANSLATED.take().values().all(|times| *times <= 2));
+    });
+}
+
+#[test]
+fn a_long_chain_is_followed_to_its_end() {
+    let far = DEEPEST + 100;
+    let mut text = String::new();
+    for number in 0..far {
+        text += &written(&format!("k{number}"), &[&format!("k{}", number + 1)]);
+    }
+    let chain = move || {
+        in_world(&text, |world| {
+            assert_eq!(peers(world, 0), "kite://k1");
+            for position in 0..far - 1 {
+                assert_eq!(peers(world, position), format!("kite://k{}", position + 1));
+            }
+            assert_eq!(peers(world, far - 1), "none");
+        });
+    };
+    std::thread::Builder::new().stack_size(STACK).spawn(chain).unwrap().join().unwrap();
+}
+
+#[test]
+fn a_status_in_the_file_is_what_others_see() {
+    let given = written("b", &[]) + "status: {endpoint: 'kite://elsewhere'}\n";
+    in_world(&(written("a", &["b"]) + &given), |world| assert_eq!(peers(world, 0), "kite://elsewhere"));
+}
+
+#[test]
+fn what_is_refused_has_a_status_too() {
+    in_world(&(written("a", &["refused"]) + &written("refused", &[])), |world| {
+        assert_eq!(peers(world, 0), "?");
+        let status = world.entry(1).unwrap().unwrap().status.clone();
+        assert_eq!(status["conditions"][0]["reason"], "Unsupported");
+    });
+}
+
+#[test]
+fn children_in_the_files_are_live() {
+    let child = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    in_world(&(written("a", &["ghost"]) + child), |world| {
+        let status = world.entry(0).unwrap().unwrap().status.clone();
+        assert_eq!(status["message"], "1 live");
+        let condition = |of: &str| status["conditions"].as_array().unwrap().iter().find(|c| c["type"] == of).unwrap();
+        assert_eq!(condition("Ready")["status"], "True");
+        assert_eq!(condition("Resolved")["reason"], "NotFound");
+        assert_eq!(condition("Resolved")["message"], "Kite default/ghost not found");
+        assert_eq!(status["observedGeneration"], 1);
+    });
+}

@@ -1,0 +1,101 @@
+//! From components to policies that can be asked: the gate, with what it needs on a laptop.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, thread};
+
+use kaos_policy::{
+    clock::SystemClock,
+    compile::{ChildCompiler, Compile, CompileLimits, InProcessCompiler},
+    contract::{Cluster, ResourceType},
+    engine::{Engine, EngineError},
+    gate::{Bounds, Check, Gate},
+    limits::Limits,
+    policy::{Policy, Stack},
+};
+use serde_json::Value;
+
+use super::{Candidate, Origin, PolicyError, select};
+use crate::cli::COMPILE_CHILD;
+
+/// A policy that passed the gate.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The policy.
+    pub policy: Arc<Policy>,
+    /// The settings of its policy file; null when it has none.
+    pub settings: Value,
+}
+
+/// A cluster as a new user has it.
+pub fn sample_cluster() -> Cluster {
+    Cluster { domain: "cluster.local".to_owned(), operator_namespace: "kaos-system".to_owned(), served: Vec::new() }
+}
+
+/// The engine that policies run on, and the facts of the cluster that their samples are tried with.
+#[derive(Debug)]
+pub struct Loader {
+    engine: Engine,
+    cluster: Cluster,
+    clock: SystemClock,
+}
+
+impl Loader {
+    /// A loader of its own engine.
+    pub fn new(cluster: Cluster) -> Result<Self, EngineError> {
+        Ok(Self { engine: Engine::new()?, cluster, clock: SystemClock::start() })
+    }
+
+    /// The embedded policies and those of files, in this order.
+    pub fn load(&self, files: &[PathBuf]) -> Result<Vec<Loaded>, PolicyError> {
+        let mut candidates = Candidate::embedded()?;
+        for file in files {
+            candidates.push(Candidate::read(file)?);
+        }
+        // Compiling is most of the time of a short run.
+        thread::scope(|scope| {
+            let admitted: Vec<_> =
+                candidates.into_iter().map(|candidate| scope.spawn(|| self.admit(candidate))).collect();
+            admitted
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        })
+    }
+
+    /// What answers for each kind when nobody names a policy.
+    pub fn embedded(&self) -> Result<BTreeMap<ResourceType, Stack>, PolicyError> {
+        let policies = self.load(&[])?.into_iter().map(|Loaded { origin, policy, .. }| (origin, policy));
+        select(&policies.collect::<Vec<_>>())
+    }
+
+    fn admit(&self, candidate: Candidate) -> Result<Loaded, PolicyError> {
+        let Check { result, .. } = self.check(&candidate);
+        let Candidate { origin, inner } = candidate;
+        match result {
+            Ok(policy) => Ok(Loaded { origin, policy, settings: inner.file.settings }),
+            Err(source) => Err(PolicyError::Rejected { origin, source: Box::new(source) }),
+        }
+    }
+
+    /// The whole gate. What this build embedded is compiled here; a stranger's component in a process of its own.
+    pub fn check(&self, candidate: &Candidate) -> Check {
+        let compiler: Box<dyn Compile> = match (&candidate.origin, std::env::current_exe()) {
+            (Origin::File(_), Ok(program)) => {
+                let arguments = vec![COMPILE_CHILD.into()];
+                Box::new(ChildCompiler::new(program, arguments, CompileLimits::default(), self.clock))
+            }
+            _ => Box::new(InProcessCompiler(self.engine.clone())),
+        };
+        let gate = Gate {
+            engine: &self.engine,
+            compiler: &*compiler,
+            cache: None,
+            bounds: Bounds::default(),
+            limits: Limits::default(),
+            cluster: self.cluster.clone(),
+            clock: &self.clock,
+        };
+        gate.check(&candidate.inner)
+    }
+}

@@ -1,0 +1,128 @@
+//! Which policies answer offline: the embedded ones, and over them those that the user names.
+
+mod load;
+mod select;
+
+use std::{fmt, path::PathBuf};
+
+use kaos_policy::{
+    contract::ResourceType,
+    gate,
+    manifest::{PolicyFile, PolicyFileError},
+    policy::StackError,
+};
+
+pub use load::{Loaded, Loader, sample_cluster};
+pub use select::select;
+
+use crate::embedded;
+
+/// Where a component comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The binary.
+    Embedded,
+    /// A file, as the user named it.
+    File(PathBuf),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Embedded => f.write_str("the embedded policy"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// A component and what its `policy.yaml` says, not looked into yet.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The component and its policy file; an empty one, which grants nothing, where there is none.
+    pub inner: gate::Candidate,
+}
+
+/// Why policies cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    /// A file that cannot be read.
+    #[error("{path}: {source}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A policy file that says something wrong.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        source: PolicyFileError,
+    },
+    /// A component that is no policy.
+    #[error("{origin}: {source}")]
+    Rejected {
+        /// Where it came from.
+        origin: Origin,
+        /// Why.
+        source: Box<gate::LoadError>,
+    },
+    /// Two of the user's policies for one kind.
+    #[error("{second}: claims {of}, as {first} does: name one of the two")]
+    ClaimedTwice {
+        /// The kind.
+        of: ResourceType,
+        /// The one that was named first.
+        first: Origin,
+        /// The other one.
+        second: Origin,
+    },
+    /// An overlay with nothing below it.
+    #[error("{origin}: is an environment overlay for {of}, which no policy claims: name one with --policy")]
+    NothingBelow {
+        /// The overlay.
+        origin: Origin,
+        /// The kind.
+        of: ResourceType,
+    },
+    /// Layers that do not go together.
+    #[error(transparent)]
+    Stack(#[from] StackError),
+}
+
+impl Candidate {
+    /// The policies that are part of the binary.
+    pub fn embedded() -> Result<Vec<Self>, PolicyError> {
+        embedded::DEFAULTS
+            .iter()
+            .map(|policy| {
+                let file = PolicyFile::parse(policy.manifest)
+                    .map_err(|source| PolicyError::File { path: Origin::Embedded.to_string(), source })?;
+                let inner = gate::Candidate { bytes: policy.component.to_vec(), file };
+                Ok(Self { origin: Origin::Embedded, inner })
+            })
+            .collect()
+    }
+
+    /// A component from a file. What it is granted stands beside it: in `<name>.yaml`, or else in `policy.yaml`.
+    pub fn read(path: &std::path::Path) -> Result<Self, PolicyError> {
+        let read = |path: &std::path::Path| {
+            std::fs::read(path).map_err(|source| PolicyError::Unreadable { path: path.to_owned(), source })
+        };
+        let bytes = read(path)?;
+        let beside = [path.with_extension("yaml"), path.with_file_name("policy.yaml")];
+        let file = match beside.into_iter().find(|file| file.is_file()) {
+            None => PolicyFile::default(),
+            Some(beside) => {
+                let text = String::from_utf8_lossy(&read(&beside)?).into_owned();
+                PolicyFile::parse(&text)
+                    .map_err(|source| PolicyError::File { path: beside.display().to_string(), source })?
+            }
+        };
+        Ok(Self { origin: Origin::File(path.to_owned()), inner: gate::Candidate { bytes, file } })
+    }
+}

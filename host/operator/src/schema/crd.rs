@@ -1,0 +1,126 @@
+//! A CustomResourceDefinition, as far as offline admission needs it.
+
+use jsonschema::{Validator, error::ValidationErrorKind, paths::LocationSegment};
+use serde_json::Value;
+
+use super::{Finding, Segment, json_schema, path, structural};
+
+/// Why a CRD cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CrdError {
+    /// A document of another kind.
+    #[error("not a CustomResourceDefinition of apiextensions.k8s.io/v1")]
+    OtherKind,
+    /// A field that every CRD has.
+    #[error("{0}: missing")]
+    Missing(&'static str),
+    /// A schema that no validator can be made of.
+    #[error("the schema of version {version} cannot be used: {message}")]
+    Schema {
+        /// The version.
+        version: String,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+/// A kind and the schemas of its versions.
+#[derive(Debug)]
+pub struct Crd {
+    pub(super) group: String,
+    pub(super) kind: String,
+    versions: Vec<Version>,
+}
+
+/// One served version.
+#[derive(Debug)]
+pub(super) struct Version {
+    name: String,
+    pub(super) schema: Value,
+    validator: Validator,
+}
+
+impl Crd {
+    /// Reads a CRD.
+    pub fn new(crd: &Value) -> Result<Self, CrdError> {
+        if crd["apiVersion"] != "apiextensions.k8s.io/v1" || crd["kind"] != "CustomResourceDefinition" {
+            return Err(CrdError::OtherKind);
+        }
+        let spec = &crd["spec"];
+        let text = |value: &Value, path| value.as_str().map(str::to_owned).ok_or(CrdError::Missing(path));
+        let mut versions = Vec::new();
+        for version in spec["versions"].as_array().ok_or(CrdError::Missing("spec.versions"))? {
+            if version["served"] == true {
+                versions.push(Version::new(version)?);
+            }
+        }
+        Ok(Self {
+            group: text(&spec["group"], "spec.group")?,
+            kind: text(&spec["names"]["kind"], "spec.names.kind")?,
+            versions,
+        })
+    }
+
+    /// The version that an `apiVersion` means.
+    pub(super) fn version(&self, api_version: &str) -> Option<&Version> {
+        let name = api_version.split_once('/')?.1;
+        self.versions.iter().find(|version| version.name == name)
+    }
+
+    /// The `apiVersion`s that are served.
+    pub(super) fn served(&self) -> Vec<String> {
+        self.versions.iter().map(|version| format!("{}/{}", self.group, version.name)).collect()
+    }
+}
+
+impl Version {
+    fn new(version: &Value) -> Result<Self, CrdError> {
+        let name = version["name"].as_str().ok_or(CrdError::Missing("spec.versions[].name"))?.to_owned();
+        let schema = version["schema"]["openAPIV3Schema"].clone();
+        if !schema.is_object() {
+            return Err(CrdError::Missing("spec.versions[].schema.openAPIV3Schema"));
+        }
+        match jsonschema::validator_for(&json_schema::of_kind(&schema)) {
+            Ok(validator) => Ok(Self { name, schema, validator }),
+            Err(error) => Err(CrdError::Schema { version: name, message: error.to_string() }),
+        }
+    }
+
+    /// What is wrong with an object, in the order of its paths.
+    pub(super) fn violations(&self, object: &Value) -> Vec<Finding> {
+        let mut findings: Vec<_> = self.validator.iter_errors(object).map(|error| finding(&error)).collect();
+        findings.extend(structural::repeated_keys(&self.schema, object));
+        findings.sort_by(|a, b| a.path.cmp(&b.path));
+        findings
+    }
+}
+
+fn finding(error: &jsonschema::ValidationError<'_>) -> Finding {
+    let mut segments: Vec<String> = Vec::new();
+    let mut indices = Vec::new();
+    for segment in error.instance_path() {
+        match segment {
+            LocationSegment::Property(name) => segments.push(name.to_string()),
+            LocationSegment::Index(index) => {
+                indices.push(segments.len());
+                segments.push(index.to_string());
+            }
+        }
+    }
+    let mut message = match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            segments.push(property.as_str().unwrap_or_default().to_owned());
+            "missing: the kind's schema requires it".to_owned()
+        }
+        // Values may be keys or passwords, and may be long.
+        _ => error.masked_with("the value").to_string(),
+    };
+    if error.instance().is_null() {
+        message.push_str("; an empty field is null: leave it out");
+    }
+    let path = path(segments.iter().enumerate().map(|(at, segment)| match segment.parse() {
+        Ok(index) if indices.contains(&at) => Segment::Index(index),
+        _ => Segment::Key(segment),
+    }));
+    Finding { path, message }
+}

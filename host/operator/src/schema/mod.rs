@@ -1,0 +1,207 @@
+//! What an API server would say of an object: its kind's schema from the CRD, applied offline.
+//!
+//! Drops and reports unknown fields, fills in defaults, and validates. CEL rules are left to the API server: what
+//! they guard, a policy refuses, too.
+
+mod crd;
+mod json_schema;
+mod structural;
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::input::parse;
+
+pub use crd::{Crd, CrdError};
+
+/// Something about a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The field's path, as it is written in `kubectl explain`.
+    pub path: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// What admission found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Admission {
+    /// Fields that were dropped because the kind does not have them.
+    pub unknown: Vec<Finding>,
+    /// Why the object would not be stored.
+    pub violations: Vec<Finding>,
+}
+
+/// The CRDs that are known.
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    by_type: HashMap<(String, String), Crd>,
+}
+
+impl Catalogue {
+    /// The CRDs that are part of the binary.
+    pub fn embedded() -> Result<Self, CrdError> {
+        let mut catalogue = Self::default();
+        for text in kaos_crds::manifests::ALL {
+            let (documents, _) = parse(&"the embedded CRDs".into(), text, "");
+            for document in documents {
+                catalogue.add(Crd::new(&document.object)?);
+            }
+        }
+        Ok(catalogue)
+    }
+
+    /// Adds a CRD; one of the same group and kind is replaced.
+    pub fn add(&mut self, crd: Crd) {
+        self.by_type.insert((crd.group.clone(), crd.kind.clone()), crd);
+    }
+
+    /// Does to an object what an API server does before it stores it. An object of a kind that no CRD defines is
+    /// left as it is. `status` is not looked at: the server takes none from a user.
+    pub fn admit(&self, group: &str, kind: &str, object: &mut Value) -> Admission {
+        let Some(crd) = self.by_type.get(&(group.to_owned(), kind.to_owned())) else { return Admission::default() };
+        let api_version = object["apiVersion"].as_str().unwrap_or_default();
+        let Some(version) = crd.version(api_version) else {
+            let message = format!("{api_version} is not served; {kind} is served as {}", crd.served().join(", "));
+            return Admission { unknown: vec![], violations: vec![Finding { path: "apiVersion".into(), message }] };
+        };
+        let status = object.as_object_mut().and_then(|object| object.remove("status"));
+        let unknown = structural::prune(&version.schema, object);
+        structural::default(&version.schema, object);
+        let violations = version.violations(object);
+        if let (Some(status), Some(object)) = (status, object.as_object_mut()) {
+            object.insert("status".to_owned(), status);
+        }
+        Admission { unknown, violations }
+    }
+}
+
+/// A path as people write it: `spec.items[2].name`, and `metadata.labels["a.b/c"]` where a key is no plain word.
+pub(crate) fn path<'a>(segments: impl IntoIterator<Item = Segment<'a>>) -> String {
+    let mut path = String::new();
+    for segment in segments {
+        match segment {
+            Segment::Index(index) => path.push_str(&format!("[{index}]")),
+            Segment::Key(key) if !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "-_$".contains(c)) => {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(key);
+            }
+            Segment::Key(key) => path.push_str(&format!("[{key:?}]")),
+        }
+    }
+    path
+}
+
+/// One step of a path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Segment<'a> {
+    Key(&'a str),
+    Index(usize),
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn catalogue() -> Catalogue {
+        let crd = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "kites.example.org"},
+            "spec": {"group": "example.org", "scope": "Namespaced", "names": {"kind": "Kite", "plural": "kites"}, "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "required": ["spec"], "properties": {"spec": {
+                    "type": "object", "required": ["colour"],
+                    "properties": {
+                        "colour": {"type": "string", "enum": ["red", "blue"]},
+                        "length": {"type": "integer", "format": "int32", "minimum": 1, "default": 3},
+                        "tail": {"type": "object", "default": {}, "properties": {"bows": {"type": "integer", "format": "int32", "default": 5}}},
+                        "limit": {"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]},
+                        "owner": {"type": "string", "nullable": true},
+                        "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+                        "marks": {"type": "object", "additionalProperties": {"type": "string"}},
+                        "env": {"type": "array", "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "value": {"type": "string"}}},
+                                "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+                    }
+                }}}}
+            }]}
+        });
+        let mut catalogue = Catalogue::default();
+        catalogue.add(Crd::new(&crd).unwrap());
+        catalogue
+    }
+
+    fn admit(spec: Value) -> (Value, Vec<String>, Vec<String>) {
+        let mut object = json!({"apiVersion": "example.org/v1", "kind": "Kite", "metadata": {"name": "a"}, "spec": spec, "status": {"odd": 1}});
+        let Admission { unknown, violations } = catalogue().admit("example.org", "Kite", &mut object);
+        let text =
+            |findings: Vec<Finding>| findings.into_iter().map(|f| format!("{}: {}", f.path, f.message)).collect();
+        assert_eq!(object["status"]["odd"], 1);
+        (object["spec"].take(), text(unknown), text(violations))
+    }
+
+    #[test]
+    fn defaults_are_filled_in_also_inside_of_defaults_and_for_nulls() {
+        let (spec, unknown, violations) = admit(json!({"colour": "red", "length": null, "owner": null}));
+        assert_eq!(spec, json!({"colour": "red", "length": 3, "owner": null, "tail": {"bows": 5}}));
+        assert_eq!((unknown, violations), (vec![], vec![]));
+    }
+
+    #[test]
+    fn unknown_fields_are_dropped_and_reported_except_where_they_are_kept() {
+        let (spec, unknown, violations) = admit(json!({
+            "colour": "red", "size": 1, "free": {"any": {"thing": 1}}, "env": [{"name": "A", "valeu": "b"}],
+        }));
+        assert!(spec["size"].is_null() && spec["env"][0]["valeu"].is_null());
+        assert_eq!(spec["free"]["any"]["thing"], 1);
+        assert_eq!(
+            unknown,
+            ["spec.env[0].valeu: unknown field, ignored: did you mean value?", "spec.size: unknown field, ignored"]
+        );
+        assert_eq!(violations, [""; 0]);
+    }
+
+    #[test]
+    fn violations_name_the_path_and_never_the_value() {
+        let (_, _, violations) = admit(json!({
+            "colour": "s3cret", "length": 0, "limit": [], "marks": {"a/b": 1}, "env": [{"name": "A"}, {"name": "A"}, {}],
+        }));
+        let all = violations.join("\n");
+        for path in [
+            "spec.colour: ",
+            "spec.length: ",
+            "spec.limit: ",
+            "spec.marks[\"a/b\"]: ",
+            "spec.env[2].name: ",
+            "spec.env[1]: ",
+        ] {
+            assert!(all.contains(path), "{path} in {all}");
+        }
+        assert!(!all.contains("s3cret"), "{all}");
+    }
+
+    #[test]
+    fn numbers_too_large_for_their_format_are_refused() {
+        let (_, _, violations) = admit(json!({"colour": "red", "length": 3_000_000_000_i64}));
+        assert!(violations[0].starts_with("spec.length: "), "{violations:?}");
+    }
+
+    #[test]
+    fn a_version_that_is_not_served_is_a_violation() {
+        let mut object = json!({"apiVersion": "example.org/v2", "kind": "Kite", "metadata": {"name": "a"}});
+        let admission = catalogue().admit("example.org", "Kite", &mut object);
+        assert_eq!(admission.violations[0].message, "example.org/v2 is not served; Kite is served as example.org/v1");
+    }
+
+    #[test]
+    fn metadata_is_checked_as_for_every_kind() {
+        let mut object = json!({"apiVersion": "example.org/v1", "kind": "Kite",
+            "metadata": {"name": "Not_a_name", "labels": {"on": true}}, "spec": {"colour": "red"}});
+        let admission = catalogue().admit("example.org", "Kite", &mut object);
+        let paths: Vec<_> = admission.violations.iter().map(|finding| &*finding.path).collect();
+        assert_eq!(paths, ["metadata.labels.on", "metadata.name"]);
+    }
+}

@@ -1,0 +1,169 @@
+//! What a structural schema does to an object before it is validated: unknown fields go, defaults come.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::{Finding, Segment, path};
+
+/// Removes the fields that the schema does not have, and says which.
+pub(super) fn prune(schema: &Value, object: &mut Value) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    prune_at(schema, object, true, &mut Vec::new(), &mut findings);
+    findings
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+fn rendered(at: &[Step]) -> String {
+    path(at.iter().map(|step| match step {
+        Step::Key(key) => Segment::Key(key),
+        Step::Index(index) => Segment::Index(*index),
+    }))
+}
+
+fn prune_at(schema: &Value, value: &mut Value, is_resource: bool, at: &mut Vec<Step>, findings: &mut Vec<Finding>) {
+    match value {
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                at.push(Step::Index(index));
+                prune_at(&schema["items"], item, false, at, findings);
+                at.pop();
+            }
+        }
+        Value::Object(fields) => {
+            let is_resource = is_resource || schema["x-kubernetes-embedded-resource"] == true;
+            let keeps_unknown = schema["x-kubernetes-preserve-unknown-fields"] == true;
+            let others = &schema["additionalProperties"];
+            fields.retain(|key, field| {
+                if is_resource && ["apiVersion", "kind", "metadata"].contains(&key.as_str()) {
+                    return true;
+                }
+                let known = schema["properties"].get(key).or(Some(others).filter(|others| others.is_object()));
+                at.push(Step::Key(key.clone()));
+                match known {
+                    Some(known) => prune_at(known, field, false, at, findings),
+                    None if keeps_unknown || *others == Value::Bool(true) => {}
+                    None => {
+                        let message = match nearest(
+                            key,
+                            schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name),
+                        ) {
+                            Some(near) => format!("unknown field, ignored: did you mean {near}?"),
+                            None => "unknown field, ignored".to_owned(),
+                        };
+                        findings.push(Finding { path: rendered(at), message });
+                    }
+                }
+                at.pop();
+                known.is_some() || keeps_unknown || *others == Value::Bool(true)
+            });
+        }
+        _ => {}
+    }
+}
+
+/// The name that was probably meant, if one is near.
+pub(crate) fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a String>) -> Option<&'a str> {
+    let allowed = (written.chars().count() / 3).max(1);
+    names
+        .into_iter()
+        .map(|name| (distance(written, name), name.as_str()))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// How many letters were added, left out, changed or swapped with their neighbour; case is no difference.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 0..a.len() {
+        let mut row = vec![i + 1];
+        for j in 0..b.len() {
+            let substituted = last[j] + usize::from(a[i] != b[j]);
+            let mut best = substituted.min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                best = best.min(before_last[j - 1] + 1);
+            }
+            row.push(best);
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+/// Fills in the schema's defaults where the object says nothing, or null where null means nothing.
+pub(super) fn default(schema: &Value, value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| default(&schema["items"], item)),
+        Value::Object(fields) => {
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                if let Some(preset) = property.get("default") {
+                    let field = fields.entry(name).or_insert(Value::Null);
+                    if field.is_null() && property["nullable"] != true {
+                        *field = preset.clone();
+                    }
+                }
+                if let Some(field) = fields.get_mut(name) {
+                    default(property, field);
+                }
+            }
+            let others = &schema["additionalProperties"];
+            if others.is_object() {
+                fields.values_mut().for_each(|field| default(others, field));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Items of keyed lists whose key was there before.
+pub(super) fn repeated_keys(schema: &Value, object: &Value) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    repeated_at(schema, object, &mut Vec::new(), &mut findings);
+    findings
+}
+
+fn repeated_at(schema: &Value, value: &Value, at: &mut Vec<Step>, findings: &mut Vec<Finding>) {
+    match value {
+        Value::Array(items) => {
+            let keys: Vec<&str> = match schema["x-kubernetes-list-type"].as_str() {
+                Some("map") => schema["x-kubernetes-list-map-keys"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(Value::as_str)
+                    .collect(),
+                _ => Vec::new(),
+            };
+            let mut seen = HashSet::new();
+            for (index, item) in items.iter().enumerate() {
+                at.push(Step::Index(index));
+                let key: Vec<_> = keys.iter().map(|key| item[*key].to_string()).collect();
+                if !keys.is_empty() && !seen.insert(key) {
+                    let message = format!("repeats an earlier item: {} must differ", keys.join(", "));
+                    findings.push(Finding { path: rendered(at), message });
+                }
+                repeated_at(&schema["items"], item, at, findings);
+                at.pop();
+            }
+        }
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                let known = schema["properties"].get(key).unwrap_or(&schema["additionalProperties"]);
+                if known.is_object() {
+                    at.push(Step::Key(key.clone()));
+                    repeated_at(known, field, at, findings);
+                    at.pop();
+                }
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,74 @@
+//! `kaos-operator policy …` and `crds`, as a user runs them.
+
+mod support;
+
+use kaos_operator::embedded;
+use support::{Folder, run};
+
+#[test]
+fn the_crds_are_printed_ready_to_apply() {
+    let ran = run(["crds"], "");
+    assert_eq!(ran.code, 0);
+    let crds: Vec<serde_json::Value> = serde_saphyr::from_multiple_with_options(
+        &ran.stdout,
+        serde_saphyr::options! { budget: serde_saphyr::budget! { max_depth: 256 } },
+    )
+    .expect("YAML");
+    assert_eq!(crds.len(), 3);
+    assert!(crds.iter().all(|crd| crd["kind"] == "CustomResourceDefinition"));
+}
+
+#[test]
+fn every_embedded_policy_passes_the_whole_gate() {
+    let folder = Folder::new("gate");
+    for (number, policy) in embedded::DEFAULTS.iter().enumerate() {
+        let file = folder.write(&format!("{number}.wasm"), policy.component);
+        folder.write(&format!("{number}.yaml"), policy.manifest);
+        let ran = run(["policy", "check", &file, "-o", "json"], "");
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.json()["digest"], format!("sha256:{}", policy.digest));
+    }
+}
+
+#[test]
+fn inspect_shows_what_a_policy_is() {
+    let folder = Folder::new("inspect");
+    let policy = &embedded::DEFAULTS[0];
+    let file = folder.write("a.wasm", policy.component);
+    let ran = run(["policy", "inspect", &file, "-o", "json"], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let shown = ran.json();
+    assert_eq!(shown["digest"], format!("sha256:{}", policy.digest));
+    assert_eq!(shown["size"], policy.component.len());
+    assert_eq!(shown["world"], "policy");
+    assert!(shown["claims"][0]["primary"]["kind"].is_string());
+    assert!(shown["settingsSchema"].is_object());
+}
+
+#[test]
+fn what_is_no_policy_does_not_pass() {
+    let folder = Folder::new("none");
+    for (name, bytes) in
+        [("text.wasm", "(component)".as_bytes()), ("core.wasm", b"\0asm\x01\0\0\0"), ("empty.wasm", b"")]
+    {
+        let file = folder.write(name, bytes);
+        for verb in ["check", "inspect"] {
+            let ran = run(["policy", verb, &file], "");
+            assert_ne!(ran.code, 0, "{verb} {name}: {}", ran.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_policy_from_a_file_answers_in_place_of_the_embedded_one() {
+    let folder = Folder::new("replace");
+    let policy = &embedded::DEFAULTS[0];
+    let file = folder.write("mine.wasm", policy.component);
+    let twice = folder.write("again.wasm", policy.component);
+    let input = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    let ran = run(["render", "-f", "-", "--policy", &file], input);
+    assert!(ran.stderr.contains("nothing to render"), "{}", ran.stderr);
+    let ran = run(["render", "-f", "-", "--policy", &file, "--policy", &twice], input);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("again.wasm: claims ") && ran.stderr.contains("name one of the two"), "{}", ran.stderr);
+}

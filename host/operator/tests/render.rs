@@ -1,0 +1,315 @@
+//! `kaos-operator render`, as a user runs it.
+
+mod support;
+
+use std::{
+    io::{BufRead, BufReader},
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use support::{Folder, Ran, binary, finish, run};
+
+const LLM: &str = "apiVersion: kaos.tools/v1alpha1
+kind: ModelAPI
+metadata: {name: llm}
+spec:
+  mode: Proxy
+  proxyConfig:
+    models: ['*']
+    apiKey: {value: s3cret}
+";
+const READY: &str = "status: {phase: Ready, ready: true, endpoint: 'http://llm.example:8000'}\n";
+
+fn writer(name: &str) -> String {
+    format!(
+        "apiVersion: kaos.tools/v1alpha1\nkind: Agent\nmetadata: {{name: {name}}}\nspec: {{modelAPI: llm, model: gpt}}\n"
+    )
+}
+
+fn render(input: &str, more: &[&str]) -> Ran {
+    run(["render", "-f", "-"].iter().chain(more), input)
+}
+
+fn env<'a>(entry: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
+    let variables = entry["env"].as_array().expect("a list");
+    variables.iter().find(|variable| variable["name"] == name).unwrap_or(&serde_json::Value::Null)
+}
+
+#[test]
+fn manifests_come_as_yaml_behind_a_comment_that_names_object_and_policy() {
+    let ran = render(&format!("{LLM}{READY}---\n{}", writer("writer")), &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("# ModelAPI default/llm: policy modelapi 0.1.0 ("), "{}", ran.stdout);
+    assert!(ran.stdout.contains("# Agent default/writer: policy agent 0.1.0 ("), "{}", ran.stdout);
+    let manifests: Vec<serde_json::Value> = serde_saphyr::from_multiple(&ran.stdout).expect("YAML");
+    let names: Vec<_> =
+        manifests.iter().map(|m| format!("{}/{}", m["kind"], m["metadata"]["name"]).replace('"', "")).collect();
+    assert!(names.contains(&"Deployment/agent-writer".to_owned()), "{names:?}");
+    assert!(manifests.iter().all(|m| m["metadata"]["annotations"]["kaos.tools/applied-digest"].is_string()));
+}
+
+#[test]
+fn what_waits_is_rendered_all_the_same_and_ends_with_1() {
+    let ran = render(&format!("{LLM}---\n{}", writer("writer")), &[]);
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.stderr.contains("waiting: -: document 2: Agent default/writer: ModelAPI is not ready"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stdout.contains("name: agent-writer"), "{}", ran.stdout);
+}
+
+#[test]
+fn what_is_refused_is_named_with_file_document_and_path() {
+    let folder = Folder::new("refused");
+    let file =
+        folder.write("a.yaml", LLM.replace("  proxyConfig:\n    models: ['*']\n    apiKey: {value: s3cret}\n", ""));
+    let ran = run(["render", "-f", &file], "");
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.stderr.contains(&format!("refused: {file}: document 1: ModelAPI default/llm: spec.proxyConfig: ")),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn json_has_one_entry_an_object_with_everything_in_it() {
+    let ran = render(&format!("{LLM}{READY}---\n{}", writer("writer")), &["-o", "json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let list = ran.json();
+    let entry = &list[1];
+    let mut fields: Vec<_> = entry.as_object().expect("an object").keys().map(String::as_str).collect();
+    fields.sort_unstable();
+    assert_eq!(fields, ["env", "fuel", "gates", "manifests", "notes", "object", "policy", "refused", "status"]);
+    assert_eq!(
+        entry["object"],
+        serde_json::json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "namespace": "default", "name": "writer"})
+    );
+    assert_eq!(entry["policy"]["name"], "agent");
+    assert!(entry["policy"]["digest"].as_str().expect("a text").starts_with("sha256:"));
+    assert!(entry["fuel"].as_u64().expect("a number") > 10_000);
+    assert!(entry["refused"].is_null());
+    assert_eq!(env(entry, "MODEL_API_URL")["value"], "http://llm.example:8000");
+    assert_eq!(env(entry, "MODEL_API_URL")["container"], "agent");
+    assert_eq!(entry["status"]["phase"], "Pending");
+    assert_eq!(entry["status"]["policy"]["name"], "agent");
+    let accepted = &entry["status"]["conditions"][0];
+    assert_eq!((&accepted["type"], &accepted["status"]), (&"Accepted".into(), &"True".into()));
+}
+
+#[test]
+fn json_tells_why_something_is_refused() {
+    let list = render(&writer("writer"), &["-o", "json"]).json();
+    assert_eq!(list[0]["refused"]["reason"], "Waiting");
+    assert!(list[0]["refused"]["messages"][0]["message"].as_str().expect("a text").contains("llm not found"));
+    assert_eq!(list[0]["manifests"], serde_json::json!([]));
+}
+
+#[test]
+fn an_object_without_a_status_is_seen_with_the_one_it_will_get_wherever_it_stands() {
+    let list = render(&format!("{}---\n{LLM}", writer("writer")), &["-o", "json"]).json();
+    assert_eq!(env(&list[0], "MODEL_API_URL")["value"], "http://modelapi-llm.default.svc.cluster.local:8000");
+}
+
+#[test]
+fn objects_that_need_each_other_come_to_an_end_and_see_each_other() {
+    let circle = |name: &str, peer: &str| {
+        format!(
+            "---\n{}",
+            writer(name).replace("model: gpt", &format!("model: gpt, agentNetwork: {{access: [{peer}]}}"))
+        )
+    };
+    let input = format!("{LLM}{READY}{}{}{}", circle("a", "b"), circle("b", "c"), circle("c", "a"));
+    let list = render(&input, &["-o", "json"]).json();
+    for (position, peer) in [(1, "b"), (2, "c"), (3, "a")] {
+        assert_eq!(env(&list[position], "PEER_AGENTS")["value"], peer, "{position}");
+    }
+}
+
+#[test]
+fn a_chain_of_objects_that_need_each_other_is_followed_to_its_end() {
+    let mut input = LLM.to_owned() + READY;
+    for number in 0..1_000 {
+        let access = format!("model: gpt, agentNetwork: {{access: [a{}]}}", number + 1);
+        input += &format!("---\n{}", writer(&format!("a{number}")).replace("model: gpt", &access));
+    }
+    input += &format!("---\n{}", writer("a1000"));
+    let ran = render(&input, &["-o", "json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let list = ran.json();
+    assert_eq!(env(&list[1], "PEER_AGENTS")["value"], "a1");
+    assert_eq!(env(&list[1000], "PEER_AGENTS")["value"], "a1000");
+}
+
+#[test]
+fn the_env_table_says_where_values_come_from_and_masks_secrets() {
+    let input = format!("{LLM}{READY}---\n{}", writer("writer"));
+    let ran = finish(binary().args(["render", "-f", "-", "--env"]).env("DEFAULT_LOG_LEVEL", "DEBUG"), &input);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let line = |name: &str| {
+        ran.stdout.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{name}: {}", ran.stdout))
+    };
+    assert!(line("PROXY_API_KEY").contains("********"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("s3cret"), "{}", ran.stdout);
+    assert!(
+        line(" LOG_LEVEL").contains("DEBUG   settings.logLevel, DEFAULT_LOG_LEVEL of the environment"),
+        "{}",
+        ran.stdout
+    );
+    assert!(line("MODEL_NAME").contains("spec.model"), "{}", ran.stdout);
+}
+
+#[test]
+fn settings_of_the_command_line_win_over_a_file_and_a_file_over_the_environment() {
+    let folder = Folder::new("settings");
+    let file = folder.write("settings.yaml", "logLevel: INFO\nagent: {image: 'from.example/file'}\n");
+    let input = format!("{LLM}{READY}---\n{}", writer("writer"));
+    let mut command = binary();
+    command.args(["render", "-f", "-", "-o", "json", "--settings", &file, "--set", "agent.logLevel=WARNING"]);
+    let list =
+        finish(command.env("DEFAULT_LOG_LEVEL", "DEBUG").env("DEFAULT_AGENT_IMAGE", "env.example/image"), &input)
+            .json();
+    assert_eq!(env(&list[1], "LOG_LEVEL")["value"], "WARNING");
+    assert_eq!(env(&list[0], "LITELLM_LOG")["value"], "INFO");
+    let deployment =
+        list[1]["manifests"].as_array().expect("a list").iter().find(|m| m["kind"] == "Deployment").expect("one");
+    assert_eq!(deployment["spec"]["template"]["spec"]["containers"][0]["image"], "from.example/file");
+}
+
+#[test]
+fn a_setting_that_no_policy_has_is_an_error() {
+    for arguments in [["--set", "logLevle=DEBUG"], ["--set", "agent.nothing=1"], ["--set", "novalue"]] {
+        let ran = render(LLM, &arguments);
+        assert_eq!(ran.code, 2, "{arguments:?}: {}", ran.stdout);
+        assert!(ran.stderr.starts_with("error: setting"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_type_that_is_not_served_is_not_rendered() {
+    let with =
+        ["-o", "table", "--set", "gateway.enabled=true", "--set", "gateway.name=gw", "--set", "gateway.namespace=gw"];
+    let input = format!("{LLM}{READY}");
+    assert!(render(&input, &with).stdout.contains("HTTPRoute/"));
+    let without: Vec<_> = with.iter().copied().chain(["--unserved", "HTTPRoute"]).collect();
+    assert!(!render(&input, &without).stdout.contains("HTTPRoute/"));
+}
+
+#[test]
+fn the_table_is_one_line_an_object() {
+    let ran = render(&format!("{LLM}{READY}---\n{}", writer("writer")), &["-o", "table", "--status"]);
+    let lines: Vec<_> = ran.stdout.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", ran.stdout);
+    assert!(lines[0].starts_with("OBJECT") && lines[0].ends_with("MESSAGE"), "{}", ran.stdout);
+    assert!(lines[2].contains("Deployment/agent-writer, Service/agent-writer   Pending"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_thousand_objects_take_little_more_than_their_passes() {
+    let mut input = LLM.to_owned() + READY;
+    for number in 0..1_000 {
+        input += &format!("---\n{}", writer(&format!("a{number}")));
+    }
+    let started = Instant::now();
+    let ran = render(&input, &["-o", "json"]);
+    let took = started.elapsed();
+    assert_eq!(ran.json().as_array().expect("a list").len(), 1_001);
+    // A bound against something quadratic; how long it takes in a release build is for the bench.
+    assert!(took < Duration::from_secs(60), "{took:?}");
+}
+
+#[test]
+fn directories_and_several_files_are_one_input() {
+    let folder = Folder::new("directory");
+    folder.write("objects/1.yaml", LLM);
+    folder.write("objects/notes.txt", "not: [an object");
+    let list = format!(
+        r#"{{"apiVersion":"v1","kind":"List","items":[{}]}}"#,
+        r#"{"apiVersion":"kaos.tools/v1alpha1","kind":"Agent","metadata":{"name":"a"},"spec":{"modelAPI":"llm","model":"m"}}"#
+    );
+    folder.write("objects/2.json", list);
+    folder.write("objects/below/3.yaml", writer("below"));
+    let more = folder.write("more.yml", writer("more"));
+    let objects = format!("{}/objects", folder.path());
+    let count =
+        |arguments: &[&str]| run(["render", "-o", "json"].iter().chain(arguments), "").json().as_array().map(Vec::len);
+    assert_eq!(count(&["-f", &objects, "-f", &more]), Some(3));
+    assert_eq!(count(&["-R", "-f", &objects, "-f", &more]), Some(4));
+}
+
+#[test]
+fn unusable_input_ends_with_2_and_says_where() {
+    let folder = Folder::new("unusable");
+    let empty = folder.write("empty.yaml", "# nothing\n---\n");
+    let broken = folder.write("broken.yaml", format!("{LLM}---\nkind: [\n"));
+    let twice = folder.write("twice.yaml", format!("{LLM}---\n{LLM}"));
+    let nameless = folder.write("nameless.yaml", "apiVersion: v1\nkind: ConfigMap\n");
+    let wrong = folder.write("wrong.yaml", LLM.replace("['*']", "many"));
+    let other = folder.write("other.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
+    std::fs::create_dir(format!("{}/nothing", folder.path())).expect("a folder");
+    for (file, message) in [
+        (empty, "no objects in the input"),
+        (broken, "document 2: "),
+        (twice, "document 2: ModelAPI default/llm was already given in "),
+        (nameless, "document 1: metadata.name: missing"),
+        (wrong, "document 1: ModelAPI default/llm: spec.proxyConfig.models: "),
+        (other, "nothing to render: no object is of a kind that a policy claims (kaos.tools/v1alpha1 Agent, "),
+        (format!("{}/none.yaml", folder.path()), "none.yaml: No such file"),
+        (format!("{}/nothing", folder.path()), "no .yaml, .yml or .json file"),
+    ] {
+        let ran = run(["render", "-f", &file], "");
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{file}: {}", ran.stderr);
+        assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains(message), "{file}: {}", ran.stderr);
+    }
+    assert_eq!(run(["render", "-f", "-", "-f", "-"], LLM).code, 2);
+    assert_eq!(run(["render"], "").code, 2);
+}
+
+#[test]
+fn unknown_fields_are_warned_of_and_dropped() {
+    let ran = render(&format!("{}{READY}", LLM.replace("mode:", "mood: good\n  mode:")), &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains(
+            "warning: -: document 1: ModelAPI default/llm: spec.mood: unknown field, ignored: did you mean mode?"
+        ),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut input = LLM.to_owned() + READY;
+    for number in 0..200 {
+        input += &format!("---\n{}", writer(&format!("a{number}")));
+    }
+    let folder = Folder::new("pipe");
+    let file = folder.write("a.yaml", input);
+    let mut child =
+        binary().args(["render", "-f", &file]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    let output = child.wait_with_output().expect("ends");
+    assert!(line.starts_with("# "), "{line}");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_ends_it_at_once() {
+    let mut child =
+        binary().args(["render", "-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("starts");
+    std::thread::sleep(Duration::from_millis(200));
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while child.try_wait().expect("its state").is_none() {
+        assert!(Instant::now() < deadline, "it goes on after an interrupt");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

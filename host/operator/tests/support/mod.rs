@@ -1,0 +1,73 @@
+//! Runs the real binary.
+
+use std::{
+    ffi::OsStr,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+/// What a run came to.
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{}\n{}", self.stdout, self.stderr))
+    }
+}
+
+/// The binary, with nothing of this process's environment that could feed a setting.
+pub fn binary() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kaos-operator"));
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command
+}
+
+pub fn run(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>, stdin: &str) -> Ran {
+    finish(binary().args(arguments), stdin)
+}
+
+pub fn finish(command: &mut Command, stdin: &str) -> Ran {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    let text = stdin.to_owned();
+    // On a thread: a long input and a long output would wait for each other.
+    let writer = std::thread::spawn(move || drop(input.write_all(text.as_bytes())));
+    let Output { status, stdout, stderr } = child.wait_with_output().expect("the binary ends");
+    writer.join().expect("the input is written");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the output is UTF-8");
+    Ran { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) }
+}
+
+/// A directory that goes when the test ends.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder for the test");
+        Self(path)
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder for the file");
+        std::fs::write(&path, content).expect("the file is written");
+        path.display().to_string()
+    }
+
+    pub fn path(&self) -> String {
+        self.0.display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
