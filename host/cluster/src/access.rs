@@ -12,7 +12,9 @@ use crate::{
 
 /// The rule in force; none lets everything pass.
 #[derive(Clone, Default)]
-pub(crate) struct Access(Option<Arc<dyn Fn(&Attempt) -> bool + Send + Sync>>);
+pub(crate) struct Access(Option<Arc<Rule>>);
+
+type Rule = dyn Fn(&Attempt) -> bool + Send + Sync;
 
 /// A rule.
 pub(crate) fn rule(allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) -> Access {

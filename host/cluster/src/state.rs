@@ -36,9 +36,9 @@ impl State {
     /// A UID that only the seed and the requests before decide.
     pub(crate) fn uid(&mut self) -> String {
         let (high, low) = (self.rng.u64(..), self.rng.u64(..));
-        let (a, b, c) = (high >> 32, high >> 16 & 0xffff, high & 0xfff);
-        let (d, e) = (low >> 48 & 0x3fff | 0x8000, low & 0xffff_ffff_ffff);
-        format!("{a:08x}-{b:04x}-4{c:03x}-{d:04x}-{e:012x}")
+        let (first, second, third) = (high >> 32, high >> 16 & 0xffff, high & 0xfff);
+        let (fourth, last) = (low >> 48 & 0x3fff | 0x8000, low & 0xffff_ffff_ffff);
+        format!("{first:08x}-{second:04x}-4{third:03x}-{fourth:04x}-{last:012x}")
     }
 
     /// Five characters for the end of a generated name, without vowels.

@@ -1,4 +1,5 @@
 //! Objects through kube-rs: reading, writing, selecting, paging.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 mod support;
 

@@ -1,9 +1,10 @@
 //! Custom resources: served while their definition is there, checked and defaulted by its schema.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 mod support;
 
 use kube::{
-    api::{DeleteParams, Patch, PatchParams, PostParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
     discovery,
 };
 use serde_json::json;
@@ -25,7 +26,7 @@ async fn a_type_comes_and_goes_with_its_definition() {
     assert!(cluster.objects("test.io", "widgets").is_empty());
     assert!(discovery::group(&client, "test.io").await.is_err());
     install(&cluster, &client, &json!({"type": "object"})).await;
-    assert!(api.list(&Default::default()).await.unwrap().items.is_empty());
+    assert!(api.list(&ListParams::default()).await.unwrap().items.is_empty());
 }
 
 #[tokio::test(start_paused = true)]

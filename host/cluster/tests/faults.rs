@@ -1,4 +1,5 @@
 //! What goes wrong on purpose, and that it goes wrong the same way each time.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 mod support;
 
@@ -14,7 +15,7 @@ use kaos_cluster::{
     Cluster, TokioClock,
     faults::{Attempt, Failure, FaultPlan, Outcome, SeededFaults, Verb, Verdict},
 };
-use kube::api::{ListParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::json;
 use support::{api_of, apply, client, code, config_map, config_maps, object, start};
 
@@ -41,7 +42,7 @@ async fn a_request_that_fails_before_has_no_effect_and_one_that_fails_after_has(
         assert_eq!(cluster.object("", "configmaps", "t", "a").is_some(), there, "{outcome:?}");
         cluster.set_faults(kaos_cluster::faults::NoFaults);
         if there {
-            api.delete("a", &Default::default()).await.unwrap();
+            api.delete("a", &DeleteParams::default()).await.unwrap();
         }
     }
 }
@@ -141,7 +142,7 @@ async fn the_journal_knows_who_wrote_what() {
     apply(&api, "a", "one", config_map("a")).await.unwrap();
     api.get("a").await.unwrap();
     let other = kube::Client::new(cluster.service().as_user("somebody"), "t");
-    config_maps(&other).delete("a", &Default::default()).await.unwrap();
+    config_maps(&other).delete("a", &DeleteParams::default()).await.unwrap();
     let writes = cluster.journal().writes();
     assert_eq!(writes.len(), 2);
     assert_eq!((writes[0].attempt.verb, writes[0].attempt.name.as_str()), (Verb::Patch, "a"));

@@ -1,6 +1,7 @@
 //! The embedded cluster answers as a real API server did: `recorded/scenarios.yaml` is sent, step by step, and compared
 //! with `recorded/answers.json`. What cannot be equal (UIDs, times, revisions, addresses, the order of a Go map) is
 //! masked on both sides.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -66,9 +67,7 @@ fn mask(value: &mut Value) {
                     *value = json!("*");
                 } else if name == "clusterIPs" && value.is_array() {
                     *value = json!(["*"]);
-                } else if name == "fieldsV1" {
-                    continue;
-                } else {
+                } else if name != "fieldsV1" {
                     mask(value);
                 }
             }

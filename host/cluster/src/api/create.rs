@@ -22,7 +22,7 @@ pub(super) fn create(state: &mut State, request: &write::Request<'_>) -> Result<
         return review::answer(request);
     }
     let mut object = decode::object(request)?;
-    if meta(&object, "resourceVersion") != "" {
+    if !meta(&object, "resourceVersion").is_empty() {
         return Err(ApiError::bad_request("resourceVersion should not be set on objects to be created"));
     }
     let warnings = decode::settle(request, &mut object)?;
@@ -111,7 +111,7 @@ fn check_namespace(state: &State, request: &write::Request<'_>, name: &str) -> R
             crate::status::Subject { kind: "namespaces".into(), name: namespace.into(), ..Default::default() };
         return Err(ApiError::not_found(&subject));
     };
-    if meta(found, "deletionTimestamp") == "" {
+    if meta(found, "deletionTimestamp").is_empty() {
         return Ok(());
     }
     let why = format!("unable to create new content in namespace {namespace} because it is being terminated");

@@ -110,7 +110,7 @@ pub(crate) fn delete(
         }
     }
     let mut new = (*old).clone();
-    let marked = meta(&old, "deletionTimestamp") != "";
+    let marked = !meta(&old, "deletionTimestamp").is_empty();
     set_propagation(&mut new, deletion.propagation.as_deref());
     if resource.family == Family::Definition && !marked {
         kinds::hold_definition(&mut new, now);

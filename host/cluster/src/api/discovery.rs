@@ -21,7 +21,7 @@ pub(super) fn document(catalogue: &Catalogue, path: &str, accept: &str) -> Resul
     let aggregated = accept.contains("as=APIGroupDiscoveryList") && accept.contains("v=v2");
     let parts: Vec<&str> = path.split('/').collect();
     Ok(match parts.as_slice() {
-        ["api"] if aggregated => Answer::Discovery(all(catalogue, |group| group.is_empty())),
+        ["api"] if aggregated => Answer::Discovery(all(catalogue, str::is_empty)),
         ["apis"] if aggregated => Answer::Discovery(all(catalogue, |group| !group.is_empty())),
         ["api"] => Answer::Document(json!({"kind": "APIVersions", "apiVersion": "v1", "versions": ["v1"],
             "serverAddressByClientCIDRs": []})),

@@ -15,6 +15,7 @@ pub(crate) enum FieldValidation {
 }
 
 /// The parameters of a request.
+#[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Options {
     pub(crate) watch: bool,

@@ -140,7 +140,7 @@ pub(super) fn commit(
     if resource.family == Family::Service {
         state.addresses.allocate(&mut new, Some(old));
     }
-    if meta(old, "deletionTimestamp") != "" {
+    if !meta(old, "deletionTimestamp").is_empty() {
         check_new_finalizers(resource, old, &new)?;
     }
     if subresource.is_empty() || resource.custom.is_some() {
@@ -156,7 +156,7 @@ pub(super) fn commit(
     let no_finalizers = new["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty);
     let grace = old["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or_default();
     let held = resource.family == Family::Namespace || grace > 0;
-    if meta(old, "deletionTimestamp") != "" && no_finalizers && !held {
+    if !meta(old, "deletionTimestamp").is_empty() && no_finalizers && !held {
         state.store.put(&resource.storage(), &key, new);
         let gone = state.store.remove(&resource.storage(), &key);
         return Ok(gone.unwrap_or_else(|| Arc::clone(old)));

@@ -91,7 +91,11 @@ fn search(value: &Value, node: &Node, path: &mut String, found: &mut Vec<String>
             for (index, item) in items.iter().enumerate() {
                 let step = element::item(item, list);
                 match (&list.items, step) {
-                    (Items::Atomic, _) => path.push_str(&format!("[{index}]")),
+                    (Items::Atomic, _) => {
+                        path.push('[');
+                        path.push_str(&index.to_string());
+                        path.push(']');
+                    }
                     (_, Ok(step)) => {
                         let shown = element::display(&step);
                         if !seen.insert(step) {

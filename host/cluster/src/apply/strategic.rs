@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::schema::{List, Node, Shape};
+use crate::schema::{List, Node, Shape, Strategy};
 
 /// `live` with the patch laid over it.
 pub(crate) fn patch(live: &Value, patch: &Value, node: &Node) -> Value {
@@ -42,7 +42,7 @@ fn object(live: &Map<String, Value>, patch: &Map<String, Value>, node: Option<&N
                 let live = live.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
                 let order = patch.get(&format!("$setElementOrder/{name}")).and_then(Value::as_array);
                 match field.map(|field| &field.shape) {
-                    Some(Shape::List(list)) if list.strategic.is_some() => {
+                    Some(Shape::List(list)) if list.strategic != Strategy::Replace => {
                         Value::Array(list_items(live, items, order.map(Vec::as_slice), list))
                     }
                     _ => Value::Array(items.iter().map(clean).collect()),
@@ -63,10 +63,10 @@ fn list_items(live: &[Value], patch: &[Value], order: Option<&[Value]>, list: &L
     if patch.iter().any(|item| item["$patch"] == "replace" && item.as_object().is_some_and(|item| item.len() == 1)) {
         return patch.iter().filter(|item| item["$patch"] != "replace").map(clean).collect();
     }
-    let Some(Some(key)) = &list.strategic else {
+    let Strategy::MergeBy(key) = &list.strategic else {
         let mut out = live.to_vec();
         out.extend(patch.iter().filter(|item| !live.contains(item)).cloned());
-        return sort(out, order, live, |item| item.clone());
+        return sort(out, order, live, Value::clone);
     };
     let mut out = live.to_vec();
     for item in patch {

@@ -1,4 +1,4 @@
-//! The types that a CustomResourceDefinition describes.
+//! The types that a `CustomResourceDefinition` describes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which types of objects are served: the built-in ones and those that CustomResourceDefinitions add and take away.
+//! Which types of objects are served: the built-in ones and those that `CustomResourceDefinition`s add and take away.
 
 mod builtin;
 mod custom;
@@ -29,7 +29,7 @@ pub(crate) struct Resource {
     pub(crate) scale: Option<Scale>,
     pub(crate) node: Node,
     pub(crate) family: Family,
-    /// What a CustomResourceDefinition adds.
+    /// What a `CustomResourceDefinition` adds.
     pub(crate) custom: Option<Custom>,
 }
 
@@ -40,6 +40,9 @@ pub(crate) struct Scale {
     pub(crate) status_replicas: String,
     pub(crate) selector: Option<String>,
 }
+
+/// How a version ranks.
+type Priority = (u8, u64, u64);
 
 /// What is known of a custom resource besides its shape.
 #[derive(Debug)]
@@ -160,7 +163,7 @@ impl Catalogue {
 
     /// Groups with their versions, the preferred one first.
     pub(crate) fn groups(&self) -> BTreeMap<String, Vec<String>> {
-        let mut groups: BTreeMap<String, Vec<((u8, u64, u64), String)>> = BTreeMap::new();
+        let mut groups: BTreeMap<String, Vec<(Priority, String)>> = BTreeMap::new();
         for resource in self.resources.values() {
             let versions = groups.entry(resource.group.clone()).or_default();
             if !versions.iter().any(|(_, version)| *version == resource.version) {
@@ -176,7 +179,7 @@ impl Catalogue {
             .collect()
     }
 
-    /// Serves what a CustomResourceDefinition describes, in place of what it described before.
+    /// Serves what a `CustomResourceDefinition` describes, in place of what it described before.
     pub(crate) fn install(&mut self, definition: &Value, revision: u64) {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
         let generation = definition["metadata"]["generation"].as_i64();

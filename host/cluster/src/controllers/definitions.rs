@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions: served as soon as they are there, their objects removed before they go.
+//! `CustomResourceDefinition`s: served as soon as they are there, their objects removed before they go.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) {
     let now = moment.text();
     let revision = state.store.revision();
     state.catalogue.install(&definition, revision);
-    if meta(&definition, "deletionTimestamp") == "" {
+    if meta(&definition, "deletionTimestamp").is_empty() {
         api::controller_update(state, &resource, "status", &definition, &now, |object| establish(object, &now));
         return;
     }

@@ -1,4 +1,4 @@
-//! Deployments: one ReplicaSet for each template, rollouts between them, and the status that says how far they are.
+//! Deployments: one `ReplicaSet` for each template, rollouts between them, and the status that says how far they are.
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,7 +28,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
         sets.into_iter().partition(|set| template::same(&set["spec"]["template"], &spec["template"]));
     let mut new = if new.is_empty() { None } else { Some(new.remove(0)) };
     let mut created = false;
-    if meta(&deployment, "deletionTimestamp") == "" {
+    if meta(&deployment, "deletionTimestamp").is_empty() {
         let bounds = Bounds::of(spec);
         let recreate = spec["strategy"]["type"] == "Recreate";
         let paused = spec["paused"] == true;
@@ -50,7 +50,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     report(state, key, new.as_deref(), created, moment)
 }
 
-/// A ReplicaSet for the template of a Deployment.
+/// A `ReplicaSet` for the template of a Deployment.
 fn create_set(
     state: &mut State,
     deployment: &Value,
@@ -129,7 +129,7 @@ fn resize(state: &mut State, deployment: &Value, set: &Value, replicas: i64, mom
     }
 }
 
-/// Old ReplicaSets beyond the history limit go.
+/// Old `ReplicaSet`s beyond the history limit go.
 fn clean_up(state: &mut State, deployment: &Value, old: &[Arc<Value>], moment: &Moment<'_>) {
     let limit = usize::try_from(deployment["spec"]["revisionHistoryLimit"].as_i64().unwrap_or(10)).unwrap_or_default();
     let idle = |set: &&Arc<Value>| count(&set["spec"]["replicas"]) == 0 && count(&set["status"]["replicas"]) == 0;
@@ -253,7 +253,7 @@ fn touch_condition(conditions: &mut Vec<Value>, kind: &str, texts: (&str, &str),
     }
 }
 
-/// An Event about a ReplicaSet that was scaled.
+/// An Event about a `ReplicaSet` that was scaled.
 fn tell(state: &mut State, deployment: &Value, set: &str, before: i64, after: i64, moment: &Moment<'_>) {
     let direction = if after > before { "up" } else { "down" };
     let message = format!("Scaled {direction} replica set {set} from {before} to {after}");

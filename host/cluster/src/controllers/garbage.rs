@@ -16,7 +16,7 @@ const ORPHAN: &str = "orphan";
 
 pub(super) fn sync(state: &mut State, place: &Place, moment: &Moment<'_>) {
     let Some(object) = state.store.get(&place.resource, &place.key).cloned() else { return };
-    if meta(&object, "deletionTimestamp") == "" {
+    if meta(&object, "deletionTimestamp").is_empty() {
         return judge(state, place, &object, moment);
     }
     if has_finalizer(&object, ORPHAN) {
@@ -50,7 +50,7 @@ fn foreground(state: &mut State, place: &Place, owner: &Value, moment: &Moment<'
 /// Whether an object still has an owner; if it has none left, it goes.
 fn judge(state: &mut State, place: &Place, object: &Value, moment: &Moment<'_>) {
     let references = owners(object);
-    if references.is_empty() || meta(object, "deletionTimestamp") != "" {
+    if references.is_empty() || !meta(object, "deletionTimestamp").is_empty() {
         return;
     }
     let (mut solid, mut dangling, mut waiting) = (0, 0, 0);
@@ -58,10 +58,10 @@ fn judge(state: &mut State, place: &Place, object: &Value, moment: &Moment<'_>) 
         match state.store.by_uid(reference["uid"].as_str().unwrap_or_default()) {
             // An owner in another namespace is none.
             Some((owner, _)) if !owner.key.namespace.is_empty() && owner.key.namespace != place.key.namespace => {
-                dangling += 1
+                dangling += 1;
             }
-            Some((_, owner)) if meta(owner, "deletionTimestamp") != "" && has_finalizer(owner, FOREGROUND) => {
-                waiting += 1
+            Some((_, owner)) if !meta(owner, "deletionTimestamp").is_empty() && has_finalizer(owner, FOREGROUND) => {
+                waiting += 1;
             }
             Some(_) => solid += 1,
             None => dangling += 1,

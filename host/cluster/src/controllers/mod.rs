@@ -1,4 +1,4 @@
-//! Just enough behaviour: Deployments get ReplicaSets and pods, pods become ready, owners take their dependents with
+//! Just enough behaviour: Deployments get `ReplicaSet`s and pods, pods become ready, owners take their dependents with
 //! them, namespaces terminate, definitions are served.
 //!
 //! Every controller is a function from the state to writes, called for what changed, in the order of keys, until
@@ -118,7 +118,7 @@ impl Controllers {
             let dependents = state.store.dependents(meta(object, "uid"));
             self.queue.extend(dependents.into_iter().map(Work::Garbage));
             self.after_removal(state, &place, object);
-        } else if object["metadata"]["ownerReferences"].is_array() || meta(object, "deletionTimestamp") != "" {
+        } else if object["metadata"]["ownerReferences"].is_array() || !meta(object, "deletionTimestamp").is_empty() {
             self.queue.insert(Work::Garbage(place));
         }
     }

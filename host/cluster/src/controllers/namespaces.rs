@@ -19,7 +19,7 @@ fn namespaces() -> GroupResource {
 pub(super) fn sync(state: &mut State, name: &str, moment: &Moment<'_>) {
     let Some(namespace) = state.store.get(&namespaces(), &Key::new("", name)).cloned() else { return };
     let now = moment.text();
-    if meta(&namespace, "deletionTimestamp") == "" {
+    if meta(&namespace, "deletionTimestamp").is_empty() {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
         ensure(state, "serviceaccounts", name, account, &now);
         let authority = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-root-ca.crt"},

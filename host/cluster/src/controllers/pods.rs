@@ -16,7 +16,7 @@ const NODE: &str = "node-0";
 
 pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
     let pod = state.store.get(&pods(), key).cloned()?;
-    if meta(&pod, "deletionTimestamp") != "" {
+    if !meta(&pod, "deletionTimestamp").is_empty() {
         stop(state, key, &pod);
         return None;
     }

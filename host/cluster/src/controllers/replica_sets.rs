@@ -1,4 +1,4 @@
-//! ReplicaSets: as many pods as they want.
+//! `ReplicaSet`s: as many pods as they want.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,8 +17,8 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     let uid = meta(&set, "uid").to_owned();
     let (going, mut staying): (Vec<_>, Vec<_>) = controlled(state, &pod_objects(), &key.namespace, &uid)
         .into_iter()
-        .partition(|pod| meta(pod, "deletionTimestamp") != "");
-    if meta(&set, "deletionTimestamp") == "" {
+        .partition(|pod| !meta(pod, "deletionTimestamp").is_empty());
+    if meta(&set, "deletionTimestamp").is_empty() {
         let wanted = usize::try_from(count(&set["spec"]["replicas"])).unwrap_or_default();
         for _ in staying.len()..wanted {
             staying.extend(create_pod(state, &set, moment));

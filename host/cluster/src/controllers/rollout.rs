@@ -1,4 +1,4 @@
-//! How many pods each ReplicaSet of a Deployment may have at this step of a rollout.
+//! How many pods each `ReplicaSet` of a Deployment may have at this step of a rollout.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn available(set: &Value) -> i64 {
     count(&set["status"]["availableReplicas"])
 }
 
-/// The number of pods for the new ReplicaSet and for each old one.
+/// The number of pods for the new `ReplicaSet` and for each old one.
 pub(super) fn step(bounds: &Bounds, recreate: bool, new: Option<&Arc<Value>>, old: &[Arc<Value>]) -> (i64, Vec<i64>) {
     let old_total: i64 = old.iter().map(|set| wanted(set)).sum();
     let current = new.map_or(0, |set| wanted(set));

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// How often a watch that wants bookmarks gets one.
-const BOOKMARKS: Duration = Duration::from_secs(60);
+const BOOKMARKS: Duration = Duration::from_mins(1);
 
 /// A watch that is being answered.
 pub(crate) struct Watcher {

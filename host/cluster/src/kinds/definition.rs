@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions.
+//! `CustomResourceDefinition`s.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Deployments and ReplicaSets.
+//! Deployments and `ReplicaSet`s.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub(super) fn fill(object: &mut Value) {
     fill_template(spec);
 }
 
-/// Fills in the defaults of a ReplicaSet.
+/// Fills in the defaults of a `ReplicaSet`.
 pub(super) fn fill_replica_set(object: &mut Value) {
     let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else { return };
     if spec["replicas"].is_null() {
@@ -41,7 +41,7 @@ fn fill_template(spec: &mut Value) {
     }
 }
 
-/// What is wrong with a Deployment or ReplicaSet.
+/// What is wrong with a Deployment or `ReplicaSet`.
 pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     let spec = &new["spec"];
     let mut causes = Vec::new();

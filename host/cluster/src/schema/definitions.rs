@@ -51,7 +51,7 @@ pub(crate) fn read(name: &str) -> Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Items, Shape};
+    use crate::schema::{Items, Shape, Strategy};
 
     #[test]
     fn containers_of_a_deployment_are_told_apart_by_name() {
@@ -60,7 +60,7 @@ mod tests {
         let containers = path.iter().fold(Arc::new(node), |node, field| node.field(field).unwrap().clone());
         let Shape::List(list) = &containers.shape else { panic!("not a list") };
         assert_eq!(list.items, Items::Keyed(vec!["name".into()]));
-        assert_eq!(list.strategic, Some(Some("name".into())));
+        assert_eq!(list.strategic, Strategy::MergeBy("name".into()));
     }
 
     #[test]

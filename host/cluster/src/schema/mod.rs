@@ -13,4 +13,4 @@ pub(crate) mod prune;
 pub(crate) mod rules;
 pub(crate) mod validate;
 
-pub(crate) use node::{Fields, Items, List, Node, Scalar, Shape};
+pub(crate) use node::{Fields, Items, List, Node, Scalar, Shape, Strategy};

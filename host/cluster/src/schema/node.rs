@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::limits::Limits;
 
 /// One place in a schema.
+#[expect(clippy::struct_excessive_bools, reason = "they are the flags of a schema")]
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Node {
     /// What may stand here.
@@ -68,8 +69,19 @@ pub(crate) struct Fields {
 pub(crate) struct List {
     pub(crate) item: Arc<Node>,
     pub(crate) items: Items,
-    /// `x-kubernetes-patch-strategy: merge`, with the key where items are objects.
-    pub(crate) strategic: Option<Option<String>>,
+    /// How a strategic merge patch treats it.
+    pub(crate) strategic: Strategy,
+}
+
+/// `x-kubernetes-patch-strategy` of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Strategy {
+    /// It is replaced.
+    Replace,
+    /// Its values are merged.
+    MergeValues,
+    /// Its items are merged by this key.
+    MergeBy(String),
 }
 
 /// How the items of a list are told apart.
@@ -235,17 +247,20 @@ fn items_of(schema: &Value) -> Items {
         Some("map") => Items::Keyed(strings(&schema["x-kubernetes-list-map-keys"])),
         Some(_) => Items::Atomic,
         None => match strategic_of(schema) {
-            Some(Some(key)) => Items::Keyed(vec![key]),
-            Some(None) => Items::Set,
-            None => Items::Atomic,
+            Strategy::MergeBy(key) => Items::Keyed(vec![key]),
+            Strategy::MergeValues => Items::Set,
+            Strategy::Replace => Items::Atomic,
         },
     }
 }
 
-fn strategic_of(schema: &Value) -> Option<Option<String>> {
-    schema["x-kubernetes-patch-strategy"]
-        .as_str()?
-        .split(',')
-        .any(|strategy| strategy == "merge")
-        .then(|| schema["x-kubernetes-patch-merge-key"].as_str().map(str::to_owned))
+fn strategic_of(schema: &Value) -> Strategy {
+    let strategies = schema["x-kubernetes-patch-strategy"].as_str().unwrap_or_default();
+    if !strategies.split(',').any(|strategy| strategy == "merge") {
+        return Strategy::Replace;
+    }
+    match schema["x-kubernetes-patch-merge-key"].as_str() {
+        Some(key) => Strategy::MergeBy(key.to_owned()),
+        None => Strategy::MergeValues,
+    }
 }

@@ -184,7 +184,7 @@ pub(super) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<
         }
         Family::Rbac | Family::Definition => cells.push(object["metadata"]["creationTimestamp"].clone()),
         Family::Node => {
-            cells.extend([json!("Ready"), json!("<none>"), created(), status["nodeInfo"]["kubeletVersion"].clone()])
+            cells.extend([json!("Ready"), json!("<none>"), created(), status["nodeInfo"]["kubeletVersion"].clone()]);
         }
         _ => cells.push(created()),
     }
@@ -220,7 +220,7 @@ fn cell(column: &Column, object: &Value, now: Timestamp) -> Value {
     }
 }
 
-/// Kubernetes' JSONPath is RFC 9535 without the root and with escaped dots.
+/// Kubernetes' `JSONPath` is RFC 9535 without the root and with escaped dots.
 fn path(text: &str) -> Option<JsonPath> {
     let mut out = String::from("$");
     let mut rest = text.trim_start_matches('$');
@@ -230,7 +230,9 @@ fn path(text: &str) -> Option<JsonPath> {
             .find(|&end| matches!(rest.as_bytes()[end], b'.' | b'[') && rest.as_bytes()[end - 1] != b'\\')
             .unwrap_or(rest.len());
         out.push_str(&rest[..start]);
-        out.push_str(&format!("['{}']", rest[start + 1..end].replace("\\.", ".")));
+        out.push_str("['");
+        out.push_str(&rest[start + 1..end].replace("\\.", "."));
+        out.push_str("']");
         rest = &rest[end..];
     }
     out.push_str(rest);
