@@ -96,7 +96,6 @@ fn understand(cluster: &Cluster, parts: &Parts, body: Bytes, user: String) -> Re
     let options = Options::parse(parts.uri.query().unwrap_or_default())?;
     let Route { verb, target } = {
         let state = lock(&cluster.0.state);
-        // A watch on one object is an older way to write a watch with a field selector.
         api::route(&state.catalogue, &parts.method, parts.uri.path(), options.watch)?
     };
     Ok(Call {

@@ -87,6 +87,23 @@ async fn a_rollout_that_fails_says_so_after_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn pods_wait_for_their_service_account() {
+    let (cluster, client) = start().await;
+    let mut web = deployment("web", 1, "image:1");
+    web.spec.as_mut().unwrap().template.spec.as_mut().unwrap().service_account_name = Some("late".into());
+    deployments(&client).create(&PostParams::default(), &web).await.unwrap();
+    cluster.settled().await;
+    let failure = condition(&cluster, "web", "ReplicaFailure");
+    assert!(failure["message"].as_str().unwrap().contains("serviceaccount \"late\" not found"), "{failure}");
+    let accounts = support::api_of(&client, "", "v1", "ServiceAccount", Some("t"));
+    accounts.create(&PostParams::default(), &support::object(json!({"metadata": {"name": "late"}}))).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    cluster.settled().await;
+    assert_eq!(status(&cluster, "web")["readyReplicas"], 1);
+    assert_eq!(condition(&cluster, "web", "ReplicaFailure"), Value::Null);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_deleted_pod_is_replaced() {
     let (cluster, client) = start().await;
     create(&client, "web", 1).await;

@@ -1,6 +1,6 @@
 //! The managers of an object: what an apply does to it and to them, and what every other write does.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde_json::{Value, json};
 
@@ -84,7 +84,7 @@ impl Managed {
         let changes = compare::compare(&old, &new, rules.node).without(rules.ignored);
         let touched = changes.added.union(&changes.modified);
         self.release(&touched.union(&changes.removed), None);
-        let fields = touched.difference(&unmanaged());
+        let fields = touched.difference(&UNMANAGED);
         if !fields.is_empty() {
             // A real server does not say when somebody scaled.
             let time = (manager.subresource != "scale").then(|| rules.now.to_owned());
@@ -117,7 +117,7 @@ impl Managed {
             self.check_conflicts(&touched, manager)?;
         }
         self.release(&touched.union(&changes.removed), Some(manager));
-        let fields = fields.difference(&unmanaged());
+        let fields = fields.difference(&UNMANAGED);
         if fields.is_empty() {
             self.0.remove(manager);
         } else {
@@ -197,7 +197,7 @@ impl Managed {
 }
 
 /// Fields that nobody manages.
-fn unmanaged() -> FieldSet {
+static UNMANAGED: LazyLock<FieldSet> = LazyLock::new(|| {
     FieldSet::of_fields(&[
         &["apiVersion"],
         &["kind"],
@@ -212,7 +212,7 @@ fn unmanaged() -> FieldSet {
         &["metadata", "managedFields"],
         &["metadata", "resourceVersion"],
     ])
-}
+});
 
 fn bare(object: &Value) -> Value {
     let mut object = object.clone();
@@ -265,7 +265,6 @@ fn write_entry((manager, entry): (&Manager, &Entry)) -> Value {
 mod tests {
     use super::*;
     use crate::schema::definitions;
-    use std::sync::LazyLock;
 
     static DEPLOYMENT: LazyLock<Node> =
         LazyLock::new(|| definitions::read(definitions::name_of("apps", "v1", "Deployment").unwrap()));

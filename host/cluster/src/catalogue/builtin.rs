@@ -1,5 +1,7 @@
 //! The built-in types.
 
+use std::sync::{Arc, LazyLock};
+
 use super::{Family, Resource, Scale};
 use crate::schema::definitions;
 
@@ -47,8 +49,12 @@ const ROWS: &[Row] = &[
     ),
 ];
 
+/// The built-in types; reading their schemas takes a while, so it is done once.
+pub(super) static RESOURCES: LazyLock<Vec<Arc<Resource>>> =
+    LazyLock::new(|| resources().into_iter().map(Arc::new).collect());
+
 /// The rows as resources.
-pub(super) fn resources() -> Vec<Resource> {
+fn resources() -> Vec<Resource> {
     ROWS.iter()
         .map(|Row(group, kind, plural, short, family, flags)| Resource {
             group: (*group).into(),

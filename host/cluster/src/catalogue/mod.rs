@@ -128,16 +128,9 @@ pub(crate) struct Catalogue {
 impl Catalogue {
     /// The built-in types.
     pub(crate) fn new() -> Self {
-        let resources = builtin::resources().into_iter();
-        Self {
-            generations: BTreeMap::new(),
-            resources: resources
-                .map(|resource| {
-                    let key = (resource.group.clone(), resource.version.clone(), resource.plural.clone());
-                    (key, Arc::new(resource))
-                })
-                .collect(),
-        }
+        let key = |resource: &Resource| (resource.group.clone(), resource.version.clone(), resource.plural.clone());
+        let resources = builtin::RESOURCES.iter().map(|resource| (key(resource), Arc::clone(resource)));
+        Self { generations: BTreeMap::new(), resources: resources.collect() }
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {

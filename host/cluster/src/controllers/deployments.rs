@@ -201,6 +201,8 @@ fn report(state: &mut State, key: &Key, new: Option<&Value>, created: bool, mome
             again = since.and_then(|since| deadline.checked_sub(since));
         }
     }
+    conditions.retain(|condition| condition["type"] != "ReplicaFailure");
+    conditions.extend(sets.iter().find_map(|set| failure_of(set)));
     status["conditions"] = json!(conditions);
     let revision = newest.as_ref().map(|set| set["metadata"]["annotations"][REVISION].clone());
     api::controller_update(state, &resource, "status", &deployment, &now, |object| {
@@ -210,6 +212,14 @@ fn report(state: &mut State, key: &Key, new: Option<&Value>, created: bool, mome
         }
     });
     again
+}
+
+/// What keeps a `ReplicaSet` from making pods.
+fn failure_of(set: &Value) -> Option<Value> {
+    let failure = set["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == "ReplicaFailure")?;
+    let mut condition = failure.clone();
+    condition["lastUpdateTime"] = failure["lastTransitionTime"].clone();
+    Some(condition)
 }
 
 fn available_texts(serving: bool) -> (&'static str, &'static str) {

@@ -9,8 +9,11 @@ use crate::{
     api::{self, Deletion},
     kinds::{self, count},
     state::State,
-    storage::{Key, meta},
+    storage::{GroupResource, Key, meta},
 };
+
+/// How long pods that could not be made wait for the next try.
+const RETRY: Duration = Duration::from_secs(5);
 
 pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
     let set = state.store.get(&replica_set_objects(), key).cloned()?;
@@ -18,9 +21,13 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     let (going, mut staying): (Vec<_>, Vec<_>) = controlled(state, &pod_objects(), &key.namespace, &uid)
         .into_iter()
         .partition(|pod| !meta(pod, "deletionTimestamp").is_empty());
+    let mut failure = None;
     if meta(&set, "deletionTimestamp").is_empty() {
         let wanted = usize::try_from(count(&set["spec"]["replicas"])).unwrap_or_default();
-        for _ in staying.len()..wanted {
+        if staying.len() < wanted {
+            failure = missing_account(state, &set);
+        }
+        for _ in staying.len()..if failure.is_some() { 0 } else { wanted } {
             staying.extend(create_pod(state, &set, moment));
         }
         // Pods that are not ready go first, then the youngest.
@@ -33,10 +40,12 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     }
     let min_ready = u64::try_from(count(&set["spec"]["minReadySeconds"])).unwrap_or_default();
     let available: Vec<_> = staying.iter().map(|pod| pods::availability(pod, min_ready, moment.now)).collect();
-    let again = available.iter().filter_map(|pod| pod.err().flatten()).min();
+    let retry = failure.is_some().then_some(RETRY);
+    let again = available.iter().filter_map(|pod| pod.err().flatten()).chain(retry).min();
     let resource = served(state, &replica_set_objects())?;
     let set = state.store.get(&replica_set_objects(), key).cloned()?;
-    api::controller_update(state, &resource, "status", &set, &moment.text(), |object| {
+    let now = moment.text();
+    api::controller_update(state, &resource, "status", &set, &now, |object| {
         let ready = staying.iter().filter(|pod| pods::is_ready(pod)).count();
         let available = available.iter().filter(|pod| pod.is_ok()).count();
         let mut status = json!({"replicas": staying.len(), "observedGeneration": object["metadata"]["generation"],
@@ -48,9 +57,27 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
                 status[field] = json!(number);
             }
         }
+        if let Some(message) = failure {
+            let known = object["status"]["conditions"][0]["lastTransitionTime"].clone();
+            let since = if known.is_null() { json!(now) } else { known };
+            status["conditions"] = json!([{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
+                "message": message, "lastTransitionTime": since}]);
+        }
         object["status"] = status;
     });
     again
+}
+
+/// Why no pod can be made: their service account is not there.
+fn missing_account(state: &State, set: &Value) -> Option<String> {
+    let (namespace, name) = (meta(set, "namespace"), meta(set, "name"));
+    let account = set["spec"]["template"]["spec"]["serviceAccountName"].as_str().unwrap_or("default");
+    let found = state.store.get(&GroupResource::new("", "serviceaccounts"), &Key::new(namespace, account)).is_some();
+    (!found).then(|| {
+        format!(
+            "pods \"{name}-\" is forbidden: error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found"
+        )
+    })
 }
 
 fn create_pod(state: &mut State, set: &Value, moment: &Moment<'_>) -> Option<Arc<Value>> {
