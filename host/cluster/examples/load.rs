@@ -38,6 +38,11 @@ async fn main() -> Result<(), Failure> {
     }
     cluster.settled().await;
     let (time, pods) = (start.elapsed(), cluster.objects("", "pods").len());
-    println!("{count} Deployments with {pods} pods in {time:.2?}: {:.2?} each, {} writes, {} MiB resident", time / count, cluster.revision(), resident());
+    println!(
+        "{count} Deployments with {pods} pods in {time:.2?}: {:.2?} each, {} writes, {} MiB resident",
+        time / count,
+        cluster.revision(),
+        resident()
+    );
     Ok(())
 }

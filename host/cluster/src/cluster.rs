@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
 use crate::{
-    access::{self, Access},
+    access::Access,
     bootstrap,
     clock::{self, Clock, SystemClock},
     controllers::{Controllers, Fates, PodFate},
@@ -141,7 +141,7 @@ impl Cluster {
             seed: 0,
             clock: Arc::new(SystemClock),
             plan: Box::new(NoFaults),
-            window: 20_000,
+            window: 4096,
             lag: Duration::ZERO,
             controllers: true,
         }
@@ -193,7 +193,13 @@ impl Cluster {
 
     /// Lets only those requests through that `allow` accepts; others are answered with 403.
     pub fn authorise(&self, allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) {
-        *lock(&self.0.access) = access::rule(allow);
+        *lock(&self.0.access) = Access::Rule(Arc::new(allow));
+    }
+
+    /// Lets the Roles and bindings that are stored decide. The user `admin` may do everything; others are named by
+    /// bindings, service accounts as `system:serviceaccount:<namespace>:<name>`.
+    pub fn authorise_by_rbac(&self) {
+        *lock(&self.0.access) = Access::Rbac;
     }
 
     /// Lets everybody do everything, as at the start.

@@ -37,13 +37,13 @@ pub(crate) async fn respond(
         _ => 0,
     };
     let access = lock(&cluster.0.access).clone();
-    if let Err(refusal) = access.check(&attempt) {
+    let checked = cluster.with_state(|state| access.check(&attempt, &state.store));
+    if let Err(refusal) = checked {
         record(cluster, &attempt, refusal.code);
         return Ok(error(&refusal));
     }
     let now = clock::text(cluster.now());
-    let allowed = |user: &str, attributes: &serde_json::Value| access.review(user, attributes);
-    let context = Context { now: &now, back, allowed: &allowed };
+    let context = Context { now: &now, back, access: &access };
     let (answer, changed) = {
         let mut state = lock(&cluster.0.state);
         let changed = state.store.subscribe();

@@ -167,3 +167,31 @@ async fn access_is_refused_where_a_rule_says_so_and_reviews_say_it_too() {
     cluster.allow_everything();
     apply(&config_maps(&reader), "b", "one", config_map("b")).await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn stored_roles_decide_where_rbac_is_on() {
+    let (cluster, client) = start().await;
+    cluster.authorise_by_rbac();
+    let operator = kube::Client::new(cluster.service().as_user("system:serviceaccount:t:op"), "t");
+    let api = config_maps(&operator);
+    assert_eq!(code(api.list(&ListParams::default()).await), 403);
+    let roles = api_of(&client, "rbac.authorization.k8s.io", "v1", "Role", Some("t"));
+    let role = object(json!({"metadata": {"name": "r"}, "rules": [
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list", "patch", "create"]}]}));
+    roles.create(&PostParams::default(), &role).await.unwrap();
+    let bindings = api_of(&client, "rbac.authorization.k8s.io", "v1", "RoleBinding", Some("t"));
+    let binding = object(
+        json!({"metadata": {"name": "b"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
+        "subjects": [{"kind": "ServiceAccount", "name": "op", "namespace": "t"}]}),
+    );
+    bindings.create(&PostParams::default(), &binding).await.unwrap();
+    api.list(&ListParams::default()).await.unwrap();
+    apply(&api, "a", "one", config_map("a")).await.unwrap();
+    assert_eq!(code(api.delete("a", &DeleteParams::default()).await), 403);
+    let leases = api_of(&operator, "coordination.k8s.io", "v1", "Lease", Some("t"));
+    assert_eq!(code(leases.get("l").await), 403);
+    let everywhere = api_of(&operator, "", "v1", "ConfigMap", None);
+    assert_eq!(code(everywhere.list(&ListParams::default()).await), 403);
+    bindings.delete("b", &DeleteParams::default()).await.unwrap();
+    assert_eq!(code(api.list(&ListParams::default()).await), 403);
+}

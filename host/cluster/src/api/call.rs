@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::{Options, Watch, route::Target};
-use crate::{catalogue::Resource, faults::Verb};
+use crate::{access::Access, catalogue::Resource, faults::Verb};
 
 /// A request.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Context<'a> {
     /// How many changes back reads look, for stale answers.
     pub(crate) back: u64,
     /// Who may do what, for access reviews.
-    pub(crate) allowed: &'a dyn Fn(&str, &Value) -> bool,
+    pub(crate) access: &'a Access,
 }
 
 /// An answer.

@@ -19,7 +19,7 @@ use crate::{
 pub(super) fn create(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiError> {
     let resource = request.resource;
     if resource.family == Family::Review {
-        return review::answer(request);
+        return review::answer(state, request);
     }
     let mut object = decode::object(request)?;
     if !meta(&object, "resourceVersion").is_empty() {

@@ -10,6 +10,7 @@ use super::{Answer, create, decode, update, write};
 use crate::{
     apply::{Managed, managers::Refusal, strategic},
     catalogue::Family,
+    faults::Verb,
     kinds,
     state::State,
     status::{ApiError, Cause, Subject},
@@ -139,6 +140,8 @@ fn created(
         let why = format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
         return Err(ApiError::conflict(&subject, &why));
     }
+    // Whoever creates by applying must be allowed to create.
+    request.context.access.check(&request.attempt(Verb::Create), &state.store)?;
     let stored: Arc<Value> = create::insert(state, request, new)?;
     Ok(request.answer(StatusCode::CREATED, &stored, warnings))
 }

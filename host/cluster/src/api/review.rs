@@ -4,10 +4,10 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::{Answer, decode, write::Request};
-use crate::status::ApiError;
+use crate::{state::State, status::ApiError};
 
 /// Answers a review.
-pub(super) fn answer(request: &Request<'_>) -> Result<Answer, ApiError> {
+pub(super) fn answer(state: &State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let mut review = decode::object(request)?;
     let spec = &review["spec"];
     if request.resource.kind == "SelfSubjectRulesReview" {
@@ -20,7 +20,7 @@ pub(super) fn answer(request: &Request<'_>) -> Result<Answer, ApiError> {
         } else {
             &spec["nonResourceAttributes"]
         };
-        let allowed = (request.context.allowed)(user, attributes);
+        let allowed = request.context.access.review(user, attributes, &state.store);
         review["status"] = json!({"allowed": allowed});
     }
     Ok(Answer::Object {

@@ -8,6 +8,7 @@ use super::{Answer, Call, Context, present};
 use crate::{
     apply::{self, FieldSet, Managed, Manager},
     catalogue::{Family, Resource},
+    faults::{Attempt, Verb},
     kinds, schema,
     state::State,
     status::{ApiError, Cause},
@@ -45,6 +46,22 @@ impl Request<'_> {
             applies,
             api_version: self.resource.api_version(),
             subresource: self.subresource.to_owned(),
+        }
+    }
+
+    /// The request as access rules see it, with another verb.
+    pub(super) fn attempt(&self, verb: Verb) -> Attempt {
+        Attempt {
+            user: self.call.user.clone(),
+            user_agent: self.call.user_agent.clone(),
+            verb,
+            group: self.resource.group.clone(),
+            resource: self.resource.plural.clone(),
+            subresource: self.subresource.to_owned(),
+            namespace: self.namespace.to_owned(),
+            name: self.name.to_owned(),
+            content_type: self.call.content_type.clone(),
+            dry_run: self.call.options.dry_run,
         }
     }
 

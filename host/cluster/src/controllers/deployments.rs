@@ -216,7 +216,8 @@ fn report(state: &mut State, key: &Key, new: Option<&Value>, created: bool, mome
 
 /// What keeps a `ReplicaSet` from making pods.
 fn failure_of(set: &Value) -> Option<Value> {
-    let failure = set["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == "ReplicaFailure")?;
+    let failure =
+        set["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == "ReplicaFailure")?;
     let mut condition = failure.clone();
     condition["lastUpdateTime"] = failure["lastTransitionTime"].clone();
     Some(condition)

@@ -1,0 +1,69 @@
+//! Access by the Roles and bindings that are stored, as a server with RBAC decides it.
+
+use serde_json::Value;
+
+use crate::{
+    faults::Attempt,
+    storage::{GroupResource, Key, Store, meta},
+};
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// Whether a binding gives the user of a request a rule that covers it. `system:masters`, to which `admin` belongs, may
+/// do everything.
+pub(super) fn allows(store: &Store, attempt: &Attempt) -> bool {
+    if attempt.user == "admin" {
+        return true;
+    }
+    let covers = |rules: &Value| rules.as_array().is_some_and(|rules| rules.iter().any(|rule| covers(rule, attempt)));
+    let of = |plural: &str, namespace: &str, name: &str| {
+        store.get(&GroupResource::new(GROUP, plural), &Key::new(namespace, name)).map(|role| role["rules"].clone())
+    };
+    let given = |binding: &Value| {
+        let namespace = meta(binding, "namespace");
+        let role = binding["roleRef"]["name"].as_str().unwrap_or_default();
+        let rules = match binding["roleRef"]["kind"].as_str() {
+            Some("Role") => of("roles", namespace, role),
+            _ => of("clusterroles", "", role),
+        };
+        names(binding, &attempt.user) && rules.is_some_and(|rules| covers(&rules))
+    };
+    let everywhere = GroupResource::new(GROUP, "clusterrolebindings");
+    let in_namespace = GroupResource::new(GROUP, "rolebindings");
+    store.list(&everywhere, "").any(|(_, binding)| given(binding))
+        || (!attempt.namespace.is_empty()
+            && store.list(&in_namespace, &attempt.namespace).any(|(_, binding)| given(binding)))
+}
+
+/// Whether a binding names a user, by itself, as a service account or by a group.
+fn names(binding: &Value, user: &str) -> bool {
+    let account = user.strip_prefix("system:serviceaccount:").and_then(|account| account.split_once(':'));
+    binding["subjects"].as_array().into_iter().flatten().any(|subject| {
+        let name = subject["name"].as_str().unwrap_or_default();
+        match subject["kind"].as_str() {
+            Some("User") => name == user,
+            Some("ServiceAccount") => account == Some((subject["namespace"].as_str().unwrap_or_default(), name)),
+            Some("Group") => match (name, account) {
+                ("system:authenticated", _) | ("system:serviceaccounts", Some(_)) => true,
+                (group, Some((namespace, _))) => group.strip_prefix("system:serviceaccounts:") == Some(namespace),
+                _ => false,
+            },
+            _ => false,
+        }
+    })
+}
+
+fn covers(rule: &Value, attempt: &Attempt) -> bool {
+    let has = |field: &str, wanted: &[&str]| {
+        rule[field].as_array().is_some_and(|list| list.iter().any(|item| wanted.iter().any(|wanted| item == wanted)))
+    };
+    let subresource = &attempt.subresource;
+    let resource =
+        if subresource.is_empty() { attempt.resource.clone() } else { format!("{}/{subresource}", attempt.resource) };
+    let any = format!("*/{subresource}");
+    let limited = rule["resourceNames"].as_array().is_some_and(|names| !names.is_empty());
+    has("verbs", &["*", attempt.verb.name()])
+        && has("apiGroups", &["*", &attempt.group])
+        && has("resources", &["*", &resource, &any])
+        && (!limited || (!attempt.name.is_empty() && has("resourceNames", &[&attempt.name])))
+}
