@@ -132,6 +132,24 @@ async fn the_scale_subresource_scales() {
     assert_eq!(condition(&cluster, "web", "Available")["status"], "True");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_deployment_adopts_what_its_orphaned_predecessor_left() {
+    let (cluster, client) = start().await;
+    create(&client, "web", 2).await;
+    cluster.settled().await;
+    let uids = || -> Vec<String> {
+        cluster.objects("", "pods").iter().map(|pod| pod["metadata"]["uid"].as_str().unwrap().to_owned()).collect()
+    };
+    let before = uids();
+    let orphan = DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..Default::default() };
+    deployments(&client).delete("web", &orphan).await.unwrap();
+    cluster.settled().await;
+    create(&client, "web", 2).await;
+    cluster.settled().await;
+    assert_eq!(uids(), before);
+    assert_eq!(status(&cluster, "web")["readyReplicas"], 2);
+}
+
 /// A ConfigMap that is owned by another.
 async fn owned(client: &Client, name: &str, owner: &str, blocks: bool) {
     let api = config_maps(client);

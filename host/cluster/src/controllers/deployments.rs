@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, json};
 
 use super::{
-    Moment, controlled, deployment_objects, replica_set_objects,
+    Moment, adopt, controlled, deployment_objects, replica_set_objects,
     rollout::{self, Bounds},
     served, template,
 };
@@ -22,20 +22,24 @@ const REVISION: &str = "deployment.kubernetes.io/revision";
 pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
     let deployment = state.store.get(&deployment_objects(), key).cloned()?;
     let uid = meta(&deployment, "uid").to_owned();
+    if meta(&deployment, "deletionTimestamp").is_empty() {
+        adopt::orphans(state, &replica_set_objects(), &deployment, "Deployment", moment);
+    }
     let sets = controlled(state, &replica_set_objects(), &key.namespace, &uid);
     let spec = &deployment["spec"];
     let (mut new, old): (Vec<_>, Vec<_>) =
         sets.into_iter().partition(|set| template::same(&set["spec"]["template"], &spec["template"]));
-    let mut new = if new.is_empty() { None } else { Some(new.remove(0)) };
-    let mut created = false;
+    let new = if new.is_empty() { None } else { Some(new.remove(0)) };
     if meta(&deployment, "deletionTimestamp").is_empty() {
         let bounds = Bounds::of(spec);
         let recreate = spec["strategy"]["type"] == "Recreate";
         let paused = spec["paused"] == true;
         let (target, sizes) = rollout::step(&bounds, recreate, new.as_ref(), &old);
         if new.is_none() && !paused {
-            created = true;
-            new = create_set(state, &deployment, &old, if recreate && target == 0 { 0 } else { target }, moment);
+            // What comes of it is reported when the new set is seen.
+            let set = create_set(state, &deployment, &old, target, moment)?;
+            announce(state, &deployment, &set, moment);
+            return None;
         } else if let Some(set) = &new {
             adopt_revision(state, set, &old, moment);
             let target = if paused { count(&set["spec"]["replicas"]) } else { target };
@@ -47,7 +51,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
         }
         clean_up(state, &deployment, &old, moment);
     }
-    report(state, key, new.as_deref(), created, moment)
+    report(state, key, new.as_deref(), moment)
 }
 
 /// A `ReplicaSet` for the template of a Deployment.
@@ -89,6 +93,17 @@ fn create_set(
     let set = state.store.put(&replica_set_objects(), &key, set);
     tell(state, deployment, &name, 0, replicas, moment);
     Some(set)
+}
+
+/// Says that there is a new `ReplicaSet`.
+fn announce(state: &mut State, deployment: &Arc<Value>, set: &Value, moment: &Moment<'_>) {
+    let Some(resource) = served(state, &deployment_objects()) else { return };
+    let (now, text) = (moment.text(), format!("Created new replica set \"{}\"", meta(set, "name")));
+    api::controller_update(state, &resource, "status", deployment, &now, |object| {
+        let mut conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        set_condition(&mut conditions, "Progressing", true, ("NewReplicaSetCreated", &text), &now);
+        object["status"]["conditions"] = json!(conditions);
+    });
 }
 
 fn revision(set: &Value) -> i64 {
@@ -143,7 +158,7 @@ fn clean_up(state: &mut State, deployment: &Value, old: &[Arc<Value>], moment: &
 }
 
 /// Writes the status; returns when the progress deadline has to be looked at.
-fn report(state: &mut State, key: &Key, new: Option<&Value>, created: bool, moment: &Moment<'_>) -> Option<Duration> {
+fn report(state: &mut State, key: &Key, new: Option<&Value>, moment: &Moment<'_>) -> Option<Duration> {
     let deployment = state.store.get(&deployment_objects(), key).cloned()?;
     let resource = served(state, &deployment_objects())?;
     let now = moment.text();
@@ -155,7 +170,8 @@ fn report(state: &mut State, key: &Key, new: Option<&Value>, created: bool, mome
     let (total, available, updated) = (sum("replicas"), sum("availableReplicas"), of_new("replicas"));
     let mut status = json!({"observedGeneration": deployment["metadata"]["generation"],
         "terminatingReplicas": sum("terminatingReplicas")});
-    let unavailable = (bounds.replicas.max(total) - available).max(0);
+    let wanted: i64 = sets.iter().map(|set| count(&set["spec"]["replicas"])).sum();
+    let unavailable = (wanted - available).max(0);
     for (field, number) in [
         ("replicas", total),
         ("updatedReplicas", updated),
@@ -186,10 +202,6 @@ fn report(state: &mut State, key: &Key, new: Option<&Value>, created: bool, mome
         if complete {
             let text = format!("ReplicaSet \"{name}\" has successfully progressed.");
             set_condition(&mut conditions, "Progressing", true, ("NewReplicaSetAvailable", &text), &now);
-        } else if created {
-            let text = format!("Created new replica set \"{name}\"");
-            set_condition(&mut conditions, "Progressing", true, ("NewReplicaSetCreated", &text), &now);
-            again = Some(deadline);
         } else if moved {
             let text = format!("ReplicaSet \"{name}\" is progressing.");
             touch_condition(&mut conditions, "Progressing", ("ReplicaSetUpdated", &text), &now);

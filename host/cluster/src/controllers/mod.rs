@@ -4,6 +4,7 @@
 //! Every controller is a function from the state to writes, called for what changed, in the order of keys, until
 //! nothing changes any more. Time enters as an argument and as timers.
 
+mod adopt;
 mod definitions;
 mod deployments;
 mod fate;

@@ -31,7 +31,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     }
     let mut pod = pod;
     if pod["spec"]["nodeName"].is_null() {
-        pod = api::controller_update(state, &resource, "", &pod, &now, |pod| pod["spec"]["nodeName"] = json!(NODE))?;
+        pod = bind(state, key, &pod, &now);
     }
     let started = started(&pod).unwrap_or(moment.now);
     let (ready, again) = match fate {
@@ -45,6 +45,14 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     let address = pod["status"]["podIP"].as_str().map_or_else(|| address(&pod), str::to_owned);
     api::controller_update(state, &resource, "status", &pod, &now, |pod| run(pod, fate, ready, &address, &now));
     again
+}
+
+/// Gives a pod its node. A binding is nobody's update: it raises no generation and has no manager.
+fn bind(state: &mut State, key: &Key, pod: &Value, now: &str) -> Arc<Value> {
+    let mut pod = pod.clone();
+    pod["spec"]["nodeName"] = json!(NODE);
+    set_condition(&mut pod, "PodScheduled", true, None, now);
+    state.store.put(&pods(), key, pod)
 }
 
 /// A deleted pod stops at once; one with finalizers stays until they are gone.

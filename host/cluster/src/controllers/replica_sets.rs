@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{Moment, controlled, pods as pod_objects, pods, replica_set_objects, served};
+use super::{Moment, adopt, controlled, pods as pod_objects, pods, replica_set_objects, served};
 use crate::{
     api::{self, Deletion},
     kinds::{self, count},
@@ -18,6 +18,9 @@ const RETRY: Duration = Duration::from_secs(5);
 pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
     let set = state.store.get(&replica_set_objects(), key).cloned()?;
     let uid = meta(&set, "uid").to_owned();
+    if meta(&set, "deletionTimestamp").is_empty() {
+        adopt::orphans(state, &pod_objects(), &set, "ReplicaSet", moment);
+    }
     let (going, mut staying): (Vec<_>, Vec<_>) = controlled(state, &pod_objects(), &key.namespace, &uid)
         .into_iter()
         .partition(|pod| !meta(pod, "deletionTimestamp").is_empty());

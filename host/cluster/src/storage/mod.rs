@@ -235,6 +235,17 @@ impl Store {
         Some((place, self.get(&place.resource, &place.key)?))
     }
 
+    /// Pods or `ReplicaSet`s of a namespace that nobody controls.
+    pub(crate) fn uncontrolled<'a>(
+        &'a self,
+        resource: &'a GroupResource,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = (&'a Key, &'a Arc<Value>)> {
+        let places = self.owners.free();
+        let here = places.filter(move |place| place.resource == *resource && place.key.namespace == namespace);
+        here.filter_map(|place| Some((&place.key, self.get(resource, &place.key)?)))
+    }
+
     /// Objects that name a UID as an owner.
     pub(crate) fn dependents(&self, uid: &str) -> Vec<Place> {
         self.owners.dependents(uid)

@@ -11,11 +11,14 @@ use super::{Place, meta};
 pub(super) struct Owners {
     places: BTreeMap<String, Place>,
     dependents: BTreeMap<String, BTreeSet<Place>>,
+    /// Pods and `ReplicaSet`s that nobody controls, which are few: they are looked for whenever one might be adopted.
+    free: BTreeSet<Place>,
 }
 
 impl Owners {
     /// An object at `place` changed.
     pub(super) fn replace(&mut self, place: &Place, before: Option<&Value>, after: Option<&Value>) {
+        self.free.remove(place);
         if let Some(before) = before {
             self.places.remove(meta(before, "uid"));
             for uid in owner_uids(before) {
@@ -28,11 +31,18 @@ impl Owners {
             }
         }
         if let Some(after) = after {
+            if matches!(place.resource.plural.as_str(), "pods" | "replicasets") && !is_controlled(after) {
+                self.free.insert(place.clone());
+            }
             self.places.insert(meta(after, "uid").to_owned(), place.clone());
             for uid in owner_uids(after) {
                 self.dependents.entry(uid.to_owned()).or_default().insert(place.clone());
             }
         }
+    }
+
+    pub(super) fn free(&self) -> impl Iterator<Item = &Place> {
+        self.free.iter()
     }
 
     pub(super) fn place(&self, uid: &str) -> Option<&Place> {
@@ -42,6 +52,11 @@ impl Owners {
     pub(super) fn dependents(&self, uid: &str) -> Vec<Place> {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
+}
+
+fn is_controlled(object: &Value) -> bool {
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    owners.is_some_and(|owners| owners.iter().any(|owner| owner["controller"] == true))
 }
 
 fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {

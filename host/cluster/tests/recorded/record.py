@@ -5,6 +5,11 @@
 
 The server must run without a controller-manager, so that nobody but the steps writes. tests/recorded.rs sends the same
 steps to the embedded cluster and compares.
+
+ready.json was recorded from a server with its controllers and nodes:
+    kubectl create namespace t
+    kubectl apply --server-side --field-manager=one -f web.yaml && kubectl wait -n t deployment/web --for=condition=Available
+    kubectl get deployment,replicaset -n t -o json --show-managed-fields
 """
 import json, pathlib, ssl, sys, time, urllib.error, urllib.request
 import yaml
