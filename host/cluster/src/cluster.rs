@@ -191,7 +191,8 @@ impl Cluster {
         self.0.poke.notify_one();
     }
 
-    /// Lets only those requests through that `allow` accepts; others are answered with 403.
+    /// Lets only those requests through that `allow` accepts; others are answered with 403. The rule is asked while the
+    /// cluster is locked, so it must not ask the cluster anything.
     pub fn authorise(&self, allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) {
         *lock(&self.0.access) = Access::Rule(Arc::new(allow));
     }

@@ -79,12 +79,17 @@ pub(crate) async fn respond(
 fn fail(cluster: &Cluster, attempt: &Attempt, how: Failure) -> Result<Response<Body>, Disconnected> {
     let failure = failure(how, &attempt.resource, &attempt.name);
     let code = failure.as_ref().map_or(0, |failure| failure.code.as_u16());
-    cluster.journal().record(Entry { attempt: attempt.clone(), code, revision: cluster.revision() });
+    cluster.journal().record(Entry { at: cluster.now(), attempt: attempt.clone(), code, revision: cluster.revision() });
     failure.map(|failure| error(&failure)).ok_or(Disconnected)
 }
 
 fn record(cluster: &Cluster, attempt: &Attempt, code: StatusCode) {
-    cluster.journal().record(Entry { attempt: attempt.clone(), code: code.as_u16(), revision: cluster.revision() });
+    cluster.journal().record(Entry {
+        at: cluster.now(),
+        attempt: attempt.clone(),
+        code: code.as_u16(),
+        revision: cluster.revision(),
+    });
 }
 
 fn understand(cluster: &Cluster, parts: &Parts, body: Bytes, user: String) -> Result<Call, ApiError> {

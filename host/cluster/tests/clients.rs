@@ -3,7 +3,10 @@
 
 mod support;
 
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::{
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions},
+    runtime::events,
+};
 use serde_json::json;
 use support::{api_of, apply, code, config_map, config_maps, object, start};
 
@@ -157,4 +160,68 @@ async fn an_event_is_one_object_in_two_groups() {
     let old = api_of(&client, "", "v1", "Event", Some("t"));
     let found = old.list(&ListParams::default().fields("involvedObject.name=x")).await.unwrap();
     assert_eq!(found.items[0].data["message"], "text");
+}
+
+#[tokio::test(start_paused = true)]
+async fn fields_of_an_updating_client_are_taken_over_by_rewriting_managed_fields() {
+    let (_cluster, client) = start().await;
+    let api = config_maps(&client);
+    let mut value = config_map("a");
+    value["data"] = json!({"keep": "1", "drop": "1"});
+    let old = PostParams { field_manager: Some("old-operator".into()), ..PostParams::default() };
+    let made = api.create(&old, &object(value)).await.unwrap();
+    let mut managers = serde_json::to_value(made.metadata.managed_fields.unwrap()).unwrap();
+    managers[0]["manager"] = json!("new-operator");
+    managers[0]["operation"] = json!("Apply");
+    let patch: json_patch::Patch = serde_json::from_value(json!([
+        {"op": "replace", "path": "/metadata/managedFields", "value": managers},
+        {"op": "test", "path": "/metadata/resourceVersion", "value": made.metadata.resource_version}]))
+    .unwrap();
+    api.patch("a", &PatchParams::default(), &Patch::Json::<()>(patch)).await.unwrap();
+    let mut value = config_map("a");
+    value["data"] = json!({"keep": "1"});
+    let taken = apply(&api, "a", "new-operator", value).await.unwrap();
+    assert_eq!(taken.data["data"], json!({"keep": "1"}));
+    assert_eq!(taken.metadata.managed_fields.unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_recorder_publishes_and_counts_events() {
+    let (cluster, client) = start().await;
+    let api = config_maps(&client);
+    let about = apply(&api, "a", "one", config_map("a")).await.unwrap();
+    let reference = k8s_openapi::api::core::v1::ObjectReference {
+        kind: Some("ConfigMap".into()),
+        name: about.metadata.name,
+        namespace: Some("t".into()),
+        uid: about.metadata.uid,
+        ..Default::default()
+    };
+    let recorder = events::Recorder::new(client, "test".into());
+    for _ in 0..2 {
+        let event = events::Event {
+            type_: events::EventType::Normal,
+            reason: "Because".into(),
+            note: Some("text".into()),
+            action: "Act".into(),
+            secondary: None,
+        };
+        recorder.publish(&event, &reference).await.unwrap();
+    }
+    let stored = cluster.objects("", "events");
+    let ours: Vec<_> = stored.iter().filter(|event| event["reason"] == "Because").collect();
+    assert_eq!((ours.len(), &ours[0]["series"]["count"], &ours[0]["message"]), (1, &json!(2), &json!("text")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn discovery_finds_every_type_in_two_requests() {
+    let (cluster, client) = start().await;
+    cluster.journal().clear();
+    let found = kube::Discovery::new(client).run_aggregated().await.unwrap();
+    let group = found.get("apps").unwrap();
+    let (resource, capabilities) = group.recommended_kind("Deployment").unwrap();
+    assert_eq!(resource.plural, "deployments");
+    assert!(capabilities.supports_operation(kube::discovery::verbs::WATCH));
+    assert!(found.has_group("apiextensions.k8s.io"));
+    assert_eq!(cluster.journal().entries().len(), 2);
 }

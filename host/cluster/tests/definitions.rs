@@ -41,6 +41,7 @@ async fn a_definition_waits_for_objects_with_finalizers() {
     definitions.delete("widgets.test.io", &DeleteParams::default()).await.unwrap();
     cluster.settled().await;
     assert!(definitions.get_opt("widgets.test.io").await.unwrap().is_some());
+    assert_eq!(code(apply(&api, "late", "one", widget("late", &json!({}))).await), 405);
     api.patch("w", &PatchParams::default(), &Patch::Merge(json!({"metadata": {"finalizers": null}}))).await.unwrap();
     cluster.settled().await;
     assert!(definitions.get_opt("widgets.test.io").await.unwrap().is_none());

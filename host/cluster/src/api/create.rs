@@ -52,6 +52,7 @@ pub(super) fn insert(
     let resource = request.resource;
     name(state, request, &mut object)?;
     check_namespace(state, request, meta(&object, "name"))?;
+    check_definition(state, resource)?;
     let metadata = &mut object["metadata"];
     metadata["uid"] = json!(state.uid());
     metadata["creationTimestamp"] = json!(request.context.now);
@@ -97,6 +98,18 @@ fn name(state: &mut State, request: &write::Request<'_>, object: &mut Value) -> 
     });
     object["metadata"]["name"] = json!(free.unwrap_or(prefix));
     Ok(())
+}
+
+/// A definition that is going takes no new objects.
+fn check_definition(state: &State, resource: &Resource) -> Result<(), ApiError> {
+    let definitions = GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions");
+    let key = Key::new("", &format!("{}.{}", resource.plural, resource.group));
+    let going = |found: &Arc<Value>| !meta(found, "deletionTimestamp").is_empty();
+    if resource.custom.is_none() || !state.store.get(&definitions, &key).is_some_and(going) {
+        return Ok(());
+    }
+    let message = "create not allowed while custom resource definition is terminating";
+    Err(ApiError::plain(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message))
 }
 
 /// A namespace must be there, and must not be on its way out.

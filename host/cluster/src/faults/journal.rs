@@ -6,11 +6,15 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use jiff::Timestamp;
+
 use super::Attempt;
 
 /// One request and how it was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
+    /// When it was answered.
+    pub at: Timestamp,
     /// The request.
     pub attempt: Attempt,
     /// The status code; 0 when the connection broke instead.
