@@ -1,11 +1,12 @@
 //! What several kinds have in common besides the container: routes, telemetry, selectors of keys.
 
+use kaos_decode::Decode;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The HTTPRoute through the cluster's Gateway. One is made only where the operator has the Gateway API enabled.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GatewayRoute {
@@ -17,7 +18,7 @@ pub struct GatewayRoute {
 }
 
 /// OpenTelemetry export of traces, metrics and logs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Telemetry {
@@ -31,7 +32,7 @@ pub struct Telemetry {
 }
 
 /// One key of a Secret or ConfigMap in the object's namespace.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct KeySelector {

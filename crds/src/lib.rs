@@ -1,6 +1,6 @@
 //! The spec and status types of the KAOS kinds (`kaos.tools/v1alpha1`): Agent, ModelAPI, MCPServer.
 //!
-//! The types exist once. Policies read objects through them (plain serde, so that a guest stays small), and
+//! The types exist once. Policies read objects through them (`kaos_decode`, so that a guest stays small), and
 //! with the feature `schema` the CustomResourceDefinitions are generated from the same structs, doc comments
 //! included: those are what `kubectl explain` shows. Unknown fields are ignored; Kubernetes' own large
 //! sub-objects (`podSpec`, `resources`, `securityContext` …) stay raw JSON, so that nothing a user wrote is lost.

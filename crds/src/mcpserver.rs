@@ -1,5 +1,6 @@
 //! MCPServer: tools for Agents, served over the Model Context Protocol.
 
+use kaos_decode::Decode;
 #[cfg(feature = "schema")]
 use kube::{CustomResource, KubeSchema};
 #[cfg(feature = "schema")]
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::{Container, EnvVar, GatewayRoute, KeySelector, Telemetry};
 
 /// What the MCPServer should be.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(CustomResource, KubeSchema))]
 #[cfg_attr(
     feature = "schema",
@@ -87,7 +88,7 @@ pub struct MCPServerSpec {
 }
 
 /// The older form of what a server runs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpConfig {
@@ -110,7 +111,7 @@ pub struct McpConfig {
 }
 
 /// The older form of where a server's tools come from.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpTools {

@@ -3,10 +3,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use kaos_crds::{AgentSpec, MCPServerSpec, ModelAPISpec, schema};
+use kaos_decode::Decode;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 struct Definition {
@@ -124,15 +127,20 @@ fn what_is_accepted_is_read_without_losing_a_known_field() {
         if !complaints(&definitions, &object).is_empty() {
             continue;
         }
-        let spec = object["spec"].clone();
         let read = match of.kind.as_str() {
-            "Agent" => serde_json::from_value::<AgentSpec>(spec).map(|spec| serde_json::to_value(spec).unwrap()),
-            "ModelAPI" => serde_json::from_value::<ModelAPISpec>(spec).map(|spec| serde_json::to_value(spec).unwrap()),
-            _ => serde_json::from_value::<MCPServerSpec>(spec).map(|spec| serde_json::to_value(spec).unwrap()),
-        }
-        .unwrap_or_else(|error| panic!("{object}: {error}"));
+            "Agent" => read::<AgentSpec>(&object["spec"]),
+            "ModelAPI" => read::<ModelAPISpec>(&object["spec"]),
+            _ => read::<MCPServerSpec>(&object["spec"]),
+        };
         assert_kept(&object["spec"], &read, "spec");
     }
+}
+
+/// `spec` as its type writes it again, which policies and serde read alike.
+fn read<T: Serialize + DeserializeOwned + Decode + PartialEq + Debug>(spec: &Value) -> Value {
+    let read: T = serde_json::from_value(spec.clone()).unwrap_or_else(|error| panic!("{spec}: {error}"));
+    assert_eq!(kaos_decode::decode::<T>(spec).as_ref(), Ok(&read));
+    serde_json::to_value(read).unwrap()
 }
 
 /// Everything written is still there, but for `null` and empty lists of no meaning.

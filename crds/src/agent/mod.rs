@@ -4,6 +4,7 @@ mod config;
 mod harness;
 mod memory;
 
+use kaos_decode::Decode;
 #[cfg(feature = "schema")]
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ pub use memory::{FailureMode, Memory, MemoryClientParams, MemoryTools, MemoryTyp
 use crate::{Container, EnvVar, GatewayRoute, defaults};
 
 /// What the Agent should be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(CustomResource, KubeSchema))]
 #[cfg_attr(
     feature = "schema",
@@ -113,7 +114,7 @@ impl AgentSpec {
 }
 
 /// How the Agent and other Agents reach each other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentNetwork {

@@ -2,11 +2,16 @@
 
 use std::fmt;
 
+use kaos_decode::Decode;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::KeySelector;
+
+/// What a proxy configuration may be.
+const EXPECTED: &str = "an object with fromString or fromSecretKeyRef, or a string";
 
 /// A whole proxy configuration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,7 +24,7 @@ pub enum ConfigYaml {
 }
 
 /// Where a configuration text is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigSource {
@@ -50,6 +55,16 @@ impl schemars::JsonSchema for ConfigYaml {
     }
 }
 
+impl Decode for ConfigYaml {
+    fn decode(value: &Value) -> Result<Self, kaos_decode::Error> {
+        match value {
+            Value::String(text) => Ok(Self::Text(text.clone())),
+            Value::Object(_) => ConfigSource::decode(value).map(Self::From),
+            _ => Err(kaos_decode::Error::mismatch(EXPECTED, value)),
+        }
+    }
+}
+
 // Untagged derives buffer the whole value first, which costs a guest several kilobytes.
 impl<'de> Deserialize<'de> for ConfigYaml {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -59,7 +74,7 @@ impl<'de> Deserialize<'de> for ConfigYaml {
             type Value = ConfigYaml;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object with fromString or fromSecretKeyRef, or a string")
+                f.write_str(EXPECTED)
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<ConfigYaml, E> {

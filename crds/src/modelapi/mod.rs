@@ -1,5 +1,6 @@
 //! ModelAPI: an endpoint that serves models, either a proxy to providers or models hosted in the cluster.
 
+use kaos_decode::Decode;
 #[cfg(feature = "schema")]
 use kube::{CustomResource, KubeSchema};
 #[cfg(feature = "schema")]
@@ -14,7 +15,7 @@ pub use config_yaml::{ConfigSource, ConfigYaml};
 use crate::{Container, EnvVar, GatewayRoute, KeySelector, Telemetry};
 
 /// What the ModelAPI should be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(CustomResource, KubeSchema))]
 #[cfg_attr(
     feature = "schema",
@@ -82,7 +83,7 @@ pub struct ModelAPISpec {
 
 /// Proxy passes requests on to model providers (needs proxyConfig); Hosted runs a model in the cluster
 /// (needs hostedConfig).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub enum Mode {
     /// Passes requests on to model providers.
@@ -92,7 +93,7 @@ pub enum Mode {
 }
 
 /// A proxy to model providers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProxyConfig {
@@ -123,7 +124,7 @@ pub struct ProxyConfig {
 }
 
 /// The key for a provider's API.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKey {
@@ -136,7 +137,7 @@ pub struct ApiKey {
 }
 
 /// Where a key is kept.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeySource {
@@ -149,7 +150,7 @@ pub struct ApiKeySource {
 }
 
 /// A model hosted in the cluster.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HostedConfig {
@@ -163,7 +164,7 @@ pub struct HostedConfig {
 }
 
 /// The older form of a hosted model.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ServerConfig {

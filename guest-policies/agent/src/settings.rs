@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use kaos_policy_sdk::Decode;
 use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
 use kaos_workload::{Extra, PodDefaults};
-use serde::Deserialize;
 #[cfg(feature = "schema")]
 use {schemars::JsonSchema, serde::Serialize};
 
 /// The settings.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Settings {
@@ -64,7 +64,7 @@ pub struct Settings {
 }
 
 /// Settings of agents that run in a coding harness.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HarnessSettings {

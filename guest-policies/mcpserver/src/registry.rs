@@ -7,15 +7,14 @@
 
 use std::collections::BTreeMap;
 
-use kaos_policy_sdk::{Lookup, Object, Path, decode, yaml};
-use serde::Deserialize;
+use kaos_policy_sdk::{Decode, Lookup, Object, Path, decode, yaml};
 #[cfg(feature = "schema")]
 use serde::Serialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 /// How a runtime is started. A ConfigMap may say more about it; that is for people.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, Serialize))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Runtime {
@@ -61,7 +60,7 @@ pub(crate) enum Registry<'a> {
 }
 
 /// Where the registry is kept.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, Serialize))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RegistrySource {

@@ -4,15 +4,15 @@
 
 use std::collections::BTreeMap;
 
+use kaos_policy_sdk::Decode;
 use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
-use serde::Deserialize;
 #[cfg(feature = "schema")]
 use {schemars::JsonSchema, serde::Serialize};
 
 use crate::registry::{RegistrySource, Runtime};
 
 /// The settings.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Settings {
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn the_schema_in_the_tree_has_the_defaults_of_the_code() {
         let schema: serde_json::Value = serde_json::from_str(include_str!("../settings.schema.json")).unwrap();
-        let settings: Settings = serde_json::from_value(defaults(&schema)).unwrap();
+        let settings: Settings = kaos_policy_sdk::decode(&defaults(&schema)).unwrap();
         assert_eq!(settings, Settings::default(), "write it anew: cargo test -p kaos-mcpserver --features schema");
     }
 

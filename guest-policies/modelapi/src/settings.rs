@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use kaos_policy_sdk::Decode;
 use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
-use serde::Deserialize;
 use serde_json::{Value, json};
 #[cfg(feature = "schema")]
 use {schemars::JsonSchema, serde::Serialize};
 
 /// The settings.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Settings {
@@ -42,7 +42,7 @@ pub struct Settings {
 }
 
 /// One of the two servers.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Server {
@@ -75,7 +75,7 @@ pub struct Server {
 }
 
 /// The configuration file of the proxy, mounted from a ConfigMap or from the user's Secret.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProxyConfigFile {
@@ -94,7 +94,7 @@ pub struct ProxyConfigFile {
 }
 
 /// Where the hosted model is kept.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelStore {
@@ -107,7 +107,7 @@ pub struct ModelStore {
 }
 
 /// The init container that pulls the hosted model.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelPull {
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn the_schema_in_the_tree_has_the_defaults_of_the_code() {
         let schema: serde_json::Value = serde_json::from_str(include_str!("../settings.schema.json")).unwrap();
-        let settings: Settings = serde_json::from_value(defaults(&schema)).unwrap();
+        let settings: Settings = kaos_policy_sdk::decode(&defaults(&schema)).unwrap();
         assert_eq!(settings, Settings::default(), "write it anew: cargo test -p kaos-modelapi --features schema");
     }
 

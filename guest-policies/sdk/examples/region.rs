@@ -3,10 +3,9 @@
 
 use kaos_policy_sdk::env::Env;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Refusal, Subject};
-use kaos_policy_sdk::{Overlay, SubjectExt, export_overlay, json, need};
-use serde::Deserialize;
+use kaos_policy_sdk::{Decode, Overlay, SubjectExt, export_overlay, json, need};
 
-#[derive(Deserialize)]
+#[derive(Decode)]
 struct Settings {
     region: String,
 }

@@ -46,7 +46,11 @@ pub mod bindings {
     pub use kaos_policy_bindings_overlay as overlay;
     pub use kaos_policy_bindings_policy as policy;
 }
-mod decode;
+/// For derived code.
+#[doc(hidden)]
+pub mod decode {
+    pub use kaos_decode::{Decode, Error, Fields, Value, variant};
+}
 pub mod duration;
 pub mod env;
 mod export;
@@ -55,7 +59,6 @@ pub mod names;
 pub mod need;
 mod object;
 pub mod patch;
-mod path;
 pub mod plan;
 pub mod quantity;
 pub mod quote;
@@ -67,11 +70,11 @@ pub mod types;
 #[cfg(any(feature = "yaml", test))]
 pub mod yaml;
 
-pub use decode::{Error as DecodeError, decode};
 #[doc(hidden)]
 pub use export::__contract_bytes;
 pub use export::{CONTRACT_VERSION, Overlay, Policy};
+pub use kaos_decode::sdk::Decode;
+pub use kaos_decode::{Error as DecodeError, Path, decode};
 pub use object::Object;
-pub use path::Path;
 pub use say::{Violations, blocker, condition, note, refusal};
 pub use subject::{Lookup, SubjectExt};

@@ -1,9 +1,8 @@
 //! Reading any Kubernetes object.
 
-use crate::decode;
 use crate::refusal;
 use crate::types::Refusal;
-use serde::de::DeserializeOwned;
+use kaos_decode::Decode;
 use serde_json::Value;
 
 /// A Kubernetes object. Everything that is missing or of another type reads as absent, so that nothing in
@@ -85,10 +84,10 @@ impl Object {
 
     /// Member `field` as a type of the caller's; an invalid one is refused with the exact path, for
     /// example `spec.config.memory.contextLimit`. A field that is not there reads as an empty object.
-    pub fn get<T: DeserializeOwned>(&self, field: &str) -> Result<T, Refusal> {
+    pub fn get<T: Decode>(&self, field: &str) -> Result<T, Refusal> {
         let empty = Value::Object(serde_json::Map::new());
         let value = self.0.get(field).filter(|value| !value.is_null()).unwrap_or(&empty);
-        decode::decode(value).map_err(|error| refusal::invalid(error.path().under(field), error.message()))
+        T::decode(value).map_err(|error| refusal::invalid(error.path().under(field), error.message()))
     }
 
     /// The whole object.

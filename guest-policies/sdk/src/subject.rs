@@ -1,11 +1,10 @@
 //! What a policy may know, through typed views.
 
 use crate::blocker;
-use crate::decode;
 use crate::object::Object;
 use crate::refusal;
 use crate::types::{Answer, Reference, Refusal, ResourceType, SecretFacts, Subject};
-use serde::de::DeserializeOwned;
+use kaos_decode::Decode;
 use serde_json::Value;
 
 /// Typed views of a [`Subject`].
@@ -13,7 +12,7 @@ pub trait SubjectExt {
     /// The primary object.
     fn object(&self) -> Object;
     /// The effective settings as a type of the policy's.
-    fn settings<T: DeserializeOwned>(&self) -> Result<T, Refusal>;
+    fn settings<T: Decode>(&self) -> Result<T, Refusal>;
     /// The object that the named need `id` asked for.
     fn one(&self, id: &str) -> Lookup<Object>;
     /// The objects that the labelled need `id` asked for.
@@ -74,10 +73,10 @@ impl SubjectExt for Subject {
         Object::parse(&self.object)
     }
 
-    fn settings<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+    fn settings<T: Decode>(&self) -> Result<T, Refusal> {
         let settings: Value = serde_json::from_str(&self.settings)
             .map_err(|error| refusal::invalid("settings", format!("not JSON: {error}")))?;
-        decode::decode(&settings).map_err(|error| refusal::invalid(error.path().under("settings"), error.message()))
+        T::decode(&settings).map_err(|error| refusal::invalid(error.path().under("settings"), error.message()))
     }
 
     fn one(&self, id: &str) -> Lookup<Object> {

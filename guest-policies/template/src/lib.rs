@@ -6,15 +6,14 @@ use kaos_policy_sdk::env::{self, Env};
 use kaos_policy_sdk::types::{
     Claim, Descriptor, EnvVar, Need, Observation, Outcome, Plan, Refusal, Report, Sample, Subject,
 };
-use kaos_policy_sdk::{Object, Policy, SubjectExt, Violations, export_policy, json, need, plan};
-use serde::Deserialize;
+use kaos_policy_sdk::{Decode, Object, Policy, SubjectExt, Violations, export_policy, json, need, plan};
 use serde_json::{Value, json};
 
 const API_VERSION: &str = "example.com/v1";
 const CONTAINER: &str = "web";
 
 /// `spec` of a Website.
-#[derive(Deserialize)]
+#[derive(Decode)]
 #[serde(rename_all = "camelCase", default)]
 struct Spec {
     title: String,
@@ -29,7 +28,7 @@ impl Default for Spec {
 }
 
 /// The settings that `settings.schema.json` declares; the host fills in defaults and checks them.
-#[derive(Deserialize)]
+#[derive(Decode)]
 #[serde(rename_all = "camelCase")]
 struct Settings {
     image: String,
@@ -81,7 +80,11 @@ impl Policy for Website {
         let name = object.name();
         let mut wrong = Violations::new();
         wrong.require(!spec.title.trim().is_empty(), "spec.title", "must not be blank: give the site a title");
-        wrong.require(name.len() <= 63, "metadata.name", "must have at most 63 characters, since the Service has it too");
+        wrong.require(
+            name.len() <= 63,
+            "metadata.name",
+            "must have at most 63 characters, since the Service has it too",
+        );
         wrong.into_result()?;
 
         let labels = json!({"app": "website", "website": name});

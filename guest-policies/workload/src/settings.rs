@@ -4,7 +4,7 @@
 //! `Default`, which is the single source of defaults. The host hands over complete settings, so nothing in
 //! here is optional unless leaving it out means something.
 
-use serde::Deserialize;
+use kaos_policy_sdk::Decode;
 use serde_json::{Map, Value, json};
 #[cfg(feature = "schema")]
 use {schemars::JsonSchema, serde::Serialize};
@@ -13,7 +13,7 @@ use {schemars::JsonSchema, serde::Serialize};
 pub type Raw = Map<String, Value>;
 
 /// How a container is asked for its health.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Handler {
@@ -26,7 +26,7 @@ pub enum Handler {
 }
 
 /// The scheme of an HTTP probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 pub enum Scheme {
     /// Plain text.
@@ -38,7 +38,7 @@ pub enum Scheme {
 }
 
 /// One probe of the main container.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Probe {
@@ -105,7 +105,7 @@ impl Probe {
 }
 
 /// When the kubelet pulls the main container's image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 pub enum PullPolicy {
     /// Each time a pod starts.
@@ -127,7 +127,7 @@ impl PullPolicy {
 }
 
 /// How Services are published.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 pub enum ServiceType {
     /// Inside the cluster.
@@ -149,7 +149,7 @@ impl ServiceType {
 }
 
 /// The Gateway that routes to the workloads.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Gateway {
@@ -175,7 +175,7 @@ impl Gateway {
 }
 
 /// OpenTelemetry for objects that say nothing about it.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TelemetrySettings {

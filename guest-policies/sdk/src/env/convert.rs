@@ -1,7 +1,7 @@
 //! Between the mapping and the `env` arrays of Kubernetes.
 
+use crate::Path;
 use crate::json;
-use crate::path::Path;
 use crate::say::Violations;
 use crate::types::{EnvSource, EnvVar, KeySelector, Refusal};
 use serde_json::{Map, Value, json};

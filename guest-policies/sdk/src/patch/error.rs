@@ -1,6 +1,6 @@
 //! What can be wrong with a patch.
 
-use crate::path::Path;
+use crate::Path;
 use crate::types::{Refusal, Violation};
 
 /// What is wrong with a patch, and where.

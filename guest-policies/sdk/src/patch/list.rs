@@ -5,7 +5,7 @@ use super::map::{self, DIRECTIVE};
 use super::order::{arrange, ids, position, positions};
 use super::table::Type;
 use super::{Error, Options, Problem};
-use crate::path::Path;
+use crate::Path;
 use serde_json::Value;
 
 /// The items of a list that merges by key.

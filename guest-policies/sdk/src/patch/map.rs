@@ -3,7 +3,7 @@
 use super::clean::fresh;
 use super::table::{Exclusive, Field, PLAIN, Type};
 use super::{Error, Options, Problem, list, order};
-use crate::path::Path;
+use crate::Path;
 use serde_json::{Map, Value};
 
 pub(super) const DIRECTIVE: &str = "$patch";

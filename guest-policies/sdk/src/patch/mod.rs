@@ -26,7 +26,7 @@ mod table;
 
 pub use error::{Error, Problem};
 
-use crate::path::Path;
+use crate::Path;
 use serde_json::Value;
 use table::Type;
 

@@ -5,7 +5,7 @@
 //! came before the other one; in all other cases the patch's item does.
 
 use super::{Error, Problem};
-use crate::path::Path;
+use crate::Path;
 use serde_json::{Map, Value};
 
 /// What tells items apart: the value of the merge key, or the item itself.

@@ -1,0 +1,68 @@
+//! What derived code is made of: reading a struct field by field, and telling the variants of an enum apart.
+
+use crate::{Decode, Error};
+use serde_json::{Map, Value};
+
+/// The members of an object that is read as a struct.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields<'a>(&'a Map<String, Value>);
+
+impl<'a> Fields<'a> {
+    /// Those of `value`, which must be an object.
+    pub fn of(value: &'a Value) -> Result<Self, Error> {
+        match value {
+            Value::Object(members) => Ok(Self(members)),
+            other => Err(Error::mismatch("an object", other)),
+        }
+    }
+
+    /// Checks that there are no others than `known`.
+    pub fn only(&self, known: &[&str]) -> Result<(), Error> {
+        match self.0.iter().find(|(name, value)| !value.is_null() && !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let message = format!("is no known field; known are {}", known.join(", "));
+                Err(Error::new(message).in_member(name))
+            }
+        }
+    }
+
+    /// The field `name`, which must be there unless its type can be absent.
+    #[inline(never)]
+    pub fn get<T: Decode>(&self, name: &str) -> Result<T, Error> {
+        match self.find(name) {
+            Some(value) => T::decode(value).map_err(|error| error.in_member(name)),
+            None => T::absent().ok_or_else(|| Error::new("is required".to_owned()).in_member(name)),
+        }
+    }
+
+    /// The field `name`, or `default`.
+    #[inline(never)]
+    pub fn get_or<T: Decode>(&self, name: &str, default: T) -> Result<T, Error> {
+        let mut field = default;
+        self.set(name, &mut field).map(|()| field)
+    }
+
+    /// Puts the field `name` into `place`, where it is there.
+    #[inline(never)]
+    pub fn set<T: Decode>(&self, name: &str, place: &mut T) -> Result<(), Error> {
+        if let Some(value) = self.find(name) {
+            *place = T::decode(value).map_err(|error| error.in_member(name))?;
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn find(&self, name: &str) -> Option<&'a Value> {
+        self.0.get(name).filter(|value| !value.is_null())
+    }
+}
+
+/// Which of `names` the text in `value` is.
+pub fn variant(value: &Value, names: &[&str]) -> Result<usize, Error> {
+    let Value::String(text) = value else {
+        return Err(Error::mismatch(&format!("one of {}", names.join(", ")), value));
+    };
+    let known = names.iter().position(|name| name == text);
+    known.ok_or_else(|| Error::new(format!("must be one of {}, not {text:?}", names.join(", "))))
+}

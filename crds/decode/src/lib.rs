@@ -1,0 +1,46 @@
+//! From JSON values to typed structs, with the exact path in every error.
+//!
+//! A serde visitor costs a Wasm guest kilobytes for each struct. Here everything that does not depend on the
+//! type is ordinary code that exists once; what `#[derive(Decode)]` adds for a struct is a call for each field.
+//! The derive reads serde's own attributes, so that a type that is also serialized, or has a schema, says
+//! everything about its form once.
+//!
+//! A null in a struct counts as absent, as on an API server. Fields that are not known are ignored, unless
+//! `deny_unknown_fields` is set.
+//!
+//! ```
+//! use kaos_decode::{Decode, decode};
+//! use serde_json::json;
+//!
+//! #[derive(Decode)]
+//! #[serde(rename_all = "camelCase")]
+//! struct Server {
+//!     image: String,
+//!     container_port: Option<u16>,
+//! }
+//!
+//! let server: Server = decode(&json!({"image": "i", "containerPort": null})).unwrap();
+//! assert_eq!((server.image.as_str(), server.container_port), ("i", None));
+//! let wrong = decode::<Server>(&json!({"image": "i", "containerPort": "http"})).err().unwrap();
+//! assert_eq!(wrong.to_string(), "containerPort: must be a whole number from 0 to 65535, not string \"http\"");
+//! ```
+
+mod decoding;
+mod error;
+mod fields;
+mod path;
+mod values;
+
+pub use decoding::{Decode, decode};
+pub use error::Error;
+pub use fields::{Fields, variant};
+pub use kaos_decode_derive::Decode;
+pub use path::Path;
+pub use serde_json::Value;
+
+/// The trait with the derive for crates that have this one through the policy SDK alone.
+#[doc(hidden)]
+pub mod sdk {
+    pub use crate::decoding::Decode;
+    pub use kaos_decode_derive::SdkDecode as Decode;
+}
