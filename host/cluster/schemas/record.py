@@ -3,7 +3,7 @@
 
     KUBECONFIG=... ./record.py
 
-Reads them from a real API server with kubectl, keeps what the kinds below reach, and drops the zero-value `default`s
+The descriptions are Kubernetes' own (Apache-2.0). Reads them from a real API server with kubectl, keeps what the kinds below reach, and drops the zero-value `default`s
 that Go's generator adds to every required field: they are no defaults that anybody applies.
 """
 import json, pathlib, subprocess

@@ -110,7 +110,7 @@ fn understand(cluster: &Cluster, parts: &Parts, body: Bytes, user: String) -> Re
         content_type: text(&parts.headers, header::CONTENT_TYPE),
         accept,
         user,
-        user_agent: text(&parts.headers, header::USER_AGENT),
+        program: text(&parts.headers, header::USER_AGENT),
         body,
     })
 }
@@ -137,7 +137,7 @@ fn attempt(call: &Call) -> Attempt {
     };
     Attempt {
         user: call.user.clone(),
-        user_agent: call.user_agent.clone(),
+        program: call.program.clone(),
         verb: call.verb,
         group: group.to_owned(),
         resource: resource.to_owned(),

@@ -1,5 +1,5 @@
 //! What the controllers do: rollouts, scale, garbage collection, namespaces.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! Objects through kube-rs: reading, writing, selecting, paging.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 mod support;
 

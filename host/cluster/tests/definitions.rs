@@ -1,5 +1,5 @@
 //! Custom resources: served while their definition is there, checked and defaulted by its schema.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! What goes wrong on purpose, and that it goes wrong the same way each time.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! A stock kubectl over TCP. Each test says that it did nothing where there is no kubectl on the machine.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 use std::{fs, path::PathBuf, time::Duration};
 

@@ -1,7 +1,7 @@
 //! The embedded cluster answers as a real API server did: `recorded/scenarios.yaml` is sent, step by step, and compared
 //! with `recorded/answers.json`. What cannot be equal (UIDs, times, revisions, addresses, the order of a Go map) is
 //! masked on both sides.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 use std::{collections::BTreeMap, fmt::Write as _};
 

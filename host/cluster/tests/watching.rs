@@ -1,5 +1,5 @@
 //! Watches through kube-rs: what arrives, in which order, and how clients recover.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 mod support;
 

@@ -58,7 +58,7 @@ impl Access {
         let wanted = text("verb");
         let attempt = |verb| Attempt {
             user: user.to_owned(),
-            user_agent: String::new(),
+            program: String::new(),
             verb,
             group: text("group"),
             resource: text("resource"),

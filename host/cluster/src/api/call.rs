@@ -18,7 +18,7 @@ pub(crate) struct Call {
     pub(crate) content_type: String,
     pub(crate) accept: String,
     pub(crate) user: String,
-    pub(crate) user_agent: String,
+    pub(crate) program: String,
     pub(crate) body: Bytes,
 }
 

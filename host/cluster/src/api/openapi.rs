@@ -99,7 +99,7 @@ fn references(schema: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// `tools.kaos.v1.Agent` for the kind `Agent` of `kaos.tools/v1`.
+/// `io.test.v1.Widget` for the kind `Widget` of `test.io/v1`.
 fn definition_name(resource: &Resource) -> String {
     let group: Vec<&str> = resource.group.split('.').rev().collect();
     format!("{}.{}.{}", group.join("."), resource.version, resource.kind)

@@ -1,6 +1,6 @@
 //! The form in which objects are shown: at the version that was asked for, and whole, as metadata or as a table.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use serde_json::{Value, json};
 
@@ -72,8 +72,12 @@ pub(crate) fn present(resource: &Resource, object: &Arc<Value>) -> Arc<Value> {
 }
 
 /// The shape that field selectors look at.
-pub(super) fn in_shape(resource: &Resource, object: &Value) -> Value {
-    if resource.family == Family::NewEvent { kinds::event_from_stored(object) } else { object.clone() }
+pub(super) fn in_shape<'a>(resource: &Resource, object: &'a Value) -> Cow<'a, Value> {
+    if resource.family == Family::NewEvent {
+        Cow::Owned(kinds::event_from_stored(object))
+    } else {
+        Cow::Borrowed(object)
+    }
 }
 
 /// An object's metadata alone.

@@ -38,9 +38,9 @@ impl Request<'_> {
 
     /// Who writes.
     pub(super) fn manager(&self, applies: bool) -> Manager {
-        let agent = self.call.user_agent.split('/').next().unwrap_or_default();
+        let program = self.call.program.split('/').next().unwrap_or_default();
         let name =
-            [self.call.options.field_manager.as_str(), agent, "unknown"].into_iter().find(|name| !name.is_empty());
+            [self.call.options.field_manager.as_str(), program, "unknown"].into_iter().find(|name| !name.is_empty());
         Manager {
             name: name.unwrap_or_default().to_owned(),
             applies,
@@ -53,7 +53,7 @@ impl Request<'_> {
     pub(super) fn attempt(&self, verb: Verb) -> Attempt {
         Attempt {
             user: self.call.user.clone(),
-            user_agent: self.call.user_agent.clone(),
+            program: self.call.program.clone(),
             verb,
             group: self.resource.group.clone(),
             resource: self.resource.plural.clone(),

@@ -61,8 +61,8 @@ impl Verb {
 pub struct Attempt {
     /// Who asks.
     pub user: String,
-    /// What asks: the `User-Agent` header.
-    pub user_agent: String,
+    /// What asks: the name that the program gives itself in its requests.
+    pub program: String,
     /// What is asked for.
     pub verb: Verb,
     /// The API group; empty for the core group and for documents.

@@ -1,8 +1,8 @@
 //! The columns of each kind.
 
 use jiff::Timestamp;
+use jsonpath_rust::JsonPath as _;
 use serde_json::{Value, json};
-use serde_json_path::JsonPath;
 
 use super::{Head, age};
 use crate::{
@@ -198,8 +198,7 @@ pub(super) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<
 }
 
 fn cell(column: &Column, object: &Value, now: Timestamp) -> Value {
-    let Some(path) = path(&column.path) else { return Value::Null };
-    let found = path.query(object).all();
+    let found = query(&column.path, object);
     let Some(first) = found.first() else { return Value::Null };
     match column.type_.as_str() {
         "date" => age(first, now),
@@ -220,8 +219,13 @@ fn cell(column: &Column, object: &Value, now: Timestamp) -> Value {
     }
 }
 
+/// What a printer column finds; nothing when its path is none.
+fn query<'a>(text: &str, object: &'a Value) -> Vec<&'a Value> {
+    path(text).and_then(|path| object.query(&path).ok()).unwrap_or_default()
+}
+
 /// Kubernetes' `JSONPath` is RFC 9535 without the root and with escaped dots.
-fn path(text: &str) -> Option<JsonPath> {
+fn path(text: &str) -> Option<String> {
     let mut out = String::from("$");
     let mut rest = text.trim_start_matches('$');
     while let Some(at) = rest.find("\\.") {
@@ -236,7 +240,7 @@ fn path(text: &str) -> Option<JsonPath> {
         rest = &rest[end..];
     }
     out.push_str(rest);
-    JsonPath::parse(&out).ok()
+    Some(out)
 }
 
 fn pod(object: &Value, created: Value) -> [Value; 8] {
@@ -337,7 +341,7 @@ mod tests {
     #[test]
     fn printer_columns_understand_filters_and_escaped_dots() {
         let object = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}, "metadata": {"annotations": {"a.b/c": "x"}}});
-        let find = |text: &str| path(text).unwrap().query(&object).first().cloned();
+        let find = |text: &str| query(text, &object).first().map(|found| (*found).clone());
         assert_eq!(find(".status.conditions[?(@.type=='Ready')].status"), Some(json!("True")));
         assert_eq!(find(r#".status.conditions[?(@.type=="Ready")].status"#), Some(json!("True")));
         assert_eq!(find(r".metadata.annotations.a\.b/c"), Some(json!("x")));
