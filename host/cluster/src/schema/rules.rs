@@ -7,6 +7,11 @@ use serde_json::Value;
 
 use crate::status::Cause;
 
+thread_local! {
+    /// Registering the functions of CEL takes longer than evaluating a rule.
+    static VALIDATOR: Validator = Validator::new();
+}
+
 /// The rules of one version of a custom resource.
 pub(crate) struct Rules {
     compiled: CompiledSchema,
@@ -35,7 +40,8 @@ impl Rules {
         if !self.any {
             return Vec::new();
         }
-        let Err(errors) = Validator::new().validate_compiled(&self.compiled, object, old) else { return Vec::new() };
+        let checked = VALIDATOR.with(|validator| validator.validate_compiled(&self.compiled, object, old));
+        let Err(errors) = checked else { return Vec::new() };
         let mut causes: Vec<Cause> = errors
             .into_iter()
             .filter(|error| !matches!(error.kind, ErrorKind::CompilationFailure | ErrorKind::UnsupportedReference))
