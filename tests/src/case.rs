@@ -83,7 +83,8 @@ pub fn all() -> Result<Vec<Case>> {
 fn load(folder: PathBuf, profiles: &Profiles) -> Result<Case> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let about: About = serde_saphyr::from_str(&read(&folder.join("case.yaml"))?).with_context(|| name.clone())?;
-    let profile = profiles.profiles.get(&about.profile).with_context(|| format!("{name}: profile {}", about.profile))?;
+    let profile =
+        profiles.profiles.get(&about.profile).with_context(|| format!("{name}: profile {}", about.profile))?;
     let mut environment = profiles.base.clone();
     environment.extend(profile.clone());
     let mut input = documents(&golden().join("runtimes.yaml"))?;
@@ -118,15 +119,26 @@ impl Case {
         self.folder.join("desired.yaml")
     }
 
-    /// The API server refuses the input.
-    pub fn is_rejected(&self) -> bool {
-        self.recorded.get("rejected").is_some()
+    /// Writes the difference between what was recorded and `ours` as the wanted deviation.
+    pub fn write_deviation(&self, ours: &Value) -> Result<()> {
+        let patch = json_patch::diff(&self.recorded, ours);
+        let path = self.deviation();
+        if patch.is_empty() {
+            return Ok(std::fs::remove_file(path).or_else(ignore_missing)?);
+        }
+        Ok(std::fs::write(path, serde_saphyr::to_string(&patch)?)?)
     }
 }
 
+fn ignore_missing(error: std::io::Error) -> std::io::Result<()> {
+    if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}
+
 fn documents(path: &Path) -> Result<Vec<Value>> {
+    // YAML 1.2, as the cases were recorded: `y` is a text.
+    let options = serde_saphyr::options! { strict_booleans: true };
     let documents: Vec<Value> =
-        serde_saphyr::from_multiple(&read(path)?).with_context(|| path.display().to_string())?;
+        serde_saphyr::from_multiple_with_options(&read(path)?, options).with_context(|| path.display().to_string())?;
     Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
 }
 

@@ -1,4 +1,9 @@
-//! What the suites share: recorded cases, and what has to be masked before two objects are compared.
+//! What the suites share: recorded cases, a stage to play them on, and what has to be masked before two objects
+//! are compared.
 
 pub mod case;
+pub mod fuzzed;
 pub mod normalize;
+pub mod play;
+pub mod policies;
+pub mod stage;

@@ -152,7 +152,8 @@ pub fn status(status: &Value) -> Value {
             out.insert(key.into(), value.clone());
         }
     }
-    if let Some(conditions) = out.get_mut("deployment").and_then(|d| d.get_mut("conditions")).and_then(Value::as_array_mut)
+    if let Some(conditions) =
+        out.get_mut("deployment").and_then(|d| d.get_mut("conditions")).and_then(Value::as_array_mut)
     {
         for condition in conditions.iter_mut().filter_map(Value::as_object_mut) {
             condition.remove("lastTransitionTime");

@@ -1,0 +1,30 @@
+//! What the fuzz targets in `tests/fuzz` drive; the corpora run through it in `cargo test` too.
+
+use kaos_policy::gate::{Bounds, inspect};
+use kaos_policy_sdk::patch::{self, Schema};
+use serde_json::Value;
+
+/// Any bytes as a policy, up to but without compiling: an answer or a typed error, never a panic.
+pub fn loader(data: &[u8]) {
+    if let Err(error) = inspect(data, &Bounds::default()) {
+        assert!(!error.to_string().is_empty());
+    }
+}
+
+/// Two lines of JSON as a base and a patch on it: a result or a typed error. No directive and no null is left in
+/// a result, and an empty patch changes nothing but that.
+pub fn patch(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap_or(Value::Null));
+    let (base, change) = (lines.next().unwrap_or(Value::Null), lines.next().unwrap_or(Value::Null));
+    for schema in [Schema::PodSpec, Schema::Container, Schema::Deployment, Schema::Service, Schema::Plain] {
+        if let Ok(merged) = patch::merge(base.clone(), &change, schema) {
+            assert_eq!(
+                patch::merge(merged.clone(), &Value::Object(serde_json::Map::new()), schema).as_ref(),
+                Ok(&merged)
+            );
+        }
+    }
+    let _ = patch::pod_spec(base.clone(), &change, "main");
+    let _ = patch::container(base, &change);
+}

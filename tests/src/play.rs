@@ -1,0 +1,119 @@
+//! Plays a recorded case on a [`Stage`] and says how the end differs from what is wanted.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use kaos_policy::render::Renderer;
+use serde_json::{Map, Value, json};
+
+use crate::case::Case;
+use crate::normalize;
+use crate::stage::{Key, Stage, key};
+
+/// Children and statuses at the end of a case, in the recorded form, and the fuel of the first primary's pass.
+pub struct Ended {
+    /// As `expected.json`.
+    pub outcome: Value,
+    /// Zero for native policies.
+    pub fuel: u64,
+}
+
+/// Applies what the case applies, in its order, and waits until nothing changes.
+pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) -> Result<Ended> {
+    let primaries: Vec<Key> = case.about.primary.iter().map(|name| named(name)).collect();
+    let mut stage = Stage::new(renderers);
+    recorded_deployments(&mut stage, wanted);
+    for object in &case.input {
+        stage.apply(object);
+    }
+    stage.settle()?;
+    for pods in &case.readiness.before {
+        stage.make_ready(&pods.deployment, pods.ready);
+    }
+    stage.settle()?;
+    let children: Vec<Key> = primaries.iter().flat_map(|primary| stage.children_of(primary)).map(|c| key(&c)).collect();
+    for object in &case.update {
+        // An edit of a child is drift: the next pass puts the plan back, which is where this ends anyway.
+        if !children.contains(&key(object)) {
+            stage.apply(object);
+        }
+    }
+    stage.settle()?;
+    for pods in &case.readiness.after {
+        stage.make_ready(&pods.deployment, pods.ready);
+    }
+    recorded_deployments(&mut stage, wanted);
+    stage.settle()?;
+
+    let mut looked_at: Vec<Key> = primaries.clone();
+    looked_at.extend(case.about.also_record.iter().filter_map(|name| owner_of_recorded(name, wanted)));
+    let mut children: Vec<Value> =
+        looked_at.iter().flat_map(|owner| stage.children_of(owner)).map(normalize::stripped).collect();
+    children.sort_by_key(key);
+    children.dedup();
+    let mut outcome = Map::new();
+    outcome.insert("children".into(), json!(children));
+    outcome.insert("status".into(), normalize::status(&stage.status_of(&primaries[0])));
+    if primaries.len() > 1 {
+        let statuses = primaries.iter().map(|p| (format!("{}/{}", p.0, p.1), normalize::status(&stage.status_of(p))));
+        outcome.insert("statuses".into(), Value::Object(statuses.collect()));
+    }
+    let fuel = stage.fuel.get(&primaries[0]).copied().unwrap_or_default();
+    Ok(Ended { outcome: Value::Object(outcome), fuel })
+}
+
+/// Drops from `ours` what may be there in addition: labels and annotations of children, fields of a status.
+pub fn without_additions(ours: &mut Value, wanted: &Value) {
+    let wanted_children = wanted["children"].as_array().cloned().unwrap_or_default();
+    for child in ours["children"].as_array_mut().into_iter().flatten() {
+        let twin = wanted_children.iter().find(|wanted| key(wanted) == key(child)).cloned().unwrap_or_default();
+        for field in ["labels", "annotations"] {
+            let known = twin["metadata"][field].as_object().cloned().unwrap_or_default();
+            if let Some(entries) = child["metadata"][field].as_object_mut() {
+                entries.retain(|key, _| known.contains_key(key));
+                if entries.is_empty() {
+                    child["metadata"].as_object_mut().map(|metadata| metadata.remove(field));
+                }
+            }
+        }
+    }
+    trim_status(&mut ours["status"], &wanted["status"]);
+    for (name, status) in ours.get_mut("statuses").and_then(Value::as_object_mut).into_iter().flatten() {
+        trim_status(status, &wanted["statuses"][name]);
+    }
+}
+
+fn trim_status(ours: &mut Value, wanted: &Value) {
+    let (Some(ours), Some(wanted)) = (ours.as_object_mut(), wanted.as_object()) else { return };
+    ours.retain(|key, _| wanted.contains_key(key));
+    let known = wanted.get("linkedResources").and_then(Value::as_object);
+    if let (Some(links), Some(known)) = (ours.get_mut("linkedResources").and_then(Value::as_object_mut), known) {
+        links.retain(|key, _| known.contains_key(key));
+    }
+}
+
+/// What the deployment controller wrote when the case was recorded stands in `status.deployment`.
+fn recorded_deployments(stage: &mut Stage, wanted: &Value) {
+    let statuses = wanted["statuses"].as_object().cloned().unwrap_or_default();
+    for child in wanted["children"].as_array().into_iter().flatten().filter(|child| child["kind"] == "Deployment") {
+        let owner = &child["metadata"]["ownerReferences"][0];
+        let name = format!("{}/{}", owner["kind"].as_str().unwrap_or(""), owner["name"].as_str().unwrap_or(""));
+        let status = statuses.get(&name).unwrap_or(&wanted["status"]);
+        if let (Some(deployment), Some(name)) = (status.get("deployment"), child["metadata"]["name"].as_str()) {
+            stage.deployment_status(name, deployment.clone());
+        }
+    }
+}
+
+/// `Deployment/agent-b` was looked at too: whose child it is.
+fn owner_of_recorded(name: &str, wanted: &Value) -> Option<Key> {
+    let looked_at = named(name);
+    let child = wanted["children"].as_array()?.iter().find(|child| key(child) == looked_at)?;
+    let owner = &child["metadata"]["ownerReferences"][0];
+    Some((owner["kind"].as_str()?.to_owned(), owner["name"].as_str()?.to_owned()))
+}
+
+fn named(name: &str) -> Key {
+    let (kind, name) = name.split_once('/').unwrap_or((name, ""));
+    (kind.to_owned(), name.to_owned())
+}

@@ -1,0 +1,64 @@
+//! The default policies, compiled into this process or as the components that the binary carries.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::Result;
+use kaos_operator::policies::Loader;
+use kaos_policy::code::Native;
+use kaos_policy::contract::{Cluster, ResourceType};
+use kaos_policy::digest::Digest;
+use kaos_policy::limits::Limits;
+use kaos_policy::manifest::PolicyFile;
+use kaos_policy::native_code;
+use kaos_policy::policy::{Policy, Stack};
+use kaos_policy::render::Renderer;
+use kaos_policy::settings::{Layer, Origin};
+
+use crate::case::Case;
+
+/// A default policy as functions of this process, and its `policy.yaml`.
+fn natives() -> [(Native, &'static str); 3] {
+    [
+        (native_code!(kaos_policy_sdk, kaos_agent::Agent), include_str!("../../guest-policies/agent/policy.yaml")),
+        (
+            native_code!(kaos_policy_sdk, kaos_mcpserver::McpServer),
+            include_str!("../../guest-policies/mcpserver/policy.yaml"),
+        ),
+        (
+            native_code!(kaos_policy_sdk, kaos_modelapi::ModelApi),
+            include_str!("../../guest-policies/modelapi/policy.yaml"),
+        ),
+    ]
+}
+
+/// The default policies natively.
+pub fn native() -> Result<Vec<Arc<Policy>>> {
+    let admit = |(code, file): (Native, &str)| {
+        let policy =
+            Policy::admit(Arc::new(code), Digest::of(file.as_bytes()), &PolicyFile::parse(file)?, Limits::default())?;
+        Ok(Arc::new(policy))
+    };
+    natives().into_iter().map(admit).collect()
+}
+
+/// The default policies as components, through the whole gate.
+pub fn wasm() -> Result<Vec<Arc<Policy>>> {
+    let loaded = Loader::new(Cluster::default())?.load(&[])?;
+    Ok(loaded.into_iter().map(|loaded| loaded.policy).collect())
+}
+
+/// A renderer for each kind, under the environment of a case.
+pub fn renderers(policies: &[Arc<Policy>], case: &Case) -> Result<BTreeMap<String, Renderer>> {
+    let layers = [Layer::env(Origin::Environment, case.environment.clone())];
+    let cluster =
+        Cluster { served: vec![ResourceType::new("gateway.networking.k8s.io/v1", "HTTPRoute")], ..Cluster::default() };
+    let mut renderers = BTreeMap::new();
+    for policy in policies {
+        for claim in &policy.descriptor().claims {
+            let stack = Stack::single(Arc::clone(policy))?;
+            renderers.insert(claim.primary.kind.clone(), Renderer::new(&stack, &layers, cluster.clone())?);
+        }
+    }
+    Ok(renderers)
+}

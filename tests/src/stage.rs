@@ -1,0 +1,190 @@
+//! An operator in fifty lines: passes over a set of objects in memory until nothing changes any more.
+//!
+//! It does what the recorded operator's surroundings did (children appear, pods become ready when told), and
+//! runs the real pass on every object. What an API server adds is left out: [`crate::normalize`] makes up for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Result, bail};
+use kaos_policy::contract::{Child, Outcome, Reference};
+use kaos_policy::lookup::Fixed;
+use kaos_policy::render::{Rendered, Renderer, Verdict};
+use serde_json::{Value, json};
+
+/// Which object, in one namespace: kind and name.
+pub type Key = (String, String);
+
+/// A cluster in memory, and the policies that say what it should hold.
+pub struct Stage {
+    renderers: BTreeMap<String, Renderer>,
+    objects: BTreeMap<Key, Value>,
+    children: BTreeMap<Key, Value>,
+    /// Objects whose plan was applied once in full: their gates no longer bind.
+    applied: BTreeSet<Key>,
+    /// The status of a Deployment, by name; others get that of one whose pods have just started.
+    deployments: BTreeMap<String, Value>,
+    /// Fuel of the last pass over each object.
+    pub fuel: BTreeMap<Key, u64>,
+}
+
+impl Stage {
+    /// Renderers by kind.
+    pub fn new(renderers: BTreeMap<String, Renderer>) -> Self {
+        Self {
+            renderers,
+            objects: BTreeMap::new(),
+            children: BTreeMap::new(),
+            applied: BTreeSet::new(),
+            deployments: BTreeMap::new(),
+            fuel: BTreeMap::new(),
+        }
+    }
+
+    /// As a user's apply: the spec is replaced, the status stays.
+    pub fn apply(&mut self, object: &Value) {
+        let key = key(object);
+        let generation = self.objects.get(&key).map_or(0, |old| old["metadata"]["generation"].as_i64().unwrap_or(0));
+        let mut new = object.clone();
+        new["metadata"]["generation"] = json!(generation + 1);
+        if let Some(status) = self.objects.get(&key).and_then(|old| old.get("status")) {
+            new["status"] = status.clone();
+        }
+        self.objects.insert(key, new);
+    }
+
+    /// From now on the Deployment has this status.
+    pub fn deployment_status(&mut self, name: &str, status: Value) {
+        self.deployments.insert(name.to_owned(), status);
+    }
+
+    /// Pods of the Deployment become ready.
+    pub fn make_ready(&mut self, name: &str, ready: u32) {
+        let status = json!({
+            "replicas": ready, "updatedReplicas": ready, "readyReplicas": ready, "availableReplicas": ready,
+            "conditions": [{
+                "type": "Available", "status": "True", "reason": "MinimumReplicasAvailable",
+                "message": "Deployment has minimum availability.",
+            }],
+        });
+        self.deployment_status(name, status);
+    }
+
+    /// Passes over all objects until none changes its status or its children.
+    pub fn settle(&mut self) -> Result<()> {
+        for _ in 0..20 {
+            let before = (self.objects.clone(), self.children.clone());
+            let keys: Vec<Key> =
+                self.objects.keys().filter(|(kind, _)| self.renderers.contains_key(kind)).cloned().collect();
+            for key in keys {
+                self.pass(&key)?;
+            }
+            if before == (self.objects.clone(), self.children.clone()) {
+                return Ok(());
+            }
+        }
+        bail!("the objects do not settle")
+    }
+
+    /// Children of one object, as rendered.
+    pub fn children_of(&self, key: &Key) -> Vec<Value> {
+        self.children.values().filter(|child| owner(child) == *key).cloned().collect()
+    }
+
+    /// The status of one object.
+    pub fn status_of(&self, key: &Key) -> Value {
+        self.objects.get(key).and_then(|object| object.get("status")).cloned().unwrap_or_else(|| json!({}))
+    }
+
+    fn pass(&mut self, key: &Key) -> Result<()> {
+        let object = self.objects[key].clone();
+        let lookup = Fixed::new(self.objects.values().cloned());
+        let renderer = &self.renderers[&key.0];
+        let rendered = renderer.render(&object, &lookup)?;
+        let outcome = outcome(&rendered, self.applied.contains(key));
+        if matches!(outcome, Outcome::Applied) {
+            self.applied.insert(key.clone());
+            self.children.retain(|_, child| owner(child) != *key);
+            for manifest in rendered.manifests() {
+                let mut live = manifest.clone();
+                if live["kind"] == "Deployment" {
+                    live["metadata"]["generation"] = json!(1);
+                    live["status"] = self.deployment_now(&live);
+                }
+                self.children.insert(self::key(&live), live);
+            }
+        }
+        let assessed = renderer.assess(&rendered, outcome, self.seen(&rendered, key))?;
+        let mut status = assessed.fields.clone();
+        status.insert("phase".into(), json!(assessed.report.phase));
+        status.insert("ready".into(), json!(assessed.report.ready));
+        status.insert("message".into(), json!(assessed.report.message));
+        let conditions: Vec<Value> = assessed.report.conditions.iter().map(|condition| json!(condition)).collect();
+        status.insert("conditions".into(), json!(conditions));
+        if let Some(object) = self.objects.get_mut(key) {
+            object["status"] = Value::Object(status);
+        }
+        self.fuel.insert(key.clone(), rendered.fuel + assessed.fuel);
+        Ok(())
+    }
+
+    /// Children of the plan and those that are there already, each once.
+    fn seen(&self, rendered: &Rendered, key: &Key) -> Vec<Child> {
+        let mut seen: BTreeMap<Key, Child> = BTreeMap::new();
+        for child in rendered.manifests().iter().chain(&self.children_of(key)) {
+            let live = self.children.get(&self::key(child)).map(ToString::to_string);
+            seen.insert(self::key(child), Child { identity: identity(child), live });
+        }
+        seen.into_values().collect()
+    }
+
+    fn deployment_now(&self, deployment: &Value) -> Value {
+        let name = deployment["metadata"]["name"].as_str().unwrap_or_default();
+        let mut status = self.deployments.get(name).cloned().unwrap_or_else(started);
+        status["observedGeneration"] = json!(1);
+        status
+    }
+}
+
+fn outcome(rendered: &Rendered, applied_before: bool) -> Outcome {
+    match &rendered.verdict {
+        Verdict::Planned(planned) if planned.gates.is_empty() || applied_before => Outcome::Applied,
+        Verdict::Planned(_) => Outcome::Gated,
+        Verdict::Refused(refusal) => Outcome::Refused(refusal.clone()),
+        Verdict::Failed(failure) => Outcome::Failed(failure.to_string()),
+    }
+}
+
+/// A Deployment whose only pod has been created.
+fn started() -> Value {
+    json!({
+        "replicas": 1, "updatedReplicas": 1,
+        "conditions": [
+            {"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable",
+             "message": "Deployment does not have minimum availability."},
+            {"type": "Progressing", "status": "True", "reason": "<NewReplicaSetCreated|ReplicaSetUpdated>",
+             "message": "<in progress>"},
+        ],
+    })
+}
+
+/// Kind and name of an object.
+pub fn key(object: &Value) -> Key {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    (text(&object["kind"]), text(&object["metadata"]["name"]))
+}
+
+fn owner(child: &Value) -> Key {
+    let owner = &child["metadata"]["ownerReferences"][0];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    (text(&owner["kind"]), text(&owner["name"]))
+}
+
+fn identity(child: &Value) -> Reference {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    Reference {
+        api_version: text(&child["apiVersion"]),
+        kind: text(&child["kind"]),
+        namespace: child["metadata"]["namespace"].as_str().map(str::to_owned),
+        name: text(&child["metadata"]["name"]),
+    }
+}

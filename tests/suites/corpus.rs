@@ -1,0 +1,27 @@
+//! What fuzzing found, or started from, stays answered: every file of `tests/fuzz/corpus` goes through the
+//! function that the fuzzer drives.
+
+use std::path::Path;
+
+use kaos_tests::fuzzed;
+
+fn each(target: &str, run: impl Fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 5, "the corpus of {target} is gone");
+    for file in files {
+        let data = std::fs::read(&file).unwrap();
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&data))).is_ok(), "{}", file.display());
+    }
+}
+
+#[test]
+fn the_loader_answers_every_file_of_its_corpus() {
+    each("loader", fuzzed::loader);
+}
+
+#[test]
+fn the_merge_patch_answers_every_file_of_its_corpus() {
+    each("patch", fuzzed::patch);
+}

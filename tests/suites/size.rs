@@ -1,0 +1,29 @@
+//! How large the default policies are: every byte of a component is compiled by each operator that starts, and a
+//! policy in a ConfigMap has a megabyte for everything.
+
+use std::io::Write;
+
+use flate2::{Compression, write::GzEncoder};
+use kaos_operator::embedded::DEFAULTS;
+
+/// The largest that a component may be, in bytes.
+const RAW: usize = 400_000;
+/// The largest that it may be as `gzip -6` makes it.
+const COMPRESSED: usize = 145_000;
+
+fn compressed(bytes: &[u8]) -> std::io::Result<usize> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(6));
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?.len())
+}
+
+#[test]
+fn components_stay_small() -> std::io::Result<()> {
+    assert!(!DEFAULTS.is_empty());
+    for policy in DEFAULTS {
+        let (raw, compressed) = (policy.component.len(), compressed(policy.component)?);
+        let name = policy.manifest.lines().find(|line| line.starts_with("name:")).unwrap_or_default();
+        assert!(raw <= RAW && compressed <= COMPRESSED, "{name}: {raw} bytes, {compressed} compressed");
+    }
+    Ok(())
+}
