@@ -27,6 +27,11 @@
 //! | `schema`, `catalogue` | what objects look like, and which are served |
 //! | `storage`, `state` | objects, revisions, the watch log |
 //!
+//! Left out on purpose: admission and conversion webhooks, quotas, priorities, volumes, logs and exec, `EndpointSlice`s of
+//! Services, `OpenAPI` v2 in protobuf, detection of duplicate JSON keys, and every built-in kind that is not listed by
+//! `kubectl api-resources`. Lists that change between atomic and granular from one schema to the next keep their managed
+//! fields as they were.
+//!
 //! Time is a [`Clock`] and tokio's timers, randomness is seeded, and nothing depends on the order of a hash map: under
 //! paused tokio time a run is repeated exactly.
 

@@ -130,9 +130,10 @@ pub(super) fn settle(request: &Request<'_>, value: &mut Value) -> Result<Vec<Str
 
 /// Go refuses values of the wrong type before anything else.
 fn types(value: &Value, resource: &crate::catalogue::Resource) -> Option<String> {
-    schema::validate::check(&without_nulls(value), &resource.node, "")
+    schema::validate::check(value, &resource.node, "")
         .into_iter()
-        .find(|cause| cause.reason == "FieldValueTypeInvalid")
+        // Null is nothing.
+        .find(|cause| cause.reason == "FieldValueTypeInvalid" && !cause.message.starts_with("Invalid value: \"null\""))
         .map(|cause| {
             let found = cause.message.split('"').nth(1).unwrap_or_default().to_owned();
             let wanted = cause.message.split("must be of type ").nth(1).and_then(|rest| rest.split(':').next());
@@ -147,16 +148,4 @@ fn types(value: &Value, resource: &crate::catalogue::Resource) -> Option<String>
                 resource.kind, cause.field
             )
         })
-}
-
-fn without_nulls(value: &Value) -> Value {
-    match value {
-        Value::Object(object) => object
-            .iter()
-            .filter(|(_, value)| !value.is_null())
-            .map(|(name, value)| (name.clone(), without_nulls(value)))
-            .collect(),
-        Value::Array(items) => items.iter().map(without_nulls).collect(),
-        other => other.clone(),
-    }
 }

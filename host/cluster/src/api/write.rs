@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Answer, Call, Context, present};
 use crate::{
@@ -183,12 +183,14 @@ pub(super) fn commit(
 
 /// Whether nothing but the times of managers differ.
 fn unchanged(old: &Value, new: &Value) -> bool {
-    if !Managed::of(old).same_fields(&Managed::of(new)) {
-        return false;
-    }
-    let mut new = new.clone();
-    put(&mut new["metadata"], "managedFields", old["metadata"].get("managedFields").cloned());
-    *old == new
+    let same = |old: &Value, new: &Value, but: &str| {
+        let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return old == new };
+        let kept = |object: &Map<String, Value>| object.len() - usize::from(object.contains_key(but));
+        kept(old) == kept(new) && old.iter().all(|(name, value)| name == but || new.get(name) == Some(value))
+    };
+    same(old, new, "metadata")
+        && same(&old["metadata"], &new["metadata"], "managedFields")
+        && Managed::of(old).same_fields(&Managed::of(new))
 }
 
 fn check_new_finalizers(resource: &Resource, old: &Value, new: &Value) -> Result<(), ApiError> {

@@ -34,6 +34,9 @@ impl Changes {
 }
 
 fn visit(old: Option<&Value>, new: Option<&Value>, node: &Node, path: &mut Vec<String>, changes: &mut Changes) {
+    if old == new {
+        return;
+    }
     let leaf = match kind_of(node, old.or(new)) {
         Kind::Map(atomic) => {
             let (left, right) = (old.and_then(Value::as_object), new.and_then(Value::as_object));

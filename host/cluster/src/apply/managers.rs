@@ -80,8 +80,7 @@ impl Managed {
 
     /// A write that is no apply took `old` to `new`.
     pub(crate) fn update(&mut self, old: &Value, new: &Value, manager: Manager, rules: &Rules<'_>) {
-        let (old, new) = (bare(old), bare(new));
-        let changes = compare::compare(&old, &new, rules.node).without(rules.ignored);
+        let changes = compare::compare(old, new, rules.node).without(rules.ignored);
         let touched = changes.added.union(&changes.modified);
         self.release(&touched.union(&changes.removed), None);
         let fields = touched.difference(&UNMANAGED);
@@ -94,7 +93,7 @@ impl Managed {
         }
     }
 
-    /// Applies `config` to `live`; returns the object, without managed fields.
+    /// Applies `config` to `live`; the object that comes of it still has the managed fields of `live`.
     pub(crate) fn apply(
         &mut self,
         live: &Value,
@@ -103,15 +102,14 @@ impl Managed {
         force: bool,
         rules: &Rules<'_>,
     ) -> Result<Value, Refusal> {
-        let (live, config) = (bare(live), bare(config));
-        if let Some(why) = collect::misfit(&config, rules.node) {
+        if let Some(why) = collect::misfit(config, rules.node) {
             return Err(Refusal::Misfit(why));
         }
         let before = self.0.get(manager).map(|entry| entry.fields.clone()).unwrap_or_default();
-        let fields = collect::fields(&config, rules.node).without_subtrees(rules.ignored);
-        let merged = merge::merge(&live, &config, rules.node);
+        let fields = collect::fields(config, rules.node).without_subtrees(rules.ignored);
+        let merged = merge::merge(live, config, rules.node);
         let new = self.prune(&merged, &before, &fields, manager, rules.node);
-        let changes = compare::compare(&live, &new, rules.node).without(rules.ignored);
+        let changes = compare::compare(live, &new, rules.node).without(rules.ignored);
         let touched = changes.added.union(&changes.modified);
         if !force {
             self.check_conflicts(&touched, manager)?;
@@ -122,7 +120,7 @@ impl Managed {
             self.0.remove(manager);
         } else {
             let old_time = self.0.get(manager).and_then(|entry| entry.time.clone());
-            let time = if new == live { old_time } else { Some(rules.now.to_owned()) };
+            let time = if new == *live { old_time } else { Some(rules.now.to_owned()) };
             self.0.insert(manager.clone(), Entry { fields, time });
         }
         Ok(new)
@@ -213,14 +211,6 @@ static UNMANAGED: LazyLock<FieldSet> = LazyLock::new(|| {
         &["metadata", "resourceVersion"],
     ])
 });
-
-fn bare(object: &Value) -> Value {
-    let mut object = object.clone();
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
-    }
-    object
-}
 
 fn show(manager: &Manager) -> String {
     let mut text = format!("{:?}", manager.name);

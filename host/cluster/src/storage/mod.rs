@@ -281,6 +281,12 @@ mod tests {
     }
 
     #[test]
+    fn objects_are_written_in_the_order_of_their_keys_on_which_hashes_rely() {
+        let value: Value = serde_json::from_str(r#"{"b":1,"a":{"d":1,"c":2}}"#).unwrap();
+        assert_eq!(value.to_string(), r#"{"a":{"c":2,"d":1},"b":1}"#);
+    }
+
+    #[test]
     fn a_deleted_object_carries_the_revision_of_its_deletion() {
         let mut store = Store::new(10);
         let resource = GroupResource::new("", "configmaps");
