@@ -17,7 +17,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Checks that there are no others than `known`.
-    pub fn only(&self, known: &[&str]) -> Result<(), Error> {
+    pub fn only(self, known: &[&str]) -> Result<(), Error> {
         match self.0.iter().find(|(name, value)| !value.is_null() && !known.contains(&name.as_str())) {
             None => Ok(()),
             Some((name, _)) => {
@@ -29,7 +29,7 @@ impl<'a> Fields<'a> {
 
     /// The field `name`, which must be there unless its type can be absent.
     #[inline(never)]
-    pub fn get<T: Decode>(&self, name: &str) -> Result<T, Error> {
+    pub fn get<T: Decode>(self, name: &str) -> Result<T, Error> {
         match self.find(name) {
             Some(value) => T::decode(value).map_err(|error| error.in_member(name)),
             None => T::absent().ok_or_else(|| Error::new("is required".to_owned()).in_member(name)),
@@ -38,14 +38,14 @@ impl<'a> Fields<'a> {
 
     /// The field `name`, or `default`.
     #[inline(never)]
-    pub fn get_or<T: Decode>(&self, name: &str, default: T) -> Result<T, Error> {
+    pub fn get_or<T: Decode>(self, name: &str, default: T) -> Result<T, Error> {
         let mut field = default;
         self.set(name, &mut field).map(|()| field)
     }
 
     /// Puts the field `name` into `place`, where it is there.
     #[inline(never)]
-    pub fn set<T: Decode>(&self, name: &str, place: &mut T) -> Result<(), Error> {
+    pub fn set<T: Decode>(self, name: &str, place: &mut T) -> Result<(), Error> {
         if let Some(value) = self.find(name) {
             *place = T::decode(value).map_err(|error| error.in_member(name))?;
         }
@@ -53,7 +53,7 @@ impl<'a> Fields<'a> {
     }
 
     #[inline(never)]
-    fn find(&self, name: &str) -> Option<&'a Value> {
+    fn find(self, name: &str) -> Option<&'a Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
 }

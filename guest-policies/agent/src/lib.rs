@@ -25,7 +25,7 @@ mod wanted;
 use kaos_crds::API_VERSION;
 use kaos_policy_sdk::need::resource_type;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
-use kaos_policy_sdk::{Policy, json};
+use kaos_policy_sdk::{Policy, include_json, json};
 use kaos_workload::{ROUTE_API, ROUTE_KIND};
 
 pub use settings::{HarnessSettings, Settings};
@@ -52,7 +52,7 @@ impl Policy for Agent {
             name: "agent".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             claims: vec![claim],
-            settings_schema: include_str!("../settings.schema.json").to_owned(),
+            settings_schema: include_json!("../settings.schema.json").to_owned(),
             extra: json::empty(),
         }
     }

@@ -2,7 +2,7 @@
 
 use kaos_crds::AgentSpec;
 use kaos_policy_sdk::types::{Need, Note, Refusal, Subject};
-use kaos_policy_sdk::{Object, SubjectExt, Violations, refusal};
+use kaos_policy_sdk::{Object, SubjectExt, refusal};
 use kaos_workload::{Exposure, Kind, Telemetry, Workload};
 
 use crate::harness;
@@ -42,7 +42,7 @@ impl Request {
         let object = subject.object();
         let settings: Settings = subject.settings()?;
         let spec: AgentSpec = object.get("spec")?;
-        let mut wrong: Violations = workload(&object, subject).check_name().into_iter().collect::<Vec<_>>().into();
+        let mut wrong = workload(&object, subject).check_name();
         wanted::check(&spec, &mut wrong);
         if let Some(harness) = &spec.harness {
             harness::check(harness, &mut wrong);

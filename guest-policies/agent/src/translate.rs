@@ -7,7 +7,6 @@ use serde_json::json;
 
 use crate::harness;
 use crate::request::{self, Request, workload};
-use crate::wanted;
 
 /// Annotation that leaves the number of replicas to somebody else.
 const REPLICAS: &str = "kaos.tools/replicas";
@@ -21,10 +20,10 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     notes.extend_from_slice(&request.linked.absent_peers);
 
     let external = request.object.annotation(REPLICAS) == Some("external");
-    let container = wanted::container(&request.object);
+    let container = kaos_workload::container(&request.object, &["spec", "resources"]);
     let mut parts = PodParts {
         replicas: spec.replicas.filter(|_| !external).map(i64::from),
-        container: container.as_ref(),
+        container: container.as_deref(),
         pod_spec: spec.pod_spec.as_ref(),
         ..PodParts::default()
     };

@@ -1,13 +1,10 @@
 //! What an `Agent` asks for: its fields checked, and older forms read as what they mean now.
 
-use std::collections::BTreeSet;
-
 use kaos_crds::AgentSpec;
 use kaos_policy_sdk::names::dns1123_subdomain;
 use kaos_policy_sdk::types::Note;
-use kaos_policy_sdk::{Object, Violations, note};
+use kaos_policy_sdk::{Violations, note};
 use kaos_workload::notes::deprecated;
-use serde_json::{Map, Value};
 
 /// A field of the spec that holds a number, with what it may be.
 type Bounded<'a> = (&'a str, Option<i32>, i32, i32);
@@ -84,8 +81,8 @@ fn numbers(spec: &AgentSpec) -> Vec<Bounded<'static>> {
 
 /// The MCP servers and the peers, each once and sorted; the object itself is no peer.
 pub(crate) struct Links<'a> {
-    pub(crate) servers: BTreeSet<&'a str>,
-    pub(crate) peers: BTreeSet<&'a str>,
+    pub(crate) servers: Vec<&'a str>,
+    pub(crate) peers: Vec<&'a str>,
     /// Whether the object lists itself.
     pub(crate) itself: bool,
 }
@@ -93,10 +90,17 @@ pub(crate) struct Links<'a> {
 impl<'a> Links<'a> {
     pub(crate) fn of(spec: &'a AgentSpec, name: &str) -> Self {
         let access = spec.agent_network.iter().flat_map(|network| &network.access).map(String::as_str);
-        let mut peers: BTreeSet<&str> = access.collect();
-        let itself = peers.remove(name);
-        Self { servers: spec.mcp_servers.iter().map(String::as_str).collect(), peers, itself }
+        let mut peers = each_once(access.collect());
+        let itself = peers.contains(&name);
+        peers.retain(|peer| *peer != name);
+        Self { servers: each_once(spec.mcp_servers.iter().map(String::as_str).collect()), peers, itself }
     }
+}
+
+fn each_once(mut names: Vec<&str>) -> Vec<&str> {
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// Notes on older fields.
@@ -129,20 +133,4 @@ pub(crate) fn older_fields(spec: &AgentSpec) -> Vec<Note> {
 pub(crate) fn self_reference() -> Note {
     let message = "an Agent is no peer of its own: the entry with its own name is ignored; take it out";
     note::at("spec.agentNetwork.access", note::info("SelfReference", message))
-}
-
-/// `spec.container`, with the older `spec.resources` in its place.
-pub(crate) fn container(object: &Object) -> Option<Value> {
-    let own = object.at(&["spec", "container"]).filter(|own| !own.is_null());
-    let Some(resources) = object.at(&["spec", "resources"]).filter(|value| !value.is_null()) else {
-        return own.cloned();
-    };
-    let mut container = own.cloned().unwrap_or_else(|| Value::Object(Map::new()));
-    if let Some(members) = container.as_object_mut() {
-        let newer = members.get("resources").is_some_and(|value| !value.is_null());
-        if !newer {
-            members.insert("resources".to_owned(), resources.clone());
-        }
-    }
-    Some(container)
 }

@@ -24,7 +24,7 @@ mod wanted;
 use kaos_crds::API_VERSION;
 use kaos_policy_sdk::need::{named, resource_type};
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
-use kaos_policy_sdk::{Policy, SubjectExt, json};
+use kaos_policy_sdk::{Policy, SubjectExt, include_json, json};
 use kaos_workload::{ROUTE_API, ROUTE_KIND};
 
 pub use registry::{RegistrySource, Runtime};
@@ -51,7 +51,7 @@ impl Policy for McpServer {
             name: "mcpserver".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             claims: vec![claim],
-            settings_schema: include_str!("../settings.schema.json").to_owned(),
+            settings_schema: include_json!("../settings.schema.json").to_owned(),
             extra: json::empty(),
         }
     }

@@ -1,17 +1,18 @@
 //! What the activation gate tries the policy on.
 
+use kaos_policy_sdk::include_json;
 use kaos_policy_sdk::types::Sample;
 
 /// A server of the registry beside which the registry lies, and one of the user's own image.
 pub(crate) fn samples() -> Vec<Sample> {
-    let registry = include_str!("../samples/registry.json");
+    let registry = include_json!("../samples/registry.json");
     let sample = |name: &str, object: &str, beside: &[&str]| Sample {
         name: name.to_owned(),
         object: object.to_owned(),
         beside: beside.iter().map(|&object| object.to_owned()).collect(),
     };
     vec![
-        sample("python-string", include_str!("../samples/python-string.json"), &[registry]),
-        sample("custom", include_str!("../samples/custom.json"), &[]),
+        sample("python-string", include_json!("../samples/python-string.json"), &[registry]),
+        sample("custom", include_json!("../samples/custom.json"), &[]),
     ]
 }

@@ -1,7 +1,5 @@
 //! The manifests: a Deployment, its Service, and a route where the cluster has a Gateway.
 
-use std::borrow::Cow;
-
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
 use kaos_policy_sdk::{Object, SubjectExt, Violations, json, note, plan};
 use kaos_workload::{Deployment, Exposure, Extra, PodDefaults, PodParts, Workload};
@@ -21,7 +19,7 @@ pub(crate) const REQUIRED_ENV_MISSING: &str = "RequiredEnvMissing";
 pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
     let object = subject.object();
     let workload = workload(&object, subject);
-    let mut violations: Violations = workload.check_name().into_iter().collect::<Vec<_>>().into();
+    let mut violations = workload.check_name();
     let planned = Request::of(subject).and_then(|request| planned(&request, &workload, subject, env));
     let planned = violations.collect(planned)?;
     violations.into_result()?;
@@ -67,7 +65,7 @@ fn deployment(
     let words = |words: &Option<Vec<String>>, own: Option<&Vec<String>>| {
         if emptied(own) { Vec::new() } else { words.clone().unwrap_or_default() }
     };
-    let container = container(&request.object);
+    let container = kaos_workload::container(&request.object, &["spec", "resources"]);
     let parts = PodParts {
         replicas: request.spec.replicas.map(i64::from),
         command: words(&launch.command, own.and_then(|own| own.command.as_ref())),
@@ -78,23 +76,6 @@ fn deployment(
         ..PodParts::default()
     };
     parts.deployment(workload, &defaults(settings, launch), env, notes)
-}
-
-/// `spec.container`, with the resources of the older field where it has none of its own.
-fn container(object: &Object) -> Option<Cow<'_, Value>> {
-    let own = object.at(&["spec", "container"]).filter(|own| !own.is_null());
-    let older = object.at(&["spec", "resources"]).filter(|older| !older.is_null());
-    match (own, older) {
-        (Some(own), None) => Some(Cow::Borrowed(own)),
-        (own, Some(older)) => {
-            let mut merged = own.cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-            if let Value::Object(fields) = &mut merged {
-                fields.entry("resources").or_insert_with(|| older.clone());
-            }
-            Some(Cow::Owned(merged))
-        }
-        (None, None) => None,
-    }
 }
 
 fn extra(settings: &Settings) -> Extra<'_> {

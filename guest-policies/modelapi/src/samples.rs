@@ -1,5 +1,6 @@
 //! What the activation gate tries the policy on.
 
+use kaos_policy_sdk::include_json;
 use kaos_policy_sdk::types::Sample;
 
 /// One object of each mode, and one with a file of the user's own.
@@ -10,8 +11,8 @@ pub(crate) fn samples() -> Vec<Sample> {
         beside: beside.iter().map(|&object| object.to_owned()).collect(),
     };
     vec![
-        sample("proxy", include_str!("../samples/proxy.json"), &[include_str!("../samples/keys.json")]),
-        sample("hosted", include_str!("../samples/hosted.json"), &[]),
-        sample("own-config", include_str!("../samples/own-config.json"), &[]),
+        sample("proxy", include_json!("../samples/proxy.json"), &[include_json!("../samples/keys.json")]),
+        sample("hosted", include_json!("../samples/hosted.json"), &[]),
+        sample("own-config", include_json!("../samples/own-config.json"), &[]),
     ]
 }

@@ -1,11 +1,9 @@
 //! The manifests: a Deployment, its Service, the proxy's ConfigMap, and a route where the cluster has a Gateway.
 
-use std::borrow::Cow;
-
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
-use kaos_policy_sdk::{Object, SubjectExt, Violations, json, note, plan};
+use kaos_policy_sdk::{SubjectExt, Violations, json, note, plan};
 use kaos_workload::{Deployment, Exposure, Extra, PodDefaults, PodParts, Workload};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::hosted;
 use crate::proxy::ProxyParts;
@@ -20,7 +18,7 @@ pub(crate) const TELEMETRY_UNSUPPORTED: &str = "TelemetryUnsupported";
 pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
     let object = subject.object();
     let workload = workload(&object, subject);
-    let mut violations: Violations = workload.check_name().into_iter().collect::<Vec<_>>().into();
+    let mut violations = workload.check_name();
     let planned = Request::of(subject).and_then(|request| planned(&request, &workload, subject, env));
     let planned = violations.collect(planned)?;
     violations.into_result()?;
@@ -103,7 +101,7 @@ fn deployment(
 ) -> Result<Deployment, Refusal> {
     // An empty list in the object takes away the arguments; laid over as a patch it would say nothing.
     let emptied = request.spec.container.as_ref().and_then(|own| own.args.as_ref()).is_some_and(Vec::is_empty);
-    let container = container(&request.object);
+    let container = kaos_workload::container(&request.object, &["spec", "serverConfig", "resources"]);
     let parts = PodParts {
         replicas: request.spec.replicas.map(i64::from),
         args: if emptied { Vec::new() } else { mode.args.clone() },
@@ -115,23 +113,6 @@ fn deployment(
         ..PodParts::default()
     };
     parts.deployment(workload, &defaults(request.server(), &request.settings), env, notes)
-}
-
-/// `spec.container`, with the resources of the older field where it has none of its own.
-fn container(object: &Object) -> Option<Cow<'_, Value>> {
-    let own = object.at(&["spec", "container"]).filter(|own| !own.is_null());
-    let older = object.at(&["spec", "serverConfig", "resources"]).filter(|older| !older.is_null());
-    match (own, older) {
-        (Some(own), None) => Some(Cow::Borrowed(own)),
-        (own, Some(older)) => {
-            let mut merged = own.cloned().unwrap_or_else(|| Value::Object(Map::new()));
-            if let Value::Object(fields) = &mut merged {
-                fields.entry("resources").or_insert_with(|| older.clone());
-            }
-            Some(Cow::Owned(merged))
-        }
-        (None, None) => None,
-    }
 }
 
 fn extra(settings: &Settings) -> Extra<'_> {

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 /// The canonical text of `value`.
 pub fn text(value: &Value) -> Json {
-    value.to_string()
+    // Writing a value cannot fail: its keys are texts and its numbers finite.
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 /// The text of an object with nothing in it, for `extra` fields.

@@ -13,6 +13,7 @@
 //! | put text into YAML or a shell command | [`quote`] |
 //! | make and check names | [`names`] |
 //! | read quantities and durations | [`quantity`], [`duration`] |
+//! | put a JSON file into the component | [`include_json!`] |
 //! | parse YAML (feature `yaml`) | `yaml` |
 //! | test all of it in a few lines | [`testing`] |
 //!
@@ -55,6 +56,7 @@ pub mod duration;
 pub mod env;
 mod export;
 pub mod json;
+mod minify;
 pub mod names;
 pub mod need;
 mod object;
@@ -75,6 +77,8 @@ pub use export::__contract_bytes;
 pub use export::{CONTRACT_VERSION, Overlay, Policy};
 pub use kaos_decode::sdk::Decode;
 pub use kaos_decode::{Error as DecodeError, Path, decode};
+#[doc(hidden)]
+pub use minify::{__minified, __minified_len};
 pub use object::Object;
 pub use say::{Violations, blocker, condition, note, refusal};
 pub use subject::{Lookup, SubjectExt};

@@ -6,7 +6,7 @@ use kaos_policy_sdk::env::{self, Env};
 use kaos_policy_sdk::types::{
     Claim, Descriptor, EnvVar, Need, Observation, Outcome, Plan, Refusal, Report, Sample, Subject,
 };
-use kaos_policy_sdk::{Decode, Object, Policy, SubjectExt, Violations, export_policy, json, need, plan};
+use kaos_policy_sdk::{Decode, Object, Policy, SubjectExt, Violations, export_policy, include_json, json, need, plan};
 use serde_json::{Value, json};
 
 const API_VERSION: &str = "example.com/v1";
@@ -57,7 +57,7 @@ impl Policy for Website {
                 }],
                 extra: json::empty(),
             }],
-            settings_schema: include_str!("../settings.schema.json").to_owned(),
+            settings_schema: include_json!("../settings.schema.json").to_owned(),
             extra: json::empty(),
         }
     }

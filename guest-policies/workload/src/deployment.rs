@@ -240,11 +240,11 @@ fn one_value_a_name(pod: &mut Value, notes: &mut Vec<Note>) {
     for container in containers(pod) {
         let owner = name(container).to_owned();
         let Some(list) = container.get_mut("env").and_then(Value::as_array_mut) else { continue };
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = Map::new();
         let before = list.len();
         list.reverse();
         list.retain(|var| match var.get("name").and_then(Value::as_str) {
-            Some(name) => seen.insert(name.to_owned()),
+            Some(name) => seen.insert(name.to_owned(), Value::Null).is_none(),
             None => true,
         });
         list.reverse();

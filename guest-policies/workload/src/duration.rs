@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-const UNITS: [(&str, u128); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 /// Numbers of one duration.
 const PARTS: usize = 4;
 /// Digits of one number in the Gateway API.
@@ -26,9 +26,9 @@ pub fn for_gateway(text: &str) -> Result<Cow<'_, str>, Unusable> {
     if parts.iter().all(|(digits, _)| digits.len() <= DIGITS) {
         return Ok(Cow::Borrowed(text));
     }
-    let mut rest: u128 = 0;
+    let mut rest: u64 = 0;
     for (digits, unit) in parts {
-        let number: u128 = digits.parse().map_err(|_| Unusable::TooLong)?;
+        let number: u64 = digits.parse().map_err(|_| Unusable::TooLong)?;
         rest = number.checked_mul(unit).and_then(|ms| rest.checked_add(ms)).ok_or(Unusable::TooLong)?;
     }
     let mut spelled = String::new();
@@ -47,7 +47,7 @@ pub fn for_gateway(text: &str) -> Result<Cow<'_, str>, Unusable> {
 }
 
 /// The numbers of a duration with what their units are worth.
-fn parts(mut text: &str) -> Option<Vec<(&str, u128)>> {
+fn parts(mut text: &str) -> Option<Vec<(&str, u64)>> {
     let mut found = Vec::new();
     while !text.is_empty() {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();

@@ -2,8 +2,8 @@
 //!
 //! Nothing here knows a particular kind; a policy declares its own [`Kind`] as a constant.
 
+use kaos_policy_sdk::Violations;
 use kaos_policy_sdk::names::{LABEL_MAX, dns1035_label};
-use kaos_policy_sdk::types::Violation;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -78,11 +78,18 @@ impl Workload<'_> {
     }
 
     /// Why children of this name could not be created; nothing when they can.
-    pub fn check_name(&self) -> Option<Violation> {
+    pub fn check_name(&self) -> Violations {
+        let mut wrong = Violations::new();
+        if let Some(message) = self.wrong_name() {
+            wrong.add("metadata.name", message);
+        }
+        wrong
+    }
+
+    fn wrong_name(&self) -> Option<String> {
         let longest = LABEL_MAX - self.kind.prefix.len() - 1;
-        let says = |message: String| Some(Violation { path: "metadata.name".into(), message });
         if self.name.len() > longest {
-            return says(format!(
+            return Some(format!(
                 "the name has {} characters and at most {longest} fit: Services and labels allow {LABEL_MAX}, and `{}-` \
                  comes before it; choose a shorter name",
                 self.name.len(),
@@ -90,7 +97,7 @@ impl Workload<'_> {
             ));
         }
         if self.name.is_empty() || self.name.starts_with('-') || dns1035_label(&self.child_name()).is_some() {
-            return says(format!(
+            return Some(format!(
                 "`{}` cannot be part of a Service name: use lower-case letters, digits and `-` (no dots), begin and end \
                  with a letter or digit, at most {longest} characters",
                 self.name.escape_debug()
@@ -133,6 +140,7 @@ impl Extra<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kaos_policy_sdk::types::Refusal;
     use serde_json::json;
 
     static KIND: Kind = Kind { app: "agent", prefix: "agent", container: "agent", route: "agent" };
@@ -143,16 +151,18 @@ mod tests {
 
     #[test]
     fn the_longest_name_that_fits_is_accepted_and_one_more_is_refused_with_the_maximum() {
-        assert!(named(&"a".repeat(57)).check_name().is_none());
-        let refused = named(&"a".repeat(58)).check_name().unwrap();
-        assert_eq!(refused.path, "metadata.name");
-        assert!(refused.message.contains("at most 57"), "{}", refused.message);
+        assert!(named(&"a".repeat(57)).check_name().is_empty());
+        let Err(Refusal::Invalid(refused)) = named(&"a".repeat(58)).check_name().into_result() else {
+            panic!("must be refused")
+        };
+        assert_eq!(refused[0].path, "metadata.name");
+        assert!(refused[0].message.contains("at most 57"), "{}", refused[0].message);
     }
 
     #[test]
     fn names_that_no_service_can_have_are_refused() {
         for name in ["my.agent", "My_Agent", "", "a-", "-a", "ä", "a b"] {
-            assert_eq!(named(name).check_name().unwrap().path, "metadata.name", "{name}");
+            assert!(!named(name).check_name().is_empty(), "{name}");
         }
     }
 

@@ -7,7 +7,7 @@
 //! | build the Deployment with `container` and `podSpec` laid over it | [`PodDefaults`], [`PodParts`] |
 //! | build Service and HTTPRoute | [`Exposure`] |
 //! | merge telemetry and map its variables | [`Telemetry`] |
-//! | tell of older fields | [`notes`] |
+//! | tell of older fields | [`notes`], [`container()`] |
 //! | report phase, counts, endpoint and conditions | [`mod@assess`] |
 //!
 //! What an object means, which variables it has and what it depends on is left to each policy.
@@ -18,6 +18,7 @@ pub mod duration;
 mod expose;
 mod kind;
 pub mod notes;
+mod older;
 mod rollout;
 #[cfg(feature = "schema")]
 pub mod schema;
@@ -28,5 +29,6 @@ pub use assess::{Assessment, Phase};
 pub use deployment::{Deployment, PodDefaults, PodParts};
 pub use expose::{Exposure, ROUTE_API, ROUTE_KIND};
 pub use kind::{Extra, Kind, Workload};
+pub use older::container;
 pub use rollout::Rollout;
 pub use telemetry::Telemetry;

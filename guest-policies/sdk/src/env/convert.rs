@@ -72,7 +72,7 @@ pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<
 
 /// What makes two variables the same one with the same value.
 fn identity(var: &EnvVar) -> String {
-    format!("{}\0{}", var.container, entry(var))
+    format!("{}\0{}", var.container, json::text(&entry(var)))
 }
 
 /// The variables in `list`, each name once.

@@ -75,7 +75,10 @@ impl ContainerEnv<'_> {
     /// order: what the operator set under these names before is dropped, what it sets later is ignored.
     pub fn user(&mut self, list: &[Value], path: &str) -> Result<&mut Self, Refusal> {
         let vars = super::from_json(self.container, list, path)?;
-        let names: Map<String, Value> = vars.iter().map(|var| (var.name.clone(), Value::Null)).collect();
+        let mut names = Map::new();
+        for var in &vars {
+            names.insert(var.name.clone(), Value::Null);
+        }
         let container = self.container;
         self.env.entries.retain(|Entry { var, .. }| var.container != container || !names.contains_key(&var.name));
         self.env.entries.extend(vars.into_iter().map(|var| Entry { var, users: true }));

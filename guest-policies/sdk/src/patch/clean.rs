@@ -1,7 +1,7 @@
 //! Content of a patch that has nothing below it: taken over without directives and nulls.
 
 use super::map::{DIRECTIVE, is_directive};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What `patch` puts where nothing was; none where it only says that something is to go.
 pub(super) fn fresh(patch: &Value) -> Option<Value> {
@@ -11,8 +11,13 @@ pub(super) fn fresh(patch: &Value) -> Option<Value> {
             if map.get(DIRECTIVE).is_some_and(|word| word != "replace" && word != "merge") {
                 return None;
             }
-            let kept = map.iter().filter(|(key, _)| !is_directive(key));
-            Some(kept.filter_map(|(key, value)| Some((key.clone(), fresh(value)?))).collect())
+            let mut kept = Map::new();
+            for (key, value) in map.iter().filter(|(key, _)| !is_directive(key)) {
+                if let Some(value) = fresh(value) {
+                    kept.insert(key.clone(), value);
+                }
+            }
+            Some(Value::Object(kept))
         }
         Value::Array(items) => Some(items.iter().filter_map(fresh_item).collect()),
         other => Some(other.clone()),

@@ -40,5 +40,23 @@ fn number(text: &str) -> Option<Number> {
         return Some(number.into());
     }
     let float = unsigned.bytes().all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
-    if float { text.parse::<f64>().ok().and_then(Number::from_f64) } else { None }
+    if float { fraction(text) } else { None }
+}
+
+/// A number with a fraction or an exponent, in JSON's spelling read by JSON's parser: the standard library's has
+/// tables that would be the largest data of a component.
+fn fraction(text: &str) -> Option<Number> {
+    let sign = if text.starts_with('-') { "-" } else { "" };
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (mantissa, exponent) = unsigned.split_at(unsigned.find(['e', 'E']).unwrap_or(unsigned.len()));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let digits = |text: &str| if text.is_empty() { "0".to_owned() } else { text.to_owned() };
+    let spelled = format!("{sign}{}.{}{exponent}", digits(whole.trim_start_matches('0')), digits(fraction));
+    match serde_json::from_str(&spelled) {
+        Ok(Value::Number(number)) => Some(number),
+        _ => None,
+    }
 }

@@ -87,3 +87,21 @@ fn what_has_no_single_meaning_is_refused_with_its_place() {
     let error = parse("a: 1\nb: 2\na: 3\n").unwrap_err();
     assert_eq!((error.line, error.column), (3, 4));
 }
+
+#[test]
+fn fractions_are_read_in_every_spelling_of_yaml() {
+    for (text, wanted) in [
+        ("1.", 1.0),
+        ("-.5", -0.5),
+        ("+1.5", 1.5),
+        ("007.25", 7.25),
+        ("1.e2", 100.0),
+        ("2E-2", 0.02),
+        ("18446744073709551616", 18_446_744_073_709_551_616.0),
+    ] {
+        assert_eq!(parse(text).unwrap(), json!(wanted), "{text}");
+    }
+    for text in [".", "1e", "1e999", "--5", "1-2", "1.2e3.4", "1e+", ".e1"] {
+        assert_eq!(parse(text).unwrap(), json!(text));
+    }
+}
