@@ -1,5 +1,7 @@
 //! What is read, what is refused and in which words; and that serde reads the same types alike.
 
+#![allow(clippy::unwrap_used)]
+
 use kaos_decode::{Decode, decode};
 use serde::Deserialize;
 use serde_json::{Value, json};
