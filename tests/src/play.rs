@@ -10,6 +10,9 @@ use crate::case::Case;
 use crate::normalize;
 use crate::stage::{Key, Stage, key};
 
+/// What the host writes into every manifest.
+const STAMPS: [&str; 2] = ["app.kubernetes.io/managed-by", "kaos.tools/applied-digest"];
+
 /// Children and statuses at the end of a case, in the recorded form, and the fuel of the first primary's pass.
 pub struct Ended {
     /// As `expected.json`.
@@ -36,9 +39,9 @@ pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) 
         // An edit of a child is drift: the next pass puts the plan back, which is where this ends anyway.
         if !children.contains(&key(object)) {
             stage.apply(object);
+            stage.settle()?;
         }
     }
-    stage.settle()?;
     for pods in &case.readiness.after {
         stage.make_ready(&pods.deployment, pods.ready);
     }
@@ -48,7 +51,7 @@ pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) 
     let mut looked_at: Vec<Key> = primaries.clone();
     looked_at.extend(case.about.also_record.iter().filter_map(|name| owner_of_recorded(name, wanted)));
     let mut children: Vec<Value> =
-        looked_at.iter().flat_map(|owner| stage.children_of(owner)).map(normalize::stripped).collect();
+        looked_at.iter().flat_map(|owner| stage.children_of(owner)).map(recorded_form).collect();
     children.sort_by_key(key);
     children.dedup();
     let mut outcome = Map::new();
@@ -62,15 +65,27 @@ pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) 
     Ok(Ended { outcome: Value::Object(outcome), fuel })
 }
 
+/// A child as it was recorded: without the server's defaults but for the replicas, which were kept.
+fn recorded_form(child: Value) -> Value {
+    let mut child = normalize::stripped(child);
+    if child["kind"] == "Deployment" && child["spec"].get("replicas").is_none() {
+        child["spec"]["replicas"] = json!(1);
+    }
+    child
+}
+
 /// Drops from `ours` what may be there in addition: labels and annotations of children, fields of a status.
 pub fn without_additions(ours: &mut Value, wanted: &Value) {
     let wanted_children = wanted["children"].as_array().cloned().unwrap_or_default();
     for child in ours["children"].as_array_mut().into_iter().flatten() {
-        let twin = wanted_children.iter().find(|wanted| key(wanted) == key(child)).cloned().unwrap_or_default();
+        let twin = wanted_children.iter().find(|wanted| key(wanted) == key(child));
         for field in ["labels", "annotations"] {
-            let known = twin["metadata"][field].as_object().cloned().unwrap_or_default();
+            let known = twin.map(|twin| twin["metadata"][field].as_object().cloned().unwrap_or_default());
             if let Some(entries) = child["metadata"][field].as_object_mut() {
-                entries.retain(|key, _| known.contains_key(key));
+                entries.retain(|key, _| match &known {
+                    Some(known) => known.contains_key(key),
+                    None => !STAMPS.contains(&key.as_str()),
+                });
                 if entries.is_empty() {
                     child["metadata"].as_object_mut().map(|metadata| metadata.remove(field));
                 }
