@@ -2,18 +2,16 @@
 //!
 //! What the files hold is what the cluster holds. Objects that a policy claims are rendered; one that carries no
 //! status is seen by others with the status that the operator would first write. That status is found by
-//! rendering the object, so everything is rendered when it is first needed, and remembered.
+//! rendering the object, so everything is rendered when it is first needed, and remembered. A look-up never renders:
+//! what it misses is rendered after the pass, and the pass is made again. So one sandbox is open at a time, however
+//! long the chain of objects that need each other is.
 
 mod index;
 mod status;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    cell::{Cell, RefCell},
-    collections::HashMap,
-    sync::Arc,
-};
+use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
 use kaos_policy::{
     contract::{Outcome, Reference, ResourceType, Target},
@@ -24,13 +22,6 @@ use serde_json::Value;
 
 use crate::input::{Document, is_cluster_scoped};
 use index::Index;
-
-/// Chains of objects that need each other's status are followed this far; beyond it, an object is seen without one.
-/// The stack of the thread must have room for it: see [`STACK`].
-const DEEPEST: usize = 2_000;
-
-/// Bytes of stack that a thread needs for the longest chain. Only what is used of it becomes memory.
-pub const STACK: usize = 1 << 30;
 
 /// One object and what came of it.
 #[derive(Debug, Clone)]
@@ -50,19 +41,26 @@ pub struct World<'a> {
     renderers: &'a HashMap<ResourceType, Renderer>,
     unserved: &'a dyn Fn(&ResourceType) -> bool,
     memory: RefCell<Vec<Memory>>,
-    /// How many objects are being rendered, one because of the other.
-    depth: Cell<usize>,
-    /// Whether the object that is being rendered saw another before that had its status.
-    cut: Cell<bool>,
+    pass: RefCell<Pass>,
 }
 
 /// What is known of one object.
 #[derive(Default)]
 struct Memory {
+    /// A pass of it was made, and its status is not known yet.
     underway: bool,
     /// With its status, as others see it.
     seen: Option<Arc<Value>>,
     entry: Option<Arc<Entry>>,
+}
+
+/// What a pass over one object looked at before that had its status.
+#[derive(Default)]
+struct Pass {
+    /// Objects to render first, and then this one again.
+    wanted: Vec<usize>,
+    /// Whether it saw an object that itself waits for this one.
+    in_circle: bool,
 }
 
 impl<'a> World<'a> {
@@ -78,41 +76,64 @@ impl<'a> World<'a> {
             renderers,
             unserved,
             memory: RefCell::new(documents.iter().map(|_| Memory::default()).collect()),
-            depth: Cell::new(0),
-            cut: Cell::new(false),
+            pass: RefCell::default(),
         }
     }
 
     /// What comes of the object at a position; none if no policy claims it.
     pub fn entry(&self, position: usize) -> Option<Result<Arc<Entry>, RenderError>> {
-        let renderer = self.renderers.get(&type_of(&self.objects[position]))?;
+        let renderer = self.renderer(position)?;
         let known = self.memory.borrow()[position].entry.clone();
         Some(known.map_or_else(|| self.make(position, renderer), Ok))
     }
 
+    /// Renders an object, and before it those whose status it needs.
     fn make(&self, position: usize, renderer: &Renderer) -> Result<Arc<Entry>, RenderError> {
-        let cut_outside = self.cut.replace(false);
-        self.memory.borrow_mut()[position].underway = true;
-        self.depth.set(self.depth.get() + 1);
-        let entry = self.decide(position, renderer).map(Arc::new);
-        self.depth.set(self.depth.get() - 1);
-        let outermost = self.depth.get() == 0;
-        let cut = self.cut.replace(cut_outside);
-        if cut && !outermost {
-            self.cut.set(true);
-        }
-        let mut memory = self.memory.borrow_mut();
-        let memory = &mut memory[position];
-        memory.underway = false;
-        if let Ok(entry) = &entry {
-            // In a circle nobody has a status first. What came of the others on the way is good enough to be their
-            // status, as it is in a cluster; what came of them is made again when it is their turn.
-            if !cut || outermost {
-                memory.entry = Some(Arc::clone(entry));
+        // What has to be rendered before the object, each behind what needs it.
+        let mut before: Vec<(usize, &Renderer)> = Vec::new();
+        loop {
+            let outermost = before.is_empty();
+            let (top, renderer) = before.last().copied().unwrap_or((position, renderer));
+            if !outermost && self.memory.borrow()[top].seen.is_some() {
+                // Several wanted it.
+                before.pop();
+                continue;
             }
-            memory.seen.get_or_insert_with(|| with_status(&self.objects[position], &entry.status));
+            self.pass.take();
+            self.memory.borrow_mut()[top].underway = true;
+            let entry = self.decide(top, renderer).map(Arc::new);
+            let Pass { wanted, in_circle } = self.pass.take();
+            if entry.is_ok() && !wanted.is_empty() {
+                let renderer = |position: usize| Some((position, self.renderer(position)?));
+                // The first that it named comes first.
+                before.extend(wanted.into_iter().rev().filter_map(renderer));
+                continue;
+            }
+            self.remember(top, entry.as_ref().ok(), outermost || !in_circle);
+            if outermost {
+                return entry;
+            }
+            // What is wrong with another object is told when it is its turn.
+            before.pop();
         }
-        entry
+    }
+
+    /// Keeps what came of an object. In a circle nobody has a status first: what came of the others on the way is good
+    /// enough to be their status, as it is in a cluster, but not final; it is made again when it is their turn.
+    fn remember(&self, position: usize, entry: Option<&Arc<Entry>>, is_final: bool) {
+        let object = &self.objects[position];
+        let memory = &mut self.memory.borrow_mut()[position];
+        memory.underway = false;
+        memory.seen.get_or_insert_with(|| {
+            entry.map_or_else(|| Arc::clone(object), |entry| with_status(object, &entry.status))
+        });
+        if is_final {
+            memory.entry = entry.cloned();
+        }
+    }
+
+    fn renderer(&self, position: usize) -> Option<&'a Renderer> {
+        self.renderers.get(&type_of(&self.objects[position]))
     }
 
     fn decide(&self, position: usize, renderer: &Renderer) -> Result<Entry, RenderError> {
@@ -134,27 +155,23 @@ impl<'a> World<'a> {
         self.index.owned_by(owner).map(|position| &*self.objects[position])
     }
 
-    /// An object as others see it.
+    /// An object as others see it. Without its status if that is not known yet; then the pass is told so.
     fn seen(&self, position: usize) -> Arc<Value> {
         let object = &self.objects[position];
-        if !object["status"].is_null() {
+        if !object["status"].is_null() || self.renderer(position).is_none() {
             return Arc::clone(object);
         }
-        let Some(renderer) = self.renderers.get(&type_of(object)) else { return Arc::clone(object) };
-        let (seen, underway) = {
-            let memory = &self.memory.borrow()[position];
-            (memory.seen.clone(), memory.underway)
-        };
-        if let Some(seen) = seen {
-            return seen;
+        let memory = &self.memory.borrow()[position];
+        if let Some(seen) = &memory.seen {
+            return Arc::clone(seen);
         }
-        if underway || self.depth.get() >= DEEPEST {
-            self.cut.set(true);
-            return Arc::clone(object);
+        let mut pass = self.pass.borrow_mut();
+        if memory.underway {
+            pass.in_circle = true;
+        } else {
+            pass.wanted.push(position);
         }
-        // What is wrong with that object is told when it is its turn.
-        let _ = self.make(position, renderer);
-        self.memory.borrow()[position].seen.clone().unwrap_or_else(|| Arc::clone(object))
+        Arc::clone(object)
     }
 }
 

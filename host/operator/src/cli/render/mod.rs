@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     input::{self, Document, Sources},
-    offline::{self, Entry, World},
+    offline::{Entry, World},
     policies::{Loader, select},
     schema::{Admission, Catalogue, Crd, Finding},
 };
@@ -123,16 +123,8 @@ impl Render {
             renderers.insert(of, Renderer::new(&stack, &layers, cluster(served))?);
         }
         let show = Show { form: output, env, status };
-        on_a_large_stack(|| show.all(&documents, &renderers, &unserved, out))
+        show.all(&documents, &renderers, &unserved, out)
     }
-}
-
-/// Chains of objects that need each other are followed by recursion.
-fn on_a_large_stack(work: impl FnOnce() -> anyhow::Result<ExitCode> + Send) -> anyhow::Result<ExitCode> {
-    std::thread::scope(|scope| {
-        let worker = std::thread::Builder::new().stack_size(offline::STACK).spawn_scoped(scope, work)?;
-        worker.join().map_err(|_| anyhow!("rendering ended by a panic: please report it"))?
-    })
 }
 
 /// The embedded CRDs and those of files.
