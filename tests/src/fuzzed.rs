@@ -4,7 +4,10 @@ use kaos_policy::gate::{Bounds, inspect};
 use kaos_policy_sdk::patch::{self, Schema};
 use serde_json::Value;
 
-/// Any bytes as a policy, up to but without compiling: an answer or a typed error, never a panic.
+/// Any bytes as a policy, up to but without compiling: an answer or a typed error.
+///
+/// # Panics
+/// On what fuzzing is to find.
 pub fn loader(data: &[u8]) {
     if let Err(error) = inspect(data, &Bounds::default()) {
         assert!(!error.to_string().is_empty());
@@ -13,6 +16,9 @@ pub fn loader(data: &[u8]) {
 
 /// Two lines of JSON as a base and a patch on it: a result or a typed error. No directive and no null is left in
 /// a result on an object, so that an empty patch on it changes nothing.
+///
+/// # Panics
+/// On what fuzzing is to find.
 pub fn patch(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap_or(Value::Null));

@@ -145,8 +145,8 @@ fn pull_policy(image: &str) -> &'static str {
 /// The fields of a status that were recorded, in the recorded form.
 pub fn status(status: &Value) -> Value {
     let mut out = Map::new();
-    out.insert("phase".into(), status.get("phase").cloned().unwrap_or_else(|| json!("")));
-    out.insert("ready".into(), status.get("ready").cloned().unwrap_or_else(|| json!(false)));
+    out.insert("phase".into(), status.get("phase").cloned().unwrap_or(json!("")));
+    out.insert("ready".into(), status.get("ready").cloned().unwrap_or(json!(false)));
     for key in ["endpoint", "message", "linkedResources", "availableTools", "deployment"] {
         if let Some(value) = status.get(key) {
             out.insert(key.into(), value.clone());

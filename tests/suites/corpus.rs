@@ -1,5 +1,6 @@
 //! What fuzzing found, or started from, stays answered: every file of `tests/fuzz/corpus` goes through the
 //! function that the fuzzer drives.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 

@@ -1,16 +1,16 @@
 //! How large the default policies are: every byte of a component is compiled by each operator that starts, and a
 //! policy in a ConfigMap has a megabyte for everything.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::Write;
 
 use flate2::{Compression, write::GzEncoder};
 use kaos_operator::embedded::DEFAULTS;
 
-/// The largest that a component may be, in bytes: what the largest is now, with the names of
-/// its functions, and a little room. The aim is 250 000.
-const RAW: usize = 570_000;
-/// The largest that it may be as `gzip -6` makes it. The aim is 100 000.
-const COMPRESSED: usize = 190_000;
+/// The largest that a component may be, in bytes: what the largest is now and 5 % more. The aim is 250 000.
+const RAW: usize = 416_000;
+/// The largest that it may be as `gzip -6` makes it, likewise. The aim is 100 000.
+const COMPRESSED: usize = 151_000;
 
 fn compressed(bytes: &[u8]) -> std::io::Result<usize> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::new(6));

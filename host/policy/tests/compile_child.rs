@@ -1,5 +1,6 @@
 //! The compile step in a process of its own: what it makes can be loaded, and what it costs is bounded. A
 //! program of its own, since the child is the same executable under a hidden argument.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
 

@@ -1,7 +1,13 @@
 //! The guard, the stamp and the settings, seen through the pass with a native policy that answers what it
 //! finds in the object: `spec.plan` is its plan.
 // The five functions have the form of the contract, and `json!` is handed over as it is written.
-#![allow(clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unnecessary_wraps,
+    clippy::needless_pass_by_value
+)]
 
 use std::sync::Arc;
 

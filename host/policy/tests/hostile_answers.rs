@@ -1,5 +1,6 @@
 //! Components that are well-formed and misbehave when they are asked: each ends in its own typed error, and
 //! within what a pass may cost.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
 

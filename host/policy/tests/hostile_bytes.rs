@@ -1,4 +1,5 @@
 //! Bytes that are no policy: refused before anything of them is compiled, each with its own error.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
 

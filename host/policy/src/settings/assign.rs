@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Layer, Origin, Path, Schema, SettingsError, SettingsErrors, Source, merge};
+use crate::near::nearest;
 
 /// Layers of `--set` arguments. `policies` are the policies there are, by name. A path may begin with the
 /// name of a policy; otherwise it is for each policy that has such a setting.
@@ -17,8 +18,7 @@ pub fn assignments(arguments: &[String], policies: &[(&str, &Schema)]) -> Result
         let path = Path::parse(key);
         let targets = targets(&path, policies);
         if targets.is_empty() {
-            let names: Vec<_> = policies.iter().map(|(name, _)| *name).collect();
-            let message = format!("does not exist in any of the policies {}", names.join(", "));
+            let (path, message) = stranger(&path, policies);
             errors.push(wrong("", &path, &message));
         }
         for (policy, schema, path) in targets {
@@ -36,29 +36,80 @@ pub fn assignments(arguments: &[String], policies: &[(&str, &Schema)]) -> Result
     if errors.is_empty() { Ok(layers) } else { Err(SettingsErrors(errors)) }
 }
 
-/// Layers of a settings file: for each policy an object under its name, or, when there is only one policy,
-/// its settings alone.
+/// Layers of a settings file: an object for each policy under its name, and beside these settings that hold for each
+/// policy that has them. What stands under a policy's name is the stronger.
 pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Result<Vec<Layer>, SettingsErrors> {
-    let origin = || Origin::File(name.to_owned());
-    let source = || Some(Source { origin: origin(), via: None });
-    let error = |path: Path, message: String| SettingsError { policy: String::new(), path, source: source(), message };
-    let Some(object) = document.as_object() else {
-        return Err(SettingsErrors(vec![error(
-            Path::default(),
-            "is not an object: write settings by their names".into(),
-        )]));
+    let source = Source { origin: Origin::File(name.to_owned()), via: None };
+    let wrong = |(path, message): (Path, String)| {
+        let source = Some(source.clone());
+        SettingsError { policy: String::new(), path, source, message }
     };
-    let named = |key: &String| policies.iter().any(|(policy, _)| policy == key);
-    if let ([(policy, _)], false) = (policies, object.keys().any(named)) {
-        return Ok(vec![Layer::tree(origin(), *policy, document.clone())]);
+    let Some(object) = document.as_object() else {
+        let message = "are not an object: write settings by their names";
+        return Err(SettingsErrors(vec![wrong((Path::default(), message.to_owned()))]));
+    };
+    let is_policy = |key: &str| policies.iter().any(|(policy, _)| *policy == key);
+    let (sections, shared): (Vec<_>, Vec<_>) = object.iter().partition(|(key, _)| is_policy(key));
+    let mut leaves = Vec::new();
+    for (key, value) in shared {
+        flatten(&Path::default().then(key), value, &mut leaves);
     }
-    let strangers: Vec<_> = object.keys().filter(|key| !named(key)).collect();
-    if strangers.is_empty() {
-        return Ok(object.iter().map(|(policy, tree)| Layer::tree(origin(), policy, tree.clone())).collect());
+    let strangers = leaves.iter().filter(|(path, _)| !policies.iter().any(|(_, schema)| takes(schema, path)));
+    let mut errors: Vec<_> = strangers.map(|(path, _)| wrong(stranger(path, policies))).collect();
+    if !errors.is_empty() {
+        // Several leaves may lie below one name that nobody knows.
+        errors.dedup();
+        return Err(SettingsErrors(errors));
     }
-    let known: Vec<_> = policies.iter().map(|(policy, _)| *policy).collect();
-    let message = format!("is not the name of a policy: put settings under one of {}", known.join(", "));
-    Err(SettingsErrors(strangers.into_iter().map(|key| error(Path::default().then(key), message.clone())).collect()))
+    let shared = policies.iter().filter_map(|(policy, schema)| {
+        let mut merged = merge::Merged::new(&Value::Object(Map::new()));
+        let mut taken = leaves.iter().filter(|(path, _)| takes(schema, path)).peekable();
+        taken.peek()?;
+        taken.for_each(|(path, value)| merged.leaf(path, (*value).clone(), &source));
+        Some(Layer::tree(source.origin.clone(), *policy, merged.finish().tree))
+    });
+    let sections = sections.into_iter().map(|(policy, tree)| Layer::tree(source.origin.clone(), policy, tree.clone()));
+    Ok(shared.chain(sections).collect())
+}
+
+/// The values that are no objects, or empty ones, with their paths.
+fn flatten<'a>(path: &Path, value: &'a Value, leaves: &mut Vec<(Path, &'a Value)>) {
+    match value.as_object().filter(|object| !object.is_empty()) {
+        Some(object) => object.iter().for_each(|(name, value)| flatten(&path.then(name), value, leaves)),
+        None => leaves.push((path.clone(), value)),
+    }
+}
+
+/// Whether a value at a path is for this policy: it has such a setting, or one above it whose content the schema
+/// leaves open. Whether the value fits is found out when all layers are merged.
+fn takes(schema: &Schema, path: &Path) -> bool {
+    let known = path.prefixes().take_while(|prefix| schema.has(prefix)).last();
+    known.is_some_and(|known| known == *path || schema.names(&known).is_empty())
+}
+
+/// The outermost part of a path that no policy has, and what to write in its place.
+fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
+    let first = path.names().first().map(String::as_str).unwrap_or_default();
+    let own: Vec<_> = policies.iter().filter(|(policy, _)| *policy == first).copied().collect();
+    // Below a policy's name, its settings alone count; a policy may be called as a setting is.
+    let (base, among) =
+        if own.is_empty() { (Path::default(), policies) } else { (Path::default().then(first), &own[..]) };
+    let rest = if own.is_empty() { path.clone() } else { path.tail() };
+    let known = rest.prefixes().take_while(|prefix| among.iter().any(|(_, schema)| schema.has(prefix))).last();
+    let known = known.unwrap_or_default();
+    let mut names: Vec<&str> = among.iter().flat_map(|(_, schema)| schema.names(&known)).collect();
+    if own.is_empty() && known.names().is_empty() {
+        names.extend(policies.iter().map(|(policy, _)| *policy));
+    }
+    names.sort_unstable();
+    names.dedup();
+    let wrong = rest.names().get(known.names().len()).map(String::as_str).unwrap_or_default();
+    let at = |name: &str| base.names().iter().chain(known.names()).cloned().chain([name.to_owned()]).collect::<Path>();
+    let message = match nearest(wrong, names.iter().copied()) {
+        Some(near) => format!("does not exist: did you mean {}?", at(near)),
+        None => format!("does not exist: use one of {}", names.join(", ")),
+    };
+    (at(wrong), message)
 }
 
 fn targets<'a>(path: &Path, policies: &[(&'a str, &'a Schema)]) -> Vec<(&'a str, &'a Schema, Path)> {
@@ -79,4 +130,86 @@ fn targets<'a>(path: &Path, policies: &[(&'a str, &'a Schema)]) -> Vec<(&'a str,
 fn wrong(policy: &str, path: &Path, message: &str) -> SettingsError {
     let source = Some(Source { origin: Origin::CommandLine, via: None });
     SettingsError { policy: policy.to_owned(), path: path.clone(), source, message: message.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema(properties: &Value) -> Schema {
+        let schema = json!({"type": "object", "additionalProperties": false, "properties": properties});
+        Schema::parse(&schema.to_string()).unwrap()
+    }
+
+    fn with_two<T>(look: impl FnOnce(&[(&str, &Schema)]) -> T) -> T {
+        let probe =
+            json!({"type": "object", "properties": {"period": {"type": "integer"}, "path": {"type": "string"}}});
+        let kite = schema(&json!({"level": {"type": "string"}, "probe": probe, "labels": {"type": "object"}}));
+        let boat = schema(&json!({"level": {"type": "string"}, "sails": {"type": "integer"}}));
+        look(&[("kite", &kite), ("boat", &boat)])
+    }
+
+    fn read(document: &Value) -> Result<Vec<(String, Value)>, String> {
+        let layers = with_two(|policies| file("s.yaml", document, policies)).map_err(|errors| errors.to_string())?;
+        let content = |layer: Layer| match layer.content {
+            super::super::Content::Tree(tree) => (layer.policy.unwrap_or_default(), tree),
+            super::super::Content::Env(_) => panic!("a file holds no variables"),
+        };
+        Ok(layers.into_iter().map(content).collect())
+    }
+
+    #[test]
+    fn a_setting_of_a_file_is_for_every_policy_that_has_it() {
+        let layers = read(&json!({"level": "INFO", "sails": 2, "probe": {"period": 5}})).unwrap();
+        let kite = json!({"level": "INFO", "probe": {"period": 5}});
+        assert_eq!(layers, [("kite".into(), kite), ("boat".into(), json!({"level": "INFO", "sails": 2}))]);
+    }
+
+    #[test]
+    fn what_stands_under_a_policys_name_comes_later_and_so_wins() {
+        let layers = read(&json!({"boat": {"level": "DEBUG"}, "level": "INFO"})).unwrap();
+        let level = |of: &str, level: &str| (of.to_owned(), json!({"level": level}));
+        assert_eq!(layers, [level("kite", "INFO"), level("boat", "INFO"), level("boat", "DEBUG")]);
+    }
+
+    #[test]
+    fn what_the_schema_leaves_open_is_taken_as_it_is() {
+        let labels = json!({"labels": {"a.b/c": "d"}});
+        assert_eq!(read(&labels).unwrap(), [("kite".to_owned(), labels)]);
+    }
+
+    #[test]
+    fn a_setting_that_no_policy_has_is_refused_with_its_file_and_the_name_that_is_near() {
+        for (document, message) in [
+            (json!({"levle": "INFO"}), "setting levle, given by file s.yaml, does not exist: did you mean level?"),
+            (
+                json!({"kit": {"level": "INFO"}}),
+                "setting kit, given by file s.yaml, does not exist: did you mean kite?",
+            ),
+            (
+                json!({"probe": {"perod": 1, "path": "/"}}),
+                "setting probe.perod, given by file s.yaml, does not exist: did you mean probe.period?",
+            ),
+            (
+                json!({"colour": {"a": 1, "b": 2}}),
+                "setting colour, given by file s.yaml, does not exist: use one of boat, kite, labels, level, probe, sails",
+            ),
+            (json!("level"), "the settings, given by file s.yaml, are not an object: write settings by their names"),
+        ] {
+            assert_eq!(read(&document).unwrap_err(), message);
+        }
+    }
+
+    #[test]
+    fn an_assignment_that_no_policy_has_is_refused_with_the_name_that_is_near() {
+        let set = |text: &str| with_two(|policies| assignments(&[text.to_owned()], policies)).unwrap_err().to_string();
+        assert_eq!(set("levle=INFO"), "setting levle, given by --set, does not exist: did you mean level?");
+        assert_eq!(
+            set("kite.levle=INFO"),
+            "setting kite.levle, given by --set, does not exist: did you mean kite.level?"
+        );
+        assert_eq!(set("level"), "setting level, given by --set, has no value: write path=value");
+    }
 }

@@ -7,7 +7,7 @@ use super::{Path, Source};
 /// One setting that is not as the schema wants it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsError {
-    /// The policy whose setting it is.
+    /// The policy whose setting it is; empty where it is not one policy's.
     pub policy: String,
     /// The setting.
     pub path: Path,
@@ -20,7 +20,12 @@ pub struct SettingsError {
 impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { policy, path, source, message } = self;
-        write!(f, "setting {policy}.{path}")?;
+        match (policy.as_str(), path.names()) {
+            ("", []) => f.write_str("the settings")?,
+            ("", _) => write!(f, "setting {path}")?,
+            (policy, []) => write!(f, "the settings of {policy}")?,
+            (policy, _) => write!(f, "setting {policy}.{path}")?,
+        }
         if let Some(source) = source {
             write!(f, ", given by {source},")?;
         }

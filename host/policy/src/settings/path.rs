@@ -46,6 +46,11 @@ impl Path {
         other.0.starts_with(&self.0)
     }
 
+    /// What the path lies in, from the outermost name to the path itself.
+    pub fn prefixes(&self) -> impl Iterator<Item = Self> {
+        (1..=self.0.len()).map(|length| Self(self.0[..length].to_vec()))
+    }
+
     /// The path without its first name.
     #[must_use]
     pub fn tail(&self) -> Self {

@@ -71,8 +71,7 @@ impl Schema {
 
     /// Whether an object's annotation may set it, or set something that it lies in.
     pub fn annotatable(&self, path: &Path) -> bool {
-        let prefixes = (1..=path.names().len()).map(|n| path.names()[..n].iter().cloned().collect::<Path>());
-        prefixes.into_iter().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-annotation"] == true))
+        path.prefixes().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-annotation"] == true))
     }
 
     /// The types that the value at a path may have; none are known when the schema says nothing.
