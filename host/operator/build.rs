@@ -9,6 +9,8 @@ mod embed;
 mod environment;
 #[path = "build/prebuilt.rs"]
 mod prebuilt;
+#[path = "src/sections.rs"]
+mod sections;
 #[path = "build/sources.rs"]
 mod sources;
 
@@ -27,7 +29,7 @@ pub(crate) struct Component {
 pub(crate) type Result<T> = std::result::Result<T, String>;
 
 fn main() -> ExitCode {
-    for path in ["build.rs", "build"] {
+    for path in ["build.rs", "build", "src/sections.rs"] {
         println!("cargo::rerun-if-changed={path}");
     }
     println!("cargo::rerun-if-env-changed={}", prebuilt::VARIABLE);

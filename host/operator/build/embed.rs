@@ -5,14 +5,15 @@ use std::{fmt::Write, fs, path::Path};
 use sha2::{Digest, Sha256};
 use wit_component::ComponentEncoder;
 
-use crate::{Component, Result, sources::Policy};
+use crate::{Component, Result, sections::slim, sources::Policy};
 
 /// Makes a valid component of a policy's core module.
 pub(crate) fn componentize(policy: &Policy, module: &[u8]) -> Result<Component> {
     let bytes = ComponentEncoder::default()
         .validate(true)
-        .module(module)
+        .module(&slim(module))
         .and_then(|mut encoder| encoder.encode())
+        .map(|component| slim(&component))
         .map_err(|error| format!("{}: no component can be made of it: {error:#}", policy.package))?;
     Ok(Component { name: policy.package.clone(), bytes, manifest: policy.manifest.clone() })
 }

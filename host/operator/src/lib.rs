@@ -6,4 +6,6 @@ pub mod input;
 pub mod offline;
 pub mod policies;
 pub mod schema;
+#[cfg(feature = "authoring")]
+mod sections;
 pub mod status;

@@ -7,6 +7,7 @@ use clap::Args;
 use wit_component::ComponentEncoder;
 
 use super::{output::complain, wasm};
+use crate::sections::slim;
 
 /// Arguments of `policy build`.
 #[derive(Debug, Args)]
@@ -39,8 +40,9 @@ impl Build {
         }
         let component = ComponentEncoder::default()
             .validate(true)
-            .module(&module)
+            .module(&slim(&module))
             .and_then(|mut encoder| encoder.encode())
+            .map(|component| slim(&component))
             .map_err(|error| anyhow::anyhow!("{}: {error:#}", file.display()))?;
         std::fs::write(&output, &component).with_context(|| output.display().to_string())?;
         complain("built", format_args!("{}, {} bytes", output.display(), component.len()));

@@ -1,5 +1,7 @@
 //! Telling WebAssembly files apart by their first bytes; what is inside is for `kaos_policy`.
 
+use crate::sections::sections;
+
 /// Whether these are the bytes of a component.
 pub(super) fn is_component(bytes: &[u8]) -> bool {
     layer(bytes) == Some(1)
@@ -17,31 +19,7 @@ fn layer(bytes: &[u8]) -> Option<u16> {
 
 /// Whether a core module has a custom section whose name begins so.
 pub(super) fn has_custom_section(module: &[u8], prefix: &str) -> bool {
-    let mut rest = module.get(8..).unwrap_or_default();
-    while let Some((&id, after)) = rest.split_first() {
-        let Some((size, after)) = number(after) else { return false };
-        let Some((section, after)) = after.split_at_checked(size) else { return false };
-        if id == 0
-            && let Some((length, name)) = number(section)
-            && name.get(..length).is_some_and(|name| name.starts_with(prefix.as_bytes()))
-        {
-            return true;
-        }
-        rest = after;
-    }
-    false
-}
-
-/// An unsigned LEB128 number, and what follows it.
-fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
-    let mut value = 0_u64;
-    for (position, byte) in bytes.iter().take(5).enumerate() {
-        value |= u64::from(byte & 0x7f) << (7 * position);
-        if byte & 0x80 == 0 {
-            return Some((usize::try_from(value).ok()?, &bytes[position + 1..]));
-        }
-    }
-    None
+    sections(module).any(|section| section.custom().is_some_and(|name| name.starts_with(prefix.as_bytes())))
 }
 
 #[cfg(test)]

@@ -1,0 +1,97 @@
+//! The sections of a WebAssembly binary, and the ones that only people and debuggers read.
+//!
+//! `build.rs` has this file, too. What the sections hold is for others.
+
+/// One section: its number, and where it lies, its header included.
+pub(crate) struct Section<'a> {
+    id: u8,
+    /// With its header.
+    whole: &'a [u8],
+    content: &'a [u8],
+}
+
+impl Section<'_> {
+    /// The name of a custom section.
+    pub(crate) fn custom(&self) -> Option<&[u8]> {
+        let (length, rest) = number(self.content).filter(|_| self.id == 0)?;
+        rest.get(..length)
+    }
+
+    /// Whether neither a host nor the making of a component looks at it.
+    fn is_for_people(&self) -> bool {
+        const NAMES: [&[u8]; 4] = [b"name", b"component-name", b"producers", b"target_features"];
+        self.custom().is_some_and(|name| NAMES.contains(&name) || name.starts_with(b".debug_"))
+    }
+}
+
+/// The sections of a module or component, as far as they can be read.
+pub(crate) fn sections(binary: &[u8]) -> impl Iterator<Item = Section<'_>> {
+    let mut rest = binary.get(8..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let (&id, after) = rest.split_first()?;
+        let (size, after) = number(after)?;
+        let (content, after) = after.split_at_checked(size)?;
+        let whole = &rest[..rest.len() - after.len()];
+        rest = after;
+        Some(Section { id, whole, content })
+    })
+}
+
+/// The binary without the names of functions, debug information and the list of tools. Cargo's `strip` leaves the names
+/// in a Wasm module; they are a quarter of it.
+pub(crate) fn slim(binary: &[u8]) -> Vec<u8> {
+    let (mut slim, mut read) = (binary.get(..8).unwrap_or(binary).to_vec(), binary.len().min(8));
+    for section in sections(binary) {
+        read += section.whole.len();
+        if !section.is_for_people() {
+            slim.extend_from_slice(section.whole);
+        }
+    }
+    // What cannot be read is not lost: whoever reads the binary next says what is wrong with it.
+    slim.extend_from_slice(&binary[read..]);
+    slim
+}
+
+/// An unsigned LEB128 number, and what follows it.
+fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let mut value = 0_u64;
+    for (position, byte) in bytes.iter().take(5).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * position);
+        if byte & 0x80 == 0 {
+            return Some((usize::try_from(value).ok()?, &bytes[position + 1..]));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODULE: &[u8] =
+        b"\0asm\x01\0\0\0\x01\x01\0\x00\x06\x05a:b:c\x00\x06\x04name!\x00\x0c\x0bkaos:policy\x00\x0c\x0b.debug_line";
+
+    #[test]
+    fn custom_sections_have_names_and_others_have_none() {
+        let names: Vec<_> = sections(MODULE).map(|section| section.custom().map(<[u8]>::to_vec)).collect();
+        let named = |name: &[u8]| Some(name.to_vec());
+        assert_eq!(names, [None, named(b"a:b:c"), named(b"name"), named(b"kaos:policy"), named(b".debug_line")],);
+    }
+
+    #[test]
+    fn what_only_people_read_goes_and_the_rest_stays() {
+        let slim = slim(MODULE);
+        let names: Vec<_> = sections(&slim).filter_map(|section| section.custom().map(<[u8]>::to_vec)).collect();
+        assert_eq!(names, [b"a:b:c".to_vec(), b"kaos:policy".to_vec()]);
+        assert_eq!(super::slim(&slim), slim);
+    }
+
+    #[test]
+    fn a_binary_that_ends_too_early_keeps_its_end() {
+        for end in 0..MODULE.len() {
+            let slim = slim(&MODULE[..end]);
+            assert!(slim.len() <= end && (end < 8 || slim.starts_with(&MODULE[..8])), "{end}");
+        }
+        assert_eq!(slim(&MODULE[..13]), &MODULE[..13]);
+    }
+}
