@@ -7,7 +7,7 @@ mod crd;
 mod json_schema;
 mod structural;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt::Write as _};
 
 use serde_json::Value;
 
@@ -82,14 +82,14 @@ pub(crate) fn path<'a>(segments: impl IntoIterator<Item = Segment<'a>>) -> Strin
     let mut path = String::new();
     for segment in segments {
         match segment {
-            Segment::Index(index) => path.push_str(&format!("[{index}]")),
+            Segment::Index(index) => drop(write!(path, "[{index}]")),
             Segment::Key(key) if !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "-_$".contains(c)) => {
                 if !path.is_empty() {
                     path.push('.');
                 }
                 path.push_str(key);
             }
-            Segment::Key(key) => path.push_str(&format!("[{key:?}]")),
+            Segment::Key(key) => drop(write!(path, "[{key:?}]")),
         }
     }
     path
@@ -134,7 +134,7 @@ mod tests {
         catalogue
     }
 
-    fn admit(spec: Value) -> (Value, Vec<String>, Vec<String>) {
+    fn admit(spec: &Value) -> (Value, Vec<String>, Vec<String>) {
         let mut object = json!({"apiVersion": "example.org/v1", "kind": "Kite", "metadata": {"name": "a"}, "spec": spec, "status": {"odd": 1}});
         let Admission { unknown, violations } = catalogue().admit("example.org", "Kite", &mut object);
         let text =
@@ -145,14 +145,14 @@ mod tests {
 
     #[test]
     fn defaults_are_filled_in_also_inside_of_defaults_and_for_nulls() {
-        let (spec, unknown, violations) = admit(json!({"colour": "red", "length": null, "owner": null}));
+        let (spec, unknown, violations) = admit(&json!({"colour": "red", "length": null, "owner": null}));
         assert_eq!(spec, json!({"colour": "red", "length": 3, "owner": null, "tail": {"bows": 5}}));
         assert_eq!((unknown, violations), (vec![], vec![]));
     }
 
     #[test]
     fn unknown_fields_are_dropped_and_reported_except_where_they_are_kept() {
-        let (spec, unknown, violations) = admit(json!({
+        let (spec, unknown, violations) = admit(&json!({
             "colour": "red", "size": 1, "free": {"any": {"thing": 1}}, "env": [{"name": "A", "valeu": "b"}],
         }));
         assert!(spec["size"].is_null() && spec["env"][0]["valeu"].is_null());
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn violations_name_the_path_and_never_the_value() {
-        let (_, _, violations) = admit(json!({
+        let (_, _, violations) = admit(&json!({
             "colour": "s3cret", "length": 0, "limit": [], "marks": {"a/b": 1}, "env": [{"name": "A"}, {"name": "A"}, {}],
         }));
         let all = violations.join("\n");
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn numbers_too_large_for_their_format_are_refused() {
-        let (_, _, violations) = admit(json!({"colour": "red", "length": 3_000_000_000_i64}));
+        let (_, _, violations) = admit(&json!({"colour": "red", "length": 3_000_000_000_i64}));
         assert!(violations[0].starts_with("spec.length: "), "{violations:?}");
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use kaos_policy::near::nearest;
 use serde_json::Value;
 
 use super::{Finding, Segment, path};
@@ -51,7 +52,7 @@ fn prune_at(schema: &Value, value: &mut Value, is_resource: bool, at: &mut Vec<S
                     None => {
                         let message = match nearest(
                             key,
-                            schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name),
+                            schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()),
                         ) {
                             Some(near) => format!("unknown field, ignored: did you mean {near}?"),
                             None => "unknown field, ignored".to_owned(),
@@ -65,37 +66,6 @@ fn prune_at(schema: &Value, value: &mut Value, is_resource: bool, at: &mut Vec<S
         }
         _ => {}
     }
-}
-
-/// The name that was probably meant, if one is near.
-pub(crate) fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a String>) -> Option<&'a str> {
-    let allowed = (written.chars().count() / 3).max(1);
-    names
-        .into_iter()
-        .map(|name| (distance(written, name), name.as_str()))
-        .filter(|(distance, _)| *distance <= allowed)
-        .min()
-        .map(|(_, name)| name)
-}
-
-/// How many letters were added, left out, changed or swapped with their neighbour; case is no difference.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 0..a.len() {
-        let mut row = vec![i + 1];
-        for j in 0..b.len() {
-            let substituted = last[j] + usize::from(a[i] != b[j]);
-            let mut best = substituted.min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                best = best.min(before_last[j - 1] + 1);
-            }
-            row.push(best);
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }
 
 /// Fills in the schema's defaults where the object says nothing, or null where null means nothing.
