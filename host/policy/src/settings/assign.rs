@@ -65,7 +65,9 @@ pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Resul
         let mut merged = merge::Merged::new(&Value::Object(Map::new()));
         let mut taken = leaves.iter().filter(|(path, _)| takes(schema, path)).peekable();
         taken.peek()?;
-        taken.for_each(|(path, value)| merged.leaf(path, (*value).clone(), &source));
+        for (path, value) in taken {
+            merged.leaf(path, (*value).clone(), &source);
+        }
         Some(Layer::tree(source.origin.clone(), *policy, merged.finish().tree))
     });
     let sections = sections.into_iter().map(|(policy, tree)| Layer::tree(source.origin.clone(), policy, tree.clone()));
@@ -75,7 +77,11 @@ pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Resul
 /// The values that are no objects, or empty ones, with their paths.
 fn flatten<'a>(path: &Path, value: &'a Value, leaves: &mut Vec<(Path, &'a Value)>) {
     match value.as_object().filter(|object| !object.is_empty()) {
-        Some(object) => object.iter().for_each(|(name, value)| flatten(&path.then(name), value, leaves)),
+        Some(object) => {
+            for (name, value) in object {
+                flatten(&path.then(name), value, leaves);
+            }
+        }
         None => leaves.push((path.clone(), value)),
     }
 }
