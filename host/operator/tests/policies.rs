@@ -1,4 +1,5 @@
 //! `kaos-operator policy …` and `crds`, as a user runs them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
 

@@ -33,7 +33,9 @@ impl TestRunner {
         let mut context = WasiCtxBuilder::new();
         context.inherit_stdio().inherit_env().arg(file.to_string_lossy());
         for argument in &arguments {
-            context.arg(argument.to_str().with_context(|| format!("an argument that is not UTF-8: {argument:?}"))?);
+            context.arg(
+                argument.to_str().with_context(|| format!("an argument that is not UTF-8: {}", argument.display()))?,
+            );
         }
         let engine = Engine::default();
         let outcome = if wasm::is_component(&bytes) {

@@ -57,7 +57,7 @@ fn duplicates(documents: &[Document]) -> Vec<InputError> {
     for document in documents {
         if let Some(first) = seen.insert(&document.identity, &document.origin) {
             errors.push(InputError::Duplicate {
-                identity: document.identity.clone(),
+                identity: Box::new(document.identity.clone()),
                 first: first.clone(),
                 second: document.origin.clone(),
             });

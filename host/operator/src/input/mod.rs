@@ -85,7 +85,7 @@ pub enum InputError {
     #[error("{second}: {identity} was already given in {first}: remove one of the two")]
     Duplicate {
         /// The object.
-        identity: Identity,
+        identity: Box<Identity>,
         /// Where it was seen first.
         first: Origin,
         /// Where it was seen again.

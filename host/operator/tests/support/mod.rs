@@ -1,4 +1,6 @@
 //! Runs the real binary.
+// Each test file uses a part of it.
+#![allow(dead_code)]
 
 use std::{
     ffi::OsStr,
@@ -8,30 +10,30 @@ use std::{
 };
 
 /// What a run came to.
-pub struct Ran {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Ran {
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{}\n{}", self.stdout, self.stderr))
     }
 }
 
 /// The binary, with nothing of this process's environment that could feed a setting.
-pub fn binary() -> Command {
+pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kaos-operator"));
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command
 }
 
-pub fn run(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>, stdin: &str) -> Ran {
+pub(crate) fn run(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>, stdin: &str) -> Ran {
     finish(binary().args(arguments), stdin)
 }
 
-pub fn finish(command: &mut Command, stdin: &str) -> Ran {
+pub(crate) fn finish(command: &mut Command, stdin: &str) -> Ran {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
     let mut input = child.stdin.take().expect("a pipe");
@@ -45,23 +47,23 @@ pub fn finish(command: &mut Command, stdin: &str) -> Ran {
 }
 
 /// A directory that goes when the test ends.
-pub struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder for the test");
         Self(path)
     }
 
-    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.0.join(name);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder for the file");
         std::fs::write(&path, content).expect("the file is written");
         path.display().to_string()
     }
 
-    pub fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         self.0.display().to_string()
     }
 }

@@ -131,7 +131,9 @@ impl Render {
 fn catalogue(paths: &[String]) -> anyhow::Result<Option<Catalogue>> {
     let mut catalogue = Catalogue::embedded()?;
     let (documents, errors) = input::read(Sources { paths, recursive: false, namespace: "default" });
-    errors.iter().for_each(|error| complain("error", error));
+    for error in &errors {
+        complain("error", error);
+    }
     for Document { origin, object, .. } in &documents {
         catalogue.add(Crd::new(object).with_context(|| origin.to_string())?);
     }
@@ -142,7 +144,9 @@ fn catalogue(paths: &[String]) -> anyhow::Result<Option<Catalogue>> {
 fn documents(sources: Sources<'_>, catalogue: &Catalogue) -> Option<Vec<Document>> {
     let (mut documents, errors) = input::read(sources);
     let mut usable = errors.is_empty();
-    errors.iter().for_each(|error| complain("error", error));
+    for error in &errors {
+        complain("error", error);
+    }
     for Document { origin, identity, object } in &mut documents {
         let Admission { unknown, violations } = catalogue.admit(&identity.group, &identity.kind, object);
         for Finding { path, message } in unknown {
