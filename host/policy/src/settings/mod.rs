@@ -163,7 +163,7 @@ impl Schema {
     }
 
     /// The same settings with what an object's annotations override. Annotations that name no setting of
-    /// this schema are for another layer and left alone: see [`Schema::knows_annotation`].
+    /// this schema are for another layer and left alone.
     pub fn annotated(
         &self,
         policy: &str,
