@@ -7,7 +7,8 @@
 //!
 //! What a field makes of the workload is the policies' business. Fields that are older names of others are
 //! marked `Deprecated` in their description; policies use their value and tell the user.
-
+// Descriptions are what `kubectl explain` prints: plain text, also where it has an address in it.
+#![allow(rustdoc::bare_urls, rustdoc::invalid_html_tags)]
 // Doc comments are what kubectl shows, as plain text.
 #![allow(clippy::doc_markdown)]
 // The lints take columns for repeated attributes, and do not see that a derived kind exports its spec.
