@@ -1,13 +1,13 @@
 //! Whatever an object, a registry or settings hold: a plan or a refusal with a path, never a panic.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+#[path = "support/hostile.rs"]
+mod hostile;
 mod support;
 
-use std::collections::BTreeSet;
-
+use hostile::{assert_answers, with};
 use kaos_mcpserver::McpServer;
-use kaos_policy_sdk::types::{Outcome, Refusal, Subject};
-use kaos_policy_sdk::{Policy, testing};
+use kaos_policy_sdk::testing;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -62,37 +62,6 @@ const PLACES: [&str; 21] = [
     "/metadata/name",
 ];
 
-fn with(mut object: Value, place: &str, value: Value) -> Value {
-    let mut at = &mut object;
-    for key in place.split('/').skip(1) {
-        if !at.is_object() {
-            *at = json!({});
-        }
-        at = &mut at[key];
-    }
-    *at = value;
-    object
-}
-
-/// The answer keeps the contract; a report can be made of it.
-fn assert_answers(subject: &Subject) {
-    let outcome = match testing::plan::<McpServer>(subject) {
-        Ok(plan) => {
-            let names: BTreeSet<_> = plan.env.iter().map(|var| (&var.container, &var.name)).collect();
-            assert_eq!(names.len(), plan.env.len(), "no variable twice");
-            Outcome::Applied
-        }
-        Err(refused) => {
-            if let Refusal::Invalid(violations) = &refused {
-                assert!(!violations.is_empty() && violations.iter().all(|violation| !violation.path.is_empty()));
-            }
-            Outcome::Refused(refused)
-        }
-    };
-    let report = McpServer::assess(subject, &testing::observation(outcome).build());
-    assert!(!report.phase.is_empty());
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
@@ -109,7 +78,7 @@ proptest! {
         });
         let settings = support::default_settings::<McpServer>();
         let builder = testing::subject(&object).settings(&settings);
-        assert_answers(&builder.clone().build());
-        assert_answers(&builder.beside::<McpServer>(&[registry]).build());
+        assert_answers::<McpServer>(&builder.clone().build());
+        assert_answers::<McpServer>(&builder.beside::<McpServer>(&[registry]).build());
     }
 }

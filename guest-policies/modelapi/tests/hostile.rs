@@ -1,14 +1,14 @@
 //! Whatever an object holds: a plan or a refusal with a path, never a panic.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+#[path = "../../mcpserver/tests/support/hostile.rs"]
+mod hostile;
 #[path = "../../mcpserver/tests/support/mod.rs"]
 mod support;
 
-use std::collections::BTreeSet;
-
+use hostile::{assert_answers, with};
 use kaos_modelapi::ModelApi;
-use kaos_policy_sdk::types::{Outcome, Refusal, Subject};
-use kaos_policy_sdk::{Policy, testing};
+use kaos_policy_sdk::testing;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -64,37 +64,6 @@ const PLACES: [&str; 22] = [
     "/metadata/name",
 ];
 
-fn with(mut object: Value, place: &str, value: Value) -> Value {
-    let mut at = &mut object;
-    for key in place.split('/').skip(1) {
-        if !at.is_object() {
-            *at = json!({});
-        }
-        at = &mut at[key];
-    }
-    *at = value;
-    object
-}
-
-/// The answer keeps the contract; a report can be made of it.
-fn assert_answers(subject: &Subject) {
-    let outcome = match testing::plan::<ModelApi>(subject) {
-        Ok(plan) => {
-            let names: BTreeSet<_> = plan.env.iter().map(|var| (&var.container, &var.name)).collect();
-            assert_eq!(names.len(), plan.env.len(), "no variable twice");
-            Outcome::Applied
-        }
-        Err(refused) => {
-            if let Refusal::Invalid(violations) = &refused {
-                assert!(!violations.is_empty() && violations.iter().all(|violation| !violation.path.is_empty()));
-            }
-            Outcome::Refused(refused)
-        }
-    };
-    let report = ModelApi::assess(subject, &testing::observation(outcome).build());
-    assert!(!report.phase.is_empty());
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
@@ -111,6 +80,6 @@ proptest! {
         let object = json!({"metadata": {"name": "t", "namespace": "n"}, "spec": spec});
         let object = changes.into_iter().fold(object, |object, (place, value)| with(object, place, value));
         let settings = support::default_settings::<ModelApi>();
-        assert_answers(&testing::subject(&object).settings(&settings).build());
+        assert_answers::<ModelApi>(&testing::subject(&object).settings(&settings).build());
     }
 }

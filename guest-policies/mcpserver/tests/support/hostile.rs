@@ -1,0 +1,40 @@
+//! What the properties of hostile objects share: putting a value anywhere, and what every answer keeps.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use kaos_policy_sdk::types::{Outcome, Refusal, Subject};
+use kaos_policy_sdk::{Policy, testing};
+use serde_json::{Value, json};
+
+/// `object` with `value` at `place`, whatever stood on the way there.
+pub(crate) fn with(mut object: Value, place: &str, value: Value) -> Value {
+    let mut at = &mut object;
+    for key in place.split('/').skip(1) {
+        if !at.is_object() {
+            *at = json!({});
+        }
+        at = &mut at[key];
+    }
+    *at = value;
+    object
+}
+
+/// The answer keeps the contract; a report can be made of it.
+pub(crate) fn assert_answers<P: Policy>(subject: &Subject) {
+    let outcome = match testing::plan::<P>(subject) {
+        Ok(plan) => {
+            let names: BTreeSet<_> = plan.env.iter().map(|var| (&var.container, &var.name)).collect();
+            assert_eq!(names.len(), plan.env.len(), "no variable twice");
+            Outcome::Applied
+        }
+        Err(refused) => {
+            if let Refusal::Invalid(violations) = &refused {
+                assert!(!violations.is_empty() && violations.iter().all(|violation| !violation.path.is_empty()));
+            }
+            Outcome::Refused(refused)
+        }
+    };
+    let report = P::assess(subject, &testing::observation(outcome).build());
+    assert!(!report.phase.is_empty());
+}
