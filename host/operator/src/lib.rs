@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod embedded;
 pub mod input;
+pub mod metrics;
 pub mod offline;
 pub mod policies;
 pub mod schema;

@@ -1,0 +1,306 @@
+//! What the operator counts of itself, as `OpenMetrics`.
+//!
+//! One method an occasion; whoever calls them knows nothing of registries and names. The names are in `table`, and the
+//! reference page is made from it. Serving the text is left to `serve`.
+
+mod labels;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError, atomic::AtomicU64},
+    time::Duration,
+};
+
+use kaos_policy::{contract::ResourceType, policy::PolicyId};
+use prometheus_client::{
+    encoding::text,
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+        info::Info,
+    },
+    registry::Registry,
+};
+
+pub use table::reference;
+
+/// `Content-Type` of [`Metrics::encode`].
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// How a pass ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PassResult {
+    /// Everything was as planned already.
+    Settled,
+    /// Something was written.
+    Changed,
+    /// A need is missing or not known yet, or the policy holds the plan back.
+    Waiting,
+    /// The policy does not take the spec, or the host does not take the plan.
+    Refused,
+    /// The policy failed.
+    Failed,
+    /// The API server did not do what was asked; the pass is made again.
+    Retried,
+    /// The object is gone or going.
+    Gone,
+}
+
+impl PassResult {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Settled => "settled",
+            Self::Changed => "changed",
+            Self::Waiting => "waiting",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+            Self::Retried => "retried",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+/// An object's condition `Ready`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Readiness {
+    /// It is ready.
+    True,
+    /// It is not.
+    False,
+    /// Nobody can say.
+    Unknown,
+}
+
+impl Readiness {
+    fn label(self) -> &'static str {
+        match self {
+            Self::True => "true",
+            Self::False => "false",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What the watch on a type is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WatchState {
+    /// The cluster does not serve the type.
+    Unserved,
+    /// The operator may not watch it.
+    Forbidden,
+    /// It is being listed for the first time.
+    Listing,
+    /// What is in memory follows the cluster.
+    Synced,
+    /// It broke and is tried again.
+    Failing,
+}
+
+impl WatchState {
+    const ALL: [Self; 5] = [Self::Unserved, Self::Forbidden, Self::Listing, Self::Synced, Self::Failing];
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Unserved => "unserved",
+            Self::Forbidden => "forbidden",
+            Self::Listing => "listing",
+            Self::Synced => "synced",
+            Self::Failing => "failing",
+        }
+    }
+}
+
+type Refresh = Box<dyn Fn(&Metrics) + Send + Sync>;
+type Sizes<S> = Family<S, Histogram, fn() -> Histogram>;
+
+/// The operator's metrics. Every method is cheap and may be called from anywhere.
+pub struct Metrics {
+    registry: Registry,
+    refreshers: Mutex<Vec<Refresh>>,
+    leader: Gauge,
+    passes: Family<labels::Pass, Counter>,
+    pass_duration: Sizes<labels::Type>,
+    retries: Family<labels::Type, Counter>,
+    objects: Family<labels::Objects, Gauge>,
+    awaiting_policy: Family<labels::Type, Gauge>,
+    queue_depth: Gauge,
+    queue_age: Gauge<f64, AtomicU64>,
+    policies: Family<labels::Active, Gauge>,
+    fuel: Sizes<labels::Policy>,
+    policy_failures: Family<labels::PolicyFailure, Counter>,
+    api_calls: Family<labels::ApiCall, Counter>,
+    api_duration: Sizes<labels::Verb>,
+    watch_state: Family<labels::WatchState, Gauge>,
+    watch_errors: Family<labels::WatchError, Counter>,
+    stored: Family<labels::Type, Gauge>,
+    stored_size: Family<labels::Type, Gauge>,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// All metrics at zero.
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix(table::PREFIX);
+        let r = &mut registry;
+        let build = labels::Build { version: env!("CARGO_PKG_VERSION"), rust: env!("CARGO_PKG_RUST_VERSION") };
+        r.register(table::BUILD.name, table::BUILD.help, Info::new(build));
+        Self {
+            leader: table::LEADER.register(r, Gauge::default()),
+            passes: table::PASSES.register(r, Family::default()),
+            pass_duration: table::PASS_DURATION.register(r, Sizes::new_with_constructor(seconds as fn() -> Histogram)),
+            retries: table::RETRIES.register(r, Family::default()),
+            objects: table::OBJECTS.register(r, Family::default()),
+            awaiting_policy: table::AWAITING_PASS.register(r, Family::default()),
+            queue_depth: table::QUEUE_DEPTH.register(r, Gauge::default()),
+            queue_age: table::QUEUE_AGE.register(r, Gauge::default()),
+            policies: table::POLICY.register(r, Family::default()),
+            fuel: table::FUEL.register(r, Sizes::new_with_constructor(fuel as fn() -> Histogram)),
+            policy_failures: table::POLICY_FAILURES.register(r, Family::default()),
+            api_calls: table::API_CALLS.register(r, Family::default()),
+            api_duration: table::API_DURATION.register(r, Sizes::new_with_constructor(seconds as fn() -> Histogram)),
+            watch_state: table::WATCH_STATE.register(r, Family::default()),
+            watch_errors: table::WATCH_ERRORS.register(r, Family::default()),
+            stored: table::STORED.register(r, Family::default()),
+            stored_size: table::STORED_SIZE.register(r, Family::default()),
+            refreshers: Mutex::default(),
+            registry,
+        }
+    }
+
+    /// Has `refresh` called before each [`encode`](Self::encode), for what is only worth knowing when somebody looks.
+    pub fn before_encoding(&self, refresh: impl Fn(&Self) + Send + Sync + 'static) {
+        self.refreshers.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(refresh));
+    }
+
+    /// A pass over an object of a kind ended.
+    pub fn pass(&self, of: &ResourceType, result: PassResult, took: Duration) {
+        self.passes.get_or_create(&labels::Pass { of: of.into(), result: result.label() }).inc();
+        self.pass_duration.get_or_create(&of.into()).observe(took.as_secs_f64());
+    }
+
+    /// A pass will be made again.
+    pub fn retry(&self, of: &ResourceType) {
+        self.retries.get_or_create(&of.into()).inc();
+    }
+
+    /// An object's `Ready` changed, or it came (`before` is none) or went (`after` is none).
+    pub fn object(&self, of: &ResourceType, before: Option<Readiness>, after: Option<Readiness>) {
+        let gauge = |ready: Readiness| {
+            self.objects.get_or_create_owned(&labels::Objects { of: of.into(), ready: ready.label() })
+        };
+        if let Some(before) = before {
+            gauge(before).dec();
+        }
+        if let Some(after) = after {
+            gauge(after).inc();
+        }
+    }
+
+    /// How many objects of a kind have not had a pass with the policy that answers now.
+    pub fn awaiting_policy(&self, of: &ResourceType, objects: usize) {
+        self.awaiting_policy.get_or_create(&of.into()).set(count(objects));
+    }
+
+    /// What the work queue holds.
+    pub fn queue(&self, depth: usize, oldest: Duration) {
+        self.queue_depth.set(count(depth));
+        self.queue_age.set(oldest.as_secs_f64());
+    }
+
+    /// Which policies answer now: each layer for each kind. Takes the place of what was said before.
+    pub fn policies(&self, active: &[(ResourceType, PolicyId)]) {
+        self.policies.clear();
+        for (of, id) in active {
+            let labels = labels::Active { of: of.into(), policy: id.into(), digest: id.digest.hex() };
+            self.policies.get_or_create(&labels).set(1);
+        }
+    }
+
+    /// What a policy burnt in one pass.
+    pub fn fuel(&self, policy: &PolicyId, burnt: u64) {
+        // A histogram counts in floating point; fuel is far below what that can hold exactly.
+        #[allow(clippy::cast_precision_loss)]
+        self.fuel.get_or_create(&policy.into()).observe(burnt as f64);
+    }
+
+    /// A policy failed, with the category of the failure.
+    pub fn policy_failure(&self, policy: &PolicyId, reason: &str) {
+        let labels = labels::PolicyFailure { policy: policy.into(), reason: reason.to_owned() };
+        self.policy_failures.get_or_create(&labels).inc();
+    }
+
+    /// A request to the API server ended.
+    pub fn api_call(&self, verb: &'static str, group: &str, resource: &str, code: &str, took: Duration) {
+        let labels =
+            labels::ApiCall { verb, group: group.to_owned(), resource: resource.to_owned(), code: code.to_owned() };
+        self.api_calls.get_or_create(&labels).inc();
+        self.api_duration.get_or_create(&labels::Verb { verb }).observe(took.as_secs_f64());
+    }
+
+    /// Whether this process is the one that writes.
+    pub fn leader(&self, leads: bool) {
+        self.leader.set(i64::from(leads));
+    }
+
+    /// What the watch on a type is doing now; none when the type is no longer watched.
+    pub fn watch(&self, of: &ResourceType, state: Option<WatchState>) {
+        for each in WatchState::ALL {
+            let labels = labels::WatchState { of: of.into(), state: each.label() };
+            match state {
+                None => drop(self.watch_state.remove(&labels)),
+                Some(state) => drop(self.watch_state.get_or_create(&labels).set(i64::from(state == each))),
+            }
+        }
+    }
+
+    /// A watch broke.
+    pub fn watch_error(&self, of: &ResourceType, reason: &str) {
+        self.watch_errors.get_or_create(&labels::WatchError { of: of.into(), reason: reason.to_owned() }).inc();
+    }
+
+    /// What is kept in memory of a type.
+    pub fn stored(&self, of: &ResourceType, objects: usize, bytes: usize) {
+        self.stored.get_or_create(&of.into()).set(count(objects));
+        self.stored_size.get_or_create(&of.into()).set(count(bytes));
+    }
+
+    /// Everything as text, of the type [`CONTENT_TYPE`].
+    pub fn encode(&self) -> Result<String, fmt::Error> {
+        for refresh in &*self.refreshers.lock().unwrap_or_else(PoisonError::into_inner) {
+            refresh(self);
+        }
+        let mut text = String::new();
+        text::encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// From a millisecond to half a minute.
+fn seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 2.0, 16))
+}
+
+/// From what an empty answer costs to what no pass may.
+fn fuel() -> Histogram {
+    Histogram::new(exponential_buckets(100_000.0, 2.0, 12))
+}

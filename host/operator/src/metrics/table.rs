@@ -1,0 +1,115 @@
+//! Every metric by name: the one table that the registry and the reference page are made from.
+
+use std::fmt::Write;
+
+use prometheus_client::registry::{Metric, Registry, Unit};
+
+/// Stands before every name.
+pub(super) const PREFIX: &str = "kaos_operator";
+
+/// What a metric does over time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Only grows.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// Counts by size.
+    Histogram,
+    /// Says something in its labels.
+    Info,
+}
+
+/// One metric.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    /// Without prefix, unit and the ending of its kind.
+    pub(super) name: &'static str,
+    /// What it does over time.
+    pub(super) kind: Kind,
+    /// Part of the name.
+    pub(super) unit: Option<&'static str>,
+    /// In the order in which they are written.
+    pub(super) labels: &'static [&'static str],
+    /// One sentence without its full stop, which the encoder adds.
+    pub(super) help: &'static str,
+}
+
+macro_rules! rows {
+    ($($constant:ident: $kind:ident $name:literal $(in $unit:literal)? [$($label:literal),*] $help:literal;)*) => {
+        $(pub(super) const $constant: Row = Row {
+            name: $name,
+            kind: Kind::$kind,
+            unit: rows!(@unit $($unit)?),
+            labels: &[$($label),*],
+            help: $help,
+        };)*
+
+        /// All of them.
+        pub(super) const ROWS: &[Row] = &[$($constant),*];
+    };
+    (@unit) => { None };
+    (@unit $unit:literal) => { Some($unit) };
+}
+
+rows! {
+    BUILD: Info "build" ["version", "rust"] "What was built";
+    LEADER: Gauge "leader" [] "1 while this process is the one that writes";
+    PASSES: Counter "passes" ["group", "kind", "result"] "Passes over objects, by how they ended";
+    PASS_DURATION: Histogram "pass_duration" in "seconds" ["group", "kind"] "Time of a pass, waiting for the API server included";
+    RETRIES: Counter "retries" ["group", "kind"] "Passes that were put off and will be made again";
+    OBJECTS: Gauge "objects" ["group", "kind", "ready"] "Objects that policies answer for, by their condition Ready";
+    AWAITING_PASS: Gauge "objects_awaiting_policy" ["group", "kind"] "Objects whose last pass was made by a policy that has since been replaced";
+    QUEUE_DEPTH: Gauge "queue_depth" [] "Objects that are due for a pass and have not got one";
+    QUEUE_AGE: Gauge "queue_oldest_age" in "seconds" [] "How long the oldest of them has been due";
+    POLICY: Gauge "policy_info" ["group", "kind", "policy", "version", "digest"] "1 for each layer of the policy that answers for a kind now";
+    FUEL: Histogram "policy_fuel" ["policy", "version"] "Fuel that a policy burnt in a pass";
+    POLICY_FAILURES: Counter "policy_failures" ["policy", "version", "reason"] "Passes that a policy failed: traps, exhausted limits, answers that the guard refused";
+    API_CALLS: Counter "api_calls" ["verb", "group", "resource", "code"] "Requests to the API server, by HTTP status code; timeout and unreachable stand for those without an answer";
+    API_DURATION: Histogram "api_call_duration" in "seconds" ["verb"] "Time until the API server answered; watches until they were open";
+    WATCH_STATE: Gauge "watch_state" ["group", "kind", "state"] "1 for the state that the watch on a type is in: unserved, forbidden, listing, synced or failing";
+    WATCH_ERRORS: Counter "watch_errors" ["group", "kind", "reason"] "Watches that broke, with what the API server said";
+    STORED: Gauge "stored_objects" ["group", "kind"] "Objects of a type that are kept in memory";
+    STORED_SIZE: Gauge "stored" in "bytes" ["group", "kind"] "Size of the objects of a type that are kept in memory";
+}
+
+impl Row {
+    /// As it is scraped.
+    pub(super) fn full_name(&self) -> String {
+        let unit = self.unit.map(|unit| format!("_{unit}")).unwrap_or_default();
+        let ending = match self.kind {
+            Kind::Counter => "_total",
+            Kind::Info => "_info",
+            Kind::Gauge | Kind::Histogram => "",
+        };
+        format!("{PREFIX}_{}{unit}{ending}", self.name)
+    }
+
+    /// Adds the metric to a registry under this name.
+    pub(super) fn register<M: Metric + Clone>(&self, registry: &mut Registry, metric: M) -> M {
+        match self.unit {
+            None => registry.register(self.name, self.help, metric.clone()),
+            Some(unit) => {
+                registry.register_with_unit(self.name, self.help, Unit::Other(unit.to_owned()), metric.clone());
+            }
+        }
+        metric
+    }
+}
+
+/// The reference page.
+pub fn reference() -> String {
+    let mut page = String::from(concat!(
+        "# Metrics\n\n",
+        "Served as OpenMetrics text at `/metrics` (`--metrics-bind-address`, `:8080` unless set). `group` and `kind` name a ",
+        "Kubernetes type; the core group is empty. Histograms have `_bucket`, `_sum` and `_count`.\n\n",
+        "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n",
+    ));
+    for row in ROWS {
+        let labels: Vec<String> = row.labels.iter().map(|label| format!("`{label}`")).collect();
+        let kind = format!("{:?}", row.kind).to_lowercase();
+        // Writing to a String does not fail.
+        let _ = writeln!(page, "| `{}` | {kind} | {} | {} |", row.full_name(), labels.join(", "), row.help);
+    }
+    page
+}

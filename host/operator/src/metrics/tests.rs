@@ -1,0 +1,95 @@
+use kaos_policy::digest::Digest;
+
+use super::*;
+
+/// Metrics of which each has been used once.
+fn used() -> Metrics {
+    let metrics = Metrics::new();
+    let of = ResourceType::new("example.dev/v1", "Widget");
+    let policy = PolicyId { name: "widget".into(), version: "1.0.0".into(), digest: Digest::of(b"") };
+    metrics.pass(&of, PassResult::Changed, Duration::from_millis(3));
+    metrics.retry(&of);
+    metrics.object(&of, None, Some(Readiness::False));
+    metrics.awaiting_policy(&of, 2);
+    metrics.queue(1, Duration::from_millis(1500));
+    metrics.policies(&[(of.clone(), policy.clone())]);
+    metrics.fuel(&policy, 400_000);
+    metrics.policy_failure(&policy, "Trap");
+    metrics.api_call("patch", "apps", "deployments", "200", Duration::from_millis(8));
+    metrics.leader(true);
+    metrics.watch(&of, Some(WatchState::Synced));
+    metrics.watch_error(&of, "Expired");
+    metrics.stored(&of, 7, 7000);
+    metrics
+}
+
+#[test]
+fn what_is_scraped_is_what_the_table_says() -> Result<(), fmt::Error> {
+    let text = used().encode()?;
+    let described: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
+    let expected: Vec<_> = table::ROWS
+        .iter()
+        .map(|row| {
+            let name = row.full_name();
+            let family = name.strip_suffix("_total").unwrap_or(&name);
+            let family = if row.kind == table::Kind::Info { family.trim_end_matches("_info") } else { family };
+            format!("{family} {}", format!("{:?}", row.kind).to_lowercase())
+        })
+        .collect();
+    assert_eq!(described, expected);
+    for row in table::ROWS {
+        let sample = if row.kind == table::Kind::Histogram { row.full_name() + "_sum" } else { row.full_name() };
+        let line = text.lines().find(|line| line.starts_with(&sample)).unwrap_or_default();
+        let labels: Vec<_> = match line.split_once('{').and_then(|(_, rest)| rest.split_once('}')) {
+            Some((labels, _)) => {
+                labels.split(',').filter_map(|label| label.split_once('=')).map(|(key, _)| key).collect()
+            }
+            None => Vec::new(),
+        };
+        assert!(!line.is_empty(), "{sample} has no sample");
+        assert_eq!(labels, row.labels, "{line}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_reference_page_is_the_table() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/metrics.md");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, reference()).expect("the page can be written");
+    }
+    let page = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(page, reference(), "run this test with UPDATE_GOLDEN=1 to write {}", path.display());
+}
+
+#[test]
+fn policies_that_no_longer_answer_are_no_longer_shown() -> Result<(), fmt::Error> {
+    let metrics = used();
+    metrics.policies(&[]);
+    assert!(!metrics.encode()?.contains("policy_info{"));
+    Ok(())
+}
+
+#[test]
+fn a_watch_is_in_one_state_and_a_type_that_is_not_watched_in_none() -> Result<(), fmt::Error> {
+    let metrics = used();
+    let of = ResourceType::new("example.dev/v1", "Widget");
+    let states = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| line.starts_with("kaos_operator_watch_state{") && line.ends_with(" 1"));
+        lines.map(str::to_owned).collect()
+    };
+    metrics.watch(&of, Some(WatchState::Failing));
+    let now = states(&metrics.encode()?);
+    assert!(now.len() == 1 && now[0].contains("failing"), "{now:?}");
+    metrics.watch(&of, None);
+    assert!(!metrics.encode()?.contains("watch_state{"));
+    Ok(())
+}
+
+#[test]
+fn what_is_only_worth_knowing_on_a_look_is_asked_for_then() -> Result<(), fmt::Error> {
+    let metrics = Metrics::new();
+    metrics.before_encoding(|metrics| metrics.queue(41, Duration::ZERO));
+    assert!(metrics.encode()?.contains("kaos_operator_queue_depth 41"));
+    Ok(())
+}
