@@ -97,7 +97,7 @@ fn widgets() -> Value {
 async fn deployments_are_created_shown_scaled_and_rolled_out() {
     let Some(shell) = Shell::open("deployments").await else { return };
     shell.run("create deployment web --image=image:1 -n t").await;
-    shell.run("wait deployment/web -n t --for=condition=Available --timeout=10s").await;
+    shell.run("wait deployment/web -n t --for=condition=Available --timeout=120s").await;
     let table = shell.run("get deployments -n t").await;
     assert!(table.starts_with("NAME") && table.contains("1/1"), "{table}");
     let object: Value = serde_json::from_str(&shell.run("get deployment web -n t -o json").await).unwrap();
@@ -105,7 +105,7 @@ async fn deployments_are_created_shown_scaled_and_rolled_out() {
     assert_eq!(shell.run("get deployment web -n t -o jsonpath={.status.readyReplicas}").await, "1");
     shell.run("scale deployment/web -n t --replicas=3").await;
     shell.run("set image deployment/web -n t *=image:2").await;
-    assert!(shell.run("rollout status deployment/web -n t --timeout=10s").await.contains("successfully rolled out"));
+    assert!(shell.run("rollout status deployment/web -n t --timeout=120s").await.contains("successfully rolled out"));
     assert!(shell.run("rollout history deployment/web -n t").await.contains('2'));
     let described = shell.run("describe deployment web -n t").await;
     assert!(described.contains("image:2") && described.contains("ScalingReplicaSet"), "{described}");
@@ -113,7 +113,7 @@ async fn deployments_are_created_shown_scaled_and_rolled_out() {
     assert!(everything.contains("replicaset.apps/web-") && everything.contains("pod/web-"), "{everything}");
     let pod = shell.run("get pods -n t -o name").await.lines().next().unwrap().to_owned();
     shell.run(&format!("delete -n t {pod}")).await;
-    shell.run("rollout status deployment/web -n t --timeout=10s").await;
+    shell.run("rollout status deployment/web -n t --timeout=120s").await;
     shell.run("rollout undo deployment/web -n t").await;
     shell.settled().await;
     assert_eq!(shell.run("get deployment web -n t -o jsonpath={..image}").await, "image:1");
@@ -152,7 +152,7 @@ async fn objects_are_applied_from_either_side_patched_labelled_and_deleted() {
     shell.run(&format!("apply --dry-run=server -f {changed}")).await;
     shell.run(&format!("delete -f {file}")).await;
     assert!(shell.refuse("get deployment web -n t").await.contains("not found"));
-    shell.run("delete namespace t --timeout=10s").await;
+    shell.run("delete namespace t --timeout=120s").await;
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn custom_resources_are_explained_listed_and_shown_in_columns() {
     let Some(shell) = Shell::open("custom").await else { return };
     let file = shell.write("definition.json", &widgets());
     shell.run(&format!("apply --server-side -f {file}")).await;
-    shell.run("wait crd/widgets.test.io --for=condition=Established --timeout=10s").await;
+    shell.run("wait crd/widgets.test.io --for=condition=Established --timeout=120s").await;
     assert!(shell.run("api-resources --api-group=test.io").await.contains("wd"));
     let explained = shell.run("explain widgets.spec.mode").await;
     assert!(explained.contains("How it works."), "{explained}");
@@ -168,12 +168,12 @@ async fn custom_resources_are_explained_listed_and_shown_in_columns() {
     let widget = shell.write("widget.json", &json!({"apiVersion": "test.io/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "t"}, "spec": {"mode": "fast"}}));
     shell.run(&format!("apply -f {widget}")).await;
     shell.run(r#"patch widget w -n t --subresource=status --type=merge -p {"status":{"conditions":[{"type":"Ready","status":"True"}]}}"#).await;
-    shell.run("wait widget/w -n t --for=condition=Ready --timeout=10s").await;
+    shell.run("wait widget/w -n t --for=condition=Ready --timeout=120s").await;
     let table = shell.run("get wd -n t").await;
     assert!(table.contains("MODE") && table.contains("fast") && table.contains("True"), "{table}");
     assert!(shell.run("describe widget w -n t").await.contains("Mode:  fast"));
     assert!(shell.run("get all -n t").await.contains("widget.test.io/w"));
-    shell.run("delete crd widgets.test.io --timeout=10s").await;
+    shell.run("delete crd widgets.test.io --timeout=120s").await;
     // kubectl still knows the type from its cache; the server does not.
     let gone = shell.refuse("get widgets -n t").await;
     assert!(gone.contains("NotFound") || gone.contains("resource type"), "{gone}");
@@ -196,7 +196,7 @@ async fn a_watch_prints_changes_as_they_come() {
         }
         false
     };
-    assert!(tokio::time::timeout(Duration::from_secs(10), ready).await.unwrap());
+    assert!(tokio::time::timeout(Duration::from_secs(120), ready).await.unwrap());
     watch.kill().await.unwrap();
 }
 

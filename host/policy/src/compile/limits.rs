@@ -27,12 +27,16 @@ impl CompileLimits {
 
     /// Sets the limits on this process, which cannot raise them again.
     pub(super) fn confine(memory: u64, cpu_seconds: u64) -> std::io::Result<()> {
-        use rustix::process::{Resource, Rlimit, setrlimit};
-        let at_most = |value| Rlimit { current: Some(value), maximum: Some(value) };
-        setrlimit(Resource::Core, at_most(0))?;
-        setrlimit(Resource::Fsize, at_most(0))?;
-        setrlimit(Resource::Cpu, at_most(cpu_seconds))?;
-        setrlimit(Resource::As, at_most(memory))?;
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let at_most = |resource, value: u64| {
+            // Whoever started the operator may have set a lower limit, which cannot be raised.
+            let value = getrlimit(resource).maximum.map_or(value, |maximum| maximum.min(value));
+            setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
+        };
+        at_most(Resource::Core, 0)?;
+        at_most(Resource::Fsize, 0)?;
+        at_most(Resource::Cpu, cpu_seconds)?;
+        at_most(Resource::As, memory)?;
         Ok(())
     }
 }
