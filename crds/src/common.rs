@@ -1,5 +1,6 @@
 //! What several kinds have in common besides the container: routes, telemetry, selectors of keys.
 
+use alloc::string::String;
 use kaos_decode::Decode;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;

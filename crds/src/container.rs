@@ -1,5 +1,6 @@
 //! What a user may change about the container that the operator generates.
 
+use alloc::{string::String, vec::Vec};
 use kaos_decode::Decode;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;

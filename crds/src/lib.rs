@@ -13,6 +13,9 @@
 #![allow(clippy::doc_markdown)]
 // The lints take columns for repeated attributes, and do not see that a derived kind exports its spec.
 #![cfg_attr(feature = "schema", allow(clippy::duplicated_attributes, unreachable_pub))]
+#![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
+
+extern crate alloc;
 
 pub mod agent;
 mod common;

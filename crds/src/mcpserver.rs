@@ -1,5 +1,6 @@
 //! MCPServer: tools for Agents, served over the Model Context Protocol.
 
+use alloc::{string::String, vec::Vec};
 use kaos_decode::Decode;
 #[cfg(feature = "schema")]
 use kube::{CustomResource, KubeSchema};

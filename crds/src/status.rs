@@ -1,7 +1,8 @@
 //! The status that the three kinds share. Every field the operator writes is declared here: server-side
 //! apply refuses a status with an undeclared one.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::{string::String, vec::Vec};
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;

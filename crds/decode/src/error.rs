@@ -2,8 +2,9 @@
 //! travels up, so that it costs nothing where there is none.
 
 use crate::Path;
+use alloc::{borrow::ToOwned, boxed::Box, string::String, vec::Vec};
+use core::fmt::{self, Display};
 use serde_json::Value;
-use std::fmt::{self, Display};
 
 /// What is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,4 +82,4 @@ impl Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl core::error::Error for Error {}

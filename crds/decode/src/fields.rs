@@ -1,6 +1,7 @@
 //! What derived code is made of: reading a struct field by field, and telling the variants of an enum apart.
 
 use crate::{Decode, Error};
+use alloc::{borrow::ToOwned, string::String};
 use serde_json::{Map, Value};
 
 /// The members of an object that is read as a struct.

@@ -24,6 +24,10 @@
 //! let wrong = decode::<Server>(&json!({"image": "i", "containerPort": "http"})).err().unwrap();
 //! assert_eq!(wrong.to_string(), "containerPort: must be a whole number from 0 to 65535, not string \"http\"");
 //! ```
+#![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
+
+#[macro_use]
+extern crate alloc;
 
 mod decoding;
 mod error;

@@ -1,7 +1,8 @@
 //! Paths of fields, as users write them: `spec.config.memory.contextLimit`, `spec.models[0]`,
 //! `metadata.annotations["a.b/c"]`.
 
-use std::fmt::{self, Write};
+use alloc::{borrow::ToOwned, string::String};
+use core::fmt::{self, Write};
 
 /// A path under construction; cheap to extend, printed with [`Display`](fmt::Display).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

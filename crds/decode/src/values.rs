@@ -1,8 +1,9 @@
 //! The types that fields are made of: scalars, lists, objects, and JSON as it is.
 
 use crate::{Decode, Error};
+use alloc::collections::BTreeMap;
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 
 impl Decode for Value {
     fn decode(value: &Value) -> Result<Self, Error> {

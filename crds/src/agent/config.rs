@@ -1,5 +1,6 @@
 //! What an Agent is told and how it works.
 
+use alloc::{string::String, vec::Vec};
 use kaos_decode::Decode;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;

@@ -1,5 +1,6 @@
 //! Running an Agent in a coding harness.
 
+use alloc::string::String;
 use kaos_decode::Decode;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;

@@ -1,5 +1,6 @@
 //! What an Agent remembers, and where.
 
+use alloc::string::String;
 use kaos_decode::Decode;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;

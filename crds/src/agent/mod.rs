@@ -4,6 +4,7 @@ mod config;
 mod harness;
 mod memory;
 
+use alloc::{string::String, vec::Vec};
 use kaos_decode::Decode;
 #[cfg(feature = "schema")]
 use kube::{CustomResource, KubeSchema};

@@ -1,6 +1,7 @@
 //! A whole proxy configuration: an object that says where the text is, or, in older manifests, the text itself.
 
-use std::fmt;
+use alloc::string::String;
+use core::fmt;
 
 use kaos_decode::Decode;
 use serde::de::value::MapAccessDeserializer;
@@ -43,7 +44,7 @@ impl schemars::JsonSchema for ConfigYaml {
         true
     }
 
-    fn schema_name() -> std::borrow::Cow<'static, str> {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
         "ConfigYaml".into()
     }
 

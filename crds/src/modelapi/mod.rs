@@ -1,5 +1,6 @@
 //! ModelAPI: an endpoint that serves models, either a proxy to providers or models hosted in the cluster.
 
+use alloc::{string::String, vec::Vec};
 use kaos_decode::Decode;
 #[cfg(feature = "schema")]
 use kube::{CustomResource, KubeSchema};

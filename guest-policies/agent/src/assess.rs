@@ -1,5 +1,6 @@
 //! What the user is told: phase, endpoint, what the Agent is linked to, and the conditions of this kind.
 
+use alloc::vec::Vec;
 use kaos_crds::AgentSpec;
 use kaos_policy_sdk::types::{Condition, Note, Observation, Outcome, Report, Subject};
 use kaos_policy_sdk::{SubjectExt, Violations, condition};

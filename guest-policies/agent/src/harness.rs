@@ -3,6 +3,7 @@
 //! The clone script holds no text of the user's: URL, branch and token come in variables. The token is
 //! handed to Git by a credential helper that is set for this one command, so that it is written nowhere.
 
+use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Harness, Workspace};
 use kaos_policy_sdk::env::{Env, literal, other};
 use kaos_policy_sdk::need::{named, reference_in};

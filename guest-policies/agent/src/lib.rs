@@ -9,6 +9,10 @@
 //! | variables | `mapping` |
 //! | manifests | `translate` |
 //! | status | `assess` |
+#![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
+
+#[macro_use]
+extern crate alloc;
 
 mod assess;
 mod harness;
@@ -22,6 +26,7 @@ mod settings;
 mod translate;
 mod wanted;
 
+use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_crds::API_VERSION;
 use kaos_policy_sdk::need::resource_type;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
@@ -75,3 +80,4 @@ impl Policy for Agent {
 }
 
 kaos_policy_sdk::export_policy!(Agent);
+kaos_policy_sdk::trap_on_panic!();

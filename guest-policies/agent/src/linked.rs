@@ -3,6 +3,7 @@
 //! One that is missing, or has no address yet, leaves no correct manifest: the Agent waits. One that has an
 //! address and is not ready is a gate of the first creation. A peer is neither: it is picked up when it comes.
 
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::API_VERSION;
 use kaos_policy_sdk::names::dns1123_subdomain;
 use kaos_policy_sdk::need::{named, reference};

@@ -2,6 +2,11 @@
 //!
 //! The user's own stand after the instructions; where they have a name of the operator's, they win.
 
+use alloc::{
+    borrow::ToOwned,
+    string::{String, ToString},
+    vec::Vec,
+};
 use kaos_crds::agent::{Config, Memory, MemoryType, ToolCallMode};
 use kaos_policy_sdk::env::{ContainerEnv, Env};
 use kaos_policy_sdk::types::{EnvVar, Refusal, Subject};

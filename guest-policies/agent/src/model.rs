@@ -1,5 +1,6 @@
 //! Which models a `ModelAPI` offers, and whether an Agent's is among them.
 
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::Object;
 
 /// The models that `api` offers, as patterns; none where the ModelAPI itself is not in order, which is its

@@ -3,6 +3,8 @@
 //! Reads block mappings of plain and quoted scalars, which is what registries are made of, and refuses to
 //! guess about anything else. A whole YAML parser would be a third of the component.
 
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
+
 /// What the registry says about a harness.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Entry {

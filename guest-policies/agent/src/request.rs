@@ -1,5 +1,6 @@
 //! One `Agent` with everything that decides about it, read once for each of the five functions.
 
+use alloc::vec::Vec;
 use kaos_crds::AgentSpec;
 use kaos_policy_sdk::types::{Need, Note, Refusal, Subject};
 use kaos_policy_sdk::{Object, SubjectExt, refusal};

@@ -1,5 +1,6 @@
 //! What the activation gate tries the policy on: together they reach every part of it.
 
+use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_policy_sdk::include_json;
 use kaos_policy_sdk::types::Sample;
 

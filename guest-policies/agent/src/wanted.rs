@@ -1,5 +1,6 @@
 //! What an `Agent` asks for: its fields checked, and older forms read as what they mean now.
 
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::AgentSpec;
 use kaos_policy_sdk::names::dns1123_subdomain;
 use kaos_policy_sdk::types::Note;

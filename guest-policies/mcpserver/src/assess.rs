@@ -1,5 +1,6 @@
 //! What the user is told: phase, endpoint, tools, and the conditions that are this kind's own.
 
+use alloc::{string::String, vec::Vec};
 use kaos_crds::MCPServerSpec;
 use kaos_policy_sdk::types::{Condition, EnvSource, EnvVar, Observation, Outcome, Refusal, Report, Subject};
 use kaos_policy_sdk::{SubjectExt, condition};

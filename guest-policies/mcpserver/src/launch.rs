@@ -3,6 +3,11 @@
 //!
 //! What the user's `container` says comes on top later, as for every kind.
 
+use alloc::{
+    borrow::ToOwned,
+    string::{String, ToString},
+    vec::Vec,
+};
 use kaos_policy_sdk::quote::shell_word;
 use kaos_policy_sdk::types::{Note, Reference, Refusal};
 use kaos_policy_sdk::{Lookup, Object, blocker, need, note, refusal};

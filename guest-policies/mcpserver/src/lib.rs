@@ -9,6 +9,10 @@
 //! | variables | `mapping` |
 //! | manifests | `translate` |
 //! | status, with the tools found by `python` | `assess` |
+#![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
+
+#[macro_use]
+extern crate alloc;
 
 mod assess;
 mod launch;
@@ -21,6 +25,7 @@ mod settings;
 mod translate;
 mod wanted;
 
+use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_crds::API_VERSION;
 use kaos_policy_sdk::need::{named, resource_type};
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
@@ -82,3 +87,4 @@ impl Policy for McpServer {
 }
 
 kaos_policy_sdk::export_policy!(McpServer);
+kaos_policy_sdk::trap_on_panic!();

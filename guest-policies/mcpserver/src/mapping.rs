@@ -1,5 +1,6 @@
 //! The env-var mapping: parameters, the user's variables, telemetry, log level.
 
+use alloc::vec::Vec;
 use kaos_policy_sdk::env::{Env, secret_key};
 use kaos_policy_sdk::types::{EnvSource, EnvVar, KeySelector, Refusal, Subject};
 use serde_json::Value;

@@ -4,6 +4,8 @@
 //! enough to know where a statement begins in column zero. Text that is not Python gives a list that may be
 //! wrong, never an error. What the list is used for is decided in [`crate::assess`].
 
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
+
 /// More names than this say nothing to a reader of a status.
 const MOST: usize = 500;
 

@@ -5,7 +5,12 @@
 //! as a whole: who takes a runtime out of it has taken it away. What becomes of an entry is decided in
 //! [`crate::launch`].
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::{
+    borrow::ToOwned,
+    string::{String, ToString},
+    vec::Vec,
+};
 
 use kaos_policy_sdk::{Decode, Lookup, Object, Path, decode, yaml};
 #[cfg(feature = "schema")]

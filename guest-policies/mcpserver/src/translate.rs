@@ -1,5 +1,6 @@
 //! The manifests: a Deployment, its Service, and a route where the cluster has a Gateway.
 
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
 use kaos_policy_sdk::{Object, SubjectExt, Violations, json, note, plan};
 use kaos_workload::{Deployment, Exposure, Extra, PodDefaults, PodParts, Workload};

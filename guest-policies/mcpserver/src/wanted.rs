@@ -3,6 +3,7 @@
 //! Older fields are honoured with a note that names the field to use now. What is asked for is looked up in
 //! [`crate::registry`] and turned into a container in [`crate::launch`].
 
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::mcpserver::{McpConfig, McpTools};
 use kaos_crds::{KeySelector, MCPServerSpec, Telemetry};
 use kaos_policy_sdk::refusal;

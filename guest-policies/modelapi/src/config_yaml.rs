@@ -2,6 +2,11 @@
 //!
 //! The text is used verbatim; nothing here changes it.
 
+use alloc::{
+    borrow::ToOwned,
+    string::{String, ToString},
+    vec::Vec,
+};
 use kaos_policy_sdk::yaml;
 use serde_json::Value;
 use thiserror::Error;

@@ -3,6 +3,7 @@
 //! The name of a model is the user's text and the script is a shell's: the two meet only when the name is made
 //! of letters, digits and a few signs that mean nothing to a shell. Any other name is an argument.
 
+use alloc::{string::String, vec::Vec};
 use kaos_policy_sdk::refusal;
 use kaos_policy_sdk::types::Refusal;
 use kaos_workload::settings::PullPolicy;

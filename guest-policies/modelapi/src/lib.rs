@@ -9,6 +9,10 @@
 //! | a hosted model and how it is pulled | `hosted` |
 //! | manifests | `translate` |
 //! | status | `assess` |
+#![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
+
+#[macro_use]
+extern crate alloc;
 
 mod assess;
 mod config_yaml;
@@ -23,6 +27,7 @@ mod settings;
 mod translate;
 mod wanted;
 
+use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_crds::API_VERSION;
 use kaos_policy_sdk::need::resource_type;
 use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
@@ -80,3 +85,4 @@ impl Policy for ModelApi {
 }
 
 kaos_policy_sdk::export_policy!(ModelApi);
+kaos_policy_sdk::trap_on_panic!();

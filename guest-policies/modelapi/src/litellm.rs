@@ -3,7 +3,8 @@
 //! Every value goes through [`yaml_scalar`], so that no model or provider name can end its line. Whether the
 //! user brings a file of their own is decided in [`crate::config_yaml`].
 
-use std::fmt::Write as _;
+use alloc::{borrow::ToOwned, string::String};
+use core::fmt::Write as _;
 
 use kaos_policy_sdk::quote::yaml_scalar;
 

@@ -1,5 +1,6 @@
 //! The env-var mapping: how the proxy reaches its provider, the user's variables, log level, telemetry.
 
+use alloc::vec::Vec;
 use kaos_crds::KeySelector;
 use kaos_policy_sdk::env::{ContainerEnv, Env};
 use kaos_policy_sdk::types::{self, EnvSource, EnvVar, Refusal, Subject};

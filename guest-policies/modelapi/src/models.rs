@@ -1,6 +1,8 @@
 //! Which model names a list of patterns allows: the rule by which Agents and LiteLLM configurations are
 //! checked against `models`.
 
+use alloc::string::String;
+
 /// `*` allows everything, `provider/*` everything of that provider, anything else only itself.
 pub(crate) fn allowed(patterns: &[String], model: &str) -> bool {
     patterns.iter().any(|pattern| match pattern.strip_suffix('*') {

@@ -1,5 +1,10 @@
 //! The proxy: its configuration file, where that comes from, and how it is told.
 
+use alloc::{
+    borrow::ToOwned,
+    string::{String, ToString},
+    vec::Vec,
+};
 use kaos_policy_sdk::types::{Note, Refusal};
 use kaos_policy_sdk::{note, refusal};
 use kaos_workload::{Extra, Workload};

@@ -1,5 +1,6 @@
 //! One `ModelAPI` with everything that decides about it, read once for each of the five functions.
 
+use alloc::{string::String, vec::Vec};
 use kaos_crds::ModelAPISpec;
 use kaos_crds::modelapi::Mode;
 use kaos_policy_sdk::types::{Note, Refusal, Subject};

@@ -2,7 +2,8 @@
 //!
 //! `Default` is the only place where the values stand; `settings.schema.json` is written from it.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
 use kaos_policy_sdk::Decode;
 use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};

@@ -3,6 +3,7 @@
 //! Older fields are honoured with a note that names the field to use now. What is asked for becomes a pod in
 //! [`crate::proxy`] and [`crate::hosted`].
 
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::modelapi::{ApiKey, ConfigYaml, Mode, ProxyConfig};
 use kaos_crds::{KeySelector, ModelAPISpec};
 use kaos_policy_sdk::types::{Note, Refusal};

@@ -1,6 +1,6 @@
 //! Durations as Go and the Gateway API write them.
 
-use std::time::Duration;
+use core::time::Duration;
 
 /// What is wrong with a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

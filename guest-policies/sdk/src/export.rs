@@ -1,6 +1,7 @@
 //! From a policy author's type to a component's exports.
 
 use crate::types::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
+use alloc::vec::Vec;
 
 /// The version of `wit/policy.wit` that this SDK speaks; every component carries it in the custom section
 /// `kaos:policy`, so that a host can tell before it compiles anything.
@@ -72,6 +73,22 @@ macro_rules! export_overlay {
             $crate::__shared_exports!(Component, $overlay, $crate::Overlay);
     $crate::bindings::overlay::export_overlay_world!(Component with_types_in $crate::bindings::overlay);
         };
+    };
+}
+
+/// Ends a component at its first panic, which the host sees as a trap.
+///
+/// For a policy without the standard library (`#![no_std]`): the standard library's handler puts the message
+/// together that nobody reads, and a tenth of the component is there for it. Nothing happens outside bare Wasm.
+#[macro_export]
+macro_rules! trap_on_panic {
+    () => {
+        #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+        #[panic_handler]
+        #[inline(always)]
+        fn trap(_: &::core::panic::PanicInfo<'_>) -> ! {
+            ::core::arch::wasm32::unreachable()
+        }
     };
 }
 

@@ -3,6 +3,7 @@
 //! `serde_json` sorts already: its map is a tree as long as nobody turns on its feature `preserve_order`.
 
 use crate::types::Json;
+use alloc::borrow::ToOwned;
 use serde_json::Value;
 
 /// The canonical text of `value`.

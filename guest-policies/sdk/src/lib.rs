@@ -40,6 +40,10 @@
 //! assert_eq!(testing::manifest(&plan, "ConfigMap").str_at(&["data", "text"]), Some("hello"));
 //! assert!(translate(&testing::subject(&json!({})).build(), Vec::new()).is_err());
 //! ```
+#![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
+
+#[macro_use]
+extern crate alloc;
 
 /// The generated bindings, one module a world; [`types`] has what authors need of them.
 #[doc(hidden)]
@@ -55,6 +59,8 @@ pub mod decode {
 pub mod duration;
 pub mod env;
 mod export;
+#[cfg(any(test, all(target_arch = "wasm32", target_os = "unknown")))]
+mod heap;
 pub mod json;
 mod minify;
 pub mod names;

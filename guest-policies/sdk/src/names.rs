@@ -1,5 +1,7 @@
 //! Names and labels: valid, and short enough.
 
+use alloc::{borrow::ToOwned, string::String};
+
 /// The longest name of a Service and the longest value of a label.
 pub const LABEL_MAX: usize = 63;
 

@@ -1,6 +1,7 @@
 //! Asking for other objects.
 
 use crate::types::{Need, Reference, ResourceType, Selector, Target};
+use alloc::{borrow::ToOwned, string::String};
 
 /// A type, for claims and selectors.
 pub fn resource_type(api_version: &str, kind: &str) -> ResourceType {

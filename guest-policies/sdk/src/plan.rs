@@ -2,6 +2,7 @@
 
 use crate::json;
 use crate::types::{EnvVar, Plan};
+use alloc::vec::Vec;
 use serde_json::Value;
 
 /// A plan of `manifests` with the final `env` mapping; gates and notes are added to its fields.

@@ -2,10 +2,12 @@
 //! reads as the sentence it makes.
 
 use crate::types::{Refusal, Violation};
+use alloc::{string::String, vec::Vec};
 
 /// "No plan can be made."
 pub mod refusal {
     use crate::types::{Blocker, Refusal, Violation};
+    use alloc::{string::String, vec::Vec};
 
     /// The object is wrong at `path`; `message` says what is wrong and what to do.
     pub fn invalid(path: impl Into<String>, message: impl Into<String>) -> Refusal {
@@ -26,6 +28,7 @@ pub mod refusal {
 /// Other objects that something waits for: in a refusal, or as gates of a plan.
 pub mod blocker {
     use crate::types::{Blocker, Reference};
+    use alloc::string::String;
 
     /// Waits for `on`.
     pub fn new(on: Reference, reason: impl Into<String>, message: impl Into<String>) -> Blocker {
@@ -48,6 +51,7 @@ pub mod blocker {
 /// Things that the user should know and that stop nothing.
 pub mod note {
     use crate::types::{Note, Severity};
+    use alloc::{borrow::ToOwned, string::String};
 
     /// Worth knowing.
     pub fn info(reason: &str, message: impl Into<String>) -> Note {
@@ -68,6 +72,7 @@ pub mod note {
 /// Conditions of a report.
 pub mod condition {
     use crate::types::{Condition, Truth};
+    use alloc::{borrow::ToOwned, string::String};
 
     /// `kind` holds.
     pub fn yes(kind: &str, reason: &str, message: impl Into<String>) -> Condition {

@@ -4,6 +4,7 @@ use crate::blocker;
 use crate::object::Object;
 use crate::refusal;
 use crate::types::{Answer, Reference, Refusal, ResourceType, SecretFacts, Subject};
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_decode::Decode;
 use serde_json::Value;
 

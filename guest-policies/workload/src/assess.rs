@@ -6,6 +6,7 @@
 use crate::expose::{ROUTE_API, ROUTE_KIND};
 use crate::kind::Workload;
 use crate::rollout::Rollout;
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{Blocker, Condition, Observation, Outcome, Refusal, Report};
 use kaos_policy_sdk::{Object, condition, json as text};
 use serde_json::{Map, Value, json};

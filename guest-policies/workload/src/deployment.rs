@@ -5,6 +5,7 @@
 
 use crate::kind::{Extra, Workload};
 use crate::settings::{Probe, PullPolicy, Raw};
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Refusal};
 use kaos_policy_sdk::{env, note, patch, refusal};
 use serde_json::{Map, Value, json};

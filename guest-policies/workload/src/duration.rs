@@ -3,7 +3,11 @@
 //! Both allow up to four numbers with a unit (`1h30m`); the Gateway API allows five digits a number and no
 //! more. A longer number is spelled anew when it can be: `100000s` is `27h46m40s`.
 
-use std::borrow::Cow;
+use alloc::borrow::Cow;
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
 
 const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 /// Numbers of one duration.

@@ -3,6 +3,10 @@
 use crate::duration::{self, Unusable};
 use crate::kind::{Extra, Workload};
 use crate::settings::{Gateway, ServiceType};
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
 use kaos_policy_sdk::types::{Note, Refusal, Subject};
 use kaos_policy_sdk::{SubjectExt, note, refusal};
 use serde_json::{Value, json};

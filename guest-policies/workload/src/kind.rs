@@ -2,10 +2,11 @@
 //!
 //! Nothing here knows a particular kind; a policy declares its own [`Kind`] as a constant.
 
+use alloc::collections::BTreeMap;
+use alloc::{string::String, vec::Vec};
 use kaos_policy_sdk::Violations;
 use kaos_policy_sdk::names::{LABEL_MAX, dns1035_label};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 
 /// The fixed names of a kind. They are its identity on a cluster (selectors, addresses, dashboards), which
 /// is why they are no settings.

@@ -11,6 +11,10 @@
 //! | report phase, counts, endpoint and conditions | [`mod@assess`] |
 //!
 //! What an object means, which variables it has and what it depends on is left to each policy.
+#![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
+
+#[macro_use]
+extern crate alloc;
 
 pub mod assess;
 mod deployment;

@@ -1,5 +1,6 @@
 //! Older fields: the note for each one in use, and the condition that sums them up.
 
+use alloc::vec::Vec;
 use kaos_policy_sdk::types::{Condition, Note};
 use kaos_policy_sdk::{condition, note};
 

@@ -1,8 +1,9 @@
 //! `spec.container` of an object that is written in an older form.
 
+use alloc::borrow::Cow;
+use alloc::borrow::ToOwned;
 use kaos_policy_sdk::Object;
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 
 /// `spec.container`, with the resources at `older` in it where it has none of its own.
 pub fn container<'a>(object: &'a Object, older: &[&str]) -> Option<Cow<'a, Value>> {

@@ -1,5 +1,6 @@
 //! What a live Deployment says about its pods.
 
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::Object;
 use serde_json::{Map, Value, json};
 

@@ -4,6 +4,7 @@
 //! `Default`, which is the single source of defaults. The host hands over complete settings, so nothing in
 //! here is optional unless leaving it out means something.
 
+use alloc::string::String;
 use kaos_policy_sdk::Decode;
 use serde_json::{Map, Value, json};
 #[cfg(feature = "schema")]

@@ -2,6 +2,7 @@
 
 use crate::kind::Workload;
 use crate::settings::TelemetrySettings;
+use alloc::string::String;
 use kaos_policy_sdk::env::ContainerEnv;
 use kaos_policy_sdk::types::{Condition, Note};
 use kaos_policy_sdk::{condition, note};

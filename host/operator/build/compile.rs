@@ -42,39 +42,47 @@ fn target_is_installed() -> Result<bool> {
     Ok(output.status.success() && fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()))
 }
 
-/// Builds all policies in one run; the modules come back in the policies' order.
+/// Builds the policies; the modules come back in their order.
 pub(crate) fn build(workspace: &Path, target_dir: &Path, policies: &[Policy]) -> Result<Vec<Vec<u8>>> {
-    let mut cargo = environment::cargo();
-    cargo.current_dir(workspace).args(["build", "--release", "--locked", "--target", TARGET]);
-    cargo.arg("--target-dir").arg(target_dir).env("CARGO_ENCODED_RUSTFLAGS", flags(workspace)?);
-    for policy in policies {
-        cargo.args(["--package", &policy.package]);
-    }
-    let output = cargo.output().map_err(|error| format!("cargo does not start: {error}"))?;
-    if !output.status.success() {
-        return Err(format!(
-            "the default policies do not build ({}):\n{}",
-            workspace.display(),
-            String::from_utf8_lossy(&output.stderr).trim_end()
-        ));
-    }
     let built = target_dir.join(TARGET).join("release");
-    policies.iter().map(|policy| module(&built, policy)).collect()
+    policies
+        .iter()
+        .map(|policy| {
+            run(workspace, target_dir, policy)?;
+            module(&built, policy)
+        })
+        .collect()
 }
 
-/// Set even where empty, since it keeps flags of the user's cargo configuration out. Paths of this machine are
-/// mapped away, so that the same sources give the same bytes everywhere.
+/// Builds one policy. Its library is also one that tests link: asked for both, the compiler would keep everything in
+/// the component that a test could call, a third of it.
+fn run(workspace: &Path, target_dir: &Path, policy: &Policy) -> Result<()> {
+    let mut cargo = environment::cargo();
+    cargo.current_dir(workspace).args(["rustc", "--lib", "--crate-type", "cdylib", "--package", &policy.package]);
+    cargo.args(["--release", "--locked", "--target", TARGET]).arg("--target-dir").arg(target_dir);
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags(workspace)?);
+    let output = cargo.output().map_err(|error| format!("cargo does not start: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!(
+        "{} does not build ({}):\n{}",
+        policy.package,
+        workspace.display(),
+        String::from_utf8_lossy(&output.stderr).trim_end()
+    ))
+}
+
+/// Keeps flags of the user's cargo configuration out. Paths of this machine are mapped away, so that the same sources
+/// give the same bytes everywhere; addresses take the bytes that they need and not always five.
 fn flags(workspace: &Path) -> Result<OsString> {
     let repository = workspace.parent().ok_or("guest-policies/ has no parent directory")?;
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| env::home_dir().map(|home| home.join(".cargo")));
-    let mut flags = OsString::new();
+    let mut flags = OsString::from("-Clink-arg=--compress-relocations");
     for (from, to) in [(Some(repository.to_owned()), "/kaos"), (home, "/cargo")] {
         let Some(from) = from else { continue };
-        if !flags.is_empty() {
-            flags.push("\u{1f}");
-        }
-        flags.push("--remap-path-prefix=");
+        flags.push("\u{1f}--remap-path-prefix=");
         flags.push(from);
         flags.push("=");
         flags.push(to);

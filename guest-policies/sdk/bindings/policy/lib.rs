@@ -1,6 +1,7 @@
 //! World `policy` as Rust types, and all types of the contract.
 //!
 //! A crate of its own because the generated export macros are global to a crate: two worlds need two.
+#![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 #![allow(clippy::all, clippy::pedantic)]
 
 wit_bindgen::generate!({

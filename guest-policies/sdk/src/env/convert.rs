@@ -4,6 +4,7 @@ use crate::Path;
 use crate::json;
 use crate::say::Violations;
 use crate::types::{EnvSource, EnvVar, KeySelector, Refusal};
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use serde_json::{Map, Value, json};
 
 /// The `env` array of one container. An empty value is left out, as API servers do.

@@ -1,6 +1,7 @@
 //! Building the mapping: the user's variables win over the operator's.
 
 use crate::types::{EnvSource, EnvVar, Refusal};
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use serde_json::{Map, Value};
 
 /// The variables of all containers, in order.

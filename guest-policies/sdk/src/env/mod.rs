@@ -6,6 +6,7 @@
 mod convert;
 mod mapping;
 
+use alloc::{borrow::ToOwned, string::String};
 pub use convert::{from_json, of_pod_spec, to_json};
 pub use mapping::{ContainerEnv, Env};
 

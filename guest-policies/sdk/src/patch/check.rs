@@ -4,6 +4,7 @@ use super::map::{DIRECTIVE, is_directive};
 use super::table::{Field, PLAIN, Type};
 use super::{Error, Options, Problem};
 use crate::Path;
+use alloc::string::String;
 use serde_json::{Map, Value};
 
 /// Refuses directives that are none and, by `options`, two members of which only one may be set.

@@ -2,6 +2,7 @@
 
 use crate::Path;
 use crate::types::{Refusal, Violation};
+use alloc::string::{String, ToString};
 
 /// What is wrong with a patch, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

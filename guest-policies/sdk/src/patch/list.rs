@@ -6,6 +6,7 @@ use super::order::{arrange, ids, position, positions};
 use super::table::Type;
 use super::{Error, Options, Problem};
 use crate::Path;
+use alloc::{string::String, vec::Vec};
 use serde_json::Value;
 
 /// The items of a list that merges by key.
@@ -48,7 +49,7 @@ pub(super) fn merge(
         let id = single(item, items.key, &path.index(at))?;
         if let Some(to) = position(&known, &id) {
             if let Some(Value::Object(slot)) = base.get_mut(to) {
-                let merged = map::merge(std::mem::take(slot), overlay, items.of, options, &path.index(at))?;
+                let merged = map::merge(core::mem::take(slot), overlay, items.of, options, &path.index(at))?;
                 *slot = merged;
             }
         } else if let Some(item) = fresh(item) {
@@ -75,7 +76,7 @@ pub(super) fn merge_set(
     wanted: Option<&Value>,
     path: &Path,
 ) -> Result<Vec<Value>, Error> {
-    let kind = |value: &Value| std::mem::discriminant(value);
+    let kind = |value: &Value| core::mem::discriminant(value);
     if let Some(at) = patch.iter().position(|item| item.is_object() || item.is_array()) {
         return Err(Error::new(path.index(at), Problem::MixedItems));
     }
@@ -112,7 +113,7 @@ fn ordered(wanted: &Value, key: Option<&'static str>, named: &[String], path: &P
 }
 
 fn single(item: &Value, key: &'static str, path: &Path) -> Result<String, Error> {
-    let found = ids(std::slice::from_ref(item), Some(key), path, Problem::NoMergeKey);
+    let found = ids(core::slice::from_ref(item), Some(key), path, Problem::NoMergeKey);
     match found {
         Ok(mut ids) => Ok(ids.pop().unwrap_or_default()),
         Err(error) => Err(Error::new(path.clone(), error.problem().clone())),

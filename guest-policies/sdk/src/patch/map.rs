@@ -4,6 +4,7 @@ use super::clean::fresh;
 use super::table::{Exclusive, Field, PLAIN, Type};
 use super::{Error, Options, Problem, list, order};
 use crate::Path;
+use alloc::string::String;
 use serde_json::{Map, Value};
 
 pub(super) const DIRECTIVE: &str = "$patch";
@@ -129,7 +130,7 @@ fn set_order(base: &mut Map<String, Value>, field: &str, wanted: &Value, of: &Ty
     if let Some(Value::Array(items)) = base.get_mut(field) {
         let ids = order::ids(wanted, key, path, Problem::NoMergeKey)?;
         let below = order::ids(items, key, path, Problem::BaseWithoutMergeKey)?;
-        *items = order::arrange(std::mem::take(items), &below, &ids, &below);
+        *items = order::arrange(core::mem::take(items), &below, &ids, &below);
     }
     Ok(())
 }

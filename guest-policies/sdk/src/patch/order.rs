@@ -6,6 +6,7 @@
 
 use super::{Error, Problem};
 use crate::{Path, json};
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use serde_json::{Map, Value};
 
 /// What tells items apart: the value of the merge key, or the item itself.

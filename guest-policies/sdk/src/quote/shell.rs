@@ -1,5 +1,7 @@
 //! POSIX shell.
 
+use alloc::{borrow::ToOwned, string::String};
+
 /// `text` as one word of a POSIX shell, whatever it holds. Plain words stay as they are. A NUL cannot
 /// be passed to a program and is left out.
 pub fn word(text: &str) -> String {

@@ -1,6 +1,7 @@
 //! YAML.
 
-use std::fmt::Write;
+use alloc::string::String;
+use core::fmt::Write;
 
 /// `text` as a double-quoted YAML scalar on one line, whatever it holds.
 pub fn scalar(text: &str) -> String {

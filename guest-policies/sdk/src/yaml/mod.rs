@@ -5,6 +5,7 @@
 
 mod scalar;
 
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value};
 

@@ -1,5 +1,6 @@
 //! What a scalar means: the core schema of YAML 1.2.
 
+use alloc::borrow::ToOwned;
 use serde_json::{Number, Value};
 
 /// The value of a scalar; `tag` is the suffix of a tag of the core schema.
