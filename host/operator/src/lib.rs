@@ -6,7 +6,9 @@ pub mod input;
 pub mod metrics;
 pub mod offline;
 pub mod policies;
+pub mod queue;
 pub mod schema;
 #[cfg(feature = "authoring")]
 mod sections;
 pub mod status;
+pub mod watch;

@@ -1,0 +1,231 @@
+//! Who waits where: the queue without waiting.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::Urgency;
+use crate::watch::ObjectKey;
+
+/// After so many fresh keys in a row one of bulk gets its turn.
+const TURN: u32 = 8;
+
+/// What there is to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Work on this.
+    Key(Arc<ObjectKey>),
+    /// Nothing before this time, or before something is added.
+    At(Option<Instant>),
+    /// Nothing any more.
+    Closed,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    /// Waiting in this line, since then.
+    queued: Option<(Urgency, Instant)>,
+    /// To be added at this time; the number tells entries of the same time apart.
+    due: Option<(Instant, u64)>,
+    leased: bool,
+    /// Added while it was worked on.
+    again: Option<Urgency>,
+    failures: u32,
+}
+
+/// All keys.
+#[derive(Debug)]
+pub(super) struct Book {
+    entries: BTreeMap<Arc<ObjectKey>, Entry>,
+    /// A key that moved from bulk to fresh is passed over when its turn comes.
+    fresh: VecDeque<Arc<ObjectKey>>,
+    bulk: VecDeque<Arc<ObjectKey>>,
+    due: BTreeMap<(Instant, u64), Arc<ObjectKey>>,
+    number: u64,
+    depth: usize,
+    leased: usize,
+    in_a_row: u32,
+    pace: Duration,
+    next_bulk: Option<Instant>,
+    closed: bool,
+}
+
+impl Book {
+    pub(super) fn new(pace: Duration) -> Self {
+        Self {
+            entries: BTreeMap::new(),
+            fresh: VecDeque::new(),
+            bulk: VecDeque::new(),
+            due: BTreeMap::new(),
+            number: 0,
+            depth: 0,
+            leased: 0,
+            in_a_row: 0,
+            pace,
+            next_bulk: None,
+            closed: false,
+        }
+    }
+
+    /// The shared key, and its entry.
+    fn entry(&mut self, key: &ObjectKey) -> (Arc<ObjectKey>, &mut Entry) {
+        let shared = self.entries.get_key_value(key).map(|(key, _)| Arc::clone(key));
+        let key = shared.unwrap_or_else(|| Arc::new(key.clone()));
+        (Arc::clone(&key), self.entries.entry(key).or_default())
+    }
+
+    /// Says whether there is something new to do.
+    pub(super) fn add(&mut self, key: &ObjectKey, urgency: Urgency, now: Instant) -> bool {
+        let (key, entry) = self.entry(key);
+        if entry.leased {
+            entry.again = entry.again.max(Some(urgency));
+            return false;
+        }
+        match &mut entry.queued {
+            Some((line, _)) if *line >= urgency => return false,
+            Some((line, _)) => *line = urgency,
+            None => {
+                entry.queued = Some((urgency, now));
+                self.depth += 1;
+            }
+        }
+        match urgency {
+            Urgency::Fresh => self.fresh.push_back(key),
+            Urgency::Bulk => self.bulk.push_back(key),
+        }
+        true
+    }
+
+    pub(super) fn add_at(&mut self, key: &ObjectKey, time: Instant) {
+        self.number += 1;
+        let number = self.number;
+        let (key, entry) = self.entry(key);
+        if entry.queued.is_some() || entry.due.is_some_and(|(due, _)| due <= time) {
+            return;
+        }
+        if let Some(later) = entry.due.replace((time, number)) {
+            self.due.remove(&later);
+        }
+        self.due.insert((time, number), key);
+    }
+
+    pub(super) fn next(&mut self, now: Instant) -> Next {
+        if self.closed {
+            return Next::Closed;
+        }
+        while let Some(first) = self.due.first_entry().filter(|first| first.key().0 <= now) {
+            let key = first.remove();
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.due = None;
+            }
+            self.add(&key, Urgency::Fresh, now);
+        }
+        let may = self.next_bulk.is_none_or(|time| time <= now);
+        let turn = may && self.in_a_row >= TURN;
+        let found = if turn { self.pop(Urgency::Bulk) } else { None };
+        let found = found.or_else(|| self.pop(Urgency::Fresh));
+        let found = found.or_else(|| if may { self.pop(Urgency::Bulk) } else { None });
+        let Some((key, line)) = found else {
+            let due = self.due.keys().next().map(|(time, _)| *time);
+            let bulk = self.next_bulk.filter(|_| !self.bulk.is_empty());
+            return Next::At(due.into_iter().chain(bulk).min());
+        };
+        match line {
+            Urgency::Fresh => self.in_a_row += 1,
+            Urgency::Bulk => {
+                self.in_a_row = 0;
+                self.next_bulk = (!self.pace.is_zero()).then(|| now + self.pace);
+            }
+        }
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.leased = true;
+            entry.queued = None;
+            if let Some(due) = entry.due.take() {
+                self.due.remove(&due);
+            }
+        }
+        self.depth -= 1;
+        self.leased += 1;
+        Next::Key(key)
+    }
+
+    fn pop(&mut self, line: Urgency) -> Option<(Arc<ObjectKey>, Urgency)> {
+        let keys = if line == Urgency::Fresh { &mut self.fresh } else { &mut self.bulk };
+        loop {
+            let key = keys.pop_front()?;
+            let waits = self.entries.get(&key).and_then(|entry| entry.queued);
+            if waits.is_some_and(|(waits, _)| waits == line) {
+                return Some((key, line));
+            }
+        }
+    }
+
+    /// Says whether there is something new to do.
+    pub(super) fn done(&mut self, key: &Arc<ObjectKey>, now: Instant) -> bool {
+        let Some(entry) = self.entries.get_mut(key) else { return false };
+        entry.leased = false;
+        self.leased -= 1;
+        match entry.again.take() {
+            Some(urgency) => self.add(key, urgency, now),
+            None => {
+                self.tidy(key);
+                false
+            }
+        }
+    }
+
+    pub(super) fn failed(&mut self, key: &ObjectKey) -> u32 {
+        let (_, entry) = self.entry(key);
+        entry.failures = entry.failures.saturating_add(1);
+        entry.failures
+    }
+
+    pub(super) fn succeeded(&mut self, key: &ObjectKey) {
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.failures = 0;
+            self.tidy(key);
+        }
+    }
+
+    pub(super) fn failures(&self, key: &ObjectKey) -> u32 {
+        self.entries.get(key).map_or(0, |entry| entry.failures)
+    }
+
+    /// Forgets a key of which there is nothing to remember.
+    fn tidy(&mut self, key: &ObjectKey) {
+        let Some(entry) = self.entries.get(key) else { return };
+        if entry.queued.is_none() && entry.due.is_none() && !entry.leased && entry.failures == 0 {
+            self.entries.remove(key);
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    pub(super) fn leased(&self) -> usize {
+        self.leased
+    }
+
+    pub(super) fn delayed(&self) -> usize {
+        self.due.len()
+    }
+
+    pub(super) fn oldest(&self, now: Instant) -> Duration {
+        let since = |line: Urgency, key: &Arc<ObjectKey>| {
+            let (waits, since) = self.entries.get(key)?.queued?;
+            (waits == line).then_some(since)
+        };
+        let fresh = self.fresh.iter().find_map(|key| since(Urgency::Fresh, key));
+        let bulk = self.bulk.iter().find_map(|key| since(Urgency::Bulk, key));
+        fresh.into_iter().chain(bulk).min().map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
+}

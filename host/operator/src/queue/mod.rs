@@ -1,0 +1,163 @@
+//! The work queue: which object is looked at next, and never twice at once.
+//!
+//! Keys wait in two lines. Fresh events come first; what concerns many objects at once (a start, a policy swap) waits in
+//! the other, from which every so often one is taken too. A key that is added while somebody works on it comes again
+//! afterwards. Each key has its own backoff. How many work at once is left to the callers of [`Queue::next`].
+
+mod backoff;
+mod book;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt,
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use fastrand::Rng;
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep_until},
+};
+
+pub use backoff::Backoff;
+use book::{Book, Next};
+
+use crate::watch::ObjectKey;
+
+/// Which line a key waits in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// One of many: when there is time.
+    Bulk,
+    /// Something happened to it.
+    Fresh,
+}
+
+/// The queue. Clones are the same queue.
+#[derive(Clone)]
+pub struct Queue(Arc<Inner>);
+
+struct Inner {
+    book: Mutex<Book>,
+    rng: Mutex<Rng>,
+    backoff: Backoff,
+    changed: Notify,
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").field("depth", &self.depth()).finish_non_exhaustive()
+    }
+}
+
+impl Queue {
+    /// An empty queue. `pace` is the least time between two keys of bulk; zero for none.
+    pub fn new(backoff: Backoff, pace: Duration, seed: u64) -> Self {
+        let rng = Mutex::new(Rng::with_seed(seed));
+        Self(Arc::new(Inner { book: Mutex::new(Book::new(pace)), rng, backoff, changed: Notify::new() }))
+    }
+
+    /// Adds a key, if it is not waiting already.
+    pub fn add(&self, key: &ObjectKey, urgency: Urgency) {
+        if self.book(|book| book.add(key, urgency, Instant::now())) {
+            self.0.changed.notify_one();
+        }
+    }
+
+    /// Adds a key after a time, unless it comes earlier anyway. Coming earlier makes this void: whoever works on it decides
+    /// anew.
+    pub fn add_after(&self, key: &ObjectKey, wait: Duration) {
+        self.book(|book| book.add_at(key, Instant::now() + wait));
+        self.0.changed.notify_one();
+    }
+
+    /// Adds a key again after a failure: after a time that grows with each failure in a row. Returns that time.
+    pub fn retry(&self, key: &ObjectKey) -> Duration {
+        let failures = self.book(|book| book.failed(key));
+        let wait = self.0.backoff.after(failures, &mut self.0.rng.lock().unwrap_or_else(PoisonError::into_inner));
+        self.add_after(key, wait);
+        wait
+    }
+
+    /// The next failure of this key is the first.
+    pub fn succeeded(&self, key: &ObjectKey) {
+        self.book(|book| book.succeeded(key));
+    }
+
+    /// Failures of this key in a row.
+    pub fn failures(&self, key: &ObjectKey) -> u32 {
+        self.book(|book| book.failures(key))
+    }
+
+    /// Waits for the next key, and holds it until the lease is dropped. None once the queue is closed.
+    pub async fn next(&self) -> Option<Lease> {
+        loop {
+            let mut changed = pin!(self.0.changed.notified());
+            changed.as_mut().enable();
+            match self.book(|book| book.next(Instant::now())) {
+                Next::Closed => return None,
+                Next::Key(key) => return Some(Lease { queue: self.clone(), key }),
+                Next::At(Some(time)) => tokio::select! {
+                    () = &mut changed => {}
+                    () = sleep_until(time) => {}
+                },
+                Next::At(None) => changed.await,
+            }
+        }
+    }
+
+    /// Ends it: whoever waits for a key gets none.
+    pub fn close(&self) {
+        self.book(Book::close);
+        self.0.changed.notify_waiters();
+    }
+
+    /// Keys that wait to be worked on; not those whose time has not come.
+    pub fn depth(&self) -> usize {
+        self.book(|book| book.depth())
+    }
+
+    /// Keys that are worked on.
+    pub fn leased(&self) -> usize {
+        self.book(|book| book.leased())
+    }
+
+    /// Keys whose time has not come.
+    pub fn delayed(&self) -> usize {
+        self.book(|book| book.delayed())
+    }
+
+    /// How long the key that waits longest has waited.
+    pub fn oldest_age(&self) -> Duration {
+        self.book(|book| book.oldest(Instant::now()))
+    }
+
+    fn book<T>(&self, ask: impl FnOnce(&mut Book) -> T) -> T {
+        ask(&mut self.0.book.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The right to work on a key. Nobody else has it until this is dropped.
+#[derive(Debug)]
+pub struct Lease {
+    queue: Queue,
+    key: Arc<ObjectKey>,
+}
+
+impl Lease {
+    /// The key.
+    pub fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.queue.book(|book| book.done(&self.key, Instant::now())) {
+            self.queue.0.changed.notify_one();
+        }
+    }
+}

@@ -1,0 +1,273 @@
+use std::{sync::Arc, time::Duration};
+
+use kaos_policy::contract::ResourceType;
+use tokio::{
+    sync::Mutex,
+    time::{Instant, advance, timeout},
+};
+
+use super::*;
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::new(ResourceType::new("x.io/v1", "Widget"), "t", name)
+}
+
+fn queue() -> Queue {
+    Queue::new(Backoff { first: Duration::from_secs(1), max: Duration::from_mins(1) }, Duration::ZERO, 1)
+}
+
+/// The names of what waits, in the order in which it is worked on, one after the other.
+async fn drain(queue: &Queue) -> Vec<String> {
+    let mut names = Vec::new();
+    while let Ok(Some(lease)) = timeout(Duration::ZERO, queue.next()).await {
+        names.push(lease.key().name.clone());
+    }
+    names
+}
+
+fn fresh(queue: &Queue, names: &[&str]) {
+    for name in names {
+        queue.add(&key(name), Urgency::Fresh);
+    }
+}
+
+fn bulk(queue: &Queue, names: &[&str]) {
+    for name in names {
+        queue.add(&key(name), Urgency::Bulk);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a7_many_events_of_one_object_are_one_entry_and_the_first_come_are_first_served() {
+    let queue = queue();
+    fresh(&queue, &["a", "b", "a", "c", "a", "b"]);
+    assert_eq!(queue.depth(), 3);
+    assert_eq!(drain(&queue).await, ["a", "b", "c"]);
+    assert_eq!((queue.depth(), queue.leased(), queue.delayed()), (0, 0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a11_a_key_is_held_by_one_at_a_time_and_others_are_not_held_up() {
+    let queue = queue();
+    fresh(&queue, &["a", "b"]);
+    let first = queue.next().await.unwrap();
+    fresh(&queue, &["a", "a"]);
+    let second = queue.next().await.unwrap();
+    assert_eq!((first.key().name.as_str(), second.key().name.as_str()), ("a", "b"));
+    assert!(timeout(Duration::from_secs(60), queue.next()).await.is_err(), "a is still worked on");
+    drop(first);
+    let again = timeout(Duration::ZERO, queue.next()).await.unwrap().unwrap();
+    assert_eq!(again.key().name, "a");
+    drop((again, second));
+    assert!(drain(&queue).await.is_empty(), "added twice while it was held, it came once more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a11_with_many_workers_no_key_is_worked_on_twice_at_once() {
+    let queue = queue();
+    let at_work = Arc::new(Mutex::new(std::collections::BTreeSet::new()));
+    let worker = |queue: Queue| {
+        let at_work = Arc::clone(&at_work);
+        async move {
+            let mut passes = 0;
+            while let Some(lease) = queue.next().await {
+                assert!(at_work.lock().await.insert(lease.key().clone()));
+                tokio::time::sleep(Duration::from_millis(7)).await;
+                assert!(at_work.lock().await.remove(lease.key()));
+                passes += 1;
+            }
+            passes
+        }
+    };
+    let workers: Vec<_> = (0..8).map(|_| tokio::spawn(worker(queue.clone()))).collect();
+    for _ in 0..50 {
+        fresh(&queue, &["a", "b", "c"]);
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!((queue.depth(), queue.leased()), (0, 0));
+    queue.close();
+    let mut passes = 0;
+    for worker in workers {
+        passes += worker.await.unwrap();
+    }
+    assert!((3..150).contains(&passes), "{passes}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn fresh_events_go_before_bulk_and_bulk_is_not_starved() {
+    let queue = queue();
+    bulk(&queue, &["x", "y", "z"]);
+    let names: Vec<String> = (0..20).map(|i| format!("f{i:02}")).collect();
+    fresh(&queue, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    let order = drain(&queue).await;
+    let at = |name: &str| order.iter().position(|other| other == name).unwrap();
+    assert_eq!((at("f00"), at("f07"), at("x"), at("y")), (0, 7, 8, 17));
+    assert_eq!(order.len(), 23);
+    assert_eq!(order.last().unwrap(), "z");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_moves_a_key_of_bulk_to_the_fresh_ones() {
+    let queue = queue();
+    bulk(&queue, &["x", "y", "z"]);
+    fresh(&queue, &["z"]);
+    bulk(&queue, &["z"]);
+    assert_eq!(queue.depth(), 3);
+    assert_eq!(drain(&queue).await, ["z", "x", "y"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bulk_is_paced() {
+    let queue = Queue::new(Backoff::default(), Duration::from_millis(100), 1);
+    bulk(&queue, &["x", "y", "z"]);
+    let start = Instant::now();
+    for _ in 0..3 {
+        drop(queue.next().await);
+    }
+    assert_eq!(start.elapsed().as_millis(), 200);
+    fresh(&queue, &["a"]);
+    drop(queue.next().await);
+    assert_eq!(start.elapsed().as_millis(), 200, "fresh events are not");
+}
+
+#[tokio::test(start_paused = true)]
+async fn e11_after_a_delay_with_backoff_or_not_at_all() {
+    let queue = queue();
+    fresh(&queue, &["later", "failed", "done"]);
+    let start = Instant::now();
+    for _ in 0..3 {
+        let lease = queue.next().await.unwrap();
+        match lease.key().name.as_str() {
+            "later" => queue.add_after(lease.key(), Duration::from_secs(30)),
+            "failed" => drop(queue.retry(lease.key())),
+            _ => queue.succeeded(lease.key()),
+        }
+    }
+    assert_eq!((queue.depth(), queue.delayed()), (0, 2));
+    let lease = queue.next().await.unwrap();
+    assert_eq!(lease.key().name, "failed");
+    assert!(start.elapsed() >= Duration::from_millis(500) && start.elapsed() <= Duration::from_secs(1));
+    drop(lease);
+    let lease = queue.next().await.unwrap();
+    assert_eq!((lease.key().name.as_str(), start.elapsed()), ("later", Duration::from_secs(30)));
+    drop(lease);
+    assert!(timeout(Duration::from_hours(24), queue.next()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn e1_failures_in_a_row_wait_longer_up_to_the_cap() {
+    let queue = queue();
+    let mut before = Duration::ZERO;
+    for failure in 1..=10 {
+        let wait = queue.retry(&key("a"));
+        let full = Duration::from_secs(1 << (failure - 1)).min(Duration::from_mins(1));
+        assert!(wait >= full / 2 && wait <= full, "{failure}: {wait:?}");
+        assert!(failure > 6 || wait > before / 2);
+        before = wait;
+        let lease = queue.next().await.unwrap();
+        assert_eq!(lease.key(), &key("a"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn e5_success_resets_the_backoff() {
+    let queue = queue();
+    for _ in 0..6 {
+        queue.retry(&key("a"));
+    }
+    assert_eq!(queue.failures(&key("a")), 6);
+    queue.succeeded(&key("a"));
+    assert_eq!(queue.failures(&key("a")), 0);
+    assert!(queue.retry(&key("a")) <= Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn e12_what_fails_delays_nobody_else() {
+    let queue = queue();
+    for _ in 0..10 {
+        queue.retry(&key("bad"));
+    }
+    assert!(queue.retry(&key("good")) <= Duration::from_secs(1));
+    fresh(&queue, &["another"]);
+    assert_eq!(drain(&queue).await, ["another"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_does_not_wait_for_a_backoff_and_makes_it_void() {
+    let queue = queue();
+    queue.add_after(&key("a"), Duration::from_secs(50));
+    fresh(&queue, &["a"]);
+    assert_eq!(drain(&queue).await, ["a"]);
+    assert_eq!(queue.delayed(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_delays_the_earlier_counts() {
+    let queue = queue();
+    let start = Instant::now();
+    for seconds in [20, 10, 30] {
+        queue.add_after(&key("a"), Duration::from_secs(seconds));
+    }
+    assert_eq!(queue.delayed(), 1);
+    drop(queue.next().await);
+    assert_eq!(start.elapsed(), Duration::from_secs(10));
+    assert!(timeout(Duration::from_hours(1), queue.next()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delay_that_is_set_while_a_key_is_held_counts_afterwards() {
+    let queue = queue();
+    fresh(&queue, &["a"]);
+    let lease = queue.next().await.unwrap();
+    queue.add_after(lease.key(), Duration::from_secs(5));
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    assert!(timeout(Duration::from_secs(1), queue.next()).await.is_err(), "it is held");
+    drop(lease);
+    assert_eq!(drain(&queue).await, ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn depth_and_age_tell_what_waits() {
+    let queue = queue();
+    assert_eq!(queue.oldest_age(), Duration::ZERO);
+    bulk(&queue, &["x"]);
+    advance(Duration::from_secs(3)).await;
+    fresh(&queue, &["a"]);
+    advance(Duration::from_secs(2)).await;
+    assert_eq!((queue.depth(), queue.oldest_age()), (2, Duration::from_secs(5)));
+    fresh(&queue, &["x"]);
+    assert_eq!(queue.oldest_age(), Duration::from_secs(2), "the first in line, near enough");
+    assert_eq!(drain(&queue).await, ["a", "x"]);
+    assert_eq!(queue.oldest_age(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_wakes_everybody_who_waits() {
+    let queue = queue();
+    let workers: Vec<_> = (0..4)
+        .map(|_| {
+            let queue = queue.clone();
+            tokio::spawn(async move { queue.next().await.is_none() })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    fresh(&queue, &[]);
+    queue.close();
+    for worker in workers {
+        assert!(worker.await.unwrap());
+    }
+    fresh(&queue, &["a"]);
+    assert!(queue.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_remembered_of_keys_that_are_done() {
+    let queue = queue();
+    for _ in 0..3 {
+        queue.retry(&key("a"));
+        drop(queue.next().await);
+        queue.succeeded(&key("a"));
+    }
+    assert!(format!("{:?}", queue.0.book.lock().unwrap()).contains("entries: {}"));
+}

@@ -1,0 +1,115 @@
+//! How a request or a watch can end, as far as it matters for what comes next.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// Why something did not work.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Broken {
+    /// The server has forgotten the version that was asked for.
+    #[error("the resource version is too old")]
+    Gone,
+    /// There is no such collection.
+    #[error("the API server does not serve it")]
+    Unserved,
+    /// The operator may not.
+    #[error("the operator may not read it: {0}")]
+    Forbidden(String),
+    /// The server answered with an error.
+    #[error("the API server answered {code}: {text}")]
+    Answered {
+        /// The status code.
+        code: u16,
+        /// What it said.
+        text: String,
+        /// How long it wants to be left alone.
+        wait: Duration,
+    },
+    /// Nothing came in time.
+    #[error("nothing was heard from the API server for too long")]
+    Silent,
+    /// The connection broke, or what came could not be read.
+    #[error("{0}")]
+    Connection(String),
+    /// What came makes no sense.
+    #[error("{0}")]
+    Odd(String),
+}
+
+impl Broken {
+    /// What an error of the client comes to.
+    pub(super) fn of(error: &kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => {
+                let after = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+                let wait = Duration::from_secs(u64::from(after));
+                Self::answered(status.code, &status.message, wait)
+            }
+            kube::Error::SerdeError(error) => Self::Odd(format!("what came is not what was asked for: {error}")),
+            other => Self::Connection(other.to_string()),
+        }
+    }
+
+    /// What an error event of a watch comes to.
+    pub(super) fn of_status(status: &Value) -> Self {
+        let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
+        let seconds = status["details"]["retryAfterSeconds"].as_u64().unwrap_or_default();
+        Self::answered(code, status["message"].as_str().unwrap_or_default(), Duration::from_secs(seconds))
+    }
+
+    fn answered(code: u16, text: &str, wait: Duration) -> Self {
+        match code {
+            410 => Self::Gone,
+            404 => Self::Unserved,
+            401 | 403 => Self::Forbidden(text.to_owned()),
+            _ => Self::Answered { code, text: text.to_owned(), wait },
+        }
+    }
+
+    pub(super) fn odd(text: &str) -> Self {
+        Self::Odd(text.to_owned())
+    }
+
+    pub(super) fn cut(error: &std::io::Error) -> Self {
+        Self::Connection(format!("the watch broke: {error}"))
+    }
+
+    /// How long the server wants to be left alone; never more than a minute.
+    pub(super) fn wait(&self) -> Duration {
+        match self {
+            Self::Answered { wait, .. } => (*wait).min(Duration::from_mins(1)),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Whether the server does not take the request as it is, so that it must be put differently.
+    pub(super) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Answered { code: 400 | 405 | 406 | 415 | 422, .. })
+    }
+
+    /// One word for a metric.
+    pub(super) fn reason(&self) -> String {
+        match self {
+            Self::Gone => "gone".to_owned(),
+            Self::Unserved => "unserved".to_owned(),
+            Self::Forbidden(_) => "forbidden".to_owned(),
+            Self::Answered { code, .. } => code.to_string(),
+            Self::Silent => "silent".to_owned(),
+            Self::Connection(_) => "connection".to_owned(),
+            Self::Odd(_) => "odd".to_owned(),
+        }
+    }
+}
+
+impl From<kube::Error> for Broken {
+    fn from(error: kube::Error) -> Self {
+        Self::of(&error)
+    }
+}
+
+impl From<serde_json::Error> for Broken {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Odd(format!("what came is not what was asked for: {error}"))
+    }
+}

@@ -1,0 +1,106 @@
+//! Which types the API server serves, and how they are addressed.
+//!
+//! Asked for version by version of an API group, only for the groups that matter: every server since the beginning answers
+//! that, and a group that is broken does not hide the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kaos_policy::contract::ResourceType;
+use kube::{Client, api::ApiResource};
+use serde::Deserialize;
+
+/// A type as the API server serves it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Served {
+    /// For `Api::dynamic` and request paths.
+    pub resource: ApiResource,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// What can be done with it.
+    pub verbs: Vec<String>,
+    /// `status`, `scale`.
+    pub subresources: Vec<String>,
+}
+
+impl Served {
+    /// The path of its objects, of one namespace or of all.
+    pub fn path(&self, namespace: Option<&str>) -> String {
+        let ApiResource { group, api_version, plural, .. } = &self.resource;
+        let root = if group.is_empty() { "api" } else { "apis" };
+        match namespace.filter(|_| self.namespaced) {
+            Some(namespace) => format!("/{root}/{api_version}/namespaces/{namespace}/{plural}"),
+            None => format!("/{root}/{api_version}/{plural}"),
+        }
+    }
+}
+
+/// What came of asking for one version of a group.
+pub(super) type Discovered = BTreeMap<ResourceType, Option<Served>>;
+
+#[derive(Deserialize)]
+struct Resources {
+    #[serde(default)]
+    resources: Vec<Resource>,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    name: String,
+    kind: String,
+    #[serde(default)]
+    namespaced: bool,
+    #[serde(default)]
+    verbs: Vec<String>,
+}
+
+/// Asks for all versions that these types name. What could not be asked is told with the reason, and missing.
+pub(super) async fn discover(
+    client: &Client,
+    types: &BTreeSet<ResourceType>,
+) -> (Discovered, BTreeMap<String, String>) {
+    let versions: BTreeSet<&str> = types.iter().map(|of| of.api_version.as_str()).collect();
+    let mut discovered = Discovered::new();
+    let mut failed = BTreeMap::new();
+    for version in versions {
+        match resources(client, version).await {
+            Ok(resources) => {
+                for of in types.iter().filter(|of| of.api_version == version) {
+                    discovered.insert(of.clone(), served(of, &resources));
+                }
+            }
+            Err(error) => {
+                failed.insert(version.to_owned(), super::broken::Broken::of(&error).to_string());
+            }
+        }
+    }
+    (discovered, failed)
+}
+
+async fn resources(client: &Client, version: &str) -> kube::Result<Vec<Resource>> {
+    let root = if version.contains('/') { "apis" } else { "api" };
+    let request = http::Request::get(format!("/{root}/{version}")).body(Vec::new()).map_err(kube::Error::HttpError)?;
+    match client.request::<Resources>(request).await {
+        Ok(found) => Ok(found.resources),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn served(of: &ResourceType, resources: &[Resource]) -> Option<Served> {
+    let found = resources.iter().find(|resource| resource.kind == of.kind && !resource.name.contains('/'))?;
+    let (group, version) = of.api_version.rsplit_once('/').unwrap_or(("", &of.api_version));
+    let prefix = format!("{}/", found.name);
+    let subresources = resources.iter().filter_map(|resource| resource.name.strip_prefix(&prefix));
+    Some(Served {
+        resource: ApiResource {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            api_version: of.api_version.clone(),
+            kind: of.kind.clone(),
+            plural: found.name.clone(),
+        },
+        namespaced: found.namespaced,
+        verbs: found.verbs.clone(),
+        subresources: subresources.map(str::to_owned).collect(),
+    })
+}

@@ -1,0 +1,134 @@
+//! What has to be asked for beside watching: needed objects that are read one by one, and once for each type the sweep
+//! for children that carry no label of ours because an operator before us made them.
+
+use std::sync::Arc;
+
+use kaos_policy::stamp;
+use kube::{
+    api::{GetParams, ListParams},
+    core::Request,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    broken::Broken,
+    facts::{Answer, secret_facts},
+    item::{Arrived, Extract, version_of},
+    plan::Select,
+    shared::Shared,
+    state::Handle,
+};
+
+/// Does what there is to do for one watch until the future is dropped.
+pub(super) async fn run(shared: Arc<Shared>, handle: Handle) {
+    if handle.spec.by_metadata() {
+        read_needed(&shared, &handle).await;
+    } else if handle.spec.select == Select::Own {
+        handle.errand.notified().await;
+        sweep(&shared, &handle).await;
+    }
+    std::future::pending().await
+}
+
+async fn read_needed(shared: &Shared, handle: &Handle) {
+    let mut rng = shared.rng(("read", &*handle.spec));
+    let mut failures = 0;
+    loop {
+        handle.errand.notified().await;
+        let mut failed = Vec::new();
+        while let Some(name) = next(shared, handle) {
+            if let Err(broken) = read(shared, handle, &name).await {
+                shared.metrics.watch_error(&handle.spec.of, &broken.reason());
+                if let Broken::Forbidden(text) = &broken {
+                    let answer = Answer::Forbidden(text.clone());
+                    shared.tell(|state| state.fetched(handle, &name, 0, answer));
+                }
+                failed.push(name);
+            }
+        }
+        if failed.is_empty() {
+            failures = 0;
+            continue;
+        }
+        failures += 1;
+        tokio::time::sleep(shared.options.backoff.after(failures, &mut rng)).await;
+        shared.with(|state| state.read_again(handle, &failed));
+    }
+}
+
+fn next(shared: &Shared, handle: &Handle) -> Option<Arc<str>> {
+    shared.with(|state| state.next_to_read(handle))
+}
+
+async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>) -> Result<(), Broken> {
+    let spec = &handle.spec;
+    let path = handle.served.path(spec.namespace.as_deref());
+    let request = Request::new(path).get(name, &GetParams::default()).map_err(kube::Error::BuildRequest)?;
+    let object = match shared.client.request::<Value>(request).await {
+        Ok(object) => object,
+        Err(kube::Error::Api(status)) if status.code == 404 => {
+            shared.tell(|state| state.fetched(handle, name, 0, Answer::Absent));
+            return Ok(());
+        }
+        Err(error) => return Err(Broken::of(&error)),
+    };
+    let answer = if spec.of.is_secret() {
+        let version = version_of(object["metadata"].get("resourceVersion"));
+        version.map(|version| (version, Answer::Secret(secret_facts(&object, &shared.options.digest_key))))
+    } else {
+        let arrived = Arrived::new(object, &spec.of, Extract::default()).ok();
+        arrived.map(|arrived| (arrived.item.version, Answer::Object(arrived.item)))
+    };
+    let (version, answer) = answer.ok_or_else(|| Broken::odd("the object carries no resourceVersion"))?;
+    shared.tell(|state| state.fetched(handle, name, version, answer));
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    metadata: Meta,
+    #[serde(default)]
+    items: Vec<Value>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Meta {
+    r#continue: String,
+}
+
+async fn sweep(shared: &Shared, handle: &Handle) {
+    let mut rng = shared.rng(("sweep", &*handle.spec));
+    let mut failures = 0;
+    while let Err(broken) = sweep_once(shared, handle).await {
+        if broken == Broken::Unserved {
+            return;
+        }
+        failures += 1;
+        shared.metrics.watch_error(&handle.spec.of, &broken.reason());
+        tokio::time::sleep(shared.options.backoff.after(failures, &mut rng)).await;
+    }
+}
+
+async fn sweep_once(shared: &Shared, handle: &Handle) -> Result<(), Broken> {
+    let path = handle.served.path(handle.spec.namespace.as_deref());
+    let mut next = None;
+    loop {
+        let params = ListParams {
+            label_selector: Some(format!("{}!={}", stamp::MANAGED_BY, stamp::MANAGER)),
+            limit: Some(shared.options.page),
+            continue_token: next,
+            ..ListParams::default()
+        };
+        let request = Request::new(&path).list_metadata(&params).map_err(kube::Error::BuildRequest)?;
+        let page: Metadata = shared.client.request(request).await?;
+        for object in &page.items {
+            shared.tell(|state| state.swept(handle, object));
+        }
+        if page.metadata.r#continue.is_empty() {
+            return Ok(());
+        }
+        next = Some(page.metadata.r#continue);
+    }
+}

@@ -1,0 +1,191 @@
+//! Needed objects whose metadata is watched and which are read one by one: Secrets always, ConfigMaps where too many are
+//! needed in a namespace. Nothing is kept of objects that nobody needs, and of a Secret only names and a digest.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use kaos_policy::{contract::SecretFacts, digest::canonical};
+use serde_json::Value;
+use sha2::Sha256;
+
+use super::item::{Arrived, Item};
+
+/// What is known of one needed object.
+#[derive(Debug, Clone)]
+pub(super) enum Answer {
+    Absent,
+    Object(Item),
+    Secret(SecretFacts),
+    Forbidden(String),
+}
+
+impl Answer {
+    fn differs(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Absent, Self::Absent) => false,
+            (Self::Object(one), Self::Object(other)) => one.content != other.content,
+            (Self::Secret(one), Self::Secret(other)) => one != other,
+            (Self::Forbidden(one), Self::Forbidden(other)) => one != other,
+            _ => true,
+        }
+    }
+}
+
+/// The needed objects of one watch.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    known: BTreeMap<Arc<str>, (u64, Answer)>,
+    /// To be read.
+    dirty: BTreeSet<Arc<str>>,
+}
+
+impl Facts {
+    pub(super) fn get(&self, name: &str) -> Option<&Answer> {
+        self.known.get(name).map(|(_, answer)| answer)
+    }
+
+    /// The next object to read.
+    pub(super) fn take(&mut self) -> Option<Arc<str>> {
+        self.dirty.pop_first()
+    }
+
+    /// An object is to be read again, whatever is known of it.
+    pub(super) fn read(&mut self, name: &str) {
+        self.dirty.insert(name.into());
+    }
+
+    /// There is a version of an object that may be new. Says whether it is to be read.
+    pub(super) fn version(&mut self, name: &Arc<str>, version: u64) -> bool {
+        let old = self
+            .known
+            .get(name)
+            .is_some_and(|(known, answer)| *known >= version && !matches!(answer, Answer::Forbidden(_)));
+        !old && self.dirty.insert(Arc::clone(name))
+    }
+
+    /// An object went at a version. Says whether that changes anything.
+    pub(super) fn gone(&mut self, name: &Arc<str>, version: u64) -> bool {
+        if self.known.get(name).is_some_and(|(known, _)| *known > version) {
+            return false;
+        }
+        self.dirty.remove(name);
+        self.put(name, version, Answer::Absent)
+    }
+
+    /// An object was read. Says whether that changes anything.
+    pub(super) fn fetched(&mut self, name: &Arc<str>, version: u64, answer: Answer) -> bool {
+        // A version of 0 stands for an answer that has none: nothing there, or no right to look.
+        if version > 0 && self.known.get(name).is_some_and(|(known, _)| *known > version) {
+            return false;
+        }
+        let kept = self.known.get(name).map_or(0, |(known, _)| *known);
+        self.put(name, version.max(kept), answer)
+    }
+
+    /// Only these are needed now; what is new is to be read. Says whether there is anything to read.
+    pub(super) fn keep(&mut self, needed: &BTreeSet<Arc<str>>) -> bool {
+        self.known.retain(|name, _| needed.contains(name));
+        self.dirty.retain(|name| needed.contains(name));
+        let missing = needed.iter().filter(|name| !self.known.contains_key(*name));
+        self.dirty.extend(missing.cloned());
+        !self.dirty.is_empty()
+    }
+
+    /// A list came as of a version. Says for which objects something changed at once.
+    pub(super) fn relist(&mut self, listed: &[Arrived], version: u64, needed: &BTreeSet<Arc<str>>) -> Vec<Arc<str>> {
+        let mut absent = needed.clone();
+        for arrived in listed {
+            if absent.remove(&arrived.name) {
+                self.version(&arrived.name, arrived.item.version);
+            }
+        }
+        absent.into_iter().filter(|name| self.gone(name, version)).collect()
+    }
+
+    fn put(&mut self, name: &Arc<str>, version: u64, answer: Answer) -> bool {
+        let before = self.known.insert(Arc::clone(name), (version, answer));
+        let after = self.known.get(name);
+        match (before, after) {
+            (Some((_, before)), Some((_, after))) => before.differs(after),
+            _ => true,
+        }
+    }
+}
+
+/// The facts of a Secret. Its values go no further than here.
+pub(super) fn secret_facts(secret: &Value, key: &[u8]) -> SecretFacts {
+    let data = &secret["data"];
+    let keys = data.as_object().into_iter().flat_map(|data| data.keys().cloned());
+    let mut keys: Vec<String> = keys.collect();
+    keys.sort_unstable();
+    // An HMAC takes keys of any length.
+    let digest = Hmac::<Sha256>::new_from_slice(key).map_or_else(
+        |_| String::new(),
+        |mut mac| {
+            mac.update(canonical(data).as_bytes());
+            mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+        },
+    );
+    SecretFacts { present: true, keys, digest }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn secret(version: u64, value: &str) -> (u64, Answer) {
+        (version, Answer::Secret(secret_facts(&json!({"data": {"b": value, "a": ""}}), b"key")))
+    }
+
+    #[test]
+    fn facts_are_sorted_names_and_a_digest_that_depends_on_values_and_key() {
+        let one = json!({"data": {"b": "MQ==", "a": ""}, "type": "Opaque"});
+        let facts = secret_facts(&one, b"key");
+        assert_eq!(facts.keys, ["a", "b"]);
+        assert_eq!(facts.digest.len(), 64);
+        assert_eq!(facts, secret_facts(&json!({"data": {"a": "", "b": "MQ=="}}), b"key"));
+        assert_ne!(facts.digest, secret_facts(&one, b"another").digest);
+        assert_ne!(facts.digest, secret_facts(&json!({"data": {"a": "", "b": "Mg=="}}), b"key").digest);
+        assert!(!format!("{facts:?}").contains("MQ=="));
+    }
+
+    #[test]
+    fn a_read_that_was_under_way_when_the_object_went_brings_it_not_back() {
+        let name: Arc<str> = "s".into();
+        let mut facts = Facts::default();
+        assert!(facts.version(&name, 5));
+        assert_eq!(facts.take(), Some(Arc::clone(&name)));
+        assert!(facts.gone(&name, 7));
+        let (version, answer) = secret(5, "x");
+        assert!(!facts.fetched(&name, version, answer));
+        assert!(matches!(facts.get("s"), Some(Answer::Absent)));
+    }
+
+    #[test]
+    fn an_equal_answer_is_no_change() {
+        let name: Arc<str> = "s".into();
+        let mut facts = Facts::default();
+        let mut fetch = |version, value: &str| {
+            let (version, answer) = secret(version, value);
+            facts.fetched(&name, version, answer)
+        };
+        assert!(fetch(1, "x"));
+        assert!(!fetch(2, "x"));
+        assert!(fetch(3, "y"));
+    }
+
+    #[test]
+    fn a_list_tells_what_is_absent_and_what_is_to_be_read() {
+        let needed: BTreeSet<Arc<str>> = ["a".into(), "b".into()].into();
+        let mut facts = Facts::default();
+        facts.fetched(&"b".into(), 3, secret(3, "x").1);
+        let changed = facts.relist(&[], 9, &needed);
+        assert_eq!(changed.len(), 2);
+        assert!(facts.take().is_none());
+    }
+}

@@ -1,0 +1,251 @@
+//! What comes in, from watches, lists and our own writes, and whom it wakes.
+
+use std::sync::Arc;
+
+use kaos_policy::{contract::ResourceType, stamp};
+use serde_json::Value;
+
+use super::{
+    facts::Answer,
+    item::{Arrived, Extract},
+    key::ObjectKey,
+    owners::{Place, Stray},
+    plan::{Select, Spec},
+    shelf::{Change, Trouble},
+    state::{Handle, Slot, State, Wakes},
+};
+use crate::queue::Urgency;
+
+/// One event of a watch.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// There is this object.
+    Is(Arrived),
+    /// This object is gone.
+    Gone(Arrived),
+    /// Everything up to this version was told.
+    Bookmark(u64),
+}
+
+impl State {
+    fn slot(&mut self, handle: &Handle) -> Option<&mut Slot> {
+        self.slots.get_mut(&*handle.spec).filter(|slot| slot.id == handle.id)
+    }
+
+    /// A watch tells something.
+    pub(super) fn event(&mut self, handle: &Handle, event: Event) -> Wakes {
+        let spec = &*handle.spec;
+        if spec.by_metadata() {
+            return self.metadata_event(handle, &event);
+        }
+        let Some(slot) = self.slot(handle) else { return Wakes::new() };
+        let change = match event {
+            Event::Is(arrived) => slot.shelf.event(arrived),
+            Event::Gone(arrived) => slot.shelf.gone(&arrived),
+            Event::Bookmark(version) => {
+                slot.shelf.bookmark(version);
+                None
+            }
+        };
+        let mut wakes = Wakes::new();
+        if let Some(change) = change {
+            self.note(spec, &change, false, &mut wakes);
+        }
+        wakes
+    }
+
+    fn metadata_event(&mut self, handle: &Handle, event: &Event) -> Wakes {
+        let spec = &*handle.spec;
+        let (Event::Is(arrived) | Event::Gone(arrived)) = event else {
+            if let (Event::Bookmark(version), Some(slot)) = (event, self.slot(handle)) {
+                slot.shelf.bookmark(*version);
+            }
+            return Wakes::new();
+        };
+        let needed = self.needs.is_needed(&spec.of, &arrived.namespace, &arrived.name);
+        let Some(slot) = self.slot(handle) else { return Wakes::new() };
+        slot.shelf.bookmark(arrived.item.version);
+        let changed = match event {
+            _ if !needed => false,
+            Event::Gone(_) => slot.facts.gone(&arrived.name, arrived.item.version),
+            _ => {
+                if slot.facts.version(&arrived.name, arrived.item.version) {
+                    slot.errand.notify_one();
+                }
+                false
+            }
+        };
+        if changed { self.concerned(spec, &arrived.name) } else { Wakes::new() }
+    }
+
+    /// A list came in full, as of a version.
+    pub(super) fn relist(&mut self, handle: &Handle, listed: Vec<Arrived>, version: u64) -> Wakes {
+        let spec = &*handle.spec;
+        let needed = if spec.by_metadata() { self.needed(spec) } else { std::collections::BTreeSet::new() };
+        let Some(slot) = self.slot(handle) else { return Wakes::new() };
+        let first = !std::mem::replace(&mut slot.shelf.synced, true);
+        let healed = slot.shelf.trouble.take().is_some_and(|trouble| trouble.forbidden);
+        let mut wakes = Wakes::new();
+        if spec.by_metadata() {
+            slot.shelf.relist(Vec::new(), version);
+            let changed = slot.facts.relist(&listed, version, &needed);
+            slot.errand.notify_one();
+            for name in changed {
+                wakes.extend(self.concerned(spec, &name));
+            }
+        } else {
+            for change in slot.shelf.relist(listed, version) {
+                self.note(spec, &change, first, &mut wakes);
+            }
+        }
+        if first && let Some(slot) = self.slot(handle) {
+            slot.errand.notify_one();
+        }
+        if first || healed {
+            wakes.extend(self.answered(spec));
+        }
+        wakes
+    }
+
+    /// A watch does not work, or works again.
+    pub(super) fn set_trouble(&mut self, handle: &Handle, trouble: Option<Trouble>) -> Wakes {
+        let Some(slot) = self.slot(handle) else { return Wakes::new() };
+        let forbidden = |trouble: &Option<Trouble>| trouble.as_ref().is_some_and(|trouble| trouble.forbidden);
+        let turned = forbidden(&slot.shelf.trouble) != forbidden(&trouble);
+        slot.shelf.trouble = trouble;
+        if turned { self.answered(&handle.spec) } else { Wakes::new() }
+    }
+
+    /// A needed object was read.
+    pub(super) fn fetched(&mut self, handle: &Handle, name: &Arc<str>, version: u64, answer: Answer) -> Wakes {
+        let namespace = handle.spec.namespace.as_deref().unwrap_or_default();
+        if !self.needs.is_needed(&handle.spec.of, namespace, name) {
+            return Wakes::new();
+        }
+        let changed = self.slot(handle).is_some_and(|slot| slot.facts.fetched(name, version, answer));
+        if changed { self.concerned(&handle.spec, name) } else { Wakes::new() }
+    }
+
+    /// The sweep found a child without our label.
+    pub(super) fn swept(&mut self, handle: &Handle, object: &Value) -> Wakes {
+        let of = &handle.spec.of;
+        let Some(owner) = super::item::owner_of(object) else { return Wakes::new() };
+        let emits =
+            |primary: &&ResourceType| self.coverage.claimed(primary).is_some_and(|claimed| claimed.emits.contains(of));
+        let Some(primary) = self.coverage.primary_of(&owner.of).filter(emits).cloned() else { return Wakes::new() };
+        let Ok(arrived) = Arrived::new(object.clone(), of, Extract::default()) else { return Wakes::new() };
+        let Some(slot) = self.slot(handle) else { return Wakes::new() };
+        if slot.shelf.get(&arrived.namespace, &arrived.name).is_some() {
+            return Wakes::new();
+        }
+        let key = ObjectKey::new(primary, &*arrived.namespace, owner.name);
+        let place = Place { of: Arc::clone(&slot.of), namespace: arrived.namespace, name: arrived.name };
+        let (uid, version) = (arrived.item.uid, arrived.item.version);
+        self.owners.stray(place, Stray { uid, version, owner: owner.uid.into() });
+        vec![(key, Urgency::Bulk)]
+    }
+
+    /// A write of ours was answered. Whoever wrote knows of it; others who need the object do not.
+    pub(super) fn wrote(&mut self, object: &Value) -> Wakes {
+        let mut wakes = Wakes::new();
+        let Some(key) = ObjectKey::of_object(object) else { return wakes };
+        let Some(spec) = self.store(&key.of, &key.namespace).map(|(spec, _)| spec.clone()) else { return wakes };
+        if spec.select == Select::Own && object["metadata"]["labels"][stamp::MANAGED_BY] != stamp::MANAGER {
+            return wakes;
+        }
+        let change = self.slots.get_mut(&spec).and_then(|slot| {
+            let arrived = Arrived::new(object.clone(), &key.of, slot.extract).ok()?;
+            slot.shelf.wrote(arrived)
+        });
+        if let Some(change) = change {
+            self.note(&spec, &change, true, &mut wakes);
+        }
+        wakes
+    }
+
+    /// A deletion of ours was answered: the object is gone.
+    pub(super) fn deleted(&mut self, of: &ResourceType, namespace: &str, name: &str, uid: &str) -> Wakes {
+        let mut wakes = Wakes::new();
+        let Some((spec, slot)) = self.store(of, namespace).map(|(spec, slot)| (spec.clone(), slot)) else {
+            return wakes;
+        };
+        let place = Place { of: Arc::clone(&slot.of), namespace: namespace.into(), name: name.into() };
+        if self.owners.stray_at(&place).is_some_and(|stray| *stray.uid == *uid) {
+            self.owners.forget_stray(&place);
+        }
+        let change = self.slots.get_mut(&spec).and_then(|slot| slot.shelf.deleted(namespace, name, uid));
+        if let Some(change) = change {
+            self.note(&spec, &change, true, &mut wakes);
+        }
+        wakes
+    }
+
+    /// One object is different: the owner index follows, and whom it concerns is woken.
+    fn note(&mut self, spec: &Spec, change: &Change, quietly: bool, wakes: &mut Wakes) {
+        let of = &spec.of;
+        if let Some(slot) = self.slots.get(spec).filter(|_| spec.is_store()) {
+            let (namespace, name) = (Arc::clone(&change.namespace), Arc::clone(&change.name));
+            let place = Place { of: Arc::clone(&slot.of), namespace, name };
+            if change.after.is_some() {
+                self.owners.forget_stray(&place);
+            }
+            let owner = |item: Option<&super::item::Item>| item.and_then(|item| item.owner.clone());
+            let (before, after) = (owner(change.before.as_ref()), owner(change.after.as_ref()));
+            self.owners.moved(&place, before.as_deref(), after.as_deref());
+        }
+        if !change.is_visible() {
+            return;
+        }
+        let namespace = &*change.namespace;
+        if !quietly && spec.select == Select::Whole && self.coverage.is_primary(of) && change.is_essential() {
+            wakes.push((ObjectKey::new(of.clone(), namespace, &*change.name), Urgency::Fresh));
+        }
+        if !quietly && spec.is_store() && self.coverage.is_emitted(of) {
+            for owner in change.owners() {
+                let Some(primary) = self.coverage.primary_of(&owner.of) else { continue };
+                if self.coverage.claimed(primary).is_some_and(|claimed| claimed.emits.contains(of)) {
+                    wakes.push((ObjectKey::new(primary.clone(), namespace, owner.name), Urgency::Fresh));
+                }
+            }
+        }
+        if spec.select != Select::Own && self.coverage.is_read(of) {
+            let states = [change.before.as_ref(), change.after.as_ref()];
+            let keys = self.needs.concerned(of, namespace, &change.name, states);
+            wakes.extend(keys.into_iter().map(|key| (key, Urgency::Fresh)));
+        }
+    }
+
+    /// Who needs one object of a guarded type.
+    fn concerned(&self, spec: &Spec, name: &str) -> Wakes {
+        let namespace = spec.namespace.as_deref().unwrap_or_default();
+        let keys = self.needs.concerned(&spec.of, namespace, name, [None, None]);
+        keys.into_iter().map(|key| (key, Urgency::Fresh)).collect()
+    }
+
+    /// A watch has its first answer, or may look again, or may no longer.
+    fn answered(&self, spec: &Spec) -> Wakes {
+        if spec.is_store() {
+            return self.claimers(&spec.of);
+        }
+        let targets = self.needs.of_type(&spec.of).filter(|target| spec.answers(target));
+        targets.flat_map(|target| self.needs.who(target)).map(|key| (key.clone(), Urgency::Fresh)).collect()
+    }
+}
+
+/// What errands ask for.
+impl State {
+    /// The next needed object to read.
+    pub(super) fn next_to_read(&mut self, handle: &Handle) -> Option<Arc<str>> {
+        self.slot(handle)?.facts.take()
+    }
+
+    /// Objects that could not be read are to be read again.
+    pub(super) fn read_again(&mut self, handle: &Handle, names: &[Arc<str>]) {
+        let needed = self.needed(&handle.spec);
+        let Some(slot) = self.slot(handle) else { return };
+        for name in names.iter().filter(|name| needed.contains(*name)) {
+            slot.facts.read(name);
+        }
+        slot.errand.notify_one();
+    }
+}

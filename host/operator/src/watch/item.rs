@@ -1,0 +1,240 @@
+//! One object as a store keeps it: compact text, and the few facts that are asked for without parsing it.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use kaos_policy::contract::ResourceType;
+use serde_json::{Value, json};
+
+/// Why something that the API server sent cannot be kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Malformed {
+    /// It is no JSON object with metadata, or a field that makes its identity is missing.
+    #[error("it has no usable metadata.{0}")]
+    Field(&'static str),
+}
+
+/// An object in a store.
+#[derive(Debug, Clone)]
+pub(super) struct Item {
+    /// Without managed fields, the last applied configuration and the resource version.
+    text: Arc<str>,
+    pub(super) uid: Box<str>,
+    pub(super) version: u64,
+    /// The UID of the controller that owns it.
+    pub(super) owner: Option<Box<str>>,
+    /// Sorted by key; only where selectors are asked for.
+    pub(super) labels: Box<[(Box<str>, Box<str>)]>,
+    /// Changes with anything but the resource version.
+    pub(super) content: u64,
+    /// Changes with anything but status and resource version; only for primaries.
+    pub(super) essence: u64,
+}
+
+/// Where an object is, and what is kept of it.
+#[derive(Debug, Clone)]
+pub(super) struct Arrived {
+    pub(super) namespace: Arc<str>,
+    pub(super) name: Arc<str>,
+    pub(super) item: Item,
+}
+
+/// Which of the extracted facts are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Extract {
+    pub(super) labels: bool,
+    pub(super) essence: bool,
+}
+
+/// The controller of an object, as the object says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) of: ResourceType,
+    pub(super) name: String,
+    pub(super) uid: String,
+}
+
+impl Arrived {
+    /// Takes what is kept from an object. Items of lists carry no type of their own, so it is filled in.
+    pub(super) fn new(mut object: Value, of: &ResourceType, extract: Extract) -> Result<Self, Malformed> {
+        let fields = object.as_object_mut().ok_or(Malformed::Field("name"))?;
+        fields.entry("apiVersion").or_insert_with(|| json!(of.api_version));
+        fields.entry("kind").or_insert_with(|| json!(of.kind));
+        let owner = owner_of(&object).map(|owner| owner.uid.into_boxed_str());
+        let metadata = object["metadata"].as_object_mut().ok_or(Malformed::Field("name"))?;
+        let text = |field| metadata.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let name: Arc<str> = text("name").ok_or(Malformed::Field("name"))?.into();
+        let namespace: Arc<str> = text("namespace").unwrap_or_default().into();
+        let uid: Box<str> = text("uid").ok_or(Malformed::Field("uid"))?.into();
+        let version = version_of(metadata.get("resourceVersion")).ok_or(Malformed::Field("resourceVersion"))?;
+        for field in ["managedFields", "resourceVersion", "selfLink"] {
+            metadata.remove(field);
+        }
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+            if annotations.is_empty() {
+                metadata.remove("annotations");
+            }
+        }
+        let labels = if extract.labels { labels_of(&object) } else { Box::default() };
+        let essence = if extract.essence { essence_of(&mut object) } else { 0 };
+        let text: Arc<str> = object.to_string().into();
+        let item = Item { content: hash(&text), text, uid, version, owner, labels, essence };
+        Ok(Self { namespace, name, item })
+    }
+}
+
+impl Item {
+    /// The object, parsed anew.
+    pub(super) fn value(&self) -> Value {
+        parse(&self.text, self.version)
+    }
+
+    /// The text, to be parsed outside of a lock.
+    pub(super) fn text(&self) -> Arc<str> {
+        Arc::clone(&self.text)
+    }
+
+    /// Whether it carries these labels.
+    pub(super) fn carries(&self, wanted: &[(String, String)]) -> bool {
+        wanted.iter().all(|(key, value)| {
+            let found = self.labels.binary_search_by(|(label, _)| (**label).cmp(key));
+            found.is_ok_and(|at| *self.labels[at].1 == **value)
+        })
+    }
+}
+
+/// An object from its kept text.
+pub(super) fn parse(text: &str, version: u64) -> Value {
+    // The text was written by this module.
+    let mut object: Value = serde_json::from_str(text).unwrap_or_default();
+    object["metadata"]["resourceVersion"] = json!(version.to_string());
+    object
+}
+
+/// A resource version as a number. They are compared, which Kubernetes has always kept possible and now promises.
+pub(super) fn version_of(value: Option<&Value>) -> Option<u64> {
+    value.and_then(Value::as_str).and_then(|text| text.parse().ok())
+}
+
+/// The controller that an object names as its owner.
+pub(super) fn owner_of(object: &Value) -> Option<Owner> {
+    let owners = object["metadata"]["ownerReferences"].as_array()?;
+    let owner = owners.iter().find(|owner| owner["controller"] == true)?;
+    let text = |field: &str| owner[field].as_str().map(str::to_owned);
+    Some(Owner { of: ResourceType::new(text("apiVersion")?, text("kind")?), name: text("name")?, uid: text("uid")? })
+}
+
+fn labels_of(object: &Value) -> Box<[(Box<str>, Box<str>)]> {
+    let labels = object["metadata"]["labels"].as_object();
+    let pairs = labels.into_iter().flatten();
+    let mut pairs: Vec<(Box<str>, Box<str>)> =
+        pairs.filter_map(|(key, value)| Some((key.as_str().into(), value.as_str()?.into()))).collect();
+    pairs.sort_unstable();
+    pairs.into()
+}
+
+/// A digest of the object without its status.
+fn essence_of(object: &mut Value) -> u64 {
+    let remove = |object: &mut Value| object.as_object_mut().and_then(|fields| fields.remove("status"));
+    let status = remove(object);
+    let essence = hash(&object.to_string());
+    if let Some(status) = status {
+        object["status"] = status;
+    }
+    essence
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Extract = Extract { labels: true, essence: true };
+
+    fn widget() -> ResourceType {
+        ResourceType::new("x.io/v1", "Widget")
+    }
+
+    fn object() -> Value {
+        json!({"metadata": {"name": "a", "namespace": "t", "uid": "u", "resourceVersion": "7",
+            "labels": {"b": "2", "a": "1", "odd": 3}, "managedFields": [{"manager": "x"}],
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}, "spec": {"x": 1}, "status": {"y": 1}})
+    }
+
+    fn arrived(object: Value) -> Arrived {
+        Arrived::new(object, &widget(), ALL).unwrap()
+    }
+
+    #[test]
+    fn managed_fields_and_the_last_applied_configuration_are_not_kept() {
+        let value = arrived(object()).item.value();
+        assert_eq!(
+            value,
+            json!({"apiVersion": "x.io/v1", "kind": "Widget", "metadata": {"name": "a", "namespace": "t",
+            "uid": "u", "resourceVersion": "7", "labels": {"b": "2", "a": "1", "odd": 3}}, "spec": {"x": 1}, "status": {"y": 1}})
+        );
+    }
+
+    #[test]
+    fn a_new_version_with_the_same_content_is_no_change() {
+        let mut later = object();
+        later["metadata"]["resourceVersion"] = json!("8");
+        later["metadata"]["managedFields"] = json!([]);
+        assert_eq!(arrived(object()).item.content, arrived(later).item.content);
+    }
+
+    #[test]
+    fn a_status_changes_the_content_and_not_the_essence() {
+        let mut later = object();
+        later["status"] = json!({"y": 2});
+        let (before, after) = (arrived(object()).item, arrived(later).item);
+        assert_ne!(before.content, after.content);
+        assert_eq!(before.essence, after.essence);
+        let mut later = object();
+        later["spec"] = json!({"x": 2});
+        assert_ne!(before.essence, arrived(later).item.essence);
+    }
+
+    #[test]
+    fn labels_are_found_and_what_is_no_text_is_passed_over() {
+        let item = arrived(object()).item;
+        let wanted = |key: &str, value: &str| [(key.to_owned(), value.to_owned())];
+        assert!(item.carries(&wanted("a", "1")));
+        assert!(!item.carries(&wanted("a", "2")));
+        assert!(!item.carries(&wanted("odd", "3")));
+        assert!(item.carries(&[]));
+    }
+
+    #[test]
+    fn what_has_no_identity_is_an_error_that_names_the_field() {
+        for (field, value) in [("name", json!(1)), ("uid", json!("")), ("resourceVersion", json!("x"))] {
+            let mut object = object();
+            object["metadata"][field] = value;
+            assert_eq!(Arrived::new(object, &widget(), ALL).unwrap_err(), Malformed::Field(field));
+        }
+        for odd in [json!(null), json!([]), json!({"metadata": []}), json!({})] {
+            assert!(Arrived::new(odd, &widget(), ALL).is_err());
+        }
+    }
+
+    #[test]
+    fn the_owner_is_the_controller_among_the_references() {
+        let mut object = object();
+        let reference = |name: &str, controller: Value| {
+            json!({"apiVersion": "x.io/v1", "kind": "Widget", "name": name,
+            "uid": name, "controller": controller})
+        };
+        object["metadata"]["ownerReferences"] =
+            json!([reference("a", json!(null)), "odd", reference("b", json!(true))]);
+        assert_eq!(owner_of(&object).unwrap().name, "b");
+        assert_eq!(arrived(object).item.owner.as_deref(), Some("b"));
+    }
+}

@@ -1,0 +1,228 @@
+//! What passes read: from memory, never from the API server.
+
+use std::{cell::RefCell, sync::Arc};
+
+use kaos_policy::{
+    contract::{ResourceType, SecretFacts, Target},
+    lookup::{Lookup, Sighting},
+};
+use serde_json::Value;
+
+use super::{
+    coverage::is_guarded,
+    facts::Answer,
+    item::{Item, parse},
+    plan::Select,
+    shared::Shared,
+    state::{Slot, State},
+};
+
+/// The cluster as one pass sees it. What is not known yet is seen as not there and remembered as pending: an answer that
+/// was made of it must not be used.
+pub struct PassLookup {
+    shared: Arc<Shared>,
+    pending: RefCell<Vec<Target>>,
+}
+
+impl PassLookup {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, pending: RefCell::default() }
+    }
+
+    /// What was looked at and is not known yet. [`Watch::set_needs`](super::Watch::set_needs) makes it known.
+    pub fn pending(&self) -> Vec<Target> {
+        self.pending.borrow().clone()
+    }
+}
+
+impl std::fmt::Debug for PassLookup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PassLookup").field("pending", &self.pending).finish_non_exhaustive()
+    }
+}
+
+impl Lookup for PassLookup {
+    fn look_up(&self, target: &Target) -> Sighting {
+        match self.shared.with(|state| state.look(target)) {
+            Look::Pending => {
+                let mut pending = self.pending.borrow_mut();
+                if !pending.contains(target) {
+                    pending.push(target.clone());
+                }
+                Sighting::Objects(Vec::new())
+            }
+            Look::Objects(texts) => {
+                Sighting::Objects(texts.iter().map(|(text, version)| Arc::new(parse(text, *version))).collect())
+            }
+            Look::Secret(facts) => Sighting::Secret(facts),
+            Look::Unserved => Sighting::Unserved,
+            Look::Forbidden(why) => Sighting::Forbidden(why),
+        }
+    }
+
+    fn is_cluster_scoped(&self, of: &ResourceType) -> bool {
+        self.shared.with(|state| state.is_cluster_scoped(of))
+    }
+}
+
+/// What there is, not parsed yet.
+#[derive(Debug)]
+pub(super) enum Look {
+    Pending,
+    Objects(Vec<(Arc<str>, u64)>),
+    Secret(SecretFacts),
+    Unserved,
+    Forbidden(String),
+}
+
+impl State {
+    pub(super) fn is_cluster_scoped(&self, of: &ResourceType) -> bool {
+        self.served.get(of).is_some_and(|served| served.as_ref().is_some_and(|served| !served.namespaced))
+    }
+
+    /// What is known of a target.
+    pub(super) fn look(&self, target: &Target) -> Look {
+        let of = target.of();
+        if of.is_secret() && !self.secrets {
+            let why = "the operator does not look at Secrets: start it with --secrets to let policies see whether they \
+                are there, which keys they have and that they changed";
+            return Look::Forbidden(why.to_owned());
+        }
+        let namespaced = match self.served.get(&of) {
+            None => return Look::Pending,
+            Some(None) => return Look::Unserved,
+            Some(Some(served)) => served.namespaced,
+        };
+        let namespace = if namespaced { target.namespace().unwrap_or_default() } else { "" };
+        if namespaced && !self.scope.holds(namespace) {
+            return Look::Forbidden(format!("the operator does not watch namespace {namespace}"));
+        }
+        if !namespaced && self.scope.places(false).is_empty() {
+            return Look::Forbidden(format!("{of} is cluster-scoped, and the operator watches namespaces only"));
+        }
+        if is_guarded(&of) && !self.coverage.is_primary(&of) {
+            let found = self.slots_of(&of).find(|(spec, _)| spec.answers(target));
+            return found.map_or(Look::Pending, |(spec, slot)| match target {
+                Target::Named(reference) if spec.by_metadata() => fact(slot, &reference.name),
+                _ => objects(slot, namespace, target),
+            });
+        }
+        match self.store(&of, namespace) {
+            Some((spec, slot)) if spec.select == Select::Whole => objects(slot, namespace, target),
+            _ if self.coverage.is_read(&of) => Look::Pending,
+            _ => Look::Forbidden(format!("no policy in force reads {of}")),
+        }
+    }
+}
+
+fn objects(slot: &Slot, namespace: &str, target: &Target) -> Look {
+    if let Some(look) = unknown(slot) {
+        return look;
+    }
+    let text = |item: &Item| (item.text(), item.version);
+    Look::Objects(match target {
+        Target::Named(reference) => slot.shelf.get(namespace, &reference.name).map(text).into_iter().collect(),
+        Target::Labelled(selector) => {
+            let all = slot.shelf.iter(Some(namespace)).map(|(.., item)| item);
+            all.filter(|item| item.carries(&selector.labels)).map(text).collect()
+        }
+    })
+}
+
+fn fact(slot: &Slot, name: &str) -> Look {
+    if let Some(look) = unknown(slot) {
+        return look;
+    }
+    match slot.facts.get(name) {
+        None => Look::Pending,
+        Some(Answer::Absent) if slot.of.is_secret() => {
+            Look::Secret(SecretFacts { present: false, keys: Vec::new(), digest: String::new() })
+        }
+        Some(Answer::Absent) => Look::Objects(Vec::new()),
+        Some(Answer::Object(item)) => Look::Objects(vec![(item.text(), item.version)]),
+        Some(Answer::Secret(facts)) => Look::Secret(facts.clone()),
+        Some(Answer::Forbidden(why)) => Look::Forbidden(why.clone()),
+    }
+}
+
+/// What to say while a watch does not say what there is.
+fn unknown(slot: &Slot) -> Option<Look> {
+    match &slot.shelf.trouble {
+        Some(trouble) if trouble.forbidden => Some(Look::Forbidden(trouble.text.clone())),
+        _ if !slot.shelf.synced => Some(Look::Pending),
+        _ => None,
+    }
+}
+
+/// A child as it is known.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// Its type.
+    pub of: ResourceType,
+    /// Where it is.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+    /// Its resource version; as a number, since they are compared.
+    pub version: u64,
+    /// The UID of the controller that owns it.
+    pub owner: Option<String>,
+    /// Without a text it was found by its metadata alone: it does not carry our label.
+    text: Option<Arc<str>>,
+}
+
+impl Seen {
+    fn new(of: &ResourceType, namespace: &str, name: &str, item: &Item) -> Self {
+        Self {
+            of: of.clone(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            uid: item.uid.clone().into_string(),
+            version: item.version,
+            owner: item.owner.clone().map(Into::into),
+            text: Some(item.text()),
+        }
+    }
+
+    /// Whether all of it is known. What is not was made by an operator before us and carries no label of ours.
+    pub fn is_known(&self) -> bool {
+        self.text.is_some()
+    }
+
+    /// The object, parsed anew; without managed fields. None if only its metadata was seen.
+    pub fn object(&self) -> Option<Value> {
+        self.text.as_deref().map(|text| parse(text, self.version))
+    }
+}
+
+impl State {
+    /// The object at a place of the store of its type.
+    pub(super) fn live(&self, of: &ResourceType, namespace: &str, name: &str) -> Option<Seen> {
+        let (_, slot) = self.store(of, namespace)?;
+        slot.shelf.get(namespace, name).map(|item| Seen::new(of, namespace, name, item))
+    }
+
+    /// All children of an owner that are known.
+    pub(super) fn children(&self, owner: &str) -> Vec<Seen> {
+        let seen = |place: super::owners::Place| {
+            if !self.coverage.is_emitted(&place.of) {
+                return None;
+            }
+            if let Some(stray) = self.owners.stray_at(&place) {
+                return Some(Seen {
+                    of: ResourceType::clone(&place.of),
+                    namespace: place.namespace.to_string(),
+                    name: place.name.to_string(),
+                    uid: stray.uid.clone().into_string(),
+                    version: stray.version,
+                    owner: Some(owner.to_owned()),
+                    text: None,
+                });
+            }
+            self.live(&place.of, &place.namespace, &place.name)
+        };
+        self.owners.of(owner).into_iter().filter_map(seen).collect()
+    }
+}

@@ -1,0 +1,275 @@
+//! Watches the cluster without knowing kinds: what the policies in force claim, and nothing else.
+//!
+//! | module | what it has |
+//! |---|---|
+//! | `coverage`, `plan` | which types are watched and how; which watches that comes to |
+//! | `discovery`, `definitions` | which types are served; noticing that this changed |
+//! | `reflector`, `page`, `broken` | following one collection, whatever breaks |
+//! | `item`, `shelf`, `facts` | what is kept of objects |
+//! | `needs`, `owners` | who needs what; which children an owner has |
+//! | `state`, `intake` | all of it together; what comes in and whom it wakes |
+//! | `lookup`, `report` | what passes, metrics and readiness read |
+//! | `supervise`, `errands`, `shared` | the tasks |
+//!
+//! A store is shared by all who read a type. Primaries and read types are watched whole, emitted types by the label that
+//! every child carries. ConfigMaps and Secrets are never watched whole to be read: needed ones are watched by name as long
+//! as somebody needs them, and of Secrets only metadata. Whoever is concerned by an event is woken through the callback
+//! that [`Watch::new`] takes; what a pass does about it, and when, is left to the queue and to `reconcile`.
+
+mod broken;
+mod coverage;
+mod definitions;
+mod discovery;
+mod errands;
+mod facts;
+mod intake;
+mod item;
+mod key;
+mod lookup;
+mod needs;
+mod owners;
+mod page;
+mod plan;
+mod reflector;
+mod report;
+mod shared;
+mod shelf;
+mod state;
+mod supervise;
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use kaos_policy::contract::{Need, ResourceType};
+use kube::Client;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+pub use coverage::{Claimed, Coverage};
+pub use discovery::Served;
+pub use key::ObjectKey;
+pub use lookup::{PassLookup, Seen};
+pub use plan::Scope;
+
+use crate::{
+    metrics::Metrics,
+    queue::{Backoff, Urgency},
+};
+use report::Reported;
+use shared::Shared;
+
+/// Called for each primary that is to be looked at again. It is called often, and must neither block nor call the watch.
+pub type Wake = dyn Fn(ObjectKey, Urgency) + Send + Sync;
+
+/// How the cluster is watched.
+#[derive(Clone)]
+pub struct WatchOptions {
+    /// Where.
+    pub scope: Scope,
+    /// Whether to look at Secrets: whether they are there, which keys they have, and a digest of their content.
+    pub secrets: bool,
+    /// What those digests are keyed with; known to this operator alone.
+    pub digest_key: Vec<u8>,
+    /// Whether lists are streamed where the server can do that.
+    pub streaming_lists: bool,
+    /// How long one watch lasts before it is renewed.
+    pub watch: Duration,
+    /// After how long everything is listed anew, for what no event told.
+    pub relist: Duration,
+    /// How often it is asked whether missing types are served, where definitions may not be watched.
+    pub poll: Duration,
+    /// How long to wait after failures.
+    pub backoff: Backoff,
+    /// Objects in one page of a list.
+    pub page: u32,
+    /// Needed ConfigMaps, and Secrets, of one namespace up to which each is watched by itself.
+    pub most_named: usize,
+    /// What jitter is drawn from.
+    pub seed: u64,
+}
+
+impl Default for WatchOptions {
+    fn default() -> Self {
+        Self {
+            scope: Scope::All,
+            secrets: false,
+            digest_key: Vec::new(),
+            streaming_lists: false,
+            watch: Duration::from_secs(290),
+            relist: Duration::from_hours(6),
+            poll: Duration::from_mins(1),
+            backoff: Backoff { first: Duration::from_millis(250), max: Duration::from_mins(1) },
+            page: 500,
+            most_named: 8,
+            seed: 0,
+        }
+    }
+}
+
+impl fmt::Debug for WatchOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scope, secrets, streaming_lists, watch, relist, .. } = self;
+        f.debug_struct("WatchOptions")
+            .field("scope", scope)
+            .field("secrets", secrets)
+            .field("streaming_lists", streaming_lists)
+            .field("watch", watch)
+            .field("relist", relist)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The watch. Clones are the same watch.
+#[derive(Clone)]
+pub struct Watch(Arc<Shared>);
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("options", &self.0.options).finish_non_exhaustive()
+    }
+}
+
+impl Watch {
+    /// A watch that does nothing before [`run`](Self::run), and calls `wake` for what is to be looked at again.
+    pub fn new(
+        client: Client,
+        options: WatchOptions,
+        metrics: Arc<Metrics>,
+        wake: impl Fn(ObjectKey, Urgency) + Send + Sync + 'static,
+    ) -> Self {
+        let shared = Arc::new(Shared::new(client, options, Arc::clone(&metrics), Box::new(wake)));
+        let weak = Arc::downgrade(&shared);
+        let reported = Reported::default();
+        metrics.before_encoding(move |metrics| {
+            if let Some(shared) = weak.upgrade() {
+                shared.with(|state| reported.report(state, metrics));
+            }
+        });
+        Self(shared)
+    }
+
+    /// Watches until told to stop.
+    pub async fn run(&self, stop: CancellationToken) {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = supervise::run(&self.0) => {}
+        }
+    }
+
+    /// Says what the policies in force claim. What stays claimed stays watched. Nobody is woken for it: whoever changes
+    /// policies knows which objects that concerns; objects of types that are new are told of as they come in.
+    pub fn cover(&self, coverage: Coverage) {
+        self.0.with(|state| {
+            let types = coverage.types();
+            state.coverage = coverage;
+            state.served.retain(|of, _| types.contains(of));
+            state.plan();
+        });
+        self.0.rediscover.notify_one();
+        self.0.plan.notify_one();
+    }
+
+    /// What is covered now.
+    pub fn coverage(&self) -> Coverage {
+        self.0.with(|state| state.coverage.clone())
+    }
+
+    /// An object of a type that is watched whole, without managed fields.
+    pub fn object(&self, key: &ObjectKey) -> Option<Arc<Value>> {
+        let seen = self.live(&key.of, &key.namespace, &key.name)?;
+        seen.object().map(Arc::new)
+    }
+
+    /// Everything of emitted types whose controller has this UID, by type, namespace and name.
+    pub fn children(&self, owner_uid: &str) -> Vec<Seen> {
+        self.0.with(|state| state.children(owner_uid))
+    }
+
+    /// An object in the store of its type. Of emitted types only those are in it that carry our label.
+    pub fn live(&self, of: &ResourceType, namespace: &str, name: &str) -> Option<Seen> {
+        self.0.with(|state| state.live(of, namespace, name))
+    }
+
+    /// How a type is served; none if it is not, or not known yet.
+    pub fn served(&self, of: &ResourceType) -> Option<Served> {
+        self.0.with(|state| state.served.get(of).cloned().flatten())
+    }
+
+    /// All objects of a type that is watched whole.
+    pub fn keys(&self, of: &ResourceType) -> Vec<ObjectKey> {
+        self.0.with(|state| state.keys(of))
+    }
+
+    /// The cluster for one pass.
+    pub fn lookup(&self) -> PassLookup {
+        PassLookup::new(Arc::clone(&self.0))
+    }
+
+    /// Says what an object needs, in place of what was said before. From now on it is woken when any of that changes.
+    /// Returns whether all of it is known: if it is not, the object is woken as soon as it is; if it is, what was pending
+    /// before may be looked up again at once.
+    pub fn set_needs(&self, key: &ObjectKey, needs: &[Need]) -> bool {
+        let targets = needs.iter().map(|need| need.target.clone()).collect();
+        let (changed, known) = self.0.with(|state| {
+            let changed = state.set_needs(key, targets);
+            let known = state.needs.of_key(key).all(|target| !matches!(state.look(target), lookup::Look::Pending));
+            (changed, known)
+        });
+        if changed {
+            self.0.plan.notify_one();
+        }
+        known
+    }
+
+    /// Forgets what an object that is gone needed.
+    pub fn forget(&self, key: &ObjectKey) {
+        self.set_needs(key, &[]);
+    }
+
+    /// A write of ours was answered with this object. It counts until the watch has passed its version.
+    pub fn wrote(&self, object: &Value) {
+        self.0.tell(|state| state.wrote(object));
+    }
+
+    /// A deletion of ours was answered, and the object is gone: not one that waits for finalizers, which is [written].
+    ///
+    /// [written]: Self::wrote
+    pub fn deleted(&self, of: &ResourceType, namespace: &str, name: &str, uid: &str) {
+        self.0.tell(|state| state.deleted(of, namespace, name, uid));
+    }
+
+    /// What passes over a type wait for; nothing once every type that plays a part in its claims was listed, is refused or
+    /// is not served. All objects of the type are woken when that comes about.
+    pub fn waiting_for(&self, primary: &ResourceType) -> Vec<String> {
+        self.0.with(|state| state.waiting_for(primary))
+    }
+
+    /// Whether everything that is covered is known; otherwise what is not, and why.
+    pub fn synced(&self) -> Result<(), Vec<String>> {
+        let missing: Vec<String> = self.0.with(|state| {
+            let refused = |of: &ResourceType| state.trouble(of).map(|why| format!("{of}: {why}"));
+            let types = state.coverage.types();
+            let missing = |of: &ResourceType| {
+                let listed = state.slots_of(of).all(|(spec, slot)| slot.shelf.synced || !spec.is_store());
+                state.unknown(of).or_else(|| refused(of).filter(|_| !listed))
+            };
+            types.iter().filter_map(missing).collect()
+        });
+        if missing.is_empty() { Ok(()) } else { Err(missing) }
+    }
+
+    /// Why a type cannot be watched now, if that is so: a right that is missing, a server that does not answer.
+    pub fn trouble(&self, of: &ResourceType) -> Option<String> {
+        self.0.with(|state| state.trouble(of))
+    }
+
+    /// Why the operator may not watch a type, if that is so.
+    pub fn forbidden(&self, of: &ResourceType) -> Option<String> {
+        self.0.with(|state| {
+            let troubles = state.slots_of(of).filter_map(|(_, slot)| slot.shelf.trouble.as_ref());
+            troubles.filter(|trouble| trouble.forbidden).map(|trouble| trouble.text.clone()).next()
+        })
+    }
+}

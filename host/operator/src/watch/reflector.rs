@@ -1,0 +1,278 @@
+//! Follows one collection: lists it, watches it, and does so again whenever that breaks.
+//!
+//! What is done with the objects is left to a [`Sink`]. Everything that can go wrong ends in waiting and trying again; a
+//! list is made anew only when the server has forgotten where we were, or after a long time, for what no event told.
+
+use std::{pin::pin, time::Duration};
+
+use fastrand::Rng;
+use futures_util::AsyncBufReadExt as _;
+use kaos_policy::contract::ResourceType;
+use kube::{
+    Client,
+    api::{ListParams, WatchParams},
+    core::Request,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    broken::Broken,
+    intake::Event,
+    item::{Arrived, Extract, version_of},
+    page::{self, Page},
+};
+use crate::queue::Backoff;
+
+/// Marks the end of what a streaming list sends first.
+const INITIAL_END: &str = "k8s.io/initial-events-end";
+/// How long a watch may go on after the server should have ended it.
+const GRACE: Duration = Duration::from_secs(15);
+/// A watch that lived this long was a good one, even if nothing happened.
+const GOOD: Duration = Duration::from_secs(5);
+
+/// What becomes of a collection's objects.
+pub(super) trait Sink: Send + Sync {
+    /// A list came in full.
+    fn relist(&self, listed: Vec<Arrived>, version: u64);
+    /// A watch told something.
+    fn event(&self, event: Event);
+    /// It does not work, or works again (none).
+    fn trouble(&self, broken: Option<&Broken>);
+    /// Where a watch goes on from.
+    fn reached(&self) -> u64;
+    /// An object could not be kept.
+    fn malformed(&self, what: &str);
+}
+
+/// What is followed, and how.
+#[derive(Debug, Clone)]
+pub(super) struct Collection {
+    pub(super) of: ResourceType,
+    pub(super) path: String,
+    pub(super) labels: Option<String>,
+    pub(super) fields: Option<String>,
+    pub(super) by_metadata: bool,
+    pub(super) extract: Extract,
+}
+
+/// How long things take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    pub(super) watch: Duration,
+    pub(super) relist: Duration,
+    pub(super) backoff: Backoff,
+    pub(super) page: u32,
+}
+
+/// Follows a collection.
+pub(super) struct Reflector<S> {
+    client: Client,
+    collection: Collection,
+    sink: S,
+    pace: Pace,
+    rng: Rng,
+    failures: u32,
+    streaming: bool,
+    paged: bool,
+    /// Whether there was a list since the last time that one was due.
+    listed: bool,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    r#type: String,
+    object: Value,
+}
+
+impl<S: Sink> Reflector<S> {
+    pub(super) fn new(client: Client, collection: Collection, sink: S, pace: Pace, streaming: bool, rng: Rng) -> Self {
+        Self { client, collection, sink, pace, rng, failures: 0, streaming, paged: true, listed: false }
+    }
+
+    /// Follows it until the future is dropped.
+    pub(super) async fn run(mut self) {
+        loop {
+            let relist = Instant::now() + self.jittered(self.pace.relist);
+            self.listed = false;
+            let started = if self.streaming { self.stream(true).await } else { self.list().await };
+            if let Err(broken) = started {
+                self.failed(&broken).await;
+                if !self.listed || broken == Broken::Gone {
+                    continue;
+                }
+            }
+            while Instant::now() < relist {
+                match self.stream(false).await {
+                    Ok(()) => {}
+                    Err(Broken::Gone) => break,
+                    Err(broken) => self.failed(&broken).await,
+                }
+            }
+        }
+    }
+
+    async fn failed(&mut self, broken: &Broken) {
+        self.failures = self.failures.saturating_add(1);
+        self.sink.trouble(Some(broken));
+        let wait = self.pace.backoff.after(self.failures, &mut self.rng);
+        tokio::time::sleep(wait.max(broken.wait())).await;
+    }
+
+    fn jittered(&mut self, time: Duration) -> Duration {
+        time.mul_f64(0.9 + self.rng.f64() / 10.0)
+    }
+
+    async fn list(&mut self) -> Result<(), Broken> {
+        let mut all = Page::default();
+        let mut next = None;
+        loop {
+            let params = ListParams {
+                label_selector: self.collection.labels.clone(),
+                field_selector: self.collection.fields.clone(),
+                limit: self.paged.then_some(self.pace.page),
+                continue_token: next.take(),
+                ..ListParams::default()
+            };
+            let request = Request::new(&self.collection.path);
+            let request =
+                if self.collection.by_metadata { request.list_metadata(&params) } else { request.list(&params) };
+            let text = self.client.request_text(request.map_err(kube::Error::BuildRequest)?).await;
+            let text = text.inspect_err(|error| {
+                // Pages are gone when listing takes too long; then all at once.
+                self.paged &= !matches!(Broken::of(error), Broken::Gone);
+            })?;
+            let Page { items, malformed, version, next: more } =
+                page::decode(&text, &self.collection.of, self.collection.extract)?;
+            all.items.extend(items);
+            all.malformed.extend(malformed);
+            all.version = version;
+            next = more;
+            if next.is_none() {
+                break;
+            }
+        }
+        self.paged = true;
+        for what in &all.malformed {
+            self.sink.malformed(what);
+        }
+        let version = all.version.parse().map_err(|_| Broken::odd("the list carries no resourceVersion"))?;
+        self.sink.relist(all.items, version);
+        self.listed = true;
+        Ok(())
+    }
+
+    /// Watches from where we are, or from the beginning where the server sends everything first. Ends well when the
+    /// server ends it.
+    async fn stream(&mut self, from_start: bool) -> Result<(), Broken> {
+        let start = Instant::now();
+        let time = self.jittered(self.pace.watch);
+        let params = WatchParams {
+            label_selector: self.collection.labels.clone(),
+            field_selector: self.collection.fields.clone(),
+            timeout: Some(u32::try_from(time.as_secs()).unwrap_or(u32::MAX).max(1)),
+            bookmarks: true,
+            send_initial_events: from_start,
+        };
+        let from = if from_start { String::new() } else { self.sink.reached().to_string() };
+        let request = Request::new(&self.collection.path);
+        let request = if self.collection.by_metadata {
+            request.watch_metadata(&params, &from)
+        } else {
+            request.watch(&params, &from)
+        };
+        let mut request = request.map_err(kube::Error::BuildRequest)?;
+        // Compressed streams arrive in members, of which the client reads the first.
+        let identity = http::HeaderValue::from_static("identity");
+        request.headers_mut().insert(http::header::ACCEPT_ENCODING, identity);
+        let deadline = start + time + GRACE;
+        let opened = timeout_at(deadline, self.client.request_stream(request)).await.map_err(|_| Broken::Silent)?;
+        let stream = match opened {
+            Ok(stream) => stream,
+            Err(error) => {
+                let broken = Broken::of(&error);
+                if from_start && broken.is_refusal() {
+                    self.streaming = false;
+                    return self.list().await;
+                }
+                return Err(broken);
+            }
+        };
+        if !from_start {
+            self.sink.trouble(None);
+        }
+        let mut stream = pin!(stream);
+        let mut initial = from_start.then(Vec::new);
+        let mut buffer = Vec::new();
+        let mut fruitful = false;
+        loop {
+            buffer.clear();
+            let read = timeout_at(deadline, stream.read_until(b'\n', &mut buffer)).await.map_err(|_| Broken::Silent)?;
+            let length = read.map_err(|error| Broken::cut(&error))?;
+            if length == 0 {
+                break;
+            }
+            if !buffer.ends_with(b"\n") {
+                return Err(Broken::odd("the watch ended in the middle of an event"));
+            }
+            self.line(&buffer, &mut initial)?;
+            fruitful = true;
+            self.failures = 0;
+        }
+        if initial.is_some() {
+            // A server that knows nothing of streaming lists takes it for a watch from anywhere.
+            self.streaming = false;
+            return Err(Broken::odd("the watch ended before everything was sent"));
+        }
+        if !fruitful && start.elapsed() < GOOD {
+            return Err(Broken::odd("the watch ended at once"));
+        }
+        self.failures = 0;
+        Ok(())
+    }
+
+    /// Takes one event.
+    fn line(&mut self, line: &[u8], initial: &mut Option<Vec<Arrived>>) -> Result<(), Broken> {
+        let Line { r#type: kind, object } = serde_json::from_slice(line)?;
+        let version = version_of(object["metadata"].get("resourceVersion"));
+        match kind.as_str() {
+            "ERROR" => return Err(Broken::of_status(&object)),
+            "BOOKMARK" => {
+                let version = version.ok_or_else(|| Broken::odd("a bookmark carries no resourceVersion"))?;
+                let ends = object["metadata"]["annotations"][INITIAL_END] == "true";
+                match initial.take_if(|_| ends) {
+                    Some(listed) => {
+                        self.sink.relist(listed, version);
+                        self.listed = true;
+                    }
+                    None if initial.is_none() => self.sink.event(Event::Bookmark(version)),
+                    None => {}
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        let name = object["metadata"]["name"].as_str().unwrap_or("?").to_owned();
+        let arrived = match Arrived::new(object, &self.collection.of, self.collection.extract) {
+            Ok(arrived) => arrived,
+            Err(error) => {
+                self.sink.malformed(&format!("{name}: {error}"));
+                if let (Some(version), None) = (version, initial) {
+                    self.sink.event(Event::Bookmark(version));
+                }
+                return Ok(());
+            }
+        };
+        match (kind.as_str(), initial) {
+            ("ADDED" | "MODIFIED", Some(initial)) => initial.push(arrived),
+            ("ADDED" | "MODIFIED", None) => self.sink.event(Event::Is(arrived)),
+            ("DELETED", None) => self.sink.event(Event::Gone(arrived)),
+            ("DELETED", Some(initial)) => {
+                initial.retain(|known| known.name != arrived.name || known.namespace != arrived.namespace);
+            }
+            (other, _) => return Err(Broken::odd(&format!("an event of the unknown type {other}"))),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,61 @@
+//! What metrics and readiness say of the watches.
+
+use std::{collections::BTreeSet, sync::Mutex, sync::PoisonError};
+
+use kaos_policy::contract::ResourceType;
+
+use super::state::State;
+use crate::metrics::{Metrics, WatchState};
+
+impl State {
+    /// What the watch on a type is doing.
+    fn doing(&self, of: &ResourceType) -> WatchState {
+        match self.served.get(of) {
+            None => return if self.undiscovered.is_empty() { WatchState::Listing } else { WatchState::Failing },
+            Some(None) => return WatchState::Unserved,
+            Some(Some(_)) => {}
+        }
+        let states = self.slots_of(of).map(|(_, slot)| match &slot.shelf.trouble {
+            Some(trouble) if trouble.forbidden => WatchState::Forbidden,
+            Some(_) => WatchState::Failing,
+            None if slot.shelf.synced => WatchState::Synced,
+            None => WatchState::Listing,
+        });
+        // The worst of them; a type of which nothing is needed now is as known as can be.
+        let rank = |state: &WatchState| match state {
+            WatchState::Synced => 0,
+            WatchState::Listing => 1,
+            WatchState::Failing => 2,
+            _ => 3,
+        };
+        states.max_by_key(rank).unwrap_or(WatchState::Synced)
+    }
+
+    /// Objects and bytes of text that are kept of a type.
+    pub(super) fn stored(&self, of: &ResourceType) -> (usize, usize) {
+        let items = self.slots_of(of).flat_map(|(_, slot)| slot.shelf.iter(None));
+        items.fold((0, 0), |(objects, bytes), (.., item)| (objects + 1, bytes + item.text().len()))
+    }
+}
+
+/// The types that were told of last, so that those that are watched no longer are taken back.
+#[derive(Debug, Default)]
+pub(super) struct Reported(Mutex<BTreeSet<ResourceType>>);
+
+impl Reported {
+    /// Tells what is so now.
+    pub(super) fn report(&self, state: &State, metrics: &Metrics) {
+        let types = state.coverage.types();
+        for of in &types {
+            let (objects, bytes) = state.stored(of);
+            metrics.watch(of, Some(state.doing(of)));
+            metrics.stored(of, objects, bytes);
+        }
+        let mut before = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for of in before.difference(&types) {
+            metrics.watch(of, None);
+            metrics.stored(of, 0, 0);
+        }
+        *before = types;
+    }
+}

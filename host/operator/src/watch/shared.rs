@@ -1,0 +1,125 @@
+//! What all tasks of the watch hold in common, and the sink of one watch.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+};
+
+use fastrand::Rng;
+use kube::Client;
+use tokio::sync::Notify;
+
+use super::{
+    Wake, WatchOptions,
+    broken::Broken,
+    intake::Event,
+    item::Arrived,
+    reflector::{Collection, Pace, Reflector, Sink},
+    shelf::Trouble,
+    state::{Handle, State, Wakes},
+};
+use crate::metrics::Metrics;
+
+pub(super) struct Shared {
+    pub(super) client: Client,
+    pub(super) options: WatchOptions,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) wake: Box<Wake>,
+    state: Mutex<State>,
+    /// Other watches are needed.
+    pub(super) plan: Notify,
+    /// Other types may be served.
+    pub(super) rediscover: Notify,
+    /// Whether definitions are watched, so that nobody has to ask again and again what is served.
+    pub(super) definitions_watched: AtomicBool,
+}
+
+impl Shared {
+    pub(super) fn new(client: Client, options: WatchOptions, metrics: Arc<Metrics>, wake: Box<Wake>) -> Self {
+        let state = State {
+            scope: options.scope.clone(),
+            secrets: options.secrets,
+            most_named: options.most_named,
+            ..State::default()
+        };
+        Self {
+            client,
+            options,
+            metrics,
+            wake,
+            state: Mutex::new(state),
+            plan: Notify::new(),
+            rediscover: Notify::new(),
+            definitions_watched: AtomicBool::new(false),
+        }
+    }
+
+    /// Looks at or changes what is known.
+    pub(super) fn with<T>(&self, ask: impl FnOnce(&mut State) -> T) -> T {
+        ask(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Changes what is known, and wakes whom that concerns once the lock is free.
+    pub(super) fn tell(&self, change: impl FnOnce(&mut State) -> Wakes) {
+        for (key, urgency) in self.with(change) {
+            (self.wake)(key, urgency);
+        }
+    }
+
+    /// Randomness of a task's own, so that tasks do not depend on each other's order.
+    pub(super) fn rng(&self, task: impl Hash) -> Rng {
+        let mut hasher = DefaultHasher::new();
+        (self.options.seed, task).hash(&mut hasher);
+        Rng::with_seed(hasher.finish())
+    }
+
+    pub(super) fn reflector<S: Sink>(&self, collection: Collection, sink: S) -> Reflector<S> {
+        let options = &self.options;
+        let rng = self.rng((&collection.path, &collection.labels, &collection.fields));
+        let (watch, relist, backoff, page) = (options.watch, options.relist, options.backoff, options.page);
+        let pace = Pace { watch, relist, backoff, page };
+        Reflector::new(self.client.clone(), collection, sink, pace, options.streaming_lists, rng)
+    }
+}
+
+/// Puts what one watch brings where it belongs.
+pub(super) struct SlotSink {
+    pub(super) shared: Arc<Shared>,
+    pub(super) handle: Handle,
+}
+
+impl Sink for SlotSink {
+    fn relist(&self, listed: Vec<Arrived>, version: u64) {
+        self.shared.tell(|state| state.relist(&self.handle, listed, version));
+    }
+
+    fn event(&self, event: Event) {
+        self.shared.tell(|state| state.event(&self.handle, event));
+    }
+
+    fn trouble(&self, broken: Option<&Broken>) {
+        let spec = &self.handle.spec;
+        let trouble = broken.map(|broken| {
+            tracing::debug!(watch = %spec, %broken, "a watch broke and is tried again");
+            self.shared.metrics.watch_error(&spec.of, &broken.reason());
+            if *broken == Broken::Unserved {
+                self.shared.rediscover.notify_one();
+            }
+            Trouble { forbidden: matches!(broken, Broken::Forbidden(_)), text: broken.to_string() }
+        });
+        // A version that is too old is no trouble: a new list follows.
+        if broken != Some(&Broken::Gone) {
+            self.shared.tell(|state| state.set_trouble(&self.handle, trouble));
+        }
+    }
+
+    fn reached(&self) -> u64 {
+        self.shared.with(|state| state.slots.get(&*self.handle.spec).map_or(0, |slot| slot.shelf.reached()))
+    }
+
+    fn malformed(&self, what: &str) {
+        let of = &self.handle.spec.of;
+        tracing::warn!(kind = %of, "an object that the API server sent cannot be used: {what}");
+        self.shared.metrics.watch_error(of, "malformed");
+    }
+}

@@ -1,0 +1,279 @@
+//! The objects of one watch. It never goes back in time, whatever order events, lists and answers to writes come in.
+//!
+//! - Events of a watch come with rising versions, so an event at or below what was reached is old.
+//! - An answer to a write counts until the watch has passed its version.
+//! - A list replaces everything up to its own version. What is newer stays: the watch that follows tells of it again.
+//!   After a restored backup, whose versions start lower, what is gone is seen to be gone by the first list whose version
+//!   is above it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use super::item::{Arrived, Item, Owner, owner_of};
+
+/// Why a watch does not work now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Trouble {
+    /// Whether the API server refuses.
+    pub(super) forbidden: bool,
+    pub(super) text: String,
+}
+
+/// What is known of the objects of one watch.
+#[derive(Debug, Default)]
+pub(super) struct Shelf {
+    objects: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Item>>,
+    /// UIDs that we deleted and the watch has not told of yet.
+    deleted: BTreeSet<Box<str>>,
+    /// The version up to which the watch has told everything.
+    reached: u64,
+    /// Listed once.
+    pub(super) synced: bool,
+    pub(super) trouble: Option<Trouble>,
+}
+
+/// One object that is different now.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) namespace: Arc<str>,
+    pub(super) name: Arc<str>,
+    pub(super) before: Option<Item>,
+    pub(super) after: Option<Item>,
+}
+
+impl Change {
+    /// Whether anything but the version changed.
+    pub(super) fn is_visible(&self) -> bool {
+        let content = |item: &Option<Item>| item.as_ref().map(|item| (item.content, item.uid.clone()));
+        content(&self.before) != content(&self.after)
+    }
+
+    /// Whether anything but the status changed.
+    pub(super) fn is_essential(&self) -> bool {
+        let essence = |item: &Option<Item>| item.as_ref().map(|item| (item.essence, item.uid.clone()));
+        essence(&self.before) != essence(&self.after)
+    }
+
+    /// The controllers before and after; one if it is the same.
+    pub(super) fn owners(&self) -> Vec<Owner> {
+        let owner = |item: &Option<Item>| {
+            let item = item.as_ref().filter(|item| item.owner.is_some())?;
+            owner_of(&item.value())
+        };
+        let same = match (&self.before, &self.after) {
+            (Some(before), Some(after)) => before.owner == after.owner,
+            _ => false,
+        };
+        let mut owners: Vec<Owner> = owner(&self.after).into_iter().collect();
+        if !same {
+            owners.extend(owner(&self.before));
+        }
+        owners
+    }
+}
+
+impl Shelf {
+    pub(super) fn get(&self, namespace: &str, name: &str) -> Option<&Item> {
+        self.objects.get(namespace)?.get(name)
+    }
+
+    /// All objects, or those of a namespace, by namespace and name.
+    pub(super) fn iter<'a>(
+        &'a self,
+        namespace: Option<&'a str>,
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<str>, &'a Item)> {
+        let one = namespace.and_then(|namespace| self.objects.get_key_value(namespace));
+        let all = namespace.is_none().then_some(&self.objects).into_iter().flatten();
+        one.into_iter().chain(all).flat_map(|(place, names)| names.iter().map(move |(name, item)| (place, name, item)))
+    }
+
+    /// Where a watch goes on from.
+    pub(super) fn reached(&self) -> u64 {
+        self.reached
+    }
+
+    /// The watch says that there is this object.
+    pub(super) fn event(&mut self, arrived: Arrived) -> Option<Change> {
+        if arrived.item.version <= self.reached {
+            return None;
+        }
+        self.reached = arrived.item.version;
+        self.put(arrived)
+    }
+
+    /// The watch says that this object is gone.
+    pub(super) fn gone(&mut self, arrived: &Arrived) -> Option<Change> {
+        self.deleted.remove(&arrived.item.uid);
+        if arrived.item.version <= self.reached {
+            return None;
+        }
+        self.reached = arrived.item.version;
+        let known = self.get(&arrived.namespace, &arrived.name)?;
+        if known.version > arrived.item.version { None } else { self.take(&arrived.namespace, &arrived.name) }
+    }
+
+    /// The watch says how far it is.
+    pub(super) fn bookmark(&mut self, version: u64) {
+        self.reached = self.reached.max(version);
+    }
+
+    /// A write was answered with this object.
+    pub(super) fn wrote(&mut self, arrived: Arrived) -> Option<Change> {
+        if arrived.item.version <= self.reached { None } else { self.put(arrived) }
+    }
+
+    /// A deletion was answered: the object with this UID is gone.
+    pub(super) fn deleted(&mut self, namespace: &str, name: &str, uid: &str) -> Option<Change> {
+        let known = self.get(namespace, name).filter(|known| *known.uid == *uid)?;
+        self.deleted.insert(known.uid.clone());
+        self.take(namespace, name)
+    }
+
+    /// A list says that there is this and no more, as of a version.
+    pub(super) fn relist(&mut self, listed: Vec<Arrived>, version: u64) -> Vec<Change> {
+        self.deleted.clear();
+        self.reached = version;
+        let mut vanished: BTreeSet<(Arc<str>, Arc<str>)> = self
+            .iter(None)
+            .filter(|(.., item)| item.version <= version)
+            .map(|(namespace, name, _)| (Arc::clone(namespace), Arc::clone(name)))
+            .collect();
+        let mut changes = Vec::new();
+        for arrived in listed {
+            vanished.remove(&(Arc::clone(&arrived.namespace), Arc::clone(&arrived.name)));
+            changes.extend(self.put(arrived));
+        }
+        changes.extend(vanished.into_iter().filter_map(|(namespace, name)| self.take(&namespace, &name)));
+        changes
+    }
+
+    fn put(&mut self, arrived: Arrived) -> Option<Change> {
+        let Arrived { namespace, name, item } = arrived;
+        if self.deleted.contains(&item.uid) {
+            return None;
+        }
+        let known = self.get(&namespace, &name);
+        if known.is_some_and(|known| known.version >= item.version) {
+            return None;
+        }
+        let after = Some(item.clone());
+        let place = match self.objects.get_key_value(&namespace) {
+            Some((place, _)) => Arc::clone(place),
+            None => namespace,
+        };
+        let before = self.objects.entry(Arc::clone(&place)).or_default().insert(Arc::clone(&name), item);
+        Some(Change { namespace: place, name, before, after })
+    }
+
+    fn take(&mut self, namespace: &str, name: &str) -> Option<Change> {
+        let (place, names) = self.objects.get_key_value(namespace)?;
+        let namespace = Arc::clone(place);
+        let (name, _) = names.get_key_value(name)?;
+        let name = Arc::clone(name);
+        let names = self.objects.get_mut(&namespace)?;
+        let before = names.remove(&name);
+        if names.is_empty() {
+            self.objects.remove(&namespace);
+        }
+        Some(Change { namespace, name, before, after: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kaos_policy::contract::ResourceType;
+    use serde_json::json;
+
+    use super::*;
+    use crate::watch::item::Extract;
+
+    fn at(name: &str, uid: &str, version: u64) -> Arrived {
+        let object = json!({"metadata": {"namespace": "t", "name": name, "uid": uid, "resourceVersion": version.to_string()},
+            "at": version});
+        Arrived::new(object, &ResourceType::new("x.io/v1", "Widget"), Extract { labels: true, essence: true }).unwrap()
+    }
+
+    fn version(shelf: &Shelf, name: &str) -> Option<u64> {
+        shelf.get("t", name).map(|item| item.version)
+    }
+
+    fn listed(items: Vec<Arrived>, version: u64) -> Shelf {
+        let mut shelf = Shelf::default();
+        shelf.relist(items, version);
+        shelf
+    }
+
+    #[test]
+    fn duplicates_and_old_events_change_nothing() {
+        let mut shelf = listed(vec![at("a", "1", 5)], 5);
+        assert!(shelf.event(at("a", "1", 7)).is_some());
+        for old in [7, 6, 5, 1] {
+            assert!(shelf.event(at("a", "1", old)).is_none(), "{old}");
+        }
+        assert_eq!(version(&shelf, "a"), Some(7));
+        assert!(shelf.gone(&at("a", "1", 6)).is_none());
+        assert!(shelf.gone(&at("a", "1", 9)).is_some());
+        assert!(shelf.event(at("a", "1", 8)).is_none(), "an event from before the deletion brings nothing back");
+    }
+
+    #[test]
+    fn an_answer_to_a_write_counts_until_the_watch_has_passed_it() {
+        let mut shelf = listed(vec![at("a", "1", 5)], 5);
+        assert!(shelf.wrote(at("a", "1", 8)).is_some());
+        assert!(shelf.event(at("a", "1", 6)).is_none(), "somebody's earlier change");
+        assert!(shelf.event(at("a", "1", 8)).is_none(), "our own");
+        assert!(shelf.gone(&at("a", "1", 10)).is_some());
+        assert!(shelf.wrote(at("a", "1", 9)).is_none(), "an answer that comes after the deletion was seen");
+    }
+
+    #[test]
+    fn an_old_deletion_does_not_take_what_was_written_since() {
+        let mut shelf = listed(vec![at("a", "1", 5)], 5);
+        shelf.wrote(at("a", "2", 9));
+        assert!(shelf.gone(&at("a", "1", 8)).is_none());
+        assert_eq!(version(&shelf, "a"), Some(9));
+    }
+
+    #[test]
+    fn what_we_deleted_stays_gone_although_events_from_before_come_in() {
+        let mut shelf = listed(vec![at("a", "1", 5)], 5);
+        assert!(shelf.deleted("t", "a", "2").is_none(), "another object of that name");
+        assert!(shelf.deleted("t", "a", "1").is_some());
+        assert!(shelf.event(at("a", "1", 6)).is_none());
+        assert!(shelf.event(at("a", "2", 8)).is_some(), "a new object of that name is another one");
+    }
+
+    #[test]
+    fn a_list_takes_what_vanished_and_leaves_what_is_newer_than_itself() {
+        let mut shelf = listed(vec![at("a", "1", 5), at("b", "2", 5), at("c", "3", 5)], 6);
+        shelf.wrote(at("new", "4", 20));
+        shelf.wrote(at("b", "2", 21));
+        let changes = shelf.relist(vec![at("a", "1", 9), at("b", "2", 5)], 15);
+        let names: Vec<_> = changes.iter().map(|change| (&*change.name, change.after.is_some())).collect();
+        assert_eq!(names, [("a", true), ("c", false)]);
+        assert_eq!(version(&shelf, "b"), Some(21));
+        assert_eq!(version(&shelf, "new"), Some(20));
+    }
+
+    #[test]
+    fn after_a_stale_list_the_watch_tells_the_rest_again() {
+        let mut shelf = listed(vec![at("a", "1", 5)], 5);
+        shelf.event(at("b", "2", 8));
+        shelf.gone(&at("a", "1", 9));
+        shelf.relist(vec![at("a", "1", 5)], 6);
+        assert_eq!(version(&shelf, "b"), Some(8), "newer than the list");
+        assert!(shelf.event(at("b", "2", 8)).is_none());
+        assert!(shelf.gone(&at("a", "1", 9)).is_some());
+        assert_eq!(shelf.iter(None).count(), 1);
+    }
+
+    #[test]
+    fn after_a_restored_backup_what_is_gone_goes_with_the_first_list_above_it() {
+        let mut shelf = listed(vec![at("a", "1", 500)], 500);
+        shelf.relist(vec![], 100);
+        assert_eq!(shelf.iter(None).count(), 1);
+        assert_eq!(shelf.relist(vec![], 501).len(), 1);
+    }
+}

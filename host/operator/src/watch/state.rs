@@ -1,0 +1,264 @@
+//! Everything that is known, and which watches there must be to know it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use kaos_policy::contract::{ResourceType, Target};
+use tokio::sync::Notify;
+
+use super::{
+    coverage::{Coverage, Manner, is_guarded},
+    discovery::{Discovered, Served},
+    facts::Facts,
+    item::Extract,
+    key::ObjectKey,
+    needs::Needs,
+    owners::{Owners, Place},
+    plan::{self, Scope, Select, Spec},
+    shelf::Shelf,
+};
+use crate::queue::Urgency;
+
+/// Primaries to look at again.
+pub(super) type Wakes = Vec<(ObjectKey, Urgency)>;
+
+/// What one watch has brought.
+#[derive(Debug)]
+pub(super) struct Slot {
+    /// Tells a watch from an earlier one of the same objects.
+    pub(super) id: u64,
+    pub(super) of: Arc<ResourceType>,
+    pub(super) extract: Extract,
+    pub(super) shelf: Shelf,
+    pub(super) facts: Facts,
+    /// Told when something is to be done beside watching: needed objects read, or the first list is there.
+    pub(super) errand: Arc<Notify>,
+}
+
+/// A watch that is to run.
+#[derive(Debug, Clone)]
+pub(super) struct Handle {
+    pub(super) spec: Arc<Spec>,
+    pub(super) id: u64,
+    pub(super) served: Served,
+    pub(super) extract: Extract,
+    pub(super) errand: Arc<Notify>,
+}
+
+/// All that is known.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) scope: Scope,
+    pub(super) secrets: bool,
+    pub(super) most_named: usize,
+    pub(super) coverage: Coverage,
+    /// Types that discovery has answered for; none where they are not served.
+    pub(super) served: BTreeMap<ResourceType, Option<Served>>,
+    /// API versions that discovery could not ask for, and why.
+    pub(super) undiscovered: BTreeMap<String, String>,
+    pub(super) slots: BTreeMap<Spec, Slot>,
+    pub(super) owners: Owners,
+    pub(super) needs: Needs,
+    pub(super) last_id: u64,
+}
+
+impl State {
+    /// Takes what discovery found, and tells whom that concerns.
+    pub(super) fn discovered(&mut self, found: Discovered, failed: BTreeMap<String, String>) -> Wakes {
+        self.undiscovered = failed;
+        let mut wakes = Wakes::new();
+        let mut changed = Vec::new();
+        for (of, served) in found {
+            if self.served.get(&of) == Some(&served) {
+                continue;
+            }
+            let gone: Vec<Spec> = self.slots_of(&of).map(|(spec, _)| spec.clone()).collect();
+            for spec in gone {
+                wakes.extend(self.drop_slot(&spec));
+            }
+            self.owners.forget_strays_of(&of);
+            self.served.insert(of.clone(), served);
+            changed.push(of);
+        }
+        // What is served newly is told of when it was listed.
+        self.plan();
+        for of in changed {
+            wakes.extend(self.claimers(&of));
+        }
+        wakes
+    }
+
+    /// Brings the watches in line with what is covered, served and needed. Returns those that are to run.
+    pub(super) fn plan(&mut self) -> Vec<Handle> {
+        let desired = self.desired();
+        let differs = |spec: &Spec, slot: &Slot| desired.get(spec).is_none_or(|extract| *extract != slot.extract);
+        let gone: Vec<Spec> =
+            self.slots.iter().filter(|(spec, slot)| differs(spec, slot)).map(|(spec, _)| spec.clone()).collect();
+        for spec in gone {
+            self.drop_slot(&spec);
+        }
+        for (spec, extract) in desired {
+            let of = Arc::new(spec.of.clone());
+            let last_id = &mut self.last_id;
+            self.slots.entry(spec).or_insert_with(|| {
+                *last_id += 1;
+                let (shelf, facts, errand) = Default::default();
+                Slot { id: *last_id, of, extract, shelf, facts, errand }
+            });
+        }
+        let handle = |(spec, slot): (&Spec, &Slot)| {
+            let served = self.served.get(&spec.of)?.clone()?;
+            let errand = Arc::clone(&slot.errand);
+            Some(Handle { spec: Arc::new(spec.clone()), id: slot.id, served, extract: slot.extract, errand })
+        };
+        self.slots.iter().filter_map(handle).collect()
+    }
+
+    fn desired(&self) -> BTreeMap<Spec, Extract> {
+        let mut desired = BTreeMap::new();
+        for of in self.coverage.types() {
+            let Some(Some(served)) = self.served.get(&of) else { continue };
+            for manner in self.coverage.manners(&of) {
+                let specs = match manner {
+                    Manner::Whole => self.stores(&of, served, &Select::Whole),
+                    Manner::Own => self.stores(&of, served, &Select::Own),
+                    Manner::AsNeeded => self.needed_specs(&of),
+                };
+                desired.extend(specs.into_iter().map(|spec| {
+                    let extract = self.extract(&spec);
+                    (spec, extract)
+                }));
+            }
+        }
+        desired
+    }
+
+    fn stores(&self, of: &ResourceType, served: &Served, select: &Select) -> Vec<Spec> {
+        let places = self.scope.places(served.namespaced).into_iter();
+        places.map(|place| Spec::new(of, place, select.clone())).collect()
+    }
+
+    fn needed_specs(&self, of: &ResourceType) -> Vec<Spec> {
+        if of.is_secret() && !self.secrets {
+            return Vec::new();
+        }
+        let within = |target: &&Target| target.namespace().is_some_and(|namespace| self.scope.holds(namespace));
+        let is_wide = |at: &str| self.slots.contains_key(&Spec::new(of, Some(at.to_owned()), Select::Wide));
+        plan::as_needed(of, self.needs.of_type(of).filter(within), self.most_named, is_wide)
+    }
+
+    fn extract(&self, spec: &Spec) -> Extract {
+        let read = self.coverage.is_read(&spec.of) && !is_guarded(&spec.of);
+        let labels = matches!(spec.select, Select::Labelled(_)) || (spec.select == Select::Whole && read);
+        Extract { labels, essence: self.coverage.is_primary(&spec.of) }
+    }
+
+    /// Forgets the objects of a watch. Primaries among them are woken: they are gone as far as anybody can tell.
+    fn drop_slot(&mut self, spec: &Spec) -> Wakes {
+        let Some(slot) = self.slots.remove(spec) else { return Wakes::new() };
+        let mut wakes = Wakes::new();
+        let primary = self.coverage.is_primary(&spec.of);
+        for (namespace, name, item) in slot.shelf.iter(None).filter(|_| spec.is_store()) {
+            if let Some(owner) = &item.owner {
+                let (namespace, name) = (Arc::clone(namespace), Arc::clone(name));
+                let place = Place { of: Arc::clone(&slot.of), namespace, name };
+                self.owners.moved(&place, Some(owner), None);
+            }
+            if primary {
+                wakes.push((ObjectKey::new(spec.of.clone(), &**namespace, &**name), Urgency::Bulk));
+            }
+        }
+        wakes
+    }
+
+    /// Replaces what a key needs. Says whether other watches are needed now.
+    pub(super) fn set_needs(&mut self, key: &ObjectKey, targets: BTreeSet<Target>) -> bool {
+        if !self.needs.set(key, targets) {
+            return false;
+        }
+        let wide: Vec<Spec> = self.slots.keys().filter(|spec| spec.select == Select::Wide).cloned().collect();
+        for spec in wide {
+            let needed = self.needed(&spec);
+            if let Some(slot) = self.slots.get_mut(&spec)
+                && slot.facts.keep(&needed)
+                && slot.shelf.synced
+            {
+                slot.errand.notify_one();
+            }
+        }
+        true
+    }
+
+    /// The names that are needed of what a watch covers.
+    pub(super) fn needed(&self, spec: &Spec) -> BTreeSet<Arc<str>> {
+        let targets = self.needs.of_type(&spec.of).filter(|target| spec.answers(target));
+        let name = |target: &Target| match target {
+            Target::Named(reference) => Some(Arc::from(reference.name.as_str())),
+            Target::Labelled(_) => None,
+        };
+        targets.filter_map(name).collect()
+    }
+
+    /// The watches of a type.
+    pub(super) fn slots_of<'a>(&'a self, of: &'a ResourceType) -> impl Iterator<Item = (&'a Spec, &'a Slot)> {
+        self.slots.range(Spec::new(of, None, Select::Whole)..).take_while(move |(spec, _)| spec.of == *of)
+    }
+
+    /// The store of a type that holds, or would hold, the objects of a namespace.
+    pub(super) fn store<'a>(&'a self, of: &'a ResourceType, namespace: &str) -> Option<(&'a Spec, &'a Slot)> {
+        let here = |spec: &Spec| spec.namespace.as_deref().is_none_or(|at| at == namespace);
+        // A type has at most a handful of stores, and they come first.
+        self.slots_of(of).find(|(spec, _)| spec.is_store() && here(spec))
+    }
+
+    /// All primaries of a type.
+    pub(super) fn keys(&self, of: &ResourceType) -> Vec<ObjectKey> {
+        let stores = self.slots_of(of).filter(|(spec, _)| spec.select == Select::Whole);
+        let objects = stores.flat_map(|(_, slot)| slot.shelf.iter(None));
+        objects.map(|(namespace, name, _)| ObjectKey::new(of.clone(), &**namespace, &**name)).collect()
+    }
+
+    /// What a pass over a primary of this type has to wait for; nothing when every type that plays a part has been
+    /// listed, is refused, or is not served.
+    pub(super) fn waiting_for(&self, primary: &ResourceType) -> Vec<String> {
+        let Some(claimed) = self.coverage.claimed(primary) else { return Vec::new() };
+        let types: BTreeSet<&ResourceType> = std::iter::once(primary).chain(claimed.types()).collect();
+        types.into_iter().filter_map(|of| self.unknown(of)).collect()
+    }
+
+    /// What is not known yet about a type.
+    pub(super) fn unknown(&self, of: &ResourceType) -> Option<String> {
+        match self.served.get(of) {
+            None => Some(match self.undiscovered.get(&of.api_version) {
+                Some(why) => format!("{of}: the API server could not say whether it serves it: {why}"),
+                None => format!("{of}: not asked yet whether it is served"),
+            }),
+            Some(None) => None,
+            Some(Some(_)) => self.slots_of(of).filter(|(spec, _)| spec.is_store()).find_map(|(spec, slot)| {
+                let trouble = slot.shelf.trouble.as_ref();
+                match trouble {
+                    _ if slot.shelf.synced => None,
+                    Some(trouble) if trouble.forbidden => None,
+                    Some(trouble) => Some(format!("{spec}: {}", trouble.text)),
+                    None => Some(format!("{spec}: not listed yet")),
+                }
+            }),
+        }
+    }
+
+    /// All primaries for which a type plays a part, unless they wait for something else.
+    pub(super) fn claimers(&self, of: &ResourceType) -> Wakes {
+        let concerned = self.coverage.primaries().filter(|(primary, claimed)| *primary == of || claimed.mentions(of));
+        let ready = concerned.filter(|(primary, _)| self.waiting_for(primary).is_empty());
+        ready.flat_map(|(primary, _)| self.keys(primary)).map(|key| (key, Urgency::Bulk)).collect()
+    }
+
+    /// Why a type cannot be watched now, if that is so.
+    pub(super) fn trouble(&self, of: &ResourceType) -> Option<String> {
+        let undiscovered = self.undiscovered.get(&of.api_version).cloned();
+        let troubles = self.slots_of(of).filter_map(|(_, slot)| slot.shelf.trouble.as_ref());
+        undiscovered.or_else(|| troubles.map(|trouble| trouble.text.clone()).next())
+    }
+}

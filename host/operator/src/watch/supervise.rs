@@ -1,0 +1,103 @@
+//! Keeps the tasks in line with the plan: a watch for everything that is to be watched, and nothing else; and asks what is
+//! served whenever that may have changed.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use tokio::task::{AbortHandle, JoinSet};
+
+use super::{
+    definitions, discovery, errands,
+    plan::Scope,
+    reflector::Collection,
+    shared::{Shared, SlotSink},
+    state::Handle,
+};
+
+/// When to ask again after a definition changed: discovery lags behind.
+const AGAIN: [Duration; 4] =
+    [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(10), Duration::from_secs(30)];
+
+/// Runs everything until the future is dropped.
+pub(super) async fn run(shared: &Arc<Shared>) {
+    let definitions = async {
+        // Definitions belong to the cluster as a whole, of which nothing is asked when namespaces are listed.
+        if shared.options.scope == Scope::All {
+            definitions::watch(Arc::clone(shared)).await;
+        }
+    };
+    tokio::join!(watches(shared), discover(shared), definitions);
+}
+
+async fn watches(shared: &Arc<Shared>) {
+    let mut tasks = JoinSet::new();
+    let mut running: BTreeMap<u64, AbortHandle> = BTreeMap::new();
+    loop {
+        let wanted: BTreeMap<u64, Handle> =
+            shared.with(|state| state.plan()).into_iter().map(|handle| (handle.id, handle)).collect();
+        running.retain(|id, task| {
+            let keep = wanted.contains_key(id);
+            if !keep {
+                task.abort();
+            }
+            keep
+        });
+        for (id, handle) in wanted {
+            running.entry(id).or_insert_with(|| tasks.spawn(watch(Arc::clone(shared), handle)));
+        }
+        tokio::select! {
+            () = shared.plan.notified() => {}
+            Some(ended) = tasks.join_next_with_id() => {
+                // Tasks end only by being aborted, or by a panic, which one watch must not pass on to the others.
+                let id = match ended { Ok((id, ())) => id, Err(error) => error.id() };
+                running.retain(|_, task| task.id() != id);
+            }
+        }
+    }
+}
+
+async fn watch(shared: Arc<Shared>, handle: Handle) {
+    let spec = &handle.spec;
+    let collection = Collection {
+        of: spec.of.clone(),
+        path: handle.served.path(spec.namespace.as_deref()),
+        labels: spec.labels(),
+        fields: spec.fields(),
+        by_metadata: spec.by_metadata(),
+        extract: handle.extract,
+    };
+    let sink = SlotSink { shared: Arc::clone(&shared), handle: handle.clone() };
+    let reflector = shared.reflector(collection, sink);
+    tokio::join!(reflector.run(), errands::run(shared, handle));
+}
+
+async fn discover(shared: &Arc<Shared>) {
+    let mut rng = shared.rng("discovery");
+    let mut failures = 0;
+    let mut again = [].iter();
+    loop {
+        let types = shared.with(|state| state.coverage.types());
+        let (found, failed) = discovery::discover(&shared.client, &types).await;
+        for (version, why) in &failed {
+            tracing::debug!(version, why, "the API server could not say what it serves");
+        }
+        failures = if failed.is_empty() { 0 } else { failures + 1 };
+        let missing = found.values().any(Option::is_none);
+        shared.tell(|state| state.discovered(found, failed));
+        shared.plan.notify_one();
+        let polled = !shared.definitions_watched.load(Ordering::Relaxed);
+        let wait = match again.next() {
+            _ if failures > 0 => shared.options.backoff.after(failures, &mut rng),
+            Some(soon) if missing => *soon,
+            _ if missing && polled => shared.options.poll,
+            _ => shared.options.relist,
+        };
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = shared.rediscover.notified() => again = AGAIN.iter(),
+        }
+    }
+}
