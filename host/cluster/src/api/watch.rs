@@ -41,7 +41,8 @@ pub(crate) struct Event {
 pub(super) fn start(state: &mut State, request: &Request<'_>) -> Result<Watch, ApiError> {
     read::check_fields(request)?;
     let options = &request.call.options;
-    let current = state.store.revision();
+    // A stale start is a start from then: what happened since is told.
+    let current = state.store.earlier_revision(&request.resource.storage(), request.context.back);
     let from = match options.resource_version.as_str() {
         "" | "0" => None,
         text => Some(text.parse::<u64>().map_err(|_| {

@@ -169,13 +169,11 @@ impl Book {
         let Some(entry) = self.entries.get_mut(key) else { return false };
         entry.leased = false;
         self.leased -= 1;
-        match entry.again.take() {
-            Some(urgency) => self.add(key, urgency, now),
-            None => {
-                self.tidy(key);
-                false
-            }
+        if let Some(urgency) = entry.again.take() {
+            return self.add(key, urgency, now);
         }
+        self.tidy(key);
+        false
     }
 
     pub(super) fn failed(&mut self, key: &ObjectKey) -> u32 {

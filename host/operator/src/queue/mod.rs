@@ -101,6 +101,7 @@ impl Queue {
                 Next::Closed => return None,
                 Next::Key(key) => return Some(Lease { queue: self.clone(), key }),
                 Next::At(Some(time)) => tokio::select! {
+                    biased;
                     () = &mut changed => {}
                     () = sleep_until(time) => {}
                 },

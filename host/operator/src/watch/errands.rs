@@ -28,7 +28,7 @@ pub(super) async fn run(shared: Arc<Shared>, handle: Handle) {
         handle.errand.notified().await;
         sweep(&shared, &handle).await;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 async fn read_needed(shared: &Shared, handle: &Handle) {
@@ -37,14 +37,14 @@ async fn read_needed(shared: &Shared, handle: &Handle) {
     loop {
         handle.errand.notified().await;
         let mut failed = Vec::new();
-        while let Some(name) = next(shared, handle) {
-            if let Err(broken) = read(shared, handle, &name).await {
+        while let Some((name, version)) = next(shared, handle) {
+            if let Err(broken) = read(shared, handle, &name, version).await {
                 shared.metrics.watch_error(&handle.spec.of, &broken.reason());
                 if let Broken::Forbidden(text) = &broken {
                     let answer = Answer::Forbidden(text.clone());
                     shared.tell(|state| state.fetched(handle, &name, 0, answer));
                 }
-                failed.push(name);
+                failed.push((name, version));
             }
         }
         if failed.is_empty() {
@@ -57,11 +57,15 @@ async fn read_needed(shared: &Shared, handle: &Handle) {
     }
 }
 
-fn next(shared: &Shared, handle: &Handle) -> Option<Arc<str>> {
+fn next(shared: &Shared, handle: &Handle) -> Option<(Arc<str>, u64)> {
     shared.with(|state| state.next_to_read(handle))
 }
 
-async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>) -> Result<(), Broken> {
+/// Reads an object that was seen at a version. An answer from before that counts for now, and is asked for again.
+async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> Result<(), Broken> {
+    let as_seen = |version: u64| {
+        if version < seen { Err(Broken::odd("what was read is older than what was seen")) } else { Ok(()) }
+    };
     let spec = &handle.spec;
     let path = handle.served.path(spec.namespace.as_deref());
     let request = Request::new(path).get(name, &GetParams::default()).map_err(kube::Error::BuildRequest)?;
@@ -69,7 +73,7 @@ async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>) -> Result<(), B
         Ok(object) => object,
         Err(kube::Error::Api(status)) if status.code == 404 => {
             shared.tell(|state| state.fetched(handle, name, 0, Answer::Absent));
-            return Ok(());
+            return as_seen(0);
         }
         Err(error) => return Err(Broken::of(&error)),
     };
@@ -82,7 +86,7 @@ async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>) -> Result<(), B
     };
     let (version, answer) = answer.ok_or_else(|| Broken::odd("the object carries no resourceVersion"))?;
     shared.tell(|state| state.fetched(handle, name, version, answer));
-    Ok(())
+    as_seen(version)
 }
 
 #[derive(Deserialize)]

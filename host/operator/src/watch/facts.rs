@@ -7,7 +7,10 @@ use std::{
 };
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use kaos_policy::{contract::SecretFacts, digest::canonical};
+use kaos_policy::{
+    contract::SecretFacts,
+    digest::{Digest, canonical},
+};
 use serde_json::Value;
 use sha2::Sha256;
 
@@ -38,8 +41,8 @@ impl Answer {
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     known: BTreeMap<Arc<str>, (u64, Answer)>,
-    /// To be read.
-    dirty: BTreeSet<Arc<str>>,
+    /// To be read, and the version that is known to be there; 0 if none is.
+    dirty: BTreeMap<Arc<str>, u64>,
 }
 
 impl Facts {
@@ -47,23 +50,28 @@ impl Facts {
         self.known.get(name).map(|(_, answer)| answer)
     }
 
-    /// The next object to read.
-    pub(super) fn take(&mut self) -> Option<Arc<str>> {
+    /// The next object to read, and the version that it has at least.
+    pub(super) fn take(&mut self) -> Option<(Arc<str>, u64)> {
         self.dirty.pop_first()
     }
 
-    /// An object is to be read again, whatever is known of it.
-    pub(super) fn read(&mut self, name: &str) {
-        self.dirty.insert(name.into());
+    /// An object could not be read. Unless it is known by now, it is to be read again.
+    pub(super) fn read_again(&mut self, name: &Arc<str>, version: u64) {
+        let known = matches!(self.get(name), Some(Answer::Absent | Answer::Object(_) | Answer::Secret(_)));
+        if version > 0 || !known {
+            self.version(name, version);
+        }
     }
 
     /// There is a version of an object that may be new. Says whether it is to be read.
     pub(super) fn version(&mut self, name: &Arc<str>, version: u64) -> bool {
-        let old = self
-            .known
-            .get(name)
-            .is_some_and(|(known, answer)| *known >= version && !matches!(answer, Answer::Forbidden(_)));
-        !old && self.dirty.insert(Arc::clone(name))
+        let known = self.known.get(name);
+        if known.is_some_and(|(known, answer)| *known >= version && !matches!(answer, Answer::Forbidden(_))) {
+            return false;
+        }
+        let wanted = self.dirty.get(name).copied();
+        self.dirty.insert(Arc::clone(name), version.max(wanted.unwrap_or_default()));
+        wanted.is_none()
     }
 
     /// An object went at a version. Says whether that changes anything.
@@ -88,9 +96,10 @@ impl Facts {
     /// Only these are needed now; what is new is to be read. Says whether there is anything to read.
     pub(super) fn keep(&mut self, needed: &BTreeSet<Arc<str>>) -> bool {
         self.known.retain(|name, _| needed.contains(name));
-        self.dirty.retain(|name| needed.contains(name));
-        let missing = needed.iter().filter(|name| !self.known.contains_key(*name));
-        self.dirty.extend(missing.cloned());
+        self.dirty.retain(|name, _| needed.contains(name));
+        for name in needed.iter().filter(|name| !self.known.contains_key(*name)) {
+            self.dirty.entry(Arc::clone(name)).or_default();
+        }
         !self.dirty.is_empty()
     }
 
@@ -99,6 +108,12 @@ impl Facts {
         let mut absent = needed.clone();
         for arrived in listed {
             if absent.remove(&arrived.name) {
+                // A list knows better than a list before it that something is there.
+                if let Some((known, Answer::Absent)) = self.known.get_mut(&arrived.name)
+                    && *known <= version
+                {
+                    *known = 0;
+                }
                 self.version(&arrived.name, arrived.item.version);
             }
         }
@@ -122,13 +137,8 @@ pub(super) fn secret_facts(secret: &Value, key: &[u8]) -> SecretFacts {
     let mut keys: Vec<String> = keys.collect();
     keys.sort_unstable();
     // An HMAC takes keys of any length.
-    let digest = Hmac::<Sha256>::new_from_slice(key).map_or_else(
-        |_| String::new(),
-        |mut mac| {
-            mac.update(canonical(data).as_bytes());
-            mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
-        },
-    );
+    let mac = Hmac::<Sha256>::new_from_slice(key).map(|mac| mac.chain_update(canonical(data)).finalize());
+    let digest = mac.map_or_else(|_| String::new(), |mac| Digest::of(&mac.into_bytes()).hex());
     SecretFacts { present: true, keys, digest }
 }
 
@@ -159,7 +169,7 @@ mod tests {
         let name: Arc<str> = "s".into();
         let mut facts = Facts::default();
         assert!(facts.version(&name, 5));
-        assert_eq!(facts.take(), Some(Arc::clone(&name)));
+        assert_eq!(facts.take(), Some((Arc::clone(&name), 5)));
         assert!(facts.gone(&name, 7));
         let (version, answer) = secret(5, "x");
         assert!(!facts.fetched(&name, version, answer));
@@ -187,5 +197,17 @@ mod tests {
         let changed = facts.relist(&[], 9, &needed);
         assert_eq!(changed.len(), 2);
         assert!(facts.take().is_none());
+    }
+    #[test]
+    fn what_an_incomplete_list_took_away_the_next_list_brings_back() {
+        let needed: BTreeSet<Arc<str>> = ["a".into()].into();
+        let object = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "3"}});
+        let of = kaos_policy::contract::ResourceType::new("v1", "Secret");
+        let listed = [Arrived::new(object, &of, crate::watch::item::Extract::default()).unwrap()];
+        let mut facts = Facts::default();
+        facts.relist(&[], 9, &needed);
+        facts.relist(&listed, 12, &needed);
+        assert_eq!(facts.take(), Some(("a".into(), 3)));
+        assert!(facts.fetched(&"a".into(), 3, secret(3, "x").1));
     }
 }

@@ -234,17 +234,17 @@ impl State {
 
 /// What errands ask for.
 impl State {
-    /// The next needed object to read.
-    pub(super) fn next_to_read(&mut self, handle: &Handle) -> Option<Arc<str>> {
+    /// The next needed object to read, and the version that it has at least.
+    pub(super) fn next_to_read(&mut self, handle: &Handle) -> Option<(Arc<str>, u64)> {
         self.slot(handle)?.facts.take()
     }
 
     /// Objects that could not be read are to be read again.
-    pub(super) fn read_again(&mut self, handle: &Handle, names: &[Arc<str>]) {
+    pub(super) fn read_again(&mut self, handle: &Handle, failed: &[(Arc<str>, u64)]) {
         let needed = self.needed(&handle.spec);
         let Some(slot) = self.slot(handle) else { return };
-        for name in names.iter().filter(|name| needed.contains(*name)) {
-            slot.facts.read(name);
+        for (name, version) in failed.iter().filter(|(name, _)| needed.contains(name)) {
+            slot.facts.read_again(name, *version);
         }
         slot.errand.notify_one();
     }

@@ -138,10 +138,10 @@ impl Watch {
         metrics: Arc<Metrics>,
         wake: impl Fn(ObjectKey, Urgency) + Send + Sync + 'static,
     ) -> Self {
-        let shared = Arc::new(Shared::new(client, options, Arc::clone(&metrics), Box::new(wake)));
+        let shared = Arc::new(Shared::new(client, options, metrics, Box::new(wake)));
         let weak = Arc::downgrade(&shared);
         let reported = Reported::default();
-        metrics.before_encoding(move |metrics| {
+        shared.metrics.before_encoding(move |metrics| {
             if let Some(shared) = weak.upgrade() {
                 shared.with(|state| reported.report(state, metrics));
             }

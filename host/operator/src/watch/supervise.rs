@@ -14,7 +14,7 @@ use super::{
     plan::Scope,
     reflector::Collection,
     shared::{Shared, SlotSink},
-    state::Handle,
+    state::{Handle, State},
 };
 
 /// When to ask again after a definition changed: discovery lags behind.
@@ -37,7 +37,7 @@ async fn watches(shared: &Arc<Shared>) {
     let mut running: BTreeMap<u64, AbortHandle> = BTreeMap::new();
     loop {
         let wanted: BTreeMap<u64, Handle> =
-            shared.with(|state| state.plan()).into_iter().map(|handle| (handle.id, handle)).collect();
+            shared.with(State::plan).into_iter().map(|handle| (handle.id, handle)).collect();
         running.retain(|id, task| {
             let keep = wanted.contains_key(id);
             if !keep {
@@ -49,6 +49,7 @@ async fn watches(shared: &Arc<Shared>) {
             running.entry(id).or_insert_with(|| tasks.spawn(watch(Arc::clone(shared), handle)));
         }
         tokio::select! {
+            biased;
             () = shared.plan.notified() => {}
             Some(ended) = tasks.join_next_with_id() => {
                 // Tasks end only by being aborted, or by a panic, which one watch must not pass on to the others.
@@ -96,6 +97,7 @@ async fn discover(shared: &Arc<Shared>) {
             _ => shared.options.relist,
         };
         tokio::select! {
+            biased;
             () = tokio::time::sleep(wait) => {}
             () = shared.rediscover.notified() => again = AGAIN.iter(),
         }

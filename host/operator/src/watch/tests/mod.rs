@@ -1,2 +1,4 @@
 mod behaviour;
+mod convergence;
+mod heals;
 mod support;

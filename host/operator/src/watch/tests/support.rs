@@ -188,7 +188,8 @@ pub(super) async fn put(client: &Client, object: Value) -> Value {
     serde_json::to_value(done).unwrap()
 }
 
-pub(super) fn object(of: &ResourceType, name: &str, spec: Value) -> Value {
+pub(super) fn object(of: &ResourceType, name: &str, spec: impl Into<Value>) -> Value {
+    let spec: Value = spec.into();
     json!({"apiVersion": of.api_version, "kind": of.kind, "metadata": {"name": name, "namespace": "t"}, "spec": spec})
 }
 
@@ -225,6 +226,6 @@ pub(super) fn labelled(of: &ResourceType, key: &str, value: &str) -> Target {
     Target::Labelled(Selector { of: of.clone(), namespace: Some("t".to_owned()), labels })
 }
 
-pub(super) fn needs(targets: &[Target]) -> Vec<Need> {
-    targets.iter().enumerate().map(|(i, target)| Need { id: i.to_string(), target: target.clone() }).collect()
+pub(super) fn needs<'a>(targets: impl IntoIterator<Item = &'a Target>) -> Vec<Need> {
+    targets.into_iter().enumerate().map(|(i, target)| Need { id: i.to_string(), target: target.clone() }).collect()
 }

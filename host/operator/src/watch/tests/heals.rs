@@ -1,0 +1,260 @@
+//! What comes and goes at run time: types, rights, connections.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use kaos_cluster::faults::{Attempt, EventFate, FaultPlan, NoFaults, Verb};
+use kaos_policy::lookup::{Lookup as _, Sighting};
+use kube::api::DeleteParams;
+use serde_json::json;
+
+use super::support::*;
+use crate::watch::{Scope, WatchOptions};
+
+async fn remove_definition(bench: &Bench, name: &str) {
+    let definitions = api(&bench.client, &of("apiextensions.k8s.io/v1 CustomResourceDefinition"), "");
+    definitions.delete(name, &DeleteParams::default()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_optional_type_goes_and_comes_and_who_uses_it_is_woken() {
+    for watched in [true, false] {
+        let bench = Bench::start().await;
+        if !watched {
+            bench
+                .cluster
+                .authorise(|attempt| attempt.resource != "customresourcedefinitions" || attempt.user != "operator");
+            bench.cluster.cut_watches();
+        }
+        bench.put(object(&widget(), "a", json!({}))).await;
+        bench.put(object(&gadget(), "g", json!({}))).await;
+        bench.wakes(&["t/a"]).await;
+        let target = named(&gadget(), "t", "g");
+        bench.watch.set_needs(&Bench::key("a"), &needs([&target]));
+        remove_definition(&bench, "gadgets.test.io").await;
+        bench.until("gone", |bench| bench.watch.served(&gadget()).is_none()).await;
+        assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
+        assert_eq!(bench.watch.lookup().look_up(&target), Sighting::Unserved);
+        assert!(bench.watch.synced().is_ok() && bench.watch.waiting_for(&widget()).is_empty());
+        bench.put(definition("Gadget")).await;
+        bench.until("back", |bench| bench.watch.served(&gadget()).is_some() && bench.watch.synced().is_ok()).await;
+        assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
+        assert_eq!(bench.watch.lookup().look_up(&target), Sighting::Objects(vec![]));
+        bench.put(object(&gadget(), "g", json!({}))).await;
+        bench.wakes(&["t/a"]).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_primary_type_may_be_removed_and_installed_again() {
+    let bench = Bench::start().await;
+    bench.put(object(&widget(), "a", json!({}))).await;
+    bench.wakes(&["t/a"]).await;
+    remove_definition(&bench, "widgets.test.io").await;
+    bench.until("gone", |bench| bench.watch.served(&widget()).is_none()).await;
+    assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
+    assert!(bench.watch.object(&Bench::key("a")).is_none());
+    bench.put(definition("Widget")).await;
+    bench.until("back", |bench| bench.watch.served(&widget()).is_some() && bench.watch.synced().is_ok()).await;
+    bench.put(object(&widget(), "b", json!({}))).await;
+    bench.wakes(&["t/b"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn rights_that_are_taken_away_are_told_and_heal_by_themselves() {
+    let bench = Bench::start().await;
+    bench.put(object(&widget(), "a", json!({}))).await;
+    bench.put(object(&gadget(), "g", json!({}))).await;
+    bench.wakes(&["t/a"]).await;
+    let target = named(&gadget(), "t", "g");
+    bench.watch.set_needs(&Bench::key("a"), &needs([&target]));
+    bench.cluster.authorise(|attempt| attempt.resource != "gadgets" || attempt.user != "operator");
+    bench.cluster.cut_watches();
+    bench.until("refused", |bench| bench.watch.forbidden(&gadget()).is_some()).await;
+    assert!(bench.watch.trouble(&gadget()).unwrap().contains("cannot watch resource \"gadgets\""));
+    assert!(bench.watch.waiting_for(&widget()).is_empty(), "what is refused is not waited for");
+    assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
+    assert!(matches!(bench.watch.lookup().look_up(&target), Sighting::Forbidden(_)));
+    let text = bench.metrics.encode().unwrap();
+    assert!(text.contains(r#"watch_errors_total{group="test.io",kind="Gadget",reason="forbidden"}"#), "{text}");
+    bench.cluster.allow_everything();
+    bench.until("given back", |bench| bench.watch.trouble(&gadget()).is_none()).await;
+    assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
+    assert!(matches!(bench.watch.lookup().look_up(&target), Sighting::Objects(found) if found.len() == 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_without_rights_says_what_is_missing_and_goes_on_when_they_are_given() {
+    let (cluster, client) = cluster(0);
+    Bench::prepare(&cluster, &client).await;
+    put(&client, object(&widget(), "a", json!({}))).await;
+    cluster.authorise(|attempt| attempt.resource != "widgets" || attempt.user != "operator");
+    let bench = Bench::attach(cluster, client, options());
+    bench.until("refused", |bench| bench.watch.forbidden(&widget()).is_some()).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    let missing = bench.watch.synced().unwrap_err();
+    assert_eq!(missing.len(), 1);
+    assert!(missing[0].starts_with("test.io/v1 Widget: the operator may not read it"), "{missing:?}");
+    bench.cluster.allow_everything();
+    bench.until("synced", |bench| bench.watch.synced().is_ok()).await;
+    assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_listed_namespaces_nothing_is_asked_of_the_cluster_as_a_whole() {
+    let (cluster, client) = cluster(0);
+    Bench::prepare(&cluster, &client).await;
+    cluster.authorise(|attempt| attempt.user != "operator" || attempt.namespace == "t");
+    let scope = Scope::Listed(BTreeSet::from(["t".to_owned()]));
+    let bench = Bench::attach(cluster, client, WatchOptions { scope, ..options() });
+    bench.until("synced", |bench| bench.watch.synced().is_ok()).await;
+    let mut elsewhere = object(&widget(), "b", json!({}));
+    elsewhere["metadata"]["namespace"] = json!("u");
+    bench.put(elsewhere).await;
+    let owner = bench.put(object(&widget(), "a", json!({}))).await;
+    bench.wakes(&["t/a"]).await;
+    bench.put(child(&owner, "c", true)).await;
+    bench.wakes(&["t/a"]).await;
+    let look = |target| bench.watch.lookup().look_up(&target);
+    assert!(matches!(look(named(&gadget(), "u", "g")), Sighting::Forbidden(why) if why.contains("namespace u")));
+    assert!(
+        matches!(look(named(&of("v1 Namespace"), "t", "t")), Sighting::Forbidden(why) if why.contains("cluster-scoped"))
+    );
+    assert_eq!(look(named(&gadget(), "t", "g")), Sighting::Objects(vec![]));
+    let refused = bench.requests().into_iter().filter(|entry| entry.code == 403).count();
+    assert_eq!(refused, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cluster_scoped_objects_are_read_whatever_namespace_a_need_names() {
+    let bench = Bench::start().await;
+    let target = named(&of("v1 Namespace"), "t", "u");
+    assert!(bench.watch.lookup().is_cluster_scoped(&of("v1 Namespace")));
+    assert!(matches!(bench.watch.lookup().look_up(&target), Sighting::Objects(found) if found.len() == 1));
+    bench.watch.set_needs(&Bench::key("a"), &needs([&target]));
+    bench.put(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "u", "labels": {"x": "y"}}})).await;
+    bench.wakes(&["t/a"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_malformed_object_is_counted_and_the_others_are_followed() {
+    let bench = Bench::start().await;
+    for (name, uid) in [("odd", json!(7)), ("odder", json!({}))] {
+        let object = json!({"apiVersion": "test.io/v1", "kind": "Widget", "spec": 3,
+            "metadata": {"name": name, "namespace": "t", "uid": uid, "labels": "none", "ownerReferences": [7]}});
+        bench.cluster.plant("test.io", "widgets", object);
+    }
+    bench.put(object(&widget(), "a", json!({}))).await;
+    bench.wakes(&["t/a"]).await;
+    bench.cluster.compact();
+    bench.cluster.cut_watches();
+    bench.put(object(&widget(), "b", json!({}))).await;
+    bench.wakes(&["t/b"]).await;
+    let text = bench.metrics.encode().unwrap();
+    let line = r#"watch_errors_total{group="test.io",kind="Widget",reason="malformed"}"#;
+    assert!(text.contains(line), "{text}");
+    assert!(bench.watch.synced().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_settled_watch_asks_for_nothing_but_its_own_renewal() {
+    let bench = Bench::start().await;
+    bench.put(object(&widget(), "a", json!({}))).await;
+    bench.put(config_map("c", "1")).await;
+    bench.put(secret("s", "1")).await;
+    let (map, secrets) = (of("v1 ConfigMap"), of("v1 Secret"));
+    bench.watch.set_needs(&Bench::key("a"), &needs([&named(&map, "t", "c"), &named(&secrets, "t", "s")]));
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    bench.requests();
+    bench.woken();
+    tokio::time::sleep(Duration::from_mins(30)).await;
+    let requests = bench.requests();
+    assert!(requests.iter().all(|entry| entry.attempt.verb == Verb::Watch), "{requests:?}");
+    // Five stores, two named objects and the definitions, each renewed every 261 to 290 seconds.
+    assert!((40..=56).contains(&requests.len()), "{}", requests.len());
+    assert!(bench.woken().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_a_missing_optional_type_a_settled_watch_is_as_silent() {
+    let bench = Bench::start().await;
+    remove_definition(&bench, "gadgets.test.io").await;
+    tokio::time::sleep(Duration::from_mins(5)).await;
+    bench.requests();
+    tokio::time::sleep(Duration::from_mins(30)).await;
+    let requests = bench.requests();
+    assert!(requests.iter().all(|entry| entry.attempt.verb == Verb::Watch), "{requests:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restored_connection_goes_on_where_it_broke_without_a_list() {
+    let bench = Bench::start().await;
+    bench.requests();
+    bench.cluster.cut_watches();
+    bench.put(object(&widget(), "a", json!({}))).await;
+    bench.wakes(&["t/a"]).await;
+    assert_eq!(bench.requests().iter().filter(|entry| entry.attempt.verb == Verb::List).count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_the_server_forgot_leads_to_a_list_that_tells_what_vanished() {
+    let bench = Bench::start().await;
+    for name in ["a", "b"] {
+        bench.put(object(&widget(), name, json!({}))).await;
+    }
+    bench.wakes(&["t/a", "t/b"]).await;
+    bench.cluster.cut_watches();
+    bench.delete(&widget(), "a").await;
+    bench.put(object(&widget(), "c", json!({}))).await;
+    bench.cluster.compact();
+    bench.wakes(&["t/a", "t/c"]).await;
+    assert!(bench.watch.object(&Bench::key("a")).is_none());
+    assert!(bench.watch.trouble(&widget()).is_none());
+}
+
+/// Loses every event for a while.
+struct Deaf;
+
+impl FaultPlan for Deaf {
+    fn event(&mut self, _: &Attempt, kind: &str, _: &mut fastrand::Rng) -> EventFate {
+        if kind == "BOOKMARK" { EventFate::Deliver } else { EventFate::Drop }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_no_event_told_is_found_by_the_next_list() {
+    let bench = Bench::start_with(WatchOptions { relist: Duration::from_mins(10), ..options() }).await;
+    bench.put(object(&widget(), "a", json!({}))).await;
+    bench.wakes(&["t/a"]).await;
+    bench.cluster.set_faults(Deaf);
+    bench.delete(&widget(), "a").await;
+    bench.put(object(&widget(), "b", json!({}))).await;
+    bench.wakes(&[]).await;
+    bench.cluster.set_faults(NoFaults);
+    tokio::time::sleep(Duration::from_mins(20)).await;
+    bench.wakes(&["t/a", "t/b"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_type_that_is_covered_later_is_watched_and_one_that_is_not_any_more_is_dropped() {
+    let bench = Bench::start().await;
+    let claim = |primary: &str| kaos_policy::contract::Claim {
+        primary: of(primary),
+        emits: vec![of("v1 Service")],
+        reads: Vec::new(),
+        wishes: Vec::new(),
+        finalizer: None,
+        retired_finalizers: Vec::new(),
+        samples: Vec::new(),
+        extra: "{}".to_owned(),
+    };
+    bench.put(object(&widget(), "a", json!({}))).await;
+    bench.put(object(&gadget(), "g", json!({}))).await;
+    bench.wakes(&["t/a"]).await;
+    bench.watch.cover(crate::watch::Coverage::of(&[claim("test.io/v1 Gadget")]));
+    bench.until("synced", |bench| bench.watch.synced().is_ok()).await;
+    bench.wakes(&["t/g"]).await;
+    assert!(bench.watch.keys(&widget()).is_empty());
+    assert_eq!(bench.watch.keys(&gadget()).len(), 1);
+    let text = bench.metrics.encode().unwrap();
+    assert!(text.contains(r#"group="test.io",kind="Gadget",state="synced"} 1"#), "{text}");
+}
