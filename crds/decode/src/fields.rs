@@ -65,5 +65,8 @@ pub fn variant(value: &Value, names: &[&str]) -> Result<usize, Error> {
         return Err(Error::mismatch(&format!("one of {}", names.join(", ")), value));
     };
     let known = names.iter().position(|name| name == text);
-    known.ok_or_else(|| Error::new(format!("must be one of {}, not {text:?}", names.join(", "))))
+    known.ok_or_else(|| {
+        let shown = crate::shown(text, usize::MAX);
+        Error::new(format!("must be one of {}, not \"{shown}\"", names.join(", ")))
+    })
 }

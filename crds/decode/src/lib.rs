@@ -33,6 +33,7 @@ mod decoding;
 mod error;
 mod fields;
 mod path;
+mod shown;
 mod values;
 
 pub use decoding::{Decode, decode};
@@ -41,6 +42,7 @@ pub use fields::{Fields, variant};
 pub use kaos_decode_derive::Decode;
 pub use path::Path;
 pub use serde_json::Value;
+pub use shown::shown;
 
 /// The trait with the derive for crates that have this one through the policy SDK alone.
 #[doc(hidden)]

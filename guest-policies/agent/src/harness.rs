@@ -3,7 +3,7 @@
 //! The clone script holds no text of the user's: URL, branch and token come in variables. The token is
 //! handed to Git by a credential helper that is set for this one command, so that it is written nowhere.
 
-use alloc::{borrow::ToOwned, string::String};
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::agent::{Harness, Workspace};
 use kaos_policy_sdk::env::{Env, literal, other};
 use kaos_policy_sdk::need::{named, reference_in};
@@ -128,7 +128,7 @@ fn token(secret: &kaos_crds::KeySelector) -> EnvSource {
 
 /// `text` so that Kubernetes does not put other variables into it.
 fn unexpanded(text: &str) -> String {
-    text.replace('$', "$$")
+    text.split('$').collect::<Vec<_>>().join("$$")
 }
 
 /// The volumes and the init container of a workspace.

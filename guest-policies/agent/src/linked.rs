@@ -7,6 +7,7 @@ use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::API_VERSION;
 use kaos_policy_sdk::names::dns1123_subdomain;
 use kaos_policy_sdk::need::{named, reference};
+use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::types::{Blocker, Need, Note, Reference, Refusal, Subject};
 use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, blocker, note};
 
@@ -136,8 +137,7 @@ impl Linked {
     }
 
     fn without(&mut self, name: &str, reason: &str, why: &str) {
-        let shown: String = name.chars().take(63).collect();
-        let note = note::warning(reason, format!("peer Agent {} {why}", shown.escape_debug()));
+        let note = note::warning(reason, format!("peer Agent {} {why}", shown(name, 63)));
         self.absent_peers.push(note::at("spec.agentNetwork.access", note));
     }
 }
@@ -146,11 +146,12 @@ impl Linked {
 fn not_offered(model: &str, model_api: &str, offered: &[String]) -> String {
     const MOST: usize = 20;
     let clip = |text: &str| text.chars().take(100).collect::<String>();
+    let (shown_model, shown_api) = (shown(model, 100), shown(model_api, 253));
     let mut list: Vec<String> = offered.iter().take(MOST).map(|pattern| clip(pattern)).collect();
     if offered.len() > MOST {
         list.push("...".to_owned());
     }
-    format!("model {:?} not supported by ModelAPI {model_api:?} (supported: [{}])", clip(model), list.join(" "))
+    format!("model \"{shown_model}\" not supported by ModelAPI \"{shown_api}\" (supported: [{}])", list.join(" "))
 }
 
 fn link(kind: &str, name: &str, endpoint: &str) -> Link {

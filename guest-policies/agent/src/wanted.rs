@@ -3,6 +3,7 @@
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::AgentSpec;
 use kaos_policy_sdk::names::dns1123_subdomain;
+use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::types::Note;
 use kaos_policy_sdk::{Violations, note};
 use kaos_workload::notes::deprecated;
@@ -38,13 +39,9 @@ pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
 fn names(spec: &AgentSpec, wrong: &mut Violations) {
     let mut name = |path: String, name: &str| {
         if dns1123_subdomain(name).is_some() {
-            let shown: String = name.chars().take(40).collect();
             wrong.add(
                 path,
-                format!(
-                    "`{}` is no name of an object: use lower-case letters, digits, `-` and `.`",
-                    shown.escape_debug()
-                ),
+                format!("`{}` is no name of an object: use lower-case letters, digits, `-` and `.`", shown(name, 40)),
             );
         }
     };

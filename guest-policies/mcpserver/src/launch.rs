@@ -8,7 +8,7 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use kaos_policy_sdk::quote::shell_word;
+use kaos_policy_sdk::quote::{shell_word, shown};
 use kaos_policy_sdk::types::{Note, Reference, Refusal};
 use kaos_policy_sdk::{Lookup, Object, blocker, need, note, refusal};
 
@@ -113,13 +113,13 @@ fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
 
 /// Installs a package when the pod starts, and runs its command or else its module.
 fn package(settings: &Settings, name: &str, path: &str) -> Result<Launch, Refusal> {
-    let end = name.find(|c: char| "[=<>!~;@ \t".contains(c)).unwrap_or(name.len());
+    let end = name.find(['[', '=', '<', '>', '!', '~', ';', '@', ' ', '\t']).unwrap_or(name.len());
     let program = name.get(..end).unwrap_or_default();
     if program.is_empty() || program.starts_with('-') || name.contains(char::is_control) {
-        let message = format!("`{}` is no Python package: name one of PyPI", name.escape_debug());
+        let message = format!("`{}` is no Python package: name one of PyPI", shown(name, 253));
         return Err(refusal::invalid(path, message));
     }
-    let module = program.replace('-', "_");
+    let module: String = program.chars().map(|c| if c == '-' { '_' } else { c }).collect();
     let [package, program, module] = [name, program, &module].map(shell_word);
     let script = format!("pip install {package} && ( {program} || python -m {module} )");
     let command = vec!["sh".to_owned(), "-c".to_owned(), script];

@@ -28,9 +28,9 @@ pub(crate) fn top_level_functions(source: &str) -> Vec<String> {
 fn defined_name(statement: &str) -> Option<&str> {
     let after_async = keyword(statement, "async").unwrap_or(statement);
     let name = keyword(after_async, "def")?;
-    let end = name.find(|c: char| !(c == '_' || c.is_alphanumeric())).unwrap_or(name.len());
+    let end = name.find(|c: char| !(c == '_' || c.is_ascii_alphanumeric() || !c.is_ascii())).unwrap_or(name.len());
     let (name, after) = name.split_at(end);
-    let is_name = name.chars().next().is_some_and(|first| first == '_' || first.is_alphabetic());
+    let is_name = name.chars().next().is_some_and(|first| !first.is_ascii_digit());
     (is_name && after.trim_start_matches([' ', '\t']).starts_with(['(', '['])).then_some(name)
 }
 

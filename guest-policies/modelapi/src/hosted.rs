@@ -4,6 +4,7 @@
 //! of letters, digits and a few signs that mean nothing to a shell. Any other name is an argument.
 
 use alloc::{string::String, vec::Vec};
+use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::refusal;
 use kaos_policy_sdk::types::Refusal;
 use kaos_workload::settings::PullPolicy;
@@ -14,10 +15,8 @@ use crate::settings::ModelPull;
 /// Refuses a name that no program can be given.
 pub(crate) fn check_model(model: &str, path: &str) -> Result<(), Refusal> {
     if model.contains(char::is_control) {
-        let message = format!(
-            "`{}` is no model: a name has no control characters, for example smollm2:135m",
-            model.escape_debug()
-        );
+        let message =
+            format!("`{}` is no model: a name has no control characters, for example smollm2:135m", shown(model, 253));
         return Err(refusal::invalid(path, message));
     }
     Ok(())
@@ -43,16 +42,29 @@ pub(crate) fn pull_container(pull: &ModelPull, image: &str, policy: PullPolicy, 
 /// The script, and behind it what it needs: the name of the script and the model, where the model is not in it.
 fn arguments(pull: &ModelPull, model: &str) -> Vec<String> {
     if is_harmless(model) {
-        return vec![pull.script.replace("{model}", model)];
+        return vec![script(pull, model)];
     }
     // Kubernetes reads `$(NAME)` in arguments, and `$$` as a dollar that is nothing but a dollar.
-    let literal = model.replace('$', "$$");
-    vec![pull.script.replace("{model}", "-- \"$1\""), pull.name.clone(), literal]
+    let literal = model.split('$').collect::<Vec<_>>().join("$$");
+    vec![script(pull, "-- \"$1\""), pull.name.clone(), literal]
+}
+
+/// The script with `model` in its place. By bytes: a general search for texts is kilobytes of a component.
+fn script(pull: &ModelPull, model: &str) -> String {
+    const PLACE: &str = "{model}";
+    let (mut script, mut rest) = (String::new(), pull.script.as_str());
+    while let Some(at) = rest.as_bytes().windows(PLACE.len()).position(|window| window == PLACE.as_bytes()) {
+        script.push_str(rest.get(..at).unwrap_or_default());
+        script.push_str(model);
+        rest = rest.get(at + PLACE.len()..).unwrap_or_default();
+    }
+    script.push_str(rest);
+    script
 }
 
 /// Whether a shell reads the name as one word that says nothing else, and a program as no flag.
 fn is_harmless(model: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._:/@-".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '/' | '@' | '-');
     !model.is_empty() && model.chars().all(plain) && !model.starts_with('-')
 }
 

@@ -1,5 +1,8 @@
 //! Durations as Go and the Gateway API write them.
 
+use alloc::borrow::Cow;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::time::Duration;
 
 /// What is wrong with a duration.
@@ -11,8 +14,8 @@ pub enum Error {
     /// Not the Gateway API's format.
     #[error("must be one to four parts such as 1h, 30m, 10s or 500ms, each with at most five digits")]
     NotGateway,
-    /// Larger than Go can count.
-    #[error("must be less than 292 years")]
+    /// Larger than Go can count, or than the Gateway API can say.
+    #[error("must be less than 292 years, and of the Gateway API less than 100000h")]
     TooLong,
 }
 
@@ -41,22 +44,72 @@ pub fn parse_go(text: &str) -> Result<Duration, Error> {
     }
 }
 
+/// Numbers of one duration of the Gateway API.
+const PARTS: usize = 4;
+/// Digits of one number in it.
+const DIGITS: usize = 5;
+/// Its units, in milliseconds.
+const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
 /// A duration of the Gateway API (the timeouts of an `HTTPRoute`): one to four parts of at most five digits
 /// each, with `h`, `m`, `s` or `ms`.
 pub fn parse_gateway(text: &str) -> Result<Duration, Error> {
-    let mut parts = 0;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit()).ok_or(Error::NotGateway)?;
-        let tail = &rest[end..];
-        let unit = ["ms", "h", "m", "s"].into_iter().find(|unit| tail.starts_with(unit)).ok_or(Error::NotGateway)?;
-        parts += 1;
-        if !(1..=5).contains(&end) || parts > 4 {
+    let parts = parts(text)?;
+    if parts.iter().all(|(digits, _)| digits.len() <= DIGITS) {
+        sum(&parts).map(Duration::from_millis)
+    } else {
+        Err(Error::NotGateway)
+    }
+}
+
+/// `text` as the Gateway API takes it: itself whenever possible. A number that has too many digits is spelled anew:
+/// `100000s` is `27h46m40s`. Too long is what no spelling can say, 100000 hours.
+pub fn for_gateway(text: &str) -> Result<Cow<'_, str>, Error> {
+    let parts = parts(text)?;
+    if parts.iter().all(|(digits, _)| digits.len() <= DIGITS) {
+        return Ok(Cow::Borrowed(text));
+    }
+    let mut rest = sum(&parts)?;
+    let mut spelled = String::new();
+    for (unit, size) in UNITS {
+        let number = rest / size;
+        rest %= size;
+        if number > 99_999 {
+            return Err(Error::TooLong);
+        }
+        if number > 0 {
+            spelled.push_str(&number.to_string());
+            spelled.push_str(unit);
+        }
+    }
+    Ok(if spelled.is_empty() { Cow::Borrowed("0s") } else { Cow::Owned(spelled) })
+}
+
+/// The numbers of a duration with what their units are worth.
+fn parts(mut text: &str) -> Result<Vec<(&str, u64)>, Error> {
+    let mut found = Vec::new();
+    while !text.is_empty() {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, rest) = text.split_at(digits);
+        let letters = rest.bytes().take_while(|byte| !byte.is_ascii_digit()).count();
+        // Between digits and the next digit lie whole characters.
+        let (unit, rest) = rest.split_at(letters);
+        let (_, size) = UNITS.iter().find(|(name, _)| *name == unit).ok_or(Error::NotGateway)?;
+        if digits == 0 || found.len() == PARTS {
             return Err(Error::NotGateway);
         }
-        rest = &tail[unit.len()..];
+        found.push((number, *size));
+        text = rest;
     }
-    if parts == 0 { Err(Error::NotGateway) } else { parse_go(text) }
+    if found.is_empty() { Err(Error::NotGateway) } else { Ok(found) }
+}
+
+/// All parts together, in milliseconds.
+fn sum(parts: &[(&str, u64)]) -> Result<u64, Error> {
+    parts.iter().try_fold(0_u64, |sum, (digits, unit)| {
+        let number: u64 = digits.parse().map_err(|_| Error::TooLong)?;
+        number.checked_mul(*unit).and_then(|millis| sum.checked_add(millis)).ok_or(Error::TooLong)
+    })
 }
 
 fn unit_nanos(unit: &str) -> Option<u128> {
@@ -88,7 +141,8 @@ fn part(number: &str, unit: u128) -> Result<u128, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Error, parse_gateway, parse_go};
+    use super::{Error, for_gateway, parse_gateway, parse_go};
+    use std::borrow::Cow;
     use std::time::Duration;
 
     #[test]
@@ -123,6 +177,34 @@ mod tests {
         }
         for bad in ["", "0", "100000s", "1.5s", "1h1h1h1h1h", "1us", "s", "1s1", "-1s", "1 s", "1d"] {
             assert_eq!(parse_gateway(bad), Err(Error::NotGateway), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_the_gateway_api_takes_stays_as_it_was_written() {
+        for text in ["120s", "1h30m", "0m", "0s", "99999s", "1h1m1s1ms", "007s"] {
+            assert_eq!(for_gateway(text), Ok(Cow::Borrowed(text)));
+        }
+    }
+
+    #[test]
+    fn longer_numbers_are_spelled_anew() {
+        assert_eq!(for_gateway("100000s").unwrap(), "27h46m40s");
+        assert_eq!(for_gateway("000000s").unwrap(), "0s");
+        assert_eq!(for_gateway("123456ms").unwrap(), "2m3s456ms");
+    }
+
+    #[test]
+    fn what_nobody_can_say_is_too_long() {
+        for text in ["360000000s", "100000h", "99999999999999999999999999999999999999999999s"] {
+            assert_eq!(for_gateway(text).unwrap_err(), Error::TooLong, "{text}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_malformed() {
+        for text in ["", "5 minutes", "s", "5", "5d", "1s1s1s1s1s", "-1s", "1.5s", "5é", "é5s"] {
+            assert_eq!(for_gateway(text).unwrap_err(), Error::NotGateway, "{text}");
         }
     }
 }

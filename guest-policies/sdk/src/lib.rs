@@ -14,7 +14,7 @@
 //! | make and check names | [`names`] |
 //! | read quantities and durations | [`quantity`], [`duration`] |
 //! | put a JSON file into the component | [`include_json!`] |
-//! | parse YAML (feature `yaml`) | `yaml` |
+//! | parse YAML | [`yaml`] |
 //! | test all of it in a few lines | [`testing`] |
 //!
 //! A whole policy is in `examples/banner.rs`, a whole overlay in `examples/region.rs`, each with its tests. What
@@ -75,7 +75,6 @@ mod subject;
 #[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
 pub mod testing;
 pub mod types;
-#[cfg(any(feature = "yaml", test))]
 pub mod yaml;
 
 #[doc(hidden)]

@@ -62,7 +62,7 @@ pub fn qualified_name(key: &str) -> Option<String> {
 }
 
 fn word(text: &str) -> Option<String> {
-    let inner = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if text.len() > LABEL_MAX {
         Some(too_long(text, LABEL_MAX))
     } else if !text.chars().all(inner) {

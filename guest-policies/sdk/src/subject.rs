@@ -75,8 +75,8 @@ impl SubjectExt for Subject {
     }
 
     fn settings<T: Decode>(&self) -> Result<T, Refusal> {
-        let settings: Value = serde_json::from_str(&self.settings)
-            .map_err(|error| refusal::invalid("settings", format!("not JSON: {error}")))?;
+        let settings: Value =
+            serde_json::from_str(&self.settings).map_err(|_| refusal::invalid("settings", "must be JSON"))?;
         T::decode(&settings).map_err(|error| refusal::invalid(error.path().under("settings"), error.message()))
     }
 

@@ -215,11 +215,11 @@ fn set_env(pod: &mut Value, vars: &[EnvVar]) -> Vec<String> {
 /// Gives containers that only `podSpec` brings the variables that a layer above mapped for them; what the
 /// user wrote there stays.
 fn add_env(pod: &mut Value, vars: &[EnvVar], planned: &[String], notes: &mut Vec<Note>) {
-    let mut others: Vec<&str> = vars.iter().map(|var| var.container.as_str()).collect();
-    others.retain(|container| !planned.iter().any(|known| known == container));
-    others.sort_unstable();
-    others.dedup();
-    for other in others {
+    let mut others = Map::new();
+    for var in vars.iter().filter(|var| !planned.contains(&var.container)) {
+        others.insert(var.container.clone(), Value::Null);
+    }
+    for other in others.keys() {
         let Some(container) = containers(pod).find(|container| name(container) == other) else {
             let message = format!("the pod has no container `{other}`, so the variables mapped for it are left out");
             notes.push(note::warning("UnknownContainer", message));

@@ -1,14 +1,10 @@
 //! How others reach a workload: its Service, and a route on the Gateway.
 
-use crate::duration::{self, Unusable};
 use crate::kind::{Extra, Workload};
 use crate::settings::{Gateway, ServiceType};
-use alloc::{
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{string::String, vec::Vec};
 use kaos_policy_sdk::types::{Note, Refusal, Subject};
-use kaos_policy_sdk::{SubjectExt, note, refusal};
+use kaos_policy_sdk::{SubjectExt, duration, note, quote, refusal};
 use serde_json::{Value, json};
 
 /// API version of [`ROUTE_KIND`].
@@ -127,15 +123,15 @@ impl Exposure<'_> {
                 }
                 Ok(Some(spelled.into_owned()))
             }
-            Err(Unusable::Malformed) => Err(refusal::invalid(
+            Err(duration::Error::NotGo | duration::Error::NotGateway) => Err(refusal::invalid(
                 path,
                 format!(
                     "`{}` is no timeout: write up to four numbers with a unit h, m, s or ms, for example 1h30m",
                     shown(text)
                 ),
             )),
-            Err(Unusable::TooLong) if !self.gateway.enabled => Ok(None),
-            Err(Unusable::TooLong) => Err(refusal::invalid(
+            Err(duration::Error::TooLong) if !self.gateway.enabled => Ok(None),
+            Err(duration::Error::TooLong) => Err(refusal::invalid(
                 path,
                 format!(
                     "`{}` is longer than the Gateway API allows (99999h): write a shorter timeout, or 0s for none",
@@ -148,6 +144,5 @@ impl Exposure<'_> {
 
 /// The beginning of a text, for a message.
 fn shown(text: &str) -> String {
-    let start: String = text.chars().take(40).collect();
-    start.escape_debug().to_string()
+    quote::shown(text, 40)
 }

@@ -4,8 +4,8 @@
 
 use alloc::collections::BTreeMap;
 use alloc::{string::String, vec::Vec};
-use kaos_policy_sdk::Violations;
 use kaos_policy_sdk::names::{LABEL_MAX, dns1035_label};
+use kaos_policy_sdk::{Violations, quote};
 use serde_json::{Map, Value};
 
 /// The fixed names of a kind. They are its identity on a cluster (selectors, addresses, dashboards), which
@@ -101,7 +101,7 @@ impl Workload<'_> {
             return Some(format!(
                 "`{}` cannot be part of a Service name: use lower-case letters, digits and `-` (no dots), begin and end \
                  with a letter or digit, at most {longest} characters",
-                self.name.escape_debug()
+                quote::shown(self.name, 253)
             ));
         }
         None

@@ -18,7 +18,6 @@ extern crate alloc;
 
 pub mod assess;
 mod deployment;
-pub mod duration;
 mod expose;
 mod kind;
 pub mod notes;

@@ -3,5 +3,6 @@
 mod shell;
 mod yaml;
 
+pub use kaos_decode::shown;
 pub use shell::word as shell_word;
 pub use yaml::scalar as yaml_scalar;

@@ -5,7 +5,7 @@ use alloc::{borrow::ToOwned, string::String};
 /// `text` as one word of a POSIX shell, whatever it holds. Plain words stay as they are. A NUL cannot
 /// be passed to a program and is left out.
 pub fn word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "%+,-./:@_".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '%' | '+' | ',' | '-' | '.' | '/' | ':' | '@' | '_');
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();
     }

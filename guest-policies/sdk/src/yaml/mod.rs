@@ -1,13 +1,25 @@
 //! YAML text to JSON values: one document, core schema, anchors and merge keys, all of it bounded.
 //!
-//! The parser costs a component about 95 KB (33 KB compressed), so it is behind the feature `yaml`; a
-//! component that does not call it does not carry it. What numbers and booleans look like is in `scalar`.
+//! A component has to be small, and events, spans and a choice of inputs are most of a parser for everybody: this one
+//! goes down the text once and makes the value on its way. What is in it: `block` has the structure that indentation
+//! makes, `flow` that of brackets, `text` the ways to write a text, `node` anchors, tags and keys, and `scalar` what
+//! numbers and booleans look like. That it reads what others read is tested against one of them.
+//!
+//! Of tags, those of the core schema under `!!` count; others say nothing about JSON.
 
+mod block;
+mod cursor;
+mod flow;
+mod node;
 mod scalar;
+mod text;
 
-use alloc::{borrow::ToOwned, string::String, vec::Vec};
-use saphyr_parser::{Event, Parser, ScalarStyle};
-use serde_json::{Map, Value};
+use alloc::string::String;
+use serde_json::Value;
+
+use block::Place;
+use cursor::Cursor;
+use node::Anchors;
 
 /// How deep lists and objects may be nested.
 pub const MAX_DEPTH: usize = 64;
@@ -31,7 +43,7 @@ pub struct Error {
 pub enum Problem {
     /// No YAML.
     #[error("{0}")]
-    Syntax(String),
+    Syntax(&'static str),
     /// A second document.
     #[error("there must be one document only; remove this one")]
     SecondDocument,
@@ -45,7 +57,7 @@ pub enum Problem {
     #[error("this alias has no anchor before it")]
     UnknownAlias,
     /// A key twice in one object.
-    #[error("the key {0:?} is there twice; remove one")]
+    #[error("the key \"{}\" is there twice; remove one", crate::quote::shown(.0, 100))]
     DuplicateKey(String),
     /// A list or object as a key.
     #[error("a key must be plain text")]
@@ -57,153 +69,61 @@ pub enum Problem {
 
 /// The one document in `text`; an empty text is null.
 pub fn parse(text: &str) -> Result<Value, Error> {
-    let mut builder = Builder::default();
-    for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|error| {
-            let problem = Problem::Syntax(error.info().to_owned());
-            Error { line: error.marker().line(), column: error.marker().col() + 1, problem }
-        })?;
-        let (line, column) = (span.start.line(), span.start.col() + 1);
-        builder.event(event).map_err(|problem| Error { line, column, problem })?;
-    }
-    Ok(builder.document.unwrap_or_default())
+    let mut reader = Reader { cursor: Cursor::new(text), anchors: Anchors::default(), depth: 0 };
+    reader.document().map_err(|problem| {
+        let (line, column) = reader.cursor.place();
+        Error { line, column, problem }
+    })
 }
 
-#[derive(Default)]
-struct Builder {
-    open: Vec<Open>,
-    document: Option<Value>,
-    /// By anchor number: what aliases stand for, and how much that is.
-    anchors: Vec<(usize, Value, usize)>,
-    aliased: usize,
+/// What is read, and what is known by now. Where it stands when something is wrong is where the mistake is.
+struct Reader<'a> {
+    cursor: Cursor<'a>,
+    anchors: Anchors<'a>,
+    /// How many lists and objects are open.
+    depth: usize,
 }
 
-/// A list or object under construction.
-struct Open {
-    anchor: usize,
-    content: Content,
-}
-
-enum Content {
-    List(Vec<Value>),
-    Object { members: Map<String, Value>, key: Option<Key>, merges: Vec<Value> },
-}
-
-enum Key {
-    Name(String),
-    Merge,
-}
-
-impl Builder {
-    fn event(&mut self, event: Event<'_>) -> Result<(), Problem> {
-        match event {
-            Event::DocumentStart(_) if self.document.is_some() => Err(Problem::SecondDocument),
-            Event::SequenceStart(anchor, _) => self.open(anchor, Content::List(Vec::new())),
-            Event::MappingStart(anchor, _) => {
-                let content = Content::Object { members: Map::new(), key: None, merges: Vec::new() };
-                self.open(anchor, content)
-            }
-            Event::SequenceEnd | Event::MappingEnd => self.close(),
-            Event::Scalar(text, style, anchor, tag) => {
-                let plain = matches!(style, ScalarStyle::Plain);
-                let tag = tag.as_deref().filter(|tag| tag.is_yaml_core_schema()).map(|tag| tag.suffix.as_str());
-                if let Some(Open { content: Content::Object { key: key @ None, .. }, .. }) = self.open.last_mut() {
-                    let merge = plain && text == "<<";
-                    *key = Some(if merge { Key::Merge } else { Key::Name(text.into_owned()) });
-                    return Ok(());
-                }
-                let value = scalar::resolve(&text, plain, tag);
-                self.put(anchor, value)
-            }
-            Event::Alias(anchor) => {
-                let known = self.anchors.iter().rev().find(|(known, ..)| *known == anchor);
-                let (_, value, size) = known.ok_or(Problem::UnknownAlias)?;
-                self.aliased = self.aliased.saturating_add(*size);
-                if self.aliased > MAX_ALIASED {
-                    return Err(Problem::TooManyAliases);
-                }
-                let value = value.clone();
-                self.put(0, value)
-            }
-            _ => Ok(()),
+impl Reader<'_> {
+    fn document(&mut self) -> Result<Value, Problem> {
+        let cursor = &mut self.cursor;
+        cursor.space();
+        let directives = cursor.peek() == b'%';
+        while cursor.peek() == b'%' {
+            cursor.skip_line();
+            cursor.space();
         }
-    }
-
-    fn open(&mut self, anchor: usize, content: Content) -> Result<(), Problem> {
-        if let Some(Open { content: Content::Object { key: None, .. }, .. }) = self.open.last() {
-            return Err(Problem::ComplexKey);
-        }
-        if self.open.len() >= MAX_DEPTH {
-            return Err(Problem::TooDeep);
-        }
-        self.open.push(Open { anchor, content });
-        Ok(())
-    }
-
-    fn close(&mut self) -> Result<(), Problem> {
-        let Some(Open { anchor, content }) = self.open.pop() else { return Ok(()) };
-        let value = match content {
-            Content::List(items) => Value::Array(items),
-            Content::Object { mut members, merges, .. } => {
-                for merged in merges {
-                    merge(&mut members, merged)?;
-                }
-                Value::Object(members)
-            }
+        let value = if cursor.marker() && cursor.peek() == b'-' {
+            cursor.skip(3);
+            self.block(-1, Place::Marker)?
+        } else if directives {
+            return Err(Problem::Syntax("directives need a line with --- after them"));
+        } else {
+            self.block(-1, Place::Entry)?
         };
-        self.put(anchor, value)
+        let cursor = &mut self.cursor;
+        cursor.space();
+        let mut ended = false;
+        while cursor.marker() && cursor.peek() == b'.' {
+            cursor.skip(3);
+            cursor.space();
+            ended = true;
+        }
+        match cursor.peek() {
+            0 => Ok(value),
+            _ if ended || cursor.marker() => Err(Problem::SecondDocument),
+            _ => Err(Problem::Syntax("this is no part of the value before it: check the indentation")),
+        }
     }
 
-    /// Puts a complete value where it belongs.
-    fn put(&mut self, anchor: usize, value: Value) -> Result<(), Problem> {
-        if anchor != 0 {
-            self.anchors.push((anchor, value.clone(), size(&value)));
-            self.aliased = self.aliased.saturating_add(size(&value));
-            if self.aliased > MAX_ALIASED {
-                return Err(Problem::TooManyAliases);
-            }
-        }
-        match self.open.last_mut().map(|open| &mut open.content) {
-            None => self.document = Some(value),
-            Some(Content::List(items)) => items.push(value),
-            Some(Content::Object { members, key, merges }) => match key.take() {
-                Some(Key::Merge) => merges.push(value),
-                Some(Key::Name(name)) if members.contains_key(&name) => return Err(Problem::DuplicateKey(name)),
-                Some(Key::Name(name)) => {
-                    members.insert(name, value);
-                }
-                None => return Err(Problem::ComplexKey),
-            },
-        }
-        Ok(())
+    /// One list or object more is open.
+    fn enter(&mut self) -> Result<(), Problem> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH { Err(Problem::TooDeep) } else { Ok(()) }
     }
 }
 
-/// Members of `from` that are not there yet; of a list, the first object wins.
-fn merge(members: &mut Map<String, Value>, from: Value) -> Result<(), Problem> {
-    match from {
-        Value::Object(from) => {
-            for (key, value) in from {
-                members.entry(key).or_insert(value);
-            }
-            Ok(())
-        }
-        Value::Array(list) => list.into_iter().try_for_each(|item| match item {
-            Value::Object(_) => merge(members, item),
-            _ => Err(Problem::BadMerge),
-        }),
-        _ => Err(Problem::BadMerge),
-    }
-}
-
-fn size(value: &Value) -> usize {
-    1 + match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(size).sum(),
-        Value::Object(map) => map.iter().map(|(key, value)| key.len() + size(value)).sum(),
-        _ => 0,
-    }
-}
-
+#[cfg(test)]
+mod against;
 #[cfg(test)]
 mod tests;

@@ -85,7 +85,7 @@ fn what_has_no_single_meaning_is_refused_with_its_place() {
     let error = parse("a: 1\nb: [\n").unwrap_err();
     assert!(matches!(error.problem, Problem::Syntax(_)), "{error}");
     let error = parse("a: 1\nb: 2\na: 3\n").unwrap_err();
-    assert_eq!((error.line, error.column), (3, 4));
+    assert_eq!((error.line, error.column), (3, 1));
 }
 
 #[test]

@@ -1,0 +1,143 @@
+//! The place in the text: bytes ahead, lines and their indentation. Knows nothing of values.
+
+/// A place in a text. Behind the end, and at a NUL, there is nothing but zeros.
+#[derive(Clone, Copy)]
+pub(super) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+    /// Where the line begins.
+    line: usize,
+}
+
+/// Whether a byte separates tokens.
+pub(super) const fn is_gap(byte: u8) -> bool {
+    matches!(byte, 0 | b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// Whether a byte is part of the structure between brackets.
+pub(super) const fn is_flow(byte: u8) -> bool {
+    matches!(byte, b',' | b'[' | b']' | b'{' | b'}')
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
+        Self { text, at: start, line: start }
+    }
+
+    #[inline(never)]
+    pub(super) fn ahead(&self, by: usize) -> u8 {
+        self.text.as_bytes().get(self.at + by).copied().unwrap_or_default()
+    }
+
+    pub(super) fn peek(&self) -> u8 {
+        self.ahead(0)
+    }
+
+    pub(super) fn skip(&mut self, bytes: usize) {
+        self.at += bytes;
+    }
+
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Whether both stand in one line.
+    pub(super) fn same_line(&self, other: &Self) -> bool {
+        self.line == other.line
+    }
+
+    /// The text from `start` to here.
+    pub(super) fn since(&self, start: usize) -> &'a str {
+        self.text.get(start..self.at).unwrap_or_default()
+    }
+
+    /// An indicator is one only where a gap comes after it.
+    pub(super) fn indicator(&self, byte: u8) -> bool {
+        self.peek() == byte && is_gap(self.ahead(1))
+    }
+
+    /// Where in the line this is; with a tab in the indentation, where the tab is.
+    pub(super) fn column(&self) -> isize {
+        let before = self.since(self.line);
+        let width =
+            if self.begins_line() { before.bytes().take_while(|byte| *byte == b' ').count() } else { before.len() };
+        width.cast_signed()
+    }
+
+    /// Whether there is nothing but space before this in its line.
+    pub(super) fn begins_line(&self) -> bool {
+        self.since(self.line).bytes().all(is_gap)
+    }
+
+    /// Whether a tab is in the indentation, where no structure may follow it.
+    pub(super) fn tabbed(&self) -> bool {
+        self.begins_line() && self.since(self.line).bytes().any(|byte| byte == b'\t')
+    }
+
+    /// Whether this is `---` or `...` on a line of its own.
+    pub(super) fn marker(&self) -> bool {
+        let first = self.peek();
+        self.at == self.line
+            && matches!(first, b'-' | b'.')
+            && self.ahead(1) == first
+            && self.ahead(2) == first
+            && is_gap(self.ahead(3))
+    }
+
+    pub(super) fn blanks(&mut self) {
+        while matches!(self.peek(), b' ' | b'\t') {
+            self.at += 1;
+        }
+    }
+
+    pub(super) fn line_break(&mut self) -> bool {
+        match (self.peek(), self.ahead(1)) {
+            (b'\r', b'\n') => self.at += 2,
+            (b'\r' | b'\n', _) => self.at += 1,
+            _ => return false,
+        }
+        self.line = self.at;
+        true
+    }
+
+    /// How many lines end here, with the space between them.
+    pub(super) fn line_breaks(&mut self) -> usize {
+        let mut count = 0;
+        while self.line_break() {
+            count += 1;
+            self.blanks();
+        }
+        count
+    }
+
+    /// To the end of the line, which is returned.
+    pub(super) fn skip_line(&mut self) -> &'a str {
+        let start = self.at;
+        while !matches!(self.peek(), 0 | b'\n' | b'\r') {
+            self.at += 1;
+        }
+        self.since(start)
+    }
+
+    /// Over space, comments and line breaks to the next token.
+    pub(super) fn space(&mut self) {
+        loop {
+            self.blanks();
+            let before = self.text.as_bytes().get(self.at.wrapping_sub(1));
+            if self.peek() == b'#' && before.copied().is_none_or(is_gap) {
+                self.skip_line();
+            }
+            if !self.line_break() {
+                return;
+            }
+        }
+    }
+
+    /// Line and column for people.
+    pub(super) fn place(&self) -> (usize, usize) {
+        let before = self.text.get(..self.at).unwrap_or(self.text);
+        let lines = before.bytes().filter(|byte| *byte == b'\n').count();
+        (lines + 1, self.since(self.line).chars().count() + 1)
+    }
+}

@@ -1,0 +1,180 @@
+//! Anchors, tags and keys: what stands before a value, and what is made of it.
+
+use super::cursor::{is_flow, is_gap};
+use super::{MAX_ALIASED, Problem, Reader, scalar};
+use alloc::{string::String, vec::Vec};
+use serde_json::{Map, Value};
+
+/// What aliases stand for, and how much that is.
+#[derive(Default)]
+pub(super) struct Anchors<'a> {
+    known: Vec<(&'a str, Value, usize)>,
+    aliased: usize,
+}
+
+impl<'a> Anchors<'a> {
+    fn count(&mut self, size: usize) -> Result<(), Problem> {
+        self.aliased = self.aliased.saturating_add(size);
+        if self.aliased > MAX_ALIASED { Err(Problem::TooManyAliases) } else { Ok(()) }
+    }
+
+    fn set(&mut self, name: &'a str, value: &Value) -> Result<(), Problem> {
+        let size = size(value);
+        self.known.push((name, value.clone(), size));
+        self.count(size)
+    }
+
+    pub(super) fn get(&mut self, name: &str) -> Result<Value, Problem> {
+        let known = self.known.iter().rev().find(|(known, ..)| *known == name);
+        let (value, size) = known.map(|(_, value, size)| (value.clone(), *size)).ok_or(Problem::UnknownAlias)?;
+        self.count(size)?;
+        Ok(value)
+    }
+}
+
+fn size(value: &Value) -> usize {
+    1 + match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() + size(value)).sum(),
+        _ => 0,
+    }
+}
+
+/// What stands before a value.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Properties<'a> {
+    anchor: Option<&'a str>,
+    tag: Option<&'a str>,
+}
+
+impl Properties<'_> {
+    pub(super) fn are_none(&self) -> bool {
+        self.anchor.is_none() && self.tag.is_none()
+    }
+
+    /// These, and of `others` what these do not say.
+    pub(super) fn or(self, others: Self) -> Self {
+        Self { anchor: self.anchor.or(others.anchor), tag: self.tag.or(others.tag) }
+    }
+}
+
+/// A value that may turn out to be a key.
+pub(super) enum Atom {
+    Text(String),
+    /// A text that may be a number or the like.
+    Plain(String),
+    Value(Value),
+}
+
+impl Atom {
+    /// What counts for a value that is not there.
+    pub(super) fn nothing() -> Self {
+        Self::Plain(String::new())
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// Anchors and tags, with the space after each in their line.
+    pub(super) fn properties(&mut self) -> Result<Properties<'a>, Problem> {
+        let mut found = Properties::default();
+        loop {
+            let mark = self.cursor.peek();
+            let place = match mark {
+                b'&' => &mut found.anchor,
+                b'!' => &mut found.tag,
+                _ => return Ok(found),
+            };
+            self.cursor.skip(1);
+            let name = name(&mut self.cursor);
+            if place.is_some() || (mark == b'&' && name.is_empty()) {
+                return Err(Problem::Syntax("a value has one anchor and one tag at most, each with its name"));
+            }
+            *place = Some(name);
+            self.cursor.blanks();
+        }
+    }
+
+    /// The value that an alias stands for.
+    pub(super) fn alias(&mut self) -> Result<Atom, Problem> {
+        self.cursor.skip(1);
+        let name = name(&mut self.cursor);
+        self.anchors.get(name).map(Atom::Value)
+    }
+
+    /// `atom` as a value; anchored, where it has an anchor.
+    pub(super) fn value(&mut self, properties: Properties<'a>, atom: Atom) -> Result<Value, Problem> {
+        // What is under `!!` is of the core schema; any other tag leaves the text what it looks like.
+        let tag = properties.tag.and_then(|tag| tag.strip_prefix('!'));
+        let value = match atom {
+            Atom::Text(text) => scalar::resolve(&text, false, tag),
+            Atom::Plain(text) => scalar::resolve(&text, true, tag),
+            Atom::Value(value) => value,
+        };
+        if let Some(name) = properties.anchor {
+            self.anchors.set(name, &value)?;
+        }
+        Ok(value)
+    }
+}
+
+/// The name of an anchor, an alias or a tag.
+fn name<'a>(cursor: &mut super::Cursor<'a>) -> &'a str {
+    let start = cursor.at();
+    let verbatim = cursor.peek() == b'<';
+    while !is_gap(cursor.peek()) && (verbatim || !is_flow(cursor.peek())) {
+        cursor.skip(1);
+    }
+    cursor.since(start)
+}
+
+/// The members of an object under construction.
+#[derive(Default)]
+pub(super) struct Members {
+    map: Map<String, Value>,
+    merges: Vec<Value>,
+}
+
+impl Members {
+    pub(super) fn put(&mut self, key: Atom, value: Value) -> Result<(), Problem> {
+        let name = match key {
+            Atom::Plain(text) if text == "<<" => {
+                self.merges.push(value);
+                return Ok(());
+            }
+            Atom::Plain(text) | Atom::Text(text) => text,
+            Atom::Value(_) => return Err(Problem::ComplexKey),
+        };
+        if self.map.contains_key(&name) {
+            return Err(Problem::DuplicateKey(name));
+        }
+        self.map.insert(name, value);
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<Value, Problem> {
+        for from in self.merges {
+            merge(&mut self.map, from)?;
+        }
+        Ok(Value::Object(self.map))
+    }
+}
+
+/// Members of `from` that are not there yet; of a list, the first object wins.
+fn merge(members: &mut Map<String, Value>, from: Value) -> Result<(), Problem> {
+    match from {
+        Value::Object(from) => {
+            for (key, value) in from {
+                if !members.contains_key(&key) {
+                    members.insert(key, value);
+                }
+            }
+            Ok(())
+        }
+        Value::Array(list) => list.into_iter().try_for_each(|item| match item {
+            Value::Object(_) => merge(members, item),
+            _ => Err(Problem::BadMerge),
+        }),
+        _ => Err(Problem::BadMerge),
+    }
+}
