@@ -4,6 +4,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+/// How long the API server may take to answer, the answer's body included except for a watch.
+const ANSWER: Duration = Duration::from_mins(1);
+
+/// What comes of a request, in time.
+pub(super) async fn in_time<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, Broken> {
+    let answer = tokio::time::timeout(ANSWER, request).await.map_err(|_| Broken::Silent)?;
+    answer.map_err(|error| Broken::of(&error))
+}
+
 /// Why something did not work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Broken {

@@ -9,6 +9,8 @@ use kaos_policy::contract::ResourceType;
 use kube::{Client, api::ApiResource};
 use serde::Deserialize;
 
+use super::broken::{Broken, in_time};
+
 /// A type as the API server serves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Served {
@@ -68,21 +70,21 @@ pub(super) async fn discover(
                     discovered.insert(of.clone(), served(of, &resources));
                 }
             }
-            Err(error) => {
-                failed.insert(version.to_owned(), super::broken::Broken::of(&error).to_string());
+            Err(broken) => {
+                failed.insert(version.to_owned(), broken.to_string());
             }
         }
     }
     (discovered, failed)
 }
 
-async fn resources(client: &Client, version: &str) -> kube::Result<Vec<Resource>> {
+async fn resources(client: &Client, version: &str) -> Result<Vec<Resource>, Broken> {
     let root = if version.contains('/') { "apis" } else { "api" };
     let request = http::Request::get(format!("/{root}/{version}")).body(Vec::new()).map_err(kube::Error::HttpError)?;
-    match client.request::<Resources>(request).await {
+    match in_time(client.request::<Resources>(request)).await {
         Ok(found) => Ok(found.resources),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
-        Err(error) => Err(error),
+        Err(Broken::Unserved) => Ok(Vec::new()),
+        Err(broken) => Err(broken),
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    broken::Broken,
+    broken::{Broken, in_time},
     facts::{Answer, secret_facts},
     item::{Arrived, Extract, version_of},
     plan::Select,
@@ -69,13 +69,13 @@ async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> R
     let spec = &handle.spec;
     let path = handle.served.path(spec.namespace.as_deref());
     let request = Request::new(path).get(name, &GetParams::default()).map_err(kube::Error::BuildRequest)?;
-    let object = match shared.client.request::<Value>(request).await {
+    let object = match in_time(shared.client.request::<Value>(request)).await {
         Ok(object) => object,
-        Err(kube::Error::Api(status)) if status.code == 404 => {
+        Err(Broken::Unserved) => {
             shared.tell(|state| state.fetched(handle, name, 0, Answer::Absent));
             return as_seen(0);
         }
-        Err(error) => return Err(Broken::of(&error)),
+        Err(broken) => return Err(broken),
     };
     let answer = if spec.of.is_secret() {
         let version = version_of(object["metadata"].get("resourceVersion"));
@@ -126,7 +126,7 @@ async fn sweep_once(shared: &Shared, handle: &Handle) -> Result<(), Broken> {
             ..ListParams::default()
         };
         let request = Request::new(&path).list_metadata(&params).map_err(kube::Error::BuildRequest)?;
-        let page: Metadata = shared.client.request(request).await?;
+        let page: Metadata = in_time(shared.client.request(request)).await?;
         for object in &page.items {
             shared.tell(|state| state.swept(handle, object));
         }

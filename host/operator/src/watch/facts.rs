@@ -93,14 +93,17 @@ impl Facts {
         self.put(name, version.max(kept), answer)
     }
 
-    /// Only these are needed now; what is new is to be read. Says whether there is anything to read.
-    pub(super) fn keep(&mut self, needed: &BTreeSet<Arc<str>>) -> bool {
-        self.known.retain(|name, _| needed.contains(name));
-        self.dirty.retain(|name, _| needed.contains(name));
-        for name in needed.iter().filter(|name| !self.known.contains_key(*name)) {
-            self.dirty.entry(Arc::clone(name)).or_default();
+    /// An object is needed now that was not before.
+    pub(super) fn want(&mut self, name: &str) {
+        if !self.known.contains_key(name) {
+            self.dirty.entry(name.into()).or_default();
         }
-        !self.dirty.is_empty()
+    }
+
+    /// An object is needed no longer.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.known.remove(name);
+        self.dirty.remove(name);
     }
 
     /// A list came as of a version. Says for which objects something changed at once.

@@ -101,8 +101,10 @@ impl State {
             return Look::Forbidden(format!("{of} is cluster-scoped, and the operator watches namespaces only"));
         }
         if is_guarded(&of) && !self.coverage.is_primary(&of) {
-            let found = self.slots_of(&of).find(|(spec, _)| spec.answers(target));
-            return found.map_or(Look::Pending, |(spec, slot)| match target {
+            if of.is_secret() && matches!(target, Target::Labelled(_)) {
+                return Look::Forbidden("Secrets are looked at by name, never by label".to_owned());
+            }
+            return self.answering(target).map_or(Look::Pending, |(spec, slot)| match target {
                 Target::Named(reference) if spec.by_metadata() => fact(slot, &reference.name),
                 _ => objects(slot, namespace, target),
             });

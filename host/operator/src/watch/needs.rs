@@ -17,27 +17,32 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    /// Replaces what a key needs. Says whether anything is needed now that was not before, or the other way round.
-    pub(super) fn set(&mut self, key: &ObjectKey, targets: BTreeSet<Target>) -> bool {
+    /// Replaces what a key needs. Returns what is needed now and was not before, or the other way round.
+    pub(super) fn set(&mut self, key: &ObjectKey, targets: BTreeSet<Target>) -> Vec<Arc<Target>> {
+        let mut changed = Vec::new();
         let known = self.of_key.get(key);
         let same = |known: &Vec<Arc<Target>>| known.iter().map(AsRef::as_ref).eq(&targets);
         if known.map_or(targets.is_empty(), same) {
-            return false;
+            return changed;
         }
         let shared = known.and(self.of_key.get_key_value(key)).map(|(key, _)| Arc::clone(key));
         let key = shared.unwrap_or_else(|| Arc::new(key.clone()));
         let before = self.of_key.remove(&key).unwrap_or_default();
         let mut now = Vec::with_capacity(targets.len());
-        let mut changed = false;
         for target in targets {
             let shared = self.by_target.get_key_value(&target).map(|(target, _)| Arc::clone(target));
-            changed |= shared.is_none();
+            let new = shared.is_none();
             let target = shared.unwrap_or_else(|| Arc::new(target));
+            if new {
+                changed.push(Arc::clone(&target));
+            }
             self.by_target.entry(Arc::clone(&target)).or_default().insert(Arc::clone(&key));
             now.push(target);
         }
         for target in before.into_iter().filter(|target| now.binary_search(target).is_err()) {
-            changed |= self.release(&target, &key);
+            if self.release(&target, &key) {
+                changed.push(target);
+            }
         }
         if !now.is_empty() {
             self.of_key.insert(key, now);
@@ -126,9 +131,17 @@ impl Needs {
     ) -> impl Iterator<Item = (&'a Target, &'a BTreeSet<Arc<ObjectKey>>)> {
         self.by_target.range::<Target, _>(start..).map(|(target, keys)| (target.as_ref(), keys)).take_while(
             move |(target, _)| {
-                target.of() == *of && namespace.is_none_or(|namespace| target.namespace() == Some(namespace))
+                is_of(target, of) && namespace.is_none_or(|namespace| target.namespace() == Some(namespace))
             },
         )
+    }
+}
+
+/// Whether a target is of a type.
+pub(super) fn is_of(target: &Target, of: &ResourceType) -> bool {
+    match target {
+        Target::Named(reference) => reference.api_version == of.api_version && reference.kind == of.kind,
+        Target::Labelled(selector) => selector.of == *of,
     }
 }
 
@@ -198,13 +211,13 @@ mod tests {
     fn it_says_when_something_is_needed_first_or_no_longer() {
         let mut needs = Needs::default();
         let both = BTreeSet::from([named(&of(), Some("t"), "g"), named(&of(), Some("t"), "h")]);
-        assert!(needs.set(&key("a"), both.clone()));
-        assert!(!needs.set(&key("a"), both.clone()), "the same again");
-        assert!(!needs.set(&key("b"), both), "another key, nothing new");
-        assert!(!needs.set(&key("a"), BTreeSet::new()), "still needed by the other");
-        assert!(needs.set(&key("b"), BTreeSet::new()));
+        assert!(!needs.set(&key("a"), both.clone()).is_empty());
+        assert!(needs.set(&key("a"), both.clone()).is_empty(), "the same again");
+        assert!(needs.set(&key("b"), both).is_empty(), "another key, nothing new");
+        assert!(needs.set(&key("a"), BTreeSet::new()).is_empty(), "still needed by the other");
+        assert!(!needs.set(&key("b"), BTreeSet::new()).is_empty());
         assert_eq!(needs.of_type(&of()).count(), 0);
         assert!(!needs.is_needed(&of(), "t", "g"));
-        assert!(!needs.set(&key("nobody"), BTreeSet::new()));
+        assert!(needs.set(&key("nobody"), BTreeSet::new()).is_empty());
     }
 }

@@ -7,7 +7,7 @@ use kaos_policy::{
     stamp,
 };
 
-use super::coverage::is_guarded;
+use super::{coverage::is_guarded, needs::is_of};
 
 /// Where the operator works.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl Spec {
 
     /// Whether an answer to a target may be found here.
     pub(super) fn answers(&self, target: &Target) -> bool {
-        let here = self.of == target.of() && self.namespace.as_deref().is_none_or(|at| Some(at) == target.namespace());
+        let here = is_of(target, &self.of) && self.namespace.as_deref().is_none_or(|at| Some(at) == target.namespace());
         here && match (&self.select, target) {
             (Select::Whole, _) | (Select::Wide, Target::Named(_)) => true,
             (Select::Named(name), Target::Named(reference)) => *name == reference.name,

@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    broken::Broken,
+    broken::{Broken, in_time},
     intake::Event,
     item::{Arrived, Extract, version_of},
     page::{self, Page},
@@ -138,10 +138,10 @@ impl<S: Sink> Reflector<S> {
             let request = Request::new(&self.collection.path);
             let request =
                 if self.collection.by_metadata { request.list_metadata(&params) } else { request.list(&params) };
-            let text = self.client.request_text(request.map_err(kube::Error::BuildRequest)?).await;
-            let text = text.inspect_err(|error| {
+            let text = in_time(self.client.request_text(request.map_err(kube::Error::BuildRequest)?)).await;
+            let text = text.inspect_err(|broken| {
                 // Pages are gone when listing takes too long; then all at once.
-                self.paged &= !matches!(Broken::of(error), Broken::Gone);
+                self.paged &= *broken != Broken::Gone;
             })?;
             let Page { items, malformed, version, next: more } =
                 page::decode(&text, &self.collection.of, self.collection.extract)?;
@@ -187,11 +187,9 @@ impl<S: Sink> Reflector<S> {
         let identity = http::HeaderValue::from_static("identity");
         request.headers_mut().insert(http::header::ACCEPT_ENCODING, identity);
         let deadline = start + time + GRACE;
-        let opened = timeout_at(deadline, self.client.request_stream(request)).await.map_err(|_| Broken::Silent)?;
-        let stream = match opened {
+        let stream = match in_time(self.client.request_stream(request)).await {
             Ok(stream) => stream,
-            Err(error) => {
-                let broken = Broken::of(&error);
+            Err(broken) => {
                 if from_start && broken.is_refusal() {
                     self.streaming = false;
                     return self.list().await;

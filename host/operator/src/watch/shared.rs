@@ -100,7 +100,12 @@ impl Sink for SlotSink {
     fn trouble(&self, broken: Option<&Broken>) {
         let spec = &self.handle.spec;
         let trouble = broken.map(|broken| {
-            tracing::debug!(watch = %spec, %broken, "a watch broke and is tried again");
+            let known = self.shared.with(|state| state.trouble(&spec.of).is_some());
+            if matches!(broken, Broken::Forbidden(_)) && !known {
+                tracing::warn!(watch = %spec, "{broken}");
+            } else {
+                tracing::debug!(watch = %spec, %broken, "a watch broke and is tried again");
+            }
             self.shared.metrics.watch_error(&spec.of, &broken.reason());
             if *broken == Broken::Unserved {
                 self.shared.rediscover.notify_one();

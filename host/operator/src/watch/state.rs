@@ -175,20 +175,20 @@ impl State {
 
     /// Replaces what a key needs. Says whether other watches are needed now.
     pub(super) fn set_needs(&mut self, key: &ObjectKey, targets: BTreeSet<Target>) -> bool {
-        if !self.needs.set(key, targets) {
-            return false;
-        }
-        let wide: Vec<Spec> = self.slots.keys().filter(|spec| spec.select == Select::Wide).cloned().collect();
-        for spec in wide {
-            let needed = self.needed(&spec);
-            if let Some(slot) = self.slots.get_mut(&spec)
-                && slot.facts.keep(&needed)
-                && slot.shelf.synced
-            {
+        let changed = self.needs.set(key, targets);
+        for target in &changed {
+            let Target::Named(reference) = &**target else { continue };
+            let needed = self.needs.who(target).next().is_some();
+            let wide = Spec::new(&reference.of(), reference.namespace.clone(), Select::Wide);
+            let Some(slot) = self.slots.get_mut(&wide) else { continue };
+            if needed {
+                slot.facts.want(&reference.name);
                 slot.errand.notify_one();
+            } else {
+                slot.facts.forget(&reference.name);
             }
         }
-        true
+        !changed.is_empty()
     }
 
     /// The names that are needed of what a watch covers.
@@ -207,10 +207,29 @@ impl State {
     }
 
     /// The store of a type that holds, or would hold, the objects of a namespace.
-    pub(super) fn store<'a>(&'a self, of: &'a ResourceType, namespace: &str) -> Option<(&'a Spec, &'a Slot)> {
-        let here = |spec: &Spec| spec.namespace.as_deref().is_none_or(|at| at == namespace);
-        // A type has at most a handful of stores, and they come first.
-        self.slots_of(of).find(|(spec, _)| spec.is_store() && here(spec))
+    pub(super) fn store(&self, of: &ResourceType, namespace: &str) -> Option<(&Spec, &Slot)> {
+        let place = match &self.scope {
+            Scope::All => None,
+            Scope::Listed(_) => Some(namespace.to_owned()),
+        };
+        let mut spec = Spec::new(of, place, Select::Whole);
+        if !self.slots.contains_key(&spec) {
+            spec.select = Select::Own;
+        }
+        self.slots.get_key_value(&spec)
+    }
+
+    /// The watch that answers a need of a guarded type.
+    pub(super) fn answering(&self, target: &Target) -> Option<(&Spec, &Slot)> {
+        let select = match target {
+            Target::Named(reference) => Select::Named(reference.name.clone()),
+            Target::Labelled(selector) => Select::Labelled(selector.labels.clone()),
+        };
+        let mut spec = Spec::new(&target.of(), target.namespace().map(str::to_owned), select);
+        if matches!(target, Target::Named(_)) && !self.slots.contains_key(&spec) {
+            spec.select = Select::Wide;
+        }
+        self.slots.get_key_value(&spec)
     }
 
     /// All primaries of a type.
