@@ -1,14 +1,19 @@
 //! The operator as a library: what its binary is made of, for the binary and for tests.
 
 pub mod cli;
+pub mod client;
 pub mod embedded;
 pub mod input;
+pub mod lead;
 pub mod metrics;
 pub mod offline;
 pub mod policies;
 pub mod queue;
+pub mod rbac;
+pub mod release;
 pub mod schema;
 #[cfg(feature = "authoring")]
 mod sections;
+pub mod serve;
 pub mod status;
 pub mod watch;

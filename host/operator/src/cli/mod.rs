@@ -3,10 +3,14 @@
 #[cfg(feature = "authoring")]
 mod build;
 mod check;
+mod connection;
 mod crds;
 mod inspect;
 mod output;
+mod rbac;
+mod release;
 mod render;
+mod settings;
 mod table;
 #[cfg(feature = "authoring")]
 mod test_runner;
@@ -52,6 +56,10 @@ enum Verb {
     Render(render::Render),
     /// Print the CustomResourceDefinitions, ready for `kubectl apply -f -`
     Crds(crds::Crds),
+    /// Print the least rights that the operator needs, ready for `kubectl apply -f -`
+    Rbac(rbac::Rbac),
+    /// Take the operator's finalizers off all objects, so that they can go without it
+    Release(release::Release),
     /// The process in which components are compiled, confined by its arguments
     #[command(name = COMPILE_CHILD, hide = true)]
     CompileChild { limits: Vec<OsString> },
@@ -84,6 +92,8 @@ impl Cli {
         let outcome = match verb {
             Verb::Render(render) => render.run(&mut out),
             Verb::Crds(crds) => crds.run(&mut out),
+            Verb::Rbac(rbac) => rbac.run(&mut out),
+            Verb::Release(release) => release.run(&mut out),
             Verb::CompileChild { limits } => Ok(compile_child_main(&limits)),
             Verb::Policy { verb } => match verb {
                 PolicyVerb::Inspect(inspect) => inspect.run(&mut out),

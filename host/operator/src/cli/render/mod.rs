@@ -2,7 +2,6 @@
 
 mod env;
 mod json;
-mod settings;
 mod table;
 mod yaml;
 
@@ -18,6 +17,7 @@ use kaos_policy::{
 use super::{
     HELD_BACK, UNUSABLE,
     output::{Output, complain},
+    settings,
 };
 use crate::{
     input::{self, Document, Sources},

@@ -1,0 +1,81 @@
+//! `rbac`: the least rights that the operator needs, ready for `kubectl apply -f -`.
+
+use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
+
+use clap::{Args, ValueEnum};
+use kaos_policy::policy::Policy;
+use serde_json::{Value, json};
+
+use super::output::Output;
+use crate::{
+    policies::{Loader, sample_cluster},
+    rbac::{Duties, Scope, manifests, rules},
+};
+
+/// Arguments of `rbac`.
+#[derive(Debug, Args)]
+pub(super) struct Rbac {
+    /// Namespace that the operator runs in
+    #[arg(short = 'n', long = "namespace", env = "SYSTEM_NAMESPACE", default_value = "kaos-system")]
+    namespace: String,
+    /// Work in these namespaces only, with Roles and nothing cluster-wide
+    #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B")]
+    namespaces: Vec<String>,
+    /// With the right to hold a Lease
+    #[arg(long)]
+    leader_elect: bool,
+    /// With the right to look at Secrets
+    #[arg(long)]
+    watch_secrets: bool,
+    /// A policy's component whose claims count, too
+    #[arg(long = "policy", value_name = "X.wasm")]
+    policies: Vec<PathBuf>,
+    /// Name of the service account and of what gives it rights
+    #[arg(long, default_value = "kaos-operator")]
+    name: String,
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Form,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// One document an object
+    #[default]
+    Yaml,
+    /// A List
+    Json,
+}
+
+impl Rbac {
+    /// Prints them.
+    pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
+        let Self { namespace, namespaces, leader_elect, watch_secrets, policies, name, output } = self;
+        let loaded = Loader::new(sample_cluster())?.load(&policies)?;
+        let claiming: Vec<&Policy> = loaded.iter().map(|loaded| &*loaded.policy).collect();
+        let duties = Duties {
+            scope: scope(&namespaces),
+            operator_namespace: namespace,
+            secrets: watch_secrets,
+            leader_election: leader_elect,
+        };
+        let objects = manifests(&rules(&claiming, &duties), &duties, &name);
+        match output {
+            Form::Json => out.json(&json!({"apiVersion": "v1", "kind": "List", "items": objects}))?,
+            Form::Yaml => out.text(&yaml(&objects)?)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Where to work: with no namespace named, everywhere.
+pub(super) fn scope(namespaces: &[String]) -> Scope {
+    let named: BTreeSet<String> =
+        namespaces.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
+    if named.is_empty() { Scope::All } else { Scope::Listed(named) }
+}
+
+fn yaml(objects: &[Value]) -> anyhow::Result<String> {
+    let documents = objects.iter().map(serde_saphyr::to_string).collect::<Result<Vec<_>, _>>()?;
+    Ok(documents.join("---\n"))
+}

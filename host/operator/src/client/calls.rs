@@ -1,0 +1,180 @@
+//! The layer that every request goes through: deadline, fence, count, name.
+
+use std::{
+    future::{self, Future},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, header::USER_AGENT};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use kube::client::Body;
+use tokio::time::{Instant, Sleep};
+use tower::{BoxError, Layer, Service};
+
+use super::route::Route;
+use crate::{lead::Fence, metrics::Metrics};
+
+/// What the operator calls itself, with its version.
+const AGENT: &str = concat!("kaos-operator/", env!("CARGO_PKG_VERSION"));
+
+/// Why a request ended without an answer, as far as the operator is the reason.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The API server took too long.
+    #[error("no answer to {verb} {resource} within {}s", deadline.as_secs_f64())]
+    Late {
+        /// What was asked.
+        verb: &'static str,
+        /// Of which resource.
+        resource: String,
+        /// How long it may take.
+        deadline: Duration,
+    },
+    /// This process is not, or no longer, the one that writes.
+    #[error("{verb} {resource} was not sent: this process does not hold the lease")]
+    Fenced {
+        /// What was asked.
+        verb: &'static str,
+        /// Of which resource.
+        resource: String,
+    },
+}
+
+/// Puts [`Calls`] around a service.
+#[derive(Debug, Clone)]
+pub struct CallLayer {
+    /// How long a request may take, its answer's body included; a watch only until it is open.
+    pub deadline: Duration,
+    /// Without it no write leaves.
+    pub fence: Fence,
+    /// Where requests are counted.
+    pub metrics: Arc<Metrics>,
+}
+
+impl<S> Layer<S> for CallLayer {
+    type Service = Calls<S>;
+
+    fn layer(&self, inner: S) -> Calls<S> {
+        Calls { layer: self.clone(), inner }
+    }
+}
+
+/// A service whose requests are bounded, fenced and counted.
+#[derive(Debug, Clone)]
+pub struct Calls<S> {
+    layer: CallLayer,
+    inner: S,
+}
+
+impl<S, B> Service<Request<Body>> for Calls<S>
+where
+    S: Service<Request<Body>, Response = Response<B>>,
+    S::Error: Into<BoxError>,
+    S::Future: Send + 'static,
+    B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Answer<B>>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let route = Route::of(request.method(), request.uri());
+        let CallLayer { deadline, fence, metrics } = self.layer.clone();
+        let Route { verb, ref resource, .. } = route;
+        let late = CallError::Late { verb, resource: resource.clone(), deadline };
+        let fenced = CallError::Fenced { verb, resource: resource.clone() };
+        if route.writes() && !fence.is_open() {
+            return Box::pin(future::ready(Err(fenced.into())));
+        }
+        request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        let (writes, watches) = (route.writes(), route.is_watch());
+        let mut record = Record { metrics, route, started: Instant::now(), code: "cancelled".to_owned() };
+        let answer = self.inner.call(request);
+        Box::pin(async move {
+            let due = record.started + deadline;
+            let closed = async { if writes { fence.closed().await } else { future::pending().await } };
+            let response = tokio::select! {
+                biased;
+                response = answer => response.map_err(|error| { record.ends_as("unreachable"); error.into() })?,
+                () = closed => { record.ends_as("fenced"); return Err(fenced.into()) }
+                () = tokio::time::sleep_until(due) => { record.ends_as("timeout"); return Err(late.into()) }
+            };
+            record.ends_as(response.status().as_str());
+            let bound = (!watches).then(|| Bound { sleep: Box::pin(tokio::time::sleep_until(due)), late, record });
+            Ok(response.map(|body| Answer { body, bound }))
+        })
+    }
+}
+
+/// Counts a request when it is over, however that comes about.
+#[derive(Debug)]
+struct Record {
+    metrics: Arc<Metrics>,
+    route: Route,
+    started: Instant,
+    code: String,
+}
+
+impl Record {
+    fn ends_as(&mut self, code: &str) {
+        code.clone_into(&mut self.code);
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let Route { verb, group, resource } = &self.route;
+        self.metrics.api_call(verb, group, resource, &self.code, self.started.elapsed());
+    }
+}
+
+#[derive(Debug)]
+struct Bound {
+    sleep: Pin<Box<Sleep>>,
+    late: CallError,
+    record: Record,
+}
+
+/// An answer's body. Unless it is a watch's, it has to arrive before the deadline.
+#[derive(Debug)]
+pub struct Answer<B> {
+    body: B,
+    bound: Option<Bound>,
+}
+
+impl<B> HttpBody for Answer<B>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+    B::Error: Into<BoxError>,
+{
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        let Some(Bound { sleep, late, record }) = &mut self.bound else { return Poll::Pending };
+        sleep.as_mut().poll(context).map(|()| {
+            record.ends_as("timeout");
+            Some(Err(late.clone().into()))
+        })
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+}

@@ -1,0 +1,106 @@
+//! What a request asks of the API server, read off its method and address.
+
+use http::{Method, Uri};
+
+/// A request in the words of Kubernetes' own access rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Route {
+    pub(super) verb: &'static str,
+    pub(super) group: String,
+    /// With its subresource; empty for what is no resource, such as discovery.
+    pub(super) resource: String,
+}
+
+impl Route {
+    pub(super) fn of(method: &Method, uri: &Uri) -> Self {
+        let mut segments = uri.path().split('/').filter(|segment| !segment.is_empty());
+        let group = match segments.next() {
+            Some("api") => Some(""),
+            Some("apis") => segments.next(),
+            _ => None,
+        };
+        // The version.
+        segments.next();
+        let mut rest: Vec<&str> = segments.collect();
+        if rest.first() == Some(&"namespaces") && rest.len() > 2 && !NAMESPACE_SUBRESOURCES.contains(&rest[2]) {
+            rest.drain(..2);
+        }
+        let (resource, name, subresource) = (rest.first(), rest.get(1), rest.get(2));
+        let verb = match *method {
+            Method::POST => "create",
+            Method::PUT => "update",
+            Method::PATCH => "patch",
+            Method::DELETE if name.is_some() => "delete",
+            Method::DELETE => "deletecollection",
+            _ if watches(uri) => "watch",
+            _ if name.is_some() || resource.is_none() => "get",
+            _ => "list",
+        };
+        let resource = match (resource, subresource) {
+            (None, _) => String::new(),
+            (Some(resource), None) => (*resource).to_owned(),
+            (Some(resource), Some(subresource)) => format!("{resource}/{subresource}"),
+        };
+        let group = group.filter(|_| !resource.is_empty()).unwrap_or_default().to_owned();
+        Self { verb, group, resource }
+    }
+
+    pub(super) fn is_watch(&self) -> bool {
+        self.verb == "watch"
+    }
+
+    /// Whether the cluster may look different afterwards. Reviews are created, too, but leave nothing behind.
+    pub(super) fn writes(&self) -> bool {
+        !matches!(self.verb, "get" | "list" | "watch") && self.group != "authorization.k8s.io"
+    }
+}
+
+/// What can follow a namespace's name and is no resource in it.
+const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
+
+fn watches(uri: &Uri) -> bool {
+    let asked = |pair: &str| matches!(pair, "watch" | "watch=true" | "watch=1");
+    uri.query().is_some_and(|query| query.split('&').any(asked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(method: &Method, uri: &'static str) -> (&'static str, String, String) {
+        let Route { verb, group, resource } = Route::of(method, &Uri::from_static(uri));
+        (verb, group, resource)
+    }
+
+    #[test]
+    fn requests_are_named_as_in_access_rules() {
+        for (method, uri, expected) in [
+            (Method::GET, "/apis/apps/v1/namespaces/n/deployments/d", ("get", "apps", "deployments")),
+            (Method::GET, "/apis/apps/v1/deployments?limit=500", ("list", "apps", "deployments")),
+            (Method::GET, "/api/v1/namespaces/n/configmaps?watch=true&x=y", ("watch", "", "configmaps")),
+            (Method::GET, "/api/v1/namespaces/n", ("get", "", "namespaces")),
+            (Method::GET, "/api/v1/namespaces", ("list", "", "namespaces")),
+            (
+                Method::PATCH,
+                "/apis/kaos.tools/v1alpha1/namespaces/n/widgets/w/status",
+                ("patch", "kaos.tools", "widgets/status"),
+            ),
+            (Method::DELETE, "/api/v1/namespaces/n/services/s", ("delete", "", "services")),
+            (Method::DELETE, "/api/v1/namespaces/n/services", ("deletecollection", "", "services")),
+            (Method::PUT, "/api/v1/namespaces/n/finalize", ("update", "", "namespaces/finalize")),
+            (Method::POST, "/apis/events.k8s.io/v1/namespaces/n/events", ("create", "events.k8s.io", "events")),
+            (Method::GET, "/apis/apps/v1", ("get", "", "")),
+            (Method::GET, "/version", ("get", "", "")),
+        ] {
+            let (verb, group, resource) = expected;
+            assert_eq!(route(&method, uri), (verb, group.to_owned(), resource.to_owned()), "{uri}");
+        }
+    }
+
+    #[test]
+    fn asking_for_permission_is_no_write() {
+        let uri = Uri::from_static("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews");
+        assert!(!Route::of(&Method::POST, &uri).writes());
+        assert!(Route::of(&Method::POST, &Uri::from_static("/api/v1/namespaces")).writes());
+    }
+}

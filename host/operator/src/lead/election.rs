@@ -1,0 +1,114 @@
+//! Waiting for the Lease, and taking it.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, Client, api::PostParams};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
+use tracing::{info, warn};
+
+use super::{Fence, Held, LEASE, SILENT, Standing, Timing, identity, record};
+
+/// A replica that wants the Lease.
+#[derive(Debug)]
+pub struct Election {
+    pub(super) api: Api<Lease>,
+    pub(super) identity: String,
+    pub(super) timing: Timing,
+    pub(super) fence: Fence,
+    standing: watch::Sender<Standing>,
+}
+
+impl Election {
+    /// Of the Lease in a namespace. The client must be one that `fence` does not hold back.
+    pub fn new(client: Client, namespace: &str, identity: String, timing: Timing, fence: Fence) -> Self {
+        let standing = watch::Sender::new(Standing::Unknown("the lease was not read yet".to_owned()));
+        Self { api: Api::namespaced(client, namespace), identity, timing, fence, standing }
+    }
+
+    /// What is known of the Lease, as it changes.
+    pub fn standing(&self) -> watch::Receiver<Standing> {
+        self.standing.subscribe()
+    }
+
+    /// Waits for the Lease, for as long as it takes. It may be dropped at any time.
+    pub async fn win(self) -> Held {
+        let mut seen: Option<Seen> = None;
+        loop {
+            let asked = Instant::now();
+            match timeout(self.timing.attempt(), self.attempt(&mut seen)).await {
+                Ok(Ok(Some(lease))) => {
+                    self.fence.open_until(asked + self.timing.renew_deadline);
+                    self.standing.send_replace(Standing::Leading);
+                    info!(identity = self.identity, "this replica holds the lease {LEASE}");
+                    return Held::new(self, lease, asked);
+                }
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => self.tell(Standing::Unknown(error.to_string())),
+                Err(_) => self.tell(Standing::Unknown(SILENT.to_owned())),
+            }
+            sleep(self.pause()).await;
+        }
+    }
+
+    /// Takes the Lease if it may.
+    async fn attempt(&self, seen: &mut Option<Seen>) -> Result<Option<Lease>, kube::Error> {
+        let Self { identity, timing, .. } = self;
+        let Some(wanted) = self.api.get_opt(LEASE).await? else {
+            let first = record::first(LEASE, identity, timing.duration);
+            return settled(self.api.create(&PostParams::default(), &first).await);
+        };
+        // It is ours already when we took it and never saw the answer.
+        if let Some(holder) = record::holder(&wanted).filter(|holder| *holder != identity) {
+            let version = wanted.metadata.resource_version.clone();
+            let since = seen.take().filter(|seen| seen.version == version).map_or_else(Instant::now, |seen| seen.since);
+            *seen = Some(Seen { version, since });
+            if since.elapsed() < record::duration(&wanted, timing.duration) {
+                self.tell(Standing::Behind(holder.to_owned()));
+                return Ok(None);
+            }
+        }
+        let ours = record::taken(wanted, identity, timing.duration);
+        settled(self.api.replace(LEASE, &PostParams::default(), &ours).await)
+    }
+
+    fn tell(&self, standing: Standing) {
+        let news = self.standing.send_if_modified(|known| {
+            let news = *known != standing;
+            known.clone_from(&standing);
+            news
+        });
+        match standing {
+            Standing::Unknown(because) if news => warn!("the lease {LEASE} cannot be had: {because}"),
+            Standing::Behind(holder) if news => info!(holder, "waiting: another replica holds the lease {LEASE}"),
+            _ => {}
+        }
+    }
+
+    /// Replicas that start together do not ask together for ever.
+    fn pause(&self) -> Duration {
+        let fifth = self.timing.retry_period / 5;
+        // A number below 1024 is exact.
+        #[allow(clippy::cast_precision_loss)]
+        let share = (identity::random() >> 54) as f64 / 1024.0;
+        self.timing.retry_period + fifth.mul_f64(share)
+    }
+}
+
+/// A Lease of somebody else, and since when it looks like this.
+struct Seen {
+    version: Option<String>,
+    since: Instant,
+}
+
+/// A write that somebody else was faster with is no error.
+fn settled(written: Result<Lease, kube::Error>) -> Result<Option<Lease>, kube::Error> {
+    match written {
+        Ok(lease) => Ok(Some(lease)),
+        Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,120 @@
+//! The fence between a process that may write and one that may not any more.
+//!
+//! It is open until a moment on this machine's own monotonic clock, which a renewed lease moves on. A process that was
+//! stopped for a while, or cut off, finds it closed before its next write, whether or not it has noticed anything else.
+
+use std::sync::Arc;
+
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nobody else writes, or nobody cares.
+    Open,
+    /// Open until then.
+    Until(Instant),
+    /// For good.
+    Closed,
+}
+
+/// Whether this process may write now. Clones are the same fence.
+#[derive(Debug, Clone)]
+pub struct Fence(Arc<watch::Sender<State>>);
+
+impl Fence {
+    /// A fence that nobody closes: there is no lease.
+    pub fn open() -> Self {
+        Self(Arc::new(watch::Sender::new(State::Open)))
+    }
+
+    /// A closed fence, for a process that has no lease yet.
+    pub fn closed_at_first() -> Self {
+        Self(Arc::new(watch::Sender::new(State::Until(Instant::now()))))
+    }
+
+    /// Keeps it open until then, unless it was shut.
+    pub(super) fn open_until(&self, moment: Instant) {
+        self.0.send_if_modified(|state| {
+            let opens = *state != State::Closed;
+            if opens {
+                *state = State::Until(moment);
+            }
+            opens
+        });
+    }
+
+    /// Closes it for good.
+    pub fn shut(&self) {
+        self.0.send_replace(State::Closed);
+    }
+
+    /// Whether a write may be sent.
+    pub fn is_open(&self) -> bool {
+        match *self.0.borrow() {
+            State::Open => true,
+            State::Until(moment) => Instant::now() < moment,
+            State::Closed => false,
+        }
+    }
+
+    /// Returns when it is closed.
+    pub async fn closed(&self) {
+        let mut states = self.0.subscribe();
+        loop {
+            let state = *states.borrow_and_update();
+            let expired = async {
+                match state {
+                    State::Open => std::future::pending().await,
+                    State::Until(moment) => sleep_until(moment).await,
+                    State::Closed => {}
+                }
+            };
+            tokio::select! {
+                biased;
+                // The sender lives as long as this handle.
+                _moved = states.changed() => {}
+                () = expired => return,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fence_closes_by_itself_when_nobody_renews() {
+        let fence = Fence::closed_at_first();
+        assert!(!fence.is_open());
+        let start = Instant::now();
+        fence.open_until(start + Duration::from_secs(10));
+        let waiting = tokio::spawn({
+            let fence = fence.clone();
+            async move { fence.closed().await }
+        });
+        tokio::time::advance(Duration::from_secs(9)).await;
+        assert!(fence.is_open());
+        fence.open_until(start + Duration::from_secs(15));
+        tokio::time::advance(Duration::from_secs(3)).await;
+        assert!(fence.is_open() && !waiting.is_finished());
+        waiting.await.expect("it returns");
+        assert_eq!(start.elapsed().as_secs(), 15);
+        assert!(!fence.is_open());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fence_that_was_shut_stays_shut() {
+        let fence = Fence::open();
+        assert!(fence.is_open());
+        fence.shut();
+        fence.closed().await;
+        fence.open_until(Instant::now() + Duration::from_secs(10));
+        assert!(!fence.is_open());
+    }
+}

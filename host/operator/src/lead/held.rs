@@ -1,0 +1,108 @@
+//! Holding the Lease, and letting go of it.
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::PostParams;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tracing::warn;
+
+use super::{Election, LEASE, Lost, SILENT, record};
+
+/// The Lease, while it is held.
+#[derive(Debug)]
+pub struct Held {
+    election: Election,
+    lease: Lease,
+    /// Before the request that last renewed it was sent.
+    renewed: Instant,
+}
+
+impl Held {
+    pub(super) fn new(election: Election, lease: Lease, renewed: Instant) -> Self {
+        Self { election, lease, renewed }
+    }
+
+    /// Renews the Lease until that is no longer possible. The fence is closed when this returns.
+    pub async fn keep(&mut self) -> Lost {
+        let timing = self.election.timing;
+        let mut because = SILENT.to_owned();
+        let lost = loop {
+            let until = self.renewed + timing.renew_deadline;
+            sleep_until(until.min(Instant::now() + timing.retry_period)).await;
+            let asked = Instant::now();
+            if asked >= until {
+                break Lost::NotRenewed { within: timing.renew_deadline, because };
+            }
+            match timeout_at(until.min(asked + timing.attempt()), self.renew()).await {
+                Ok(Ok(())) => {
+                    self.renewed = asked;
+                    self.election.fence.open_until(asked + timing.renew_deadline);
+                    continue;
+                }
+                Ok(Err(NotRenewed::Lost(lost))) => break lost,
+                Ok(Err(NotRenewed::Error(error))) => because = error.to_string(),
+                Err(_) => SILENT.clone_into(&mut because),
+            }
+            warn!("the lease {LEASE} was not renewed: {because}");
+        };
+        self.election.fence.shut();
+        lost
+    }
+
+    async fn renew(&mut self) -> Result<(), NotRenewed> {
+        let Election { api, timing, .. } = &self.election;
+        let wanted = record::renewed(self.lease.clone(), timing.duration);
+        match api.replace(LEASE, &PostParams::default(), &wanted).await {
+            Ok(lease) => {
+                self.lease = lease;
+                return Ok(());
+            }
+            Err(kube::Error::Api(status)) if status.is_not_found() => return Err(Lost::Gone.into()),
+            Err(kube::Error::Api(status)) if status.is_conflict() => {}
+            Err(error) => return Err(error.into()),
+        }
+        // Somebody wrote it: another replica, or somebody who added a label, or we did and never saw the answer.
+        let current = api.get_opt(LEASE).await?.ok_or(Lost::Gone)?;
+        match record::holder(&current) {
+            Some(holder) if holder == self.election.identity => self.lease = current,
+            Some(holder) => return Err(Lost::Taken(holder.to_owned()).into()),
+            None => return Err(Lost::Gone.into()),
+        }
+        let wanted = record::renewed(self.lease.clone(), timing.duration);
+        self.lease = api.replace(LEASE, &PostParams::default(), &wanted).await?;
+        Ok(())
+    }
+
+    /// Lets the next replica have it at once. Nothing is written after this.
+    pub async fn release(self) -> Result<(), kube::Error> {
+        let Self { election, lease, .. } = self;
+        let Election { api, identity, fence, .. } = election;
+        fence.shut();
+        match api.replace(LEASE, &PostParams::default(), &record::released(lease)).await {
+            Err(kube::Error::Api(status)) if status.is_conflict() => {}
+            written => return written.map(drop),
+        }
+        match api.get_opt(LEASE).await? {
+            Some(current) if record::holder(&current) == Some(identity.as_str()) => {
+                api.replace(LEASE, &PostParams::default(), &record::released(current)).await.map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+enum NotRenewed {
+    Lost(Lost),
+    Error(kube::Error),
+}
+
+impl From<Lost> for NotRenewed {
+    fn from(lost: Lost) -> Self {
+        Self::Lost(lost)
+    }
+}
+
+impl From<kube::Error> for NotRenewed {
+    fn from(error: kube::Error) -> Self {
+        Self::Error(error)
+    }
+}

@@ -1,0 +1,60 @@
+//! The objects that give the rights to the operator's service account.
+
+use serde_json::{Value, json};
+
+use super::{Duties, Rights, Rule};
+
+const API: &str = "rbac.authorization.k8s.io";
+
+/// Everything to apply, in an order that works. `name` is the service account's, and stands before the names of the rest.
+pub fn manifests(rights: &Rights, duties: &Duties, name: &str) -> Vec<Value> {
+    let home = duties.operator_namespace.as_str();
+    let account = json!({
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": metadata(name, Some(home)),
+    });
+    let mut objects = vec![account];
+    match duties.namespaces() {
+        None => objects.extend(grant(name, None, &rights.working, (name, home))),
+        Some(namespaces) => {
+            for namespace in namespaces {
+                objects.extend(grant(name, Some(namespace), &rights.working, (name, home)));
+            }
+        }
+    }
+    objects.extend(grant(&format!("{name}-home"), Some(home), &rights.operator, (name, home)));
+    objects
+}
+
+/// A Role and its binding in a namespace, or a `ClusterRole` and its binding; nothing for no rights.
+fn grant(name: &str, namespace: Option<&str>, rules: &[Rule], (account, home): (&str, &str)) -> Vec<Value> {
+    if rules.is_empty() {
+        return Vec::new();
+    }
+    let scope = if namespace.is_some() { "" } else { "Cluster" };
+    let rules: Vec<Value> = rules.iter().map(Rule::manifest).collect();
+    vec![
+        json!({
+            "apiVersion": format!("{API}/v1"),
+            "kind": format!("{scope}Role"),
+            "metadata": metadata(name, namespace),
+            "rules": rules,
+        }),
+        json!({
+            "apiVersion": format!("{API}/v1"),
+            "kind": format!("{scope}RoleBinding"),
+            "metadata": metadata(name, namespace),
+            "roleRef": {"apiGroup": API, "kind": format!("{scope}Role"), "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": home}],
+        }),
+    ]
+}
+
+fn metadata(name: &str, namespace: Option<&str>) -> Value {
+    let mut metadata = json!({"name": name, "labels": {"app.kubernetes.io/name": "kaos-operator"}});
+    if let Some(namespace) = namespace {
+        metadata["namespace"] = namespace.into();
+    }
+    metadata
+}

@@ -1,0 +1,87 @@
+//! Which rights, and what for.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use kaos_policy::{contract::ResourceType, manifest::OPERATOR_NAMESPACE, policy::Policy};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::Value;
+
+use super::{
+    Duties,
+    rule::{Collected, Rule},
+};
+use crate::lead;
+
+/// Following objects.
+const FOLLOW: &[&str] = &["get", "list", "watch"];
+/// Keeping children as they are wanted. The API server asks for `create` when an apply finds nothing.
+const KEEP: &[&str] = &["create", "delete", "get", "list", "patch", "watch"];
+
+/// All rights, by where they hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// In each namespace that the operator works in, or in all.
+    pub working: Vec<Rule>,
+    /// In the namespace that it lives in.
+    pub operator: Vec<Rule>,
+}
+
+/// What these policies and the host need.
+pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
+    let (mut working, mut operator) = (Collected::default(), Collected::default());
+    let everywhere = duties.namespaces().is_none();
+    working.add("events.k8s.io", "events", &["create", "patch"]);
+    if everywhere {
+        // Types that appear and go are noticed by their definitions; with Roles alone, discovery is asked now and then.
+        working.add("apiextensions.k8s.io", "customresourcedefinitions", &["list", "watch"]);
+    }
+    if duties.leader_election {
+        // A Lease cannot be created by name: the name is not known when that is decided.
+        operator.add("coordination.k8s.io", "leases", &["create"]);
+        let name = [lead::LEASE.to_owned()].into();
+        operator.add_named("coordination.k8s.io", "leases", name, &["get", "update"]);
+    }
+    for policy in policies {
+        for claim in &policy.descriptor().claims {
+            let (group, plural) = names(&claim.primary);
+            working.add(&group, &plural, &["get", "list", "patch", "watch"]);
+            working.add(&group, format!("{plural}/status"), &["patch"]);
+            // Children block the deletion of their owner, which takes this where the API server checks it.
+            working.add(&group, format!("{plural}/finalizers"), &["update"]);
+            for of in &claim.emits {
+                let (group, plural) = names(of);
+                working.add(&group, plural, KEEP);
+            }
+            for of in claim.reads.iter().filter(|of| duties.secrets || !of.is_secret()) {
+                let (group, plural) = names(of);
+                working.add(&group, plural, FOLLOW);
+            }
+        }
+        let own = policy.grants().reads.iter().filter(|grant| {
+            let here = [OPERATOR_NAMESPACE, &duties.operator_namespace];
+            grant.namespace.as_deref().is_some_and(|namespace| here.contains(&namespace))
+        });
+        for grant in own.filter(|grant| duties.secrets || !grant.of().is_secret()) {
+            let (group, plural) = names(&grant.of());
+            operator.add_named(&group, plural, grant.names.iter().cloned().collect(), FOLLOW);
+        }
+    }
+    Rights { working: working.rules(), operator: operator.rules() }
+}
+
+/// The plurals that the embedded definitions say, by group and kind.
+static DEFINED: LazyLock<BTreeMap<(String, String), String>> = LazyLock::new(|| {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let named = |definition: &&str| {
+        let spec = serde_saphyr::from_str::<Value>(definition).ok()?["spec"].take();
+        Some(((text(&spec["group"]), text(&spec["names"]["kind"])), text(&spec["names"]["plural"])))
+    };
+    kaos_crds::manifests::ALL.iter().filter_map(named).collect()
+});
+
+/// The API group and the plural of a type.
+fn names(of: &ResourceType) -> (String, String) {
+    let usual = || ApiResource::from_gvk(&GroupVersionKind::gvk(of.group(), "", &of.kind)).plural;
+    let defined = DEFINED.get(&(of.group().to_owned(), of.kind.clone())).cloned();
+    (of.group().to_owned(), defined.unwrap_or_else(usual))
+}

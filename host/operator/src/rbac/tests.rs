@@ -1,0 +1,89 @@
+use std::sync::LazyLock;
+
+use kaos_policy::{contract::ResourceType, policy::Policy};
+use serde_json::Value;
+
+use super::*;
+use crate::policies::{Loaded, Loader, sample_cluster};
+
+static POLICIES: LazyLock<Vec<Loaded>> =
+    LazyLock::new(|| Loader::new(sample_cluster()).expect("an engine").load(&[]).expect("the embedded policies"));
+
+fn rights(duties: &Duties) -> Rights {
+    let policies: Vec<&Policy> = POLICIES.iter().map(|loaded| &*loaded.policy).collect();
+    rules(&policies, duties)
+}
+
+fn duties(scope: Scope) -> Duties {
+    Duties { scope, operator_namespace: "home".to_owned(), secrets: false, leader_election: true }
+}
+
+fn listed(namespaces: &[&str]) -> Scope {
+    Scope::Listed(namespaces.iter().map(|&namespace| namespace.to_owned()).collect())
+}
+
+fn may(rules: &[Rule], group: &str, resource: &str, verb: &str) -> bool {
+    let fits = |rule: &&Rule| rule.group == group && rule.resources.contains(resource) && rule.verbs.contains(verb);
+    rules.iter().any(|rule| fits(&rule))
+}
+
+#[test]
+fn the_rights_are_those_of_the_claims_and_never_more() {
+    let Rights { working, operator } = rights(&duties(Scope::All));
+    assert!(may(&working, "apps", "deployments", "patch"));
+    assert!(may(&working, "gateway.networking.k8s.io", "httproutes", "create"));
+    assert!(may(&working, "events.k8s.io", "events", "create"));
+    assert!(may(&working, "apiextensions.k8s.io", "customresourcedefinitions", "watch"));
+    for (_, claim) in POLICIES.iter().flat_map(|l| l.policy.descriptor().claims.iter().map(move |claim| (l, claim))) {
+        let (group, plural) = (claim.primary.group(), format!("{}s", claim.primary.kind.to_lowercase()));
+        assert!(may(&working, group, &plural, "watch") && may(&working, group, &format!("{plural}/status"), "patch"));
+        assert!(!may(&working, group, &plural, "create") && !may(&working, group, &plural, "delete"));
+    }
+    for rule in working.iter().chain(&operator) {
+        let Rule { group, resources, verbs, .. } = rule;
+        assert!(!group.contains('*') && resources.iter().all(|r| !r.contains('*')), "{rule:?}");
+        assert!(!verbs.contains("*") && !verbs.contains("deletecollection"), "{rule:?}");
+    }
+    assert!(may(&operator, "coordination.k8s.io", "leases", "update"));
+    assert!(!may(&working, "coordination.k8s.io", "leases", "get"));
+}
+
+#[test]
+fn secrets_are_only_touched_when_asked_for() {
+    let secrets = |rights: &Rights| rights.working.iter().any(|rule| rule.resources.contains("secrets"));
+    assert!(!secrets(&rights(&duties(Scope::All))));
+    let with = Duties { secrets: true, ..duties(Scope::All) };
+    let reads = POLICIES
+        .iter()
+        .flat_map(|l| &l.policy.descriptor().claims)
+        .any(|c| c.reads.iter().any(ResourceType::is_secret));
+    assert_eq!(secrets(&rights(&with)), reads);
+}
+
+#[test]
+fn without_leader_election_there_is_no_lease() {
+    let without = Duties { leader_election: false, ..duties(Scope::All) };
+    assert!(!rights(&without).operator.iter().any(|rule| rule.resources.contains("leases")));
+}
+
+#[test]
+fn with_listed_namespaces_nothing_holds_for_the_cluster() {
+    let duties = duties(listed(&["a", "b"]));
+    let objects = manifests(&rights(&duties), &duties, "kaos-operator");
+    let kinds: Vec<String> = objects
+        .iter()
+        .map(|object| {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            format!("{} {}", text(&object["kind"]), text(&object["metadata"]["namespace"]))
+        })
+        .collect();
+    let expected =
+        ["ServiceAccount home", "Role a", "RoleBinding a", "Role b", "RoleBinding b", "Role home", "RoleBinding home"];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn the_same_question_has_the_same_answer() {
+    let duties = duties(Scope::All);
+    assert_eq!(manifests(&rights(&duties), &duties, "x"), manifests(&rights(&duties), &duties, "x"));
+}

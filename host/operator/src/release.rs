@@ -1,0 +1,170 @@
+//! Takes finalizers off, so that objects and their namespaces can go when there is no operator any more.
+//!
+//! It knows the finalizers that the claims of policies name, held and retired ones, and leaves all others alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kaos_policy::{contract::ResourceType, policy::Policy};
+use kube::{
+    Api, Client, ResourceExt as _,
+    api::{DynamicObject, ListParams, PartialObjectMeta, Patch, PatchParams},
+    core::GroupVersionKind,
+    discovery::{ApiCapabilities, ApiResource, oneshot},
+};
+use serde_json::json;
+
+use crate::watch::Scope;
+
+/// Objects in one page of a list.
+const PAGE: u32 = 500;
+
+/// Which finalizers are taken off objects of which types.
+pub type Finalizers = BTreeMap<ResourceType, BTreeSet<String>>;
+
+/// What happened to one object, or to one type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A type is not served, so there are no objects of it.
+    Unserved(ResourceType),
+    /// These finalizers went, or would go.
+    Released {
+        /// The object's type.
+        of: ResourceType,
+        /// `namespace/name`.
+        object: String,
+        /// What was taken off.
+        finalizers: Vec<String>,
+    },
+    /// Something could not be done; the rest goes on.
+    Failed {
+        /// The type.
+        of: ResourceType,
+        /// `namespace/name`, or where objects could not be listed.
+        object: String,
+        /// Why.
+        because: String,
+    },
+}
+
+/// The finalizers that the claims of these policies name, and further ones for each claimed type.
+pub fn finalizers<'a>(policies: impl IntoIterator<Item = &'a Policy>, further: &[String]) -> Finalizers {
+    let mut finalizers = Finalizers::new();
+    for claim in policies.into_iter().flat_map(|policy| &policy.descriptor().claims) {
+        let named = claim.finalizer.iter().chain(&claim.retired_finalizers).chain(further).cloned();
+        finalizers.entry(claim.primary.clone()).or_default().extend(named);
+    }
+    finalizers
+}
+
+/// Takes them off every object. `tell` hears of everything as it happens.
+pub async fn release(
+    client: &Client,
+    finalizers: &Finalizers,
+    scope: &Scope,
+    dry_run: bool,
+    mut tell: impl FnMut(Event),
+) -> Result<(), kube::Error> {
+    // An API server that cannot be reached is not one that serves nothing.
+    client.apiserver_version().await?;
+    for (of, names) in finalizers {
+        let (group, version) = of.api_version.split_once('/').unwrap_or(("", &of.api_version));
+        let (resource, ApiCapabilities { scope: reach, .. }) =
+            match oneshot::pinned_kind(client, &GroupVersionKind::gvk(group, version, &of.kind)).await {
+                Ok(served) => served,
+                Err(kube::Error::Api(status)) if !status.is_not_found() => return Err(kube::Error::Api(status)),
+                Err(kube::Error::Api(_) | kube::Error::Discovery(_)) => {
+                    tell(Event::Unserved(of.clone()));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+        let everywhere = Api::<DynamicObject>::dynamic(client.clone(), &resource, &reach);
+        let places = match scope {
+            Scope::All => vec![everywhere],
+            Scope::Listed(namespaces) => {
+                namespaces.iter().map(|namespace| everywhere.clone().constrain(namespace)).collect()
+            }
+        };
+        for place in places {
+            let job = Job { client, of, resource: &resource, names, dry_run };
+            job.release_all(&place, &mut tell).await;
+        }
+    }
+    Ok(())
+}
+
+/// One type in one place.
+struct Job<'a> {
+    client: &'a Client,
+    of: &'a ResourceType,
+    resource: &'a ApiResource,
+    names: &'a BTreeSet<String>,
+    dry_run: bool,
+}
+
+impl Job<'_> {
+    async fn release_all(&self, place: &Api<DynamicObject>, tell: &mut impl FnMut(Event)) {
+        let mut params = ListParams::default().limit(PAGE);
+        loop {
+            let page = match place.list_metadata(&params).await {
+                Ok(page) => page,
+                Err(kube::Error::Api(status)) if status.is_not_found() => {
+                    return tell(Event::Unserved(self.of.clone()));
+                }
+                Err(error) => {
+                    let (of, object) = (self.of.clone(), "objects cannot be listed".to_owned());
+                    return tell(Event::Failed { of, object, because: error.to_string() });
+                }
+            };
+            for object in page.items {
+                if let Some(event) = self.release_one(object).await {
+                    tell(event);
+                }
+            }
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params.continue_token = Some(token),
+                None => return,
+            }
+        }
+    }
+
+    /// Takes the finalizers off one object, if it has any of them.
+    async fn release_one(&self, mut object: PartialObjectMeta<DynamicObject>) -> Option<Event> {
+        let of = self.of.clone();
+        let namespace = object.namespace().unwrap_or_default();
+        let shown = if namespace.is_empty() { object.name_any() } else { format!("{namespace}/{}", object.name_any()) };
+        let api = match namespace.as_str() {
+            "" => Api::<DynamicObject>::all_with(self.client.clone(), self.resource),
+            namespace => Api::namespaced_with(self.client.clone(), namespace, self.resource),
+        };
+        loop {
+            let (gone, kept): (Vec<String>, Vec<String>) =
+                object.finalizers().iter().cloned().partition(|finalizer| self.names.contains(finalizer));
+            if gone.is_empty() {
+                return None;
+            }
+            if self.dry_run {
+                return Some(Event::Released { of, object: shown, finalizers: gone });
+            }
+            // The version says that nobody added a finalizer in between; an object that is gone meanwhile is released.
+            let version = object.resource_version();
+            let patch = Patch::Merge(json!({"metadata": {"resourceVersion": version, "finalizers": kept}}));
+            let failed = match api.patch_metadata(&object.name_any(), &PatchParams::default(), &patch).await {
+                Ok(_) => return Some(Event::Released { of, object: shown, finalizers: gone }),
+                Err(kube::Error::Api(status)) if status.is_not_found() => return None,
+                Err(kube::Error::Api(status)) if status.is_conflict() => {
+                    match api.get_metadata_opt(&object.name_any()).await {
+                        Ok(Some(current)) => {
+                            object = current;
+                            continue;
+                        }
+                        Ok(None) => return None,
+                        Err(error) => error,
+                    }
+                }
+                Err(error) => error,
+            };
+            return Some(Event::Failed { of, object: shown, because: failed.to_string() });
+        }
+    }
+}

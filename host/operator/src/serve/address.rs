@@ -1,0 +1,91 @@
+//! Where to listen, as the flags say it.
+
+use std::{
+    fmt, io,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    str::FromStr,
+};
+
+use tokio::net::TcpListener;
+
+/// `:8080`, `127.0.0.1:8080`, `[::1]:8080`, or `0` for nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BindAddress {
+    /// Nowhere.
+    Off,
+    /// On every address of the machine.
+    Everywhere(u16),
+    /// On one.
+    One(SocketAddr),
+}
+
+/// An address that cannot be listened on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no address to listen on: say :8080, 127.0.0.1:8080, or 0 to leave it out")]
+pub struct AddressError(String);
+
+impl FromStr for BindAddress {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let wrong = || AddressError(text.to_owned());
+        match text.strip_prefix(':') {
+            _ if text == "0" => Ok(Self::Off),
+            Some(port) => port.parse().map(Self::Everywhere).map_err(|_| wrong()),
+            None => {
+                let named = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+                named.as_deref().unwrap_or(text).parse().map(Self::One).map_err(|_| wrong())
+            }
+        }
+    }
+}
+
+impl fmt::Display for BindAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("0"),
+            Self::Everywhere(port) => write!(f, ":{port}"),
+            Self::One(address) => address.fmt(f),
+        }
+    }
+}
+
+impl BindAddress {
+    /// Starts to listen; nowhere is `None`.
+    pub(super) async fn bind(self) -> io::Result<Option<TcpListener>> {
+        match self {
+            Self::Off => Ok(None),
+            Self::One(address) => TcpListener::bind(address).await.map(Some),
+            Self::Everywhere(port) => match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
+                // A machine without IPv6.
+                Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
+                    TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await.map(Some)
+                }
+                bound => bound.map(Some),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_the_go_operator_reads_them() {
+        let one = |text: &str| BindAddress::One(text.parse().expect("an address"));
+        for (text, expected) in [
+            ("0", BindAddress::Off),
+            (":8080", BindAddress::Everywhere(8080)),
+            ("127.0.0.1:1", one("127.0.0.1:1")),
+            ("localhost:1", one("127.0.0.1:1")),
+            ("[::1]:2", one("[::1]:2")),
+        ] {
+            assert_eq!(text.parse(), Ok(expected));
+        }
+        for text in ["", "8080", ":", ":70000", "host:80", "127.0.0.1"] {
+            let error = text.parse::<BindAddress>().expect_err("no address");
+            assert!(error.to_string().contains(":8080"));
+        }
+    }
+}

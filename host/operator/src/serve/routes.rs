@@ -1,0 +1,67 @@
+//! The pages.
+
+use std::{net::IpAddr, sync::Arc};
+
+use axum::{
+    Router,
+    extract::{Path, Request},
+    http::{
+        StatusCode,
+        header::{CONTENT_TYPE, HOST},
+    },
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+
+use super::Report;
+use crate::metrics::{self, Metrics};
+
+/// `/livez` and `/readyz`; `/healthz` is what the Go operator calls the first.
+pub(super) fn health(report: Arc<dyn Report>) -> Router {
+    let ready = async move || match report.ready() {
+        Ok(word) => (StatusCode::OK, word + "\n"),
+        Err(missing) => (StatusCode::SERVICE_UNAVAILABLE, missing.join("\n") + "\n"),
+    };
+    let live = async || "ok\n";
+    Router::new().route("/livez", get(live)).route("/healthz", get(live)).route("/readyz", get(ready))
+}
+
+/// `/metrics`.
+pub(super) fn metrics(metrics: Arc<Metrics>) -> Router {
+    let page = async move || match metrics.encode() {
+        Ok(text) => ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    };
+    Router::new().route("/metrics", get(page))
+}
+
+/// `/debug/objects/<kind>/<namespace>/<name>`, for callers on this machine.
+pub(super) fn debug(report: Arc<dyn Report>) -> Router {
+    let object = async move |Path((kind, namespace, name)): Path<(String, String, String)>| match report
+        .explain(&kind, &namespace, &name)
+    {
+        Some(known) => ([(CONTENT_TYPE, "application/json")], format!("{known:#}\n")).into_response(),
+        None => (StatusCode::NOT_FOUND, format!("nothing is known of {kind} {namespace}/{name}\n")).into_response(),
+    };
+    Router::new()
+        .route("/debug/objects/{kind}/{namespace}/{name}", get(object))
+        .route_layer(middleware::from_fn(asked_by_local_name))
+}
+
+/// A web page whose name was made to point at this machine does not get to read this.
+async fn asked_by_local_name(request: Request, next: Next) -> Response {
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    if host.is_none_or(is_local) {
+        return next.run(request).await;
+    }
+    (StatusCode::FORBIDDEN, "ask for this by a local address\n").into_response()
+}
+
+fn is_local(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
