@@ -3,7 +3,9 @@
 
 pub mod case;
 pub mod fuzzed;
+pub mod hostile;
 pub mod normalize;
 pub mod play;
 pub mod policies;
 pub mod stage;
+pub mod typed;

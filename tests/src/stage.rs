@@ -1,15 +1,18 @@
 //! An operator in fifty lines: passes over a set of objects in memory until nothing changes any more.
 //!
 //! It does what the recorded operator's surroundings did (children appear, pods become ready when told), and
-//! runs the real pass on every object. What an API server adds is left out: [`crate::normalize`] makes up for it.
+//! runs the real pass on every object, whose manifests have to be of their kinds in full. What an API server adds is
+//! left out: [`crate::normalize`] makes up for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use kaos_policy::contract::{Child, Outcome, Reference};
 use kaos_policy::lookup::Fixed;
 use kaos_policy::render::{Rendered, Renderer, Verdict};
 use serde_json::{Value, json};
+
+use crate::typed;
 
 /// Which object, in one namespace: kind and name.
 pub type Key = (String, String);
@@ -100,6 +103,9 @@ impl Stage {
         let lookup = Fixed::new(self.objects.values().cloned());
         let renderer = &self.renderers[&key.0];
         let rendered = renderer.render(&object, &lookup)?;
+        for manifest in rendered.manifests() {
+            typed::lossless(manifest).with_context(|| format!("{}/{}: {manifest}", key.0, key.1))?;
+        }
         let outcome = outcome(&rendered, self.applied.contains(key));
         if matches!(outcome, Outcome::Applied) {
             self.applied.insert(key.clone());

@@ -105,7 +105,9 @@ fn map_env(subject: &Subject, _: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
 fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = object(subject);
     let manifests = object["spec"]["plan"].as_array().cloned().unwrap_or_default();
-    let manifests = manifests.iter().map(ToString::to_string).collect();
+    // A text is a manifest of the policy's own making.
+    let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
+    let manifests = manifests.iter().map(text).collect();
     Ok(Plan { manifests, gates: vec![], env, notes: vec![], extra: "{}".into() })
 }
 
@@ -182,6 +184,29 @@ fn a_plan_is_stamped_with_its_owner_and_digests() {
 }
 
 #[test]
+fn a_value_of_a_wrong_type_is_refused_where_the_user_wrote_it() {
+    let pod = json!({"containers": [{"name": "main", "image": "i", "resources": 3}], "volumes": "x"});
+    let refused = render(json!({"plan": [config("c"), deployment(pod)]}));
+    let Some(Refusal::Invalid(violations)) = refused.refused() else { panic!("{:?}", refused.verdict) };
+    let told: Vec<String> = violations.iter().map(|it| format!("{}: {}", it.path, it.message)).collect();
+    assert_eq!(
+        told,
+        [
+            "spec.plan[1].spec.template.spec.containers[0].resources: must be an object of type \
+             ResourceRequirements, and is a number: no Deployment can hold it; correct it or take it out",
+            "spec.plan[1].spec.template.spec.volumes: must be a list, and is a text: \
+             no Deployment can hold it; correct it or take it out",
+        ]
+    );
+}
+
+#[test]
+fn a_value_of_a_wrong_type_that_no_user_wrote_is_the_policys_failure() {
+    let own = deployment(json!({"containers": [{"name": "main", "image": "i"}], "volumes": "x"})).to_string();
+    assert_eq!(rules(&render(json!({"plan": [own]}))), [Rule::FitsKind]);
+}
+
+#[test]
 fn each_rule_of_the_guard_is_told_by_name() {
     let with = |field: &str, value: Value| {
         let mut config = config("c");
@@ -252,7 +277,9 @@ fn privilege_is_the_users_own_word_for_the_same_container_or_granted() {
 fn translate_planned(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = object(subject);
     let manifests: Vec<Value> = serde_json::from_str(object["spec"]["planned"].as_str().unwrap()).unwrap();
-    let manifests = manifests.iter().map(ToString::to_string).collect();
+    // A text is a manifest of the policy's own making.
+    let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
+    let manifests = manifests.iter().map(text).collect();
     Ok(Plan { manifests, gates: vec![], env, notes: vec![], extra: "{}".into() })
 }
 

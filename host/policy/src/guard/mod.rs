@@ -7,13 +7,15 @@ mod manifest;
 mod needs;
 mod plan;
 mod privilege;
+mod shape;
+mod words;
 
 use std::fmt;
 
 use serde::Serialize;
 
 pub(crate) use needs::{may_read, needs};
-pub(crate) use plan::{Rules, plan};
+pub(crate) use plan::{Rules, Stop, plan};
 
 /// A rule that an answer broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -41,6 +43,8 @@ pub enum Rule {
     HostMetadata,
     /// Manifests have the form of an object.
     WellFormed,
+    /// Fields of Kubernetes' own kinds have the type that Kubernetes gives them.
+    FitsKind,
     /// No container has a variable twice.
     NoDuplicateEnv,
     /// The plan's mapping is what the manifests carry.

@@ -15,7 +15,7 @@ use crate::{
     contract::{Claim, Cluster, EnvVar, Found, Need, Plan, Refusal, ResourceType, Subject},
     digest::canonical,
     failure::Failure,
-    guard,
+    guard::{self, Stop},
     lookup::Lookup,
     memo::{self, Memo},
     settings::Effective,
@@ -159,10 +159,11 @@ impl Pass<'_> {
         let plan = sandbox.translate(&subject, env);
         ledger.fuel += sandbox.fuel_used().saturating_sub(before);
         match plan.map_err(|failure| self.base.failed(failure))? {
-            Ok(plan) => {
-                let planned = self.admit(plan).map_err(|failure| self.base.failed(failure))?;
-                Ok(Verdict::Planned(Arc::new(planned)))
-            }
+            Ok(plan) => match self.admit(plan) {
+                Ok(planned) => Ok(Verdict::Planned(Arc::new(planned))),
+                Err(Stop::User(violations)) => Ok(Verdict::Refused(Refusal::Invalid(violations))),
+                Err(Stop::Policy(failure)) => Err(self.base.failed(failure)),
+            },
             Err(refusal) => Ok(Verdict::Refused(refusal)),
         }
     }
@@ -187,7 +188,7 @@ impl Pass<'_> {
         Ok((subject, mapped.map_err(|failure| layer.failed(failure))?))
     }
 
-    fn admit(&self, plan: Plan) -> Result<Planned, Failure> {
+    fn admit(&self, plan: Plan) -> Result<Planned, Stop> {
         let policy = &self.base.bound.policy;
         let rules = guard::Rules {
             claim: self.base.claim,

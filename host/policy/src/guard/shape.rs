@@ -1,0 +1,231 @@
+//! Manifests of Kubernetes' own kinds against their types: an object where a list belongs would be refused by the
+//! API server, long after the user could be told where it came from.
+//!
+//! Only types are looked at. Fields that these types do not know pass, since a cluster may be newer than they are,
+//! and what a value means is for the API server.
+
+use std::fmt;
+
+use k8s_openapi::api::{apps, autoscaling, batch, core, discovery, networking, policy};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_path_to_error::Segment;
+
+/// Misfits of one manifest that are told at once.
+const TOLD: usize = 10;
+/// Characters of a reason in the words of the type's own parser.
+const REASON: usize = 200;
+
+/// A value of a manifest that does not have the type of its field.
+pub(super) struct Misfit<'a> {
+    /// The names and indices that lead to it.
+    pub(super) path: Vec<Step>,
+    /// What stands there.
+    pub(super) value: &'a Value,
+    /// What should.
+    pub(super) message: String,
+}
+
+/// One step of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    Name(String),
+    Index(usize),
+}
+
+/// Why a value is not one of a type, and where.
+type Parsed = Result<(), serde_path_to_error::Error<serde_json::Error>>;
+
+/// Every value of a manifest that does not fit its kind. A kind that is not Kubernetes' own has none.
+pub(super) fn misfits(manifest: &Value) -> Vec<Misfit<'_>> {
+    let Some(parse) = parser(manifest) else { return Vec::new() };
+    let mut misfits = Vec::new();
+    let Err(mut error) = parse(manifest) else { return misfits };
+    let mut rest = manifest.clone();
+    while misfits.len() < TOLD {
+        let path = steps(error.path());
+        let Some(value) = at(manifest, &path) else { break };
+        misfits.push(Misfit { message: message(&error, value), value, path: path.clone() });
+        // Without this one, the next comes to light. An item cannot go: those behind it would change places.
+        let Some((Step::Name(name), above)) = path.split_last() else { break };
+        let parent = at_mut(&mut rest, above).and_then(Value::as_object_mut);
+        if parent.and_then(|parent| parent.remove(name)).is_none() {
+            break;
+        }
+        match parse(&rest) {
+            Err(next) => error = next,
+            Ok(()) => break,
+        }
+    }
+    misfits
+}
+
+fn parser(manifest: &Value) -> Option<fn(&Value) -> Parsed> {
+    Some(match (manifest["apiVersion"].as_str()?, manifest["kind"].as_str()?) {
+        ("v1", "ConfigMap") => parse::<core::v1::ConfigMap>,
+        ("v1", "PersistentVolumeClaim") => parse::<core::v1::PersistentVolumeClaim>,
+        ("v1", "Pod") => parse::<core::v1::Pod>,
+        ("v1", "Secret") => parse::<core::v1::Secret>,
+        ("v1", "Service") => parse::<core::v1::Service>,
+        ("v1", "ServiceAccount") => parse::<core::v1::ServiceAccount>,
+        ("apps/v1", "DaemonSet") => parse::<apps::v1::DaemonSet>,
+        ("apps/v1", "Deployment") => parse::<apps::v1::Deployment>,
+        ("apps/v1", "StatefulSet") => parse::<apps::v1::StatefulSet>,
+        ("autoscaling/v2", "HorizontalPodAutoscaler") => parse::<autoscaling::v2::HorizontalPodAutoscaler>,
+        ("batch/v1", "CronJob") => parse::<batch::v1::CronJob>,
+        ("batch/v1", "Job") => parse::<batch::v1::Job>,
+        ("discovery.k8s.io/v1", "EndpointSlice") => parse::<discovery::v1::EndpointSlice>,
+        ("networking.k8s.io/v1", "Ingress") => parse::<networking::v1::Ingress>,
+        ("networking.k8s.io/v1", "NetworkPolicy") => parse::<networking::v1::NetworkPolicy>,
+        ("policy/v1", "PodDisruptionBudget") => parse::<policy::v1::PodDisruptionBudget>,
+        _ => return None,
+    })
+}
+
+fn parse<T: DeserializeOwned>(manifest: &Value) -> Parsed {
+    serde_path_to_error::deserialize::<_, T>(manifest).map(drop)
+}
+
+fn steps(path: &serde_path_to_error::Path) -> Vec<Step> {
+    let step = |segment: &Segment| match segment {
+        Segment::Seq { index } => Some(Step::Index(*index)),
+        Segment::Map { key } => Some(Step::Name(key.clone())),
+        // An unknown step is the last: the value there is taken as a whole.
+        Segment::Enum { .. } | Segment::Unknown => None,
+    };
+    path.iter().map_while(step).collect()
+}
+
+fn at<'a>(value: &'a Value, path: &[Step]) -> Option<&'a Value> {
+    path.iter().try_fold(value, |value, step| match step {
+        Step::Name(name) => value.get(name),
+        Step::Index(index) => value.get(index),
+    })
+}
+
+fn at_mut<'a>(value: &'a mut Value, path: &[Step]) -> Option<&'a mut Value> {
+    path.iter().try_fold(value, |value, step| match step {
+        Step::Name(name) => value.get_mut(name),
+        Step::Index(index) => value.get_mut(index),
+    })
+}
+
+/// What belongs there and what is there, without the value: it may be long, or secret.
+fn message(error: &serde_path_to_error::Error<serde_json::Error>, value: &Value) -> String {
+    let reason = error.inner().to_string();
+    let Some((found, expected)) = reason.rsplit_once(", expected ") else {
+        return format!("is not usable: {}", reason.chars().take(REASON).collect::<String>());
+    };
+    let expected = match expected {
+        "a sequence" => "a list",
+        "a map" => "an object",
+        "a string" => "a text",
+        "a boolean" => "true or false",
+        "i32" | "i64" => "a whole number",
+        "f64" => "a number",
+        "IntOrString" => "a whole number or a text",
+        "Quantity" => "a quantity, such as 500m or 1Gi",
+        other => return format!("must be an object of type {other}, and is {}", Found(value)),
+    };
+    if found.starts_with("invalid value") {
+        return format!("must be {expected} that fits its field, and does not fit");
+    }
+    format!("must be {expected}, and is {}", Found(value))
+}
+
+/// A value by its type.
+struct Found<'a>(&'a Value);
+
+impl fmt::Display for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Value::Null => "null",
+            Value::Bool(_) => "true or false",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a text",
+            Value::Array(_) => "a list",
+            Value::Object(_) => "an object",
+        })
+    }
+}
+
+/// As paths are written in messages.
+pub(super) fn written(path: &[Step]) -> String {
+    let mut text = String::new();
+    for step in path {
+        match step {
+            Step::Index(index) => text.push_str(&format!("[{index}]")),
+            Step::Name(name) if name.contains(['.', '/', '[']) => text.push_str(&format!("[\"{name}\"]")),
+            Step::Name(name) => {
+                if !text.is_empty() {
+                    text.push('.');
+                }
+                text.push_str(name);
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn told(manifest: &Value) -> Vec<String> {
+        misfits(manifest).iter().map(|misfit| format!("{} {}", written(&misfit.path), misfit.message)).collect()
+    }
+
+    fn deployment(pod: &Value) -> Value {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": {"spec": pod}}})
+    }
+
+    #[test]
+    fn what_kubernetes_takes_is_taken() {
+        let pod = json!({
+            "containers": [{
+                "name": "a", "resources": {"limits": {"cpu": 2, "memory": "1Gi", "nvidia.com/gpu": 1.0}},
+                "readinessProbe": {"httpGet": {"port": "http"}}, "livenessProbe": {"tcpSocket": {"port": 80}},
+                "aFieldOfTomorrow": [{"x": 1}],
+            }],
+            "nodeSelector": null, "volumes": null,
+        });
+        assert_eq!(told(&deployment(&pod)), [""; 0]);
+        assert_eq!(told(&json!({"apiVersion": "example.com/v1", "kind": "Deployment", "spec": 3})), [""; 0]);
+    }
+
+    #[test]
+    fn each_value_of_a_wrong_type_is_told_with_its_path_and_without_its_content() {
+        let pod = json!({
+            "volumes": "secret",
+            "containers": [{"name": 7, "env": {}, "resources": {"limits": {"a.b/c": true}}}],
+            "terminationGracePeriodSeconds": 1.5,
+        });
+        assert_eq!(
+            told(&deployment(&pod)),
+            [
+                "spec.template.spec.containers[0].env must be a list, and is an object",
+                "spec.template.spec.containers[0].name must be a text, and is a number",
+                "spec.template.spec.containers[0].resources.limits[\"a.b/c\"] must be a quantity, such as 500m or 1Gi, and is true or false",
+                "spec.template.spec.terminationGracePeriodSeconds must be a whole number, and is a number",
+                "spec.template.spec.volumes must be a list, and is a text",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_item_that_is_none_ends_the_list_of_what_is_told() {
+        let pod = json!({"containers": [3, 4]});
+        assert_eq!(
+            told(&deployment(&pod)),
+            ["spec.template.spec.containers[0] must be an object of type Container, and is a number"]
+        );
+    }
+
+    #[test]
+    fn bytes_that_are_no_base64_are_told_in_the_parsers_words() {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"key": "%%%"}});
+        let told = told(&secret);
+        assert!(told.len() == 1 && told[0].starts_with("data.key "), "{told:?}");
+    }
+}

@@ -1,0 +1,107 @@
+//! Whether a value of a manifest is the user's own word, and where in the object it stands.
+//!
+//! The host does not know how a policy makes manifests of specs. What it can see is that the value stands in the
+//! object too, below the same names: `spec.template.spec.volumes` of a Deployment and `spec.podSpec.volumes`. What was
+//! merged is not the same any more, but an object that the user put where a list belongs is still an object.
+
+use serde_json::Value;
+
+use super::shape::Step;
+
+/// The path in the object of the value that a manifest has at `path`: where the same value, or else another list or
+/// object, stands below the most of the same names.
+pub(super) fn of_the_user(object: &Value, path: &[Step], value: &Value) -> Option<Vec<Step>> {
+    let mut search = Search { path, value, best: None };
+    let mut here = vec![Step::Name("spec".to_owned())];
+    search.walk(&object["spec"], &mut here);
+    search.best.map(|(_, path)| path)
+}
+
+struct Search<'a> {
+    path: &'a [Step],
+    value: &'a Value,
+    /// Whether it is the same value, and the number of names in common; the path.
+    best: Option<((bool, usize), Vec<Step>)>,
+}
+
+impl Search<'_> {
+    fn walk(&mut self, value: &Value, here: &mut Vec<Step>) {
+        let same = value == self.value;
+        if same || (value.is_object() && self.value.is_object()) || (value.is_array() && self.value.is_array()) {
+            let shared = shared_names(self.path, here);
+            if shared > 0 && self.best.as_ref().is_none_or(|(best, _)| (same, shared) > *best) {
+                self.best = Some(((same, shared), here.clone()));
+            }
+        }
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    self.below(Step::Name(name.clone()), value, here);
+                }
+            }
+            Value::Array(items) => {
+                for (i, value) in items.iter().enumerate() {
+                    self.below(Step::Index(i), value, here);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn below(&mut self, step: Step, value: &Value, here: &mut Vec<Step>) {
+        here.push(step);
+        self.walk(value, here);
+        here.pop();
+    }
+}
+
+/// How many names two paths have in common at their ends. The place in a list is no difference: merging moves items.
+fn shared_names(one: &[Step], other: &[Step]) -> usize {
+    let alike = |(one, other): &(&Step, &Step)| match (one, other) {
+        (Step::Name(one), Step::Name(other)) => one == other,
+        (Step::Index(_), Step::Index(_)) => true,
+        _ => false,
+    };
+    let pairs = one.iter().rev().zip(other.iter().rev());
+    pairs.take_while(alike).filter(|(step, _)| matches!(step, Step::Name(_))).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shape::written;
+    use super::*;
+    use serde_json::json;
+
+    fn found(object: &Value, path: &[&str], value: &Value) -> Option<String> {
+        let step = |text: &&str| text.parse().map_or_else(|_| Step::Name((*text).to_owned()), Step::Index);
+        of_the_user(object, &path.iter().map(step).collect::<Vec<_>>(), value).map(|path| written(&path))
+    }
+
+    #[test]
+    fn the_same_value_below_the_same_name_is_the_users() {
+        let object = json!({"spec": {"podSpec": {"volumes": "x"}, "note": "x"}});
+        let path = ["spec", "template", "spec", "volumes"];
+        assert_eq!(found(&object, &path, &json!("x")).as_deref(), Some("spec.podSpec.volumes"));
+        assert_eq!(found(&object, &path, &json!("y")), None);
+        assert_eq!(found(&object, &["spec", "template", "spec", "other"], &json!("x")), None);
+    }
+
+    #[test]
+    fn a_list_or_object_that_was_merged_is_found_by_its_names() {
+        let object = json!({"spec": {"podSpec": {"volumes": {"$patch": "merge"}}}});
+        let path = ["spec", "template", "spec", "volumes"];
+        assert_eq!(found(&object, &path, &json!({})).as_deref(), Some("spec.podSpec.volumes"));
+        assert_eq!(found(&object, &path, &json!([])), None);
+    }
+
+    #[test]
+    fn the_place_with_the_most_names_in_common_wins_wherever_it_is_in_a_list() {
+        let object = json!({"spec": {
+            "container": {"resources": {"limits": 3}},
+            "limits": 3,
+            "podSpec": {"containers": [{"resources": {"limits": 3}}]},
+        }});
+        let path = ["spec", "template", "spec", "containers", "1", "resources", "limits"];
+        assert_eq!(found(&object, &path, &json!(3)).as_deref(), Some("spec.podSpec.containers[0].resources.limits"));
+    }
+}

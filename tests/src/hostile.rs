@@ -1,0 +1,155 @@
+//! Objects as nobody should write them, and what every answer to them keeps.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use kaos_policy::contract::{Cluster, Refusal, ResourceType, Violation};
+use kaos_policy::lookup::Fixed;
+use kaos_policy::policy::{Policy, Stack};
+use kaos_policy::render::{Renderer, Verdict};
+use serde_json::{Value, json};
+
+use crate::typed;
+
+/// A policy with one of its samples, which says much of its container and its pod.
+pub struct Subject {
+    renderer: Renderer,
+    lookup: Fixed,
+    /// The sample.
+    pub object: Value,
+}
+
+/// Every sample of every policy that becomes a plan, and does not wait for something.
+pub fn subjects(policies: &[Arc<Policy>]) -> Result<Vec<Subject>> {
+    let served = vec![ResourceType::new("gateway.networking.k8s.io/v1", "HTTPRoute")];
+    let mut subjects = Vec::new();
+    for policy in policies {
+        for sample in policy.descriptor().claims.iter().flat_map(|claim| &claim.samples) {
+            let beside =
+                sample.beside.iter().map(|text| Ok(serde_json::from_str(text)?)).collect::<Result<Vec<_>>>()?;
+            let cluster = Cluster { served: served.clone(), ..Cluster::default() };
+            let renderer = Renderer::new(&Stack::single(Arc::clone(policy))?, &[], cluster)?;
+            let mut object: Value = serde_json::from_str(&sample.object)?;
+            talkative(&mut object);
+            let subject = Subject { renderer, lookup: Fixed::new(beside), object };
+            if subject.answers(&subject.object)? {
+                subjects.push(subject);
+            }
+        }
+    }
+    Ok(subjects)
+}
+
+/// Gives an object words on everything that goes into its Deployment.
+fn talkative(object: &mut Value) {
+    let container = json!({
+        "command": ["run"], "args": ["--fast"], "workingDir": "/w",
+        "env": [{"name": "A", "value": "b"}, {"name": "S", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}],
+        "resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"cpu": "100m"}},
+        "securityContext": {"runAsUser": 1, "capabilities": {"drop": ["ALL"]}},
+        "volumeMounts": [{"name": "v", "mountPath": "/v", "readOnly": true}],
+    });
+    let mut side = container.clone();
+    side["name"] = json!("side");
+    side["image"] = json!("side:1");
+    side["ports"] = json!([{"name": "metrics", "containerPort": 9000, "protocol": "TCP"}]);
+    side["readinessProbe"] = json!({"httpGet": {"path": "/", "port": "metrics"}, "periodSeconds": 3});
+    side["lifecycle"] = json!({"preStop": {"exec": {"command": ["sleep", "1"]}}});
+    let spec = &mut object["spec"];
+    if let (Some(own), Value::Object(more)) = (spec["container"].as_object_mut(), container.clone()) {
+        own.extend(more);
+    } else {
+        spec["container"] = container;
+    }
+    spec["podSpec"] = json!({
+        "containers": [side], "initContainers": [{"name": "first", "image": "first:1", "command": ["true"]}],
+        "volumes": [
+            {"name": "v", "emptyDir": {"sizeLimit": "1Gi"}},
+            {"name": "c", "configMap": {"name": "c", "items": [{"key": "k", "path": "p"}]}},
+        ],
+        "nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 1, "preference": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}},
+        ]}},
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}],
+        "imagePullSecrets": [{"name": "pull"}], "hostAliases": [{"ip": "127.0.0.1", "hostnames": ["a"]}],
+        "securityContext": {"fsGroup": 1, "supplementalGroups": [1]}, "terminationGracePeriodSeconds": 5,
+        "priorityClassName": "high", "dnsConfig": {"options": [{"name": "ndots", "value": "1"}]},
+    });
+}
+
+impl Subject {
+    /// A plan whose manifests Kubernetes' types can read, or a refusal that says where and what.
+    pub fn answers(&self, object: &Value) -> Result<bool> {
+        match self.renderer.render(object, &self.lookup)?.verdict {
+            Verdict::Planned(planned) => {
+                planned.manifests.iter().try_for_each(typed::readable)?;
+                Ok(true)
+            }
+            Verdict::Refused(Refusal::Invalid(violations)) => {
+                ensure!(!violations.is_empty(), "a refusal without a reason");
+                for it in violations {
+                    ensure!(it.path.starts_with("spec") || it.path.starts_with("metadata"), "path `{}`", it.path);
+                    ensure!(!it.message.is_empty() && it.message.len() < 4096, "{}: {}", it.path, it.message);
+                }
+                Ok(false)
+            }
+            Verdict::Refused(Refusal::Waiting(_) | Refusal::Unsupported(_)) => Ok(false),
+            Verdict::Failed(failure) => Err(failure.into()),
+        }
+    }
+
+    /// What is wrong with an object, if it is refused for that.
+    pub fn refusal(&self, object: &Value) -> Vec<Violation> {
+        match self.renderer.render(object, &self.lookup).map(|rendered| rendered.verdict) {
+            Ok(Verdict::Refused(Refusal::Invalid(violations))) => violations,
+            _ => Vec::new(),
+        }
+    }
+
+    /// The sample with `value` at `path`, answered.
+    pub fn answers_with(&self, path: &[String], value: Value) -> Result<bool> {
+        let mut object = self.object.clone();
+        put(&mut object, path, value);
+        self.answers(&object)
+    }
+}
+
+/// Every place below `value`.
+pub fn places(value: &Value) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    collect(value, &mut Vec::new(), &mut found);
+    found
+}
+
+fn collect(value: &Value, here: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
+    let mut below = |key: String, value: &Value| {
+        here.push(key);
+        found.push(here.clone());
+        collect(value, here, found);
+        here.pop();
+    };
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| below(name.clone(), value)),
+        Value::Array(items) => items.iter().enumerate().for_each(|(i, value)| below(i.to_string(), value)),
+        _ => {}
+    }
+}
+
+fn put(object: &mut Value, path: &[String], value: Value) {
+    let place = path.iter().try_fold(object, |value, key| match value {
+        Value::Array(items) => items.get_mut(key.parse::<usize>().ok()?),
+        other => other.get_mut(key),
+    });
+    if let Some(place) = place {
+        *place = value;
+    }
+}
+
+/// The place, for messages.
+pub fn told(result: Result<bool>, path: &[String], value: &Value) -> Result<bool> {
+    result.with_context(|| {
+        let value: String = value.to_string().chars().take(200).collect();
+        format!("with {value} at {}", path.join("."))
+    })
+}

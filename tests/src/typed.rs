@@ -1,0 +1,79 @@
+//! Whether a manifest is one of its kind: read by the type that Kubernetes' own kinds have, and written again.
+
+use anyhow::{Context, Result, bail, ensure};
+use k8s_openapi::api::{apps::v1::Deployment, core::v1};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// The manifest can be read as what it says that it is.
+pub fn readable(manifest: &Value) -> Result<()> {
+    read_and_written(manifest).map(drop)
+}
+
+/// The manifest can be read, and nothing of it is lost: there is no field that its kind does not have.
+pub fn lossless(manifest: &Value) -> Result<()> {
+    let written = read_and_written(manifest)?;
+    nothing_lost(manifest, &written, "")
+}
+
+fn read_and_written(manifest: &Value) -> Result<Value> {
+    let (version, kind) = (&manifest["apiVersion"], &manifest["kind"]);
+    match (version.as_str().unwrap_or_default(), kind.as_str().unwrap_or_default()) {
+        ("apps/v1", "Deployment") => through::<Deployment>(manifest),
+        ("v1", "ConfigMap") => through::<v1::ConfigMap>(manifest),
+        ("v1", "Secret") => through::<v1::Secret>(manifest),
+        ("v1", "Service") => through::<v1::Service>(manifest),
+        ("v1", "ServiceAccount") => through::<v1::ServiceAccount>(manifest),
+        ("gateway.networking.k8s.io/v1", "HTTPRoute") => route(manifest).map(|()| manifest.clone()),
+        _ => bail!("{version} {kind} is no kind that the default policies may emit"),
+    }
+}
+
+fn through<T: DeserializeOwned + Serialize>(manifest: &Value) -> Result<Value> {
+    let typed: T = serde_json::from_value(manifest.clone()).with_context(|| manifest["kind"].to_string())?;
+    Ok(serde_json::to_value(typed)?)
+}
+
+/// Quantities come back as texts, and nulls not at all.
+fn nothing_lost(before: &Value, after: &Value, path: &str) -> Result<()> {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            before.iter().filter(|(_, value)| !value.is_null()).try_for_each(|(name, value)| {
+                let path = format!("{path}.{name}");
+                nothing_lost(value, after.get(name).with_context(|| format!("{path} is lost"))?, &path)
+            })
+        }
+        (Value::Array(before), Value::Array(after)) if before.len() == after.len() => {
+            let mut pairs = before.iter().zip(after).enumerate();
+            pairs.try_for_each(|(i, (before, after))| nothing_lost(before, after, &format!("{path}[{i}]")))
+        }
+        (Value::Number(before), Value::String(after)) if before.to_string() == *after => Ok(()),
+        _ if before == after => Ok(()),
+        _ => bail!("{path}: {before} became {after}"),
+    }
+}
+
+/// The Gateway API has no types here: what a route must have, and of which type.
+fn route(manifest: &Value) -> Result<()> {
+    let spec = &manifest["spec"];
+    let list = |value: &Value, what: &str| {
+        value.as_array().filter(|items| !items.is_empty()).cloned().with_context(|| format!("{what} is empty"))
+    };
+    for parent in list(&spec["parentRefs"], "parentRefs")? {
+        ensure!(parent["name"].is_string(), "a parentRef without a name");
+    }
+    for rule in list(&spec["rules"], "rules")? {
+        for found in list(&rule["matches"], "matches")? {
+            let path = &found["path"];
+            ensure!(path["type"].is_string() && path["value"].as_str().is_some_and(|it| it.starts_with('/')), "{path}");
+        }
+        for backend in list(&rule["backendRefs"], "backendRefs")? {
+            ensure!(backend["name"].is_string() && backend["port"].is_u64(), "{backend}");
+        }
+        for limit in rule["timeouts"].as_object().into_iter().flat_map(|timeouts| timeouts.values()) {
+            ensure!(limit.as_str().is_some_and(|it| it.starts_with(|first: char| first.is_ascii_digit())), "{limit}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! Whatever an object holds, its policy answers: with a plan that passes the guard and that Kubernetes' types can
+//! read, or with a refusal that says where. Natively with many objects, in the sandbox with some.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::sync::LazyLock;
+
+use kaos_tests::hostile::{Subject, places, subjects, told};
+use kaos_tests::policies;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+static NATIVE: LazyLock<Vec<Subject>> = LazyLock::new(|| subjects(&policies::native().unwrap()).unwrap());
+static SANDBOXED: LazyLock<Vec<Subject>> = LazyLock::new(|| subjects(&policies::wasm().unwrap()).unwrap());
+
+fn anything() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "\\PC{0,20}".prop_map(Value::from),
+        "(\\$\\([A-Z]+\\)|[\"'\\\\\n\u{0}]|https://|\\$patch|delete|:|\\{|\u{2028}){0,5}".prop_map(Value::from),
+    ];
+    let name = "(\\$patch|\\$retainKeys|name|value|valueFrom|env|image|containers|volumes|limits|[a-z./]{0,6})";
+    leaf.prop_recursive(3, 12, 4, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(name, inner, 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect::<Map<_, _>>())),
+        ]
+    })
+}
+
+/// A change: which sample, which of its places, what is put there.
+fn change() -> impl Strategy<Value = (prop::sample::Index, prop::sample::Index, Value)> {
+    (any::<prop::sample::Index>(), any::<prop::sample::Index>(), anything())
+}
+
+fn answered(subjects: &[Subject], (which, place, value): (prop::sample::Index, prop::sample::Index, Value)) {
+    let subject = which.get(subjects);
+    let mut all = places(&subject.object);
+    all.retain(|path| path[0] == "spec");
+    let path = place.get(&all);
+    told(subject.answers_with(path, value.clone()), path, &value).map_err(|error| format!("{error:#}")).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn natively_anything_may_stand_anywhere(change in change()) {
+        answered(&NATIVE, change);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn in_the_sandbox_anything_may_stand_anywhere(change in change()) {
+        answered(&SANDBOXED, change);
+    }
+}
+
+/// The sample of each kind that says the most.
+fn one_of_each_kind(subjects: &[Subject]) -> Vec<&Subject> {
+    let said = |subject: &&Subject| subject.object.to_string().len();
+    let kinds = ["Agent", "MCPServer", "ModelAPI"];
+    let of = |kind: &str| subjects.iter().filter(|subject| subject.object["kind"] == kind).max_by_key(said);
+    kinds.map(|kind| of(kind).unwrap_or_else(|| panic!("no sample of {kind} becomes a plan"))).into()
+}
+
+#[test]
+fn every_field_of_a_wrong_type_is_answered() {
+    let mut wrong = Vec::new();
+    for subject in one_of_each_kind(&NATIVE) {
+        for path in places(&subject.object["spec"]) {
+            let path = [vec!["spec".to_owned()], path].concat();
+            for value in [json!(null), json!(1.5), json!("text"), json!([1]), json!({"a": 1})] {
+                if let Err(error) = told(subject.answers_with(&path, value.clone()), &path, &value) {
+                    wrong.push(format!("{} {error:#}", subject.object["kind"]));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn what_a_pod_cannot_hold_is_refused_where_the_user_wrote_it() {
+    let cases = [
+        ("/spec/podSpec/volumes", json!("x"), "spec.podSpec.volumes"),
+        ("/spec/podSpec/containers/0/resources", json!(3), "spec.podSpec.containers[0].resources"),
+        ("/spec/podSpec/tolerations/0/key", json!(3), "spec.podSpec.tolerations[0].key"),
+        ("/spec/podSpec/nodeSelector", json!(["a"]), "spec.podSpec.nodeSelector"),
+        ("/spec/podSpec/terminationGracePeriodSeconds", json!("5"), "spec.podSpec.terminationGracePeriodSeconds"),
+        ("/spec/container/resources", json!(3), "spec.container.resources"),
+        ("/spec/container/resources/limits/memory", json!([1]), "spec.container.resources.limits.memory"),
+        ("/spec/container/volumeMounts/0/readOnly", json!("yes"), "spec.container.volumeMounts[0].readOnly"),
+        ("/spec/container/args", json!("--fast"), "spec.container.args"),
+        ("/spec/container/command/0", json!(1), "spec.container.command[0]"),
+    ];
+    for subject in NATIVE.iter() {
+        for (pointer, value, path) in &cases {
+            let mut object = subject.object.clone();
+            *object.pointer_mut(pointer).unwrap() = value.clone();
+            let told = subject.refusal(&object);
+            assert!(told.iter().any(|it| it.path == *path), "{}: {path}: {told:?}", subject.object["kind"]);
+        }
+    }
+}
+
+fn many_variables(subject: &Subject, count: usize) -> Value {
+    let many: Vec<Value> = (0..count).map(|n| json!({"name": format!("V{n}"), "value": "v"})).collect();
+    let mut object = subject.object.clone();
+    object["spec"]["container"]["env"] = json!(many);
+    object
+}
+
+#[test]
+fn very_many_variables_become_a_plan() {
+    for subject in one_of_each_kind(&NATIVE) {
+        assert!(subject.answers(&many_variables(subject, 10_000)).unwrap());
+    }
+    // As many as the fuel of a pass lasts for, in the policies that take the most for one.
+    for subject in one_of_each_kind(&SANDBOXED) {
+        assert!(subject.answers(&many_variables(subject, 4_000)).unwrap());
+    }
+}
+
+#[test]
+fn a_text_of_a_megabyte_becomes_a_plan_in_the_sandbox() {
+    for subject in one_of_each_kind(&SANDBOXED) {
+        let mut object = subject.object.clone();
+        object["spec"]["container"]["args"] = json!(["x".repeat(1_000_000)]);
+        assert!(subject.answers(&object).unwrap());
+    }
+}
