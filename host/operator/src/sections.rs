@@ -37,8 +37,8 @@ pub(crate) fn sections(binary: &[u8]) -> impl Iterator<Item = Section<'_>> {
     })
 }
 
-/// The binary without the names of functions, debug information and the list of tools. Cargo's `strip` leaves the names
-/// in a Wasm module; they are a quarter of it.
+/// The binary without the names of functions, debug information and the list of tools: what a profile without `strip`
+/// leaves in a module, a quarter of it, and what the making of a component adds.
 pub(crate) fn slim(binary: &[u8]) -> Vec<u8> {
     let (mut slim, mut read) = (binary.get(..8).unwrap_or(binary).to_vec(), binary.len().min(8));
     for section in sections(binary) {
