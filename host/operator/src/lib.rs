@@ -1,5 +1,6 @@
 //! The operator as a library: what its binary is made of, for the binary and for tests.
 
+pub mod catalogue;
 pub mod cli;
 pub mod client;
 pub mod embedded;
@@ -7,9 +8,11 @@ pub mod input;
 pub mod lead;
 pub mod metrics;
 pub mod offline;
+pub mod operator;
 pub mod policies;
 pub mod queue;
 pub mod rbac;
+mod reconcile;
 pub mod release;
 pub mod schema;
 #[cfg(feature = "authoring")]

@@ -3,11 +3,54 @@
 //! Times of transitions are left to whoever writes, since they depend on what was written before.
 
 use kaos_policy::{
-    contract::{Answer, Blocker, Outcome, Reference, Refusal, Truth, Violation},
+    contract::{Answer, Blocker, Outcome, Reference, Refusal, Target, Truth, Violation},
     failure::Failure,
+    lookup::{Lookup, Sighting},
     render::{Assessed, PolicyFailure, Rendered, Verdict},
 };
 use serde_json::{Map, Value, json};
+
+/// Where the host stands with an object, beside what the policy said.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing<'a> {
+    /// How far it came.
+    pub outcome: &'a Outcome,
+    /// What [`Outcome::Failed`] is called.
+    pub hindrance: Hindrance,
+    /// Objects that it needs and that are not there.
+    pub missing: &'a [Reference],
+    /// The generation that was looked at.
+    pub generation: i64,
+    /// The last generation that was applied in full.
+    pub applied_generation: Option<i64>,
+    /// The status that is there. What nobody can say now stays as it is.
+    pub before: Option<&'a Value>,
+}
+
+/// Why children are not as planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hindrance {
+    /// The API server does not take them.
+    ApplyFailed,
+    /// Somebody else owns an object of that name.
+    OwnershipConflict,
+    /// The operator has no right to write them.
+    NotPermitted,
+}
+
+impl Hindrance {
+    /// As a condition has it.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::ApplyFailed => "ApplyFailed",
+            Self::OwnershipConflict => "OwnershipConflict",
+            Self::NotPermitted => "NotPermitted",
+        }
+    }
+}
+
+/// Fields that are written by the host alone.
+const OWN: [&str; 7] = ["phase", "ready", "message", "conditions", "observedGeneration", "appliedGeneration", "policy"];
 
 /// A condition of the common vocabulary.
 struct Condition {
@@ -17,33 +60,35 @@ struct Condition {
     message: String,
 }
 
-/// The status of an object of a generation. `missing` are the objects that it needs and that are not there.
+/// The status of an object.
 pub fn compose(
     rendered: &Rendered,
-    outcome: &Outcome,
     assessed: Result<Assessed, PolicyFailure>,
-    missing: &[Reference],
-    generation: i64,
+    Standing { outcome, hindrance, missing, generation, applied_generation, before }: Standing<'_>,
 ) -> Value {
-    let mut conditions = vec![accepted(rendered), resolved(rendered, missing), applied(rendered, outcome)];
-    let mut status = Map::new();
+    let mut conditions = vec![accepted(rendered), resolved(rendered, missing), applied(rendered, outcome, hindrance)];
     let mut own = Vec::new();
-    match assessed {
+    let mut status = match assessed {
         Ok(Assessed { report, fields, .. }) => {
-            status = fields;
+            let mut status = fields;
             status.insert("phase".to_owned(), report.phase.into());
             status.insert("ready".to_owned(), report.ready.into());
             conditions.push(ready(report.ready, outcome, report.message.clone()));
             status.insert("message".to_owned(), report.message.into());
             own = report.conditions;
+            status
         }
         Err(failure) => {
+            // Others use the endpoint of what still runs.
+            let mut status: Map<_, _> = before.and_then(Value::as_object).cloned().unwrap_or_default();
+            status.retain(|field, _| !OWN.contains(&field.as_str()));
             status.insert("phase".to_owned(), "Failed".into());
             status.insert("ready".to_owned(), false.into());
             status.insert("message".to_owned(), failure.to_string().into());
             conditions.push(ready(false, &Outcome::Failed(String::new()), failure.to_string()));
+            status
         }
-    }
+    };
     let mut written: Vec<Value> = conditions
         .iter()
         .map(|Condition { of, status, reason, message }| condition(of, *status, reason, message, generation))
@@ -53,8 +98,24 @@ pub fn compose(
     }
     status.insert("conditions".to_owned(), written.into());
     status.insert("observedGeneration".to_owned(), generation.into());
+    if let Some(generation) = applied_generation {
+        status.insert("appliedGeneration".to_owned(), generation.into());
+    }
     status.insert("policy".to_owned(), json!(rendered.policy));
     Value::Object(status)
+}
+
+/// Named objects that were asked for and are not there.
+pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
+    let absent = |target: &Target| match target {
+        Target::Named(reference) => match lookup.look_up(target) {
+            Sighting::Objects(objects) => objects.is_empty().then(|| reference.clone()),
+            Sighting::Secret(facts) => (!facts.present).then(|| reference.clone()),
+            Sighting::Unserved | Sighting::Forbidden(_) => None,
+        },
+        Target::Labelled(_) => None,
+    };
+    rendered.needs.iter().filter_map(|need| absent(&need.target)).collect()
 }
 
 fn condition(of: &str, status: Truth, reason: &str, message: &str, generation: i64) -> Value {
@@ -101,7 +162,7 @@ fn resolved(rendered: &Rendered, missing: &[Reference]) -> Condition {
     Condition { of, status: Truth::Yes, reason: "Resolved", message: "everything that is needed is there".to_owned() }
 }
 
-fn applied(rendered: &Rendered, outcome: &Outcome) -> Condition {
+fn applied(rendered: &Rendered, outcome: &Outcome, hindrance: Hindrance) -> Condition {
     let (status, reason, message) = match (outcome, &rendered.verdict) {
         (Outcome::Applied, _) => {
             (Truth::Yes, "Applied", format!("{} objects are as planned", rendered.manifests().len()))
@@ -114,7 +175,7 @@ fn applied(rendered: &Rendered, outcome: &Outcome) -> Condition {
             (Truth::No, "GuardRefused", message.clone())
         }
         (Outcome::Failed(message), Verdict::Failed(_)) => (Truth::No, "PolicyFailed", message.clone()),
-        (Outcome::Failed(message), _) => (Truth::No, "ApplyFailed", message.clone()),
+        (Outcome::Failed(message), _) => (Truth::No, hindrance.reason(), message.clone()),
     };
     Condition { of: "Applied", status, reason, message }
 }

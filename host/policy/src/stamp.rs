@@ -12,6 +12,9 @@ use crate::{
 pub const APPLIED_DIGEST: &str = "kaos.tools/applied-digest";
 /// Annotation of every pod template: a change of it, and nothing else, rolls the pods.
 pub const POD_SPEC_HASH: &str = "kaos.tools/pod-spec-hash";
+/// Annotation of a child that runs pods: the hash that its template would have, where the live one stays because an
+/// earlier operator computed it and nothing else changed.
+pub const HASH_STANDS_FOR: &str = "kaos.tools/pod-spec-hash-stands-for";
 /// Label of every child.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Its value.
@@ -57,6 +60,29 @@ pub fn pod_spec_hash(manifest: &Value, beside: &[Value]) -> Option<String> {
     Some(Digest::of(hashed.as_bytes()).short())
 }
 
+/// The hash that a workload's pod template carries.
+pub fn carried_hash(manifest: &Value) -> Option<&str> {
+    pods::template(manifest)?["metadata"]["annotations"][POD_SPEC_HASH].as_str()
+}
+
+/// Gives a workload's pod template another hash; the digest of the manifest is then to be [sealed](seal) anew.
+pub fn set_hash(manifest: &mut Value, hash: &str) {
+    if let Some(template) = pods::template_mut(manifest) {
+        entry(entry(template, "metadata"), "annotations")[POD_SPEC_HASH] = json!(hash);
+    }
+}
+
+/// The pod template of a workload.
+pub fn pod_template(manifest: &Value) -> Option<&Value> {
+    pods::template(manifest)
+}
+
+/// Writes the digest of what is to be applied into a manifest that was changed after it was stamped.
+pub fn seal(manifest: &mut Value) {
+    let digest = applied_digest(manifest);
+    entry(entry(manifest, "metadata"), "annotations")[APPLIED_DIGEST] = json!(digest.to_string());
+}
+
 fn stamp(manifest: &mut Value, hash: Option<String>, owner: &ObjectRef) {
     let mut reference = json!({
         "apiVersion": owner.api_version,
@@ -75,8 +101,7 @@ fn stamp(manifest: &mut Value, hash: Option<String>, owner: &ObjectRef) {
     metadata["namespace"] = json!(owner.namespace);
     metadata["ownerReferences"] = json!([reference]);
     entry(metadata, "labels")[MANAGED_BY] = json!(MANAGER);
-    let digest = applied_digest(manifest);
-    entry(entry(manifest, "metadata"), "annotations")[APPLIED_DIGEST] = json!(digest.to_string());
+    seal(manifest);
 }
 
 /// An object's field, which is an object afterwards.
@@ -91,8 +116,8 @@ fn entry<'a>(value: &'a mut Value, field: &str) -> &'a mut Value {
     inner
 }
 
-/// Whether a pod mounts a ConfigMap or takes variables from it.
-fn refers_to(value: &Value, name: &str) -> bool {
+/// Whether a pod spec, or a part of it, mounts a ConfigMap or takes variables from it.
+pub fn refers_to(value: &Value, name: &str) -> bool {
     const REFERENCES: [&str; 3] = ["configMap", "configMapRef", "configMapKeyRef"];
     match value {
         Value::Object(fields) => fields.iter().any(|(field, value)| {

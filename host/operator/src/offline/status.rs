@@ -1,14 +1,13 @@
 //! The status that the operator would write first, given what the files hold.
 
 use kaos_policy::{
-    contract::{Child, Outcome, Reference, Target},
-    lookup::{Lookup, Sighting},
+    contract::{Child, Outcome, Reference},
     render::{Rendered, Renderer, Verdict},
 };
 use serde_json::Value;
 
 use super::{World, type_of};
-use crate::status;
+use crate::status::{self, Hindrance, Standing};
 
 /// How far the host would have come with an object, and its status.
 pub(super) fn first(renderer: &Renderer, rendered: &Rendered, object: &Value, world: &World<'_>) -> (Outcome, Value) {
@@ -27,7 +26,15 @@ pub(super) fn first(renderer: &Renderer, rendered: &Rendered, object: &Value, wo
     };
     // The API server gives a new object generation 1.
     let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
-    let status = status::compose(rendered, &outcome, assessed, &missing(rendered, world), generation);
+    let standing = Standing {
+        outcome: &outcome,
+        hindrance: Hindrance::ApplyFailed,
+        missing: &status::missing(rendered, world),
+        generation,
+        applied_generation: (outcome == Outcome::Applied).then_some(generation),
+        before: None,
+    };
+    let status = status::compose(rendered, assessed, standing);
     (outcome, status)
 }
 
@@ -57,17 +64,4 @@ fn reference(object: &Value) -> Reference {
         namespace: text("namespace"),
         name: text("name").unwrap_or_default(),
     }
-}
-
-/// Named objects that were asked for and are not there.
-fn missing(rendered: &Rendered, world: &World<'_>) -> Vec<Reference> {
-    let absent = |target: &Target| match target {
-        Target::Named(reference) => match world.look_up(target) {
-            Sighting::Objects(objects) => objects.is_empty().then(|| reference.clone()),
-            Sighting::Secret(facts) => (!facts.present).then(|| reference.clone()),
-            Sighting::Unserved | Sighting::Forbidden(_) => None,
-        },
-        Target::Labelled(_) => None,
-    };
-    rendered.needs.iter().filter_map(|need| absent(&need.target)).collect()
 }

@@ -9,6 +9,7 @@ mod structural;
 
 use std::{collections::HashMap, fmt::Write as _};
 
+use kaos_policy::contract::ResourceType;
 use serde_json::Value;
 
 use crate::input::parse;
@@ -75,6 +76,29 @@ impl Catalogue {
         }
         Admission { unknown, violations }
     }
+}
+
+/// Drops from a status what its schema does not declare.
+pub fn project(schema: &Value, status: &mut Value) {
+    structural::prune_part(schema, status);
+}
+
+/// The schema of the status that a CRD gives a type.
+pub fn status_of(crd: &Value, of: &ResourceType) -> Option<Value> {
+    let version = of.api_version.rsplit_once('/')?.1;
+    let versions = crd["spec"]["versions"].as_array()?;
+    let version = versions.iter().find(|candidate| candidate["name"] == version)?;
+    version.pointer("/schema/openAPIV3Schema/properties/status").cloned()
+}
+
+/// The schema of the status that a CRD of the binary gives a type.
+pub fn embedded_status_of(of: &ResourceType) -> Option<Value> {
+    kaos_crds::manifests::ALL.iter().find_map(|text| {
+        let (documents, _) = parse(&"the embedded CRDs".into(), text, "");
+        let is_it = |crd: &Value| crd["spec"]["group"] == *of.group() && crd["spec"]["names"]["kind"] == *of.kind;
+        let crd = documents.into_iter().map(|document| document.object).find(is_it)?;
+        status_of(&crd, of)
+    })
 }
 
 /// A path as people write it: `spec.items[2].name`, and `metadata.labels["a.b/c"]` where a key is no plain word.
@@ -194,6 +218,31 @@ mod tests {
         let mut object = json!({"apiVersion": "example.org/v2", "kind": "Kite", "metadata": {"name": "a"}});
         let admission = catalogue().admit("example.org", "Kite", &mut object);
         assert_eq!(admission.violations[0].message, "example.org/v2 is not served; Kite is served as example.org/v1");
+    }
+
+    #[test]
+    fn a_status_is_projected_onto_what_its_kind_declares() {
+        let of = ResourceType::new("kaos.tools/v1alpha1", kaos_kind());
+        let schema = embedded_status_of(&of).unwrap();
+        let mut status = serde_json::json!({
+            "phase": "Ready", "odd": 1, "conditions": [{"type": "A", "status": "True", "odd": 1}],
+            "deployment": {"replicas": 1, "odd": 1}, "linkedResources": {"anything": "goes"},
+        });
+        project(&schema, &mut status);
+        assert_eq!(
+            status,
+            serde_json::json!({
+                "phase": "Ready", "conditions": [{"type": "A", "status": "True"}],
+                "deployment": {"replicas": 1}, "linkedResources": {"anything": "goes"},
+            })
+        );
+        assert!(embedded_status_of(&ResourceType::new("example.org/v1", "Kite")).is_none());
+    }
+
+    /// Any kind of the binary: the host knows none.
+    fn kaos_kind() -> String {
+        let (documents, _) = parse(&"crds".into(), kaos_crds::manifests::ALL[0], "");
+        documents[0].object["spec"]["names"]["kind"].as_str().unwrap().to_owned()
     }
 
     #[test]

@@ -14,6 +14,11 @@ pub(super) fn prune(schema: &Value, object: &mut Value) -> Vec<Finding> {
     findings
 }
 
+/// Removes from a part of an object the fields that its schema does not have.
+pub(super) fn prune_part(schema: &Value, part: &mut Value) {
+    prune_at(schema, part, false, &mut Vec::new(), &mut Vec::new());
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Key(String),

@@ -9,13 +9,14 @@ use super::{
 use crate::{
     describe::is_cluster_power,
     names::{is_key, is_label, is_label_value, is_subdomain},
-    stamp::{APPLIED_DIGEST, POD_SPEC_HASH},
+    stamp::{APPLIED_DIGEST, HASH_STANDS_FOR, POD_SPEC_HASH},
 };
 
 /// The only metadata that a policy has a say in.
 const METADATA: [&str; 4] = ["name", "namespace", "labels", "annotations"];
 /// Labels and annotations with a meaning for the host; a policy that sets one would speak in its name.
-const RESERVED: [&str; 4] = [APPLIED_DIGEST, POD_SPEC_HASH, "kaos.tools/policy", "kaos.tools/policy-revision"];
+const RESERVED: [&str; 5] =
+    [APPLIED_DIGEST, POD_SPEC_HASH, HASH_STANDS_FOR, "kaos.tools/policy", "kaos.tools/policy-revision"];
 /// Bytes of all annotations of one object, as Kubernetes has it.
 const ANNOTATIONS: usize = 256 << 10;
 

@@ -1,0 +1,61 @@
+//! Renderers of the kinds that answer, made anew when the policies, their settings or the served types change.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use kaos_policy::{
+    contract::{Cluster, ResourceType},
+    guard::UserPrivileges,
+    memo::Memo,
+    render::Renderer,
+    settings::SettingsErrors,
+};
+
+use super::Kind;
+
+/// The renderers in use.
+pub(crate) struct Renderers {
+    cluster: Cluster,
+    user_privileges: UserPrivileges,
+    memo: Arc<Memo>,
+    made: Mutex<BTreeMap<ResourceType, Made>>,
+}
+
+struct Made {
+    since: u64,
+    served: Vec<ResourceType>,
+    renderer: Arc<Renderer>,
+}
+
+impl Renderers {
+    /// `cluster` without what is served, which changes while we run. `memo` is how many bytes of answers are kept.
+    pub(crate) fn new(cluster: Cluster, user_privileges: UserPrivileges, memo: usize) -> Self {
+        Self { cluster, user_privileges, memo: Arc::new(Memo::new(memo)), made: Mutex::default() }
+    }
+
+    /// The renderer for a kind.
+    pub(crate) fn of(
+        &self,
+        of: &ResourceType,
+        kind: &Kind,
+        is_served: impl Fn(&ResourceType) -> bool,
+    ) -> Result<Arc<Renderer>, SettingsErrors> {
+        let wishes = kind.claims(of).flat_map(|claim| &claim.wishes);
+        let mut served: Vec<ResourceType> = wishes.filter(|wish| is_served(wish)).cloned().collect();
+        served.sort();
+        served.dedup();
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = made.get(of).filter(|made| made.since == kind.since && made.served == served) {
+            return Ok(Arc::clone(&made.renderer));
+        }
+        let cluster = Cluster { served: served.clone(), ..self.cluster.clone() };
+        let renderer = Renderer::new(&kind.stack, &kind.layers, cluster)?
+            .with_memo(Arc::clone(&self.memo))
+            .with_user_privileges(self.user_privileges);
+        let renderer = Arc::new(renderer);
+        made.insert(of.clone(), Made { since: kind.since, served, renderer: Arc::clone(&renderer) });
+        Ok(renderer)
+    }
+}

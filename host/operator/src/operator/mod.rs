@@ -1,0 +1,126 @@
+//! The operator put together: the watch says what may have changed, the queue says what is next, workers make passes.
+//!
+//! Leader election, serving and the command line are left to others: whoever calls [`Operator::run`] is the one that
+//! writes.
+
+mod options;
+mod probe;
+mod rollout;
+mod workers;
+
+use std::sync::Arc;
+
+use kaos_policy::contract::Cluster;
+use kube::Client;
+use tokio::{sync::Semaphore, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+pub use options::Options;
+pub use probe::Probe;
+
+pub use crate::reconcile::{Clock, Compute};
+use crate::{
+    catalogue::{Catalogue, Renderers},
+    metrics::Metrics,
+    queue::Queue,
+    reconcile::{Context, Events, Memories, Projections, Rules},
+    watch::{ObjectKey, Watch},
+};
+
+/// An operator stopped before it was told to: a part of it is gone that never should be.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} stopped by itself")]
+pub struct OperatorError(&'static str);
+
+/// Everything that reconciles.
+pub struct Operator {
+    context: Arc<Context>,
+    queue: Queue,
+    options: Options,
+}
+
+impl Operator {
+    /// An operator that does nothing yet.
+    pub fn new(client: Client, catalogue: Arc<Catalogue>, metrics: Arc<Metrics>, options: Options) -> Self {
+        let queue = Queue::new(options.backoff, options.pace, options.seed);
+        metrics.before_encoding({
+            let queue = queue.clone();
+            move |metrics| metrics.queue(queue.depth(), queue.oldest_age())
+        });
+        let wake = {
+            let queue = queue.clone();
+            move |key: ObjectKey, urgency| queue.add(&key, urgency)
+        };
+        let watch = Watch::new(client.clone(), options.watch(), Arc::clone(&metrics), wake);
+        let cluster = Cluster {
+            domain: options.cluster_domain.clone(),
+            operator_namespace: options.operator_namespace.clone(),
+            served: Vec::new(),
+        };
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let context = Context {
+            client,
+            watch,
+            catalogue,
+            renderers: Renderers::new(cluster, options.user_privileges, options.memo),
+            metrics,
+            memories: Memories::default(),
+            projections: Projections::default(),
+            events: Events::new(options.instance.clone()),
+            rules: Rules {
+                resync: options.resync,
+                cleanup: options.cleanup,
+                compute: options.compute,
+                clock: options.clock,
+            },
+            processors: Semaphore::new(processors),
+        };
+        Self { context: Arc::new(context), queue, options }
+    }
+
+    /// A look inside, from anywhere.
+    pub fn probe(&self) -> Probe {
+        Probe::new(Arc::clone(&self.context), self.queue.clone())
+    }
+
+    /// Reconciles until told to stop. Passes that run then are finished, for as long as the options allow.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), OperatorError> {
+        let Self { context, queue, options } = self;
+        let mut revisions = context.catalogue.revisions();
+        tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            _ = revisions.wait_for(|revision| *revision > 0) => {}
+        }
+        rollout::cover(&context);
+        // The watch outlives the workers, who finish on what it knows.
+        let watching = CancellationToken::new();
+        let watch = context.watch.clone();
+        let mut watched = tokio::spawn({
+            let watching = watching.clone();
+            async move { watch.run(watching).await }
+        });
+        let mut swaps = tokio::spawn(rollout::follow(Arc::clone(&context), queue.clone(), revisions));
+        let mut workers = JoinSet::new();
+        for _ in 0..options.workers.max(1) {
+            workers.spawn(workers::work(Arc::clone(&context), queue.clone(), options.pass_deadline));
+        }
+        let ended = tokio::select! {
+            () = stop.cancelled() => Ok(()),
+            _ = &mut watched => Err(OperatorError("the watch")),
+            _ = &mut swaps => Err(OperatorError("what follows the catalogue")),
+            _ = workers.join_next() => Err(OperatorError("a worker")),
+        };
+        queue.close();
+        swaps.abort();
+        let finish = async { while workers.join_next().await.is_some() {} };
+        if tokio::time::timeout(options.grace, finish).await.is_err() {
+            tracing::warn!("passes that did not finish in time are given up");
+            workers.shutdown().await;
+        }
+        watching.cancel();
+        if ended.is_ok() {
+            drop(watched.await);
+        }
+        ended
+    }
+}

@@ -1,0 +1,46 @@
+//! A look inside a running operator.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::{queue::Queue, reconcile::Context, watch::ObjectKey};
+
+/// A look inside an operator. Clones look at the same one.
+#[derive(Clone)]
+pub struct Probe {
+    context: Arc<Context>,
+    queue: Queue,
+}
+
+impl Probe {
+    pub(super) fn new(context: Arc<Context>, queue: Queue) -> Self {
+        Self { context, queue }
+    }
+
+    /// Whether everything is seen that should be; if not, what is missing.
+    pub fn ready(&self) -> Result<(), Vec<String>> {
+        if self.context.catalogue.load().is_none() {
+            return Err(vec!["the policies are not there yet".to_owned()]);
+        }
+        self.context.watch.synced()
+    }
+
+    /// What the last pass over an object saw, planned and decided. `kind` is a kind or a plural, in any case.
+    pub fn explain(&self, kind: &str, namespace: &str, name: &str) -> Option<Value> {
+        let snapshot = self.context.catalogue.load()?;
+        let of = snapshot.kinds().map(|(of, _)| of).find(|of| {
+            let plural = self.context.watch.served(of).map(|served| served.resource.plural);
+            of.kind.eq_ignore_ascii_case(kind) || plural.is_some_and(|plural| plural.eq_ignore_ascii_case(kind))
+        })?;
+        let key = ObjectKey::new(of.clone(), namespace, name);
+        let mut answer = self.context.explain(&key)?;
+        answer["object"] = json!(key.reference());
+        Some(answer)
+    }
+
+    /// How many objects wait for a pass, and for how long the first of them.
+    pub fn queue(&self) -> (usize, Duration) {
+        (self.queue.depth(), self.queue.oldest_age())
+    }
+}

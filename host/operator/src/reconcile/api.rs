@@ -1,0 +1,169 @@
+//! The calls that a pass makes, as plain requests: manifests are JSON already, and what comes back is looked at as JSON.
+
+use kaos_policy::contract::Reference;
+use kube::{
+    Client,
+    api::{
+        ApiResource, DeleteParams, DynamicObject, GetParams, Patch, PatchParams, PostParams, Preconditions,
+        PropagationPolicy, Request,
+    },
+    core::Resource,
+};
+use serde_json::{Value, json};
+
+use super::{
+    error::{CallError, Class},
+    fields::MANAGER,
+};
+
+/// Objects of one type in one namespace.
+pub(crate) struct Calls<'a> {
+    client: &'a Client,
+    path: String,
+    kind: String,
+    namespace: String,
+}
+
+type Answer = Result<Value, CallError>;
+type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
+
+impl<'a> Calls<'a> {
+    /// Objects of a namespaced type.
+    pub(crate) fn namespaced(client: &'a Client, resource: &ApiResource, namespace: &str) -> Self {
+        let path = DynamicObject::url_path(resource, Some(namespace));
+        Self { client, path, kind: resource.kind.clone(), namespace: namespace.to_owned() }
+    }
+
+    /// Objects of a cluster-scoped type.
+    pub(crate) fn cluster(client: &'a Client, resource: &ApiResource) -> Self {
+        let path = DynamicObject::url_path(resource, None);
+        Self { client, path, kind: resource.kind.clone(), namespace: String::new() }
+    }
+
+    /// The object with its managed fields; none if it is not there.
+    pub(crate) async fn get(&self, name: &str) -> Result<Option<Value>, CallError> {
+        let request = Request::new(&self.path).get(name, &GetParams::default());
+        match self.send("get", name, request).await {
+            Err(error) if error.class == Class::Gone => Ok(None),
+            answer => answer.map(Some),
+        }
+    }
+
+    /// Server-side apply in our name. Ownership was checked before, so fields that others wrote are taken.
+    pub(crate) async fn apply(&self, name: &str, body: &Value, dry_run: bool) -> Answer {
+        let parameters = PatchParams { dry_run, ..PatchParams::apply(MANAGER).force() };
+        let verb = if dry_run { "try" } else { "apply" };
+        self.send(verb, name, Request::new(&self.path).patch(name, &parameters, &Patch::Apply(body))).await
+    }
+
+    /// Server-side apply of the status in our name.
+    pub(crate) async fn apply_status(&self, name: &str, body: &Value) -> Answer {
+        let parameters = PatchParams::apply(MANAGER).force();
+        let request = Request::new(&self.path).patch_subresource("status", name, &parameters, &Patch::Apply(body));
+        self.send("apply status of", name, request).await
+    }
+
+    /// A JSON patch; `operations` test what they rely on.
+    pub(crate) async fn patch(&self, name: &str, operations: &Value) -> Answer {
+        let request = json_patch(operations).and_then(|patch| {
+            let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+            Request::new(&self.path).patch(name, &parameters, &Patch::<Value>::Json(patch))
+        });
+        self.send("patch", name, request).await
+    }
+
+    /// Writes other managed fields, unless the object has changed since it was read.
+    pub(crate) async fn manage(&self, read: &Value, entries: &[Value]) -> Answer {
+        let metadata = &read["metadata"];
+        let operations = json!([
+            {"op": "replace", "path": "/metadata/managedFields", "value": entries},
+            // The server refuses a version that is not the newest with a conflict.
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},
+        ]);
+        self.patch(metadata["name"].as_str().unwrap_or_default(), &operations).await
+    }
+
+    /// Deletes the object with this UID. Answers with the object if it waits for finalizers.
+    pub(crate) async fn delete(&self, name: &str, uid: &str) -> Result<Option<Value>, CallError> {
+        let parameters = DeleteParams {
+            propagation_policy: Some(PropagationPolicy::Background),
+            preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
+            ..DeleteParams::default()
+        };
+        match self.send("delete", name, Request::new(&self.path).delete(name, &parameters)).await {
+            Err(error) if error.class == Class::Gone => Ok(None),
+            // The server answers with a `Status` when the object is gone at once.
+            answer => answer.map(|answer| Some(answer).filter(|object| object["metadata"]["uid"] == uid)),
+        }
+    }
+
+    /// Creates an object.
+    pub(crate) async fn create(&self, body: &Value) -> Answer {
+        let name = body["metadata"]["name"].as_str().unwrap_or_default();
+        let request = Request::new(&self.path).create(&PostParams::default(), body.to_string().into_bytes());
+        self.send("create", name, request).await
+    }
+
+    async fn send(&self, verb: &str, name: &str, request: Built) -> Answer {
+        let what = || format!("{verb} {} {}/{name}", self.kind, self.namespace);
+        // Requests are built from names that the server gave or the guard checked.
+        let request =
+            request.map_err(|error| CallError { what: what(), class: Class::Permanent, message: error.to_string() })?;
+        self.client.request::<Value>(request).await.map_err(|error| CallError::new(what(), &error))
+    }
+}
+
+fn json_patch(operations: &Value) -> Result<json_patch::Patch, kube::core::request::Error> {
+    serde_json::from_value(operations.clone()).map_err(kube::core::request::Error::SerializeBody)
+}
+
+/// The operations that take a finalizer off, or none if the object does not have it. That it stands where it was read is
+/// tested, so that nobody else's is taken.
+pub(crate) fn without_finalizer(object: &Value, finalizer: &str) -> Option<Value> {
+    let finalizers = object["metadata"]["finalizers"].as_array()?;
+    let at = finalizers.iter().position(|held| held == finalizer)?;
+    let path = format!("/metadata/finalizers/{at}");
+    Some(json!([{"op": "test", "path": path, "value": finalizer}, {"op": "remove", "path": path}]))
+}
+
+/// The operations that put a finalizer on.
+pub(crate) fn with_finalizer(object: &Value, finalizer: &str) -> Value {
+    let uid = json!({"op": "test", "path": "/metadata/uid", "value": object["metadata"]["uid"]});
+    if object["metadata"]["finalizers"].as_array().is_some_and(|held| !held.is_empty()) {
+        json!([uid, {"op": "add", "path": "/metadata/finalizers/-", "value": finalizer}])
+    } else {
+        json!([uid, {"op": "add", "path": "/metadata/finalizers", "value": [finalizer]}])
+    }
+}
+
+/// A child as messages name it.
+pub(crate) fn named(reference: &Reference) -> String {
+    format!("{} {}", reference.kind, reference.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finalizer_is_taken_off_only_where_it_was_seen() {
+        let object = json!({"metadata": {"finalizers": ["x/a", "x/b"]}});
+        assert_eq!(
+            without_finalizer(&object, "x/b"),
+            Some(json!([
+                {"op": "test", "path": "/metadata/finalizers/1", "value": "x/b"},
+                {"op": "remove", "path": "/metadata/finalizers/1"},
+            ]))
+        );
+        assert_eq!(without_finalizer(&object, "x/c"), None);
+        assert_eq!(without_finalizer(&json!({}), "x/c"), None);
+    }
+
+    #[test]
+    fn a_finalizer_is_added_behind_those_of_others() {
+        let some = with_finalizer(&json!({"metadata": {"uid": "u", "finalizers": ["x/a"]}}), "x/b");
+        assert_eq!(some[1], json!({"op": "add", "path": "/metadata/finalizers/-", "value": "x/b"}));
+        let none = with_finalizer(&json!({"metadata": {"uid": "u"}}), "x/b");
+        assert_eq!(none[1]["value"], json!(["x/b"]));
+    }
+}

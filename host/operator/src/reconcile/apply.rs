@@ -1,0 +1,155 @@
+//! All children of a plan, in order, and what hinders them.
+
+use std::collections::BTreeMap;
+
+use kaos_policy::contract::Reference;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{
+    api::named,
+    child::{Done, is_final},
+    context::Context,
+    error::{CallError, Class},
+    memory::{Memory, Rejected, child_mark, mark_of},
+    wanted::{Wanted, rank, reference_of},
+};
+use crate::status::Hindrance;
+
+/// How far the children came.
+#[derive(Debug, Default)]
+pub(crate) struct Applied {
+    /// Why children are not as planned; empty if they are.
+    pub(crate) hindrances: Vec<(Hindrance, String)>,
+    /// The error that decides when to try again.
+    pub(crate) error: Option<CallError>,
+    /// Names that somebody else has.
+    pub(crate) conflicts: Vec<Reference>,
+    /// Whether a child has to go before it can be made.
+    pub(crate) waits: bool,
+    /// What was done and why.
+    pub(crate) decisions: Vec<String>,
+    /// Whether anything was written.
+    pub(crate) wrote: bool,
+    /// The children as the server answered.
+    pub(crate) answers: BTreeMap<Reference, Value>,
+}
+
+impl Applied {
+    /// Whether every child is as planned.
+    pub(crate) fn in_full(&self) -> bool {
+        self.hindrances.is_empty()
+    }
+
+    /// What hinders most, and all of what hinders as one text.
+    pub(crate) fn hindrance(&self) -> Option<(Hindrance, String)> {
+        let worst = self.hindrances.iter().map(|(hindrance, _)| *hindrance).max()?;
+        let texts: Vec<&str> = self.hindrances.iter().map(|(_, text)| text.as_str()).collect();
+        Some((worst, texts.join("; ")))
+    }
+
+    fn hindered(&mut self, by: Hindrance, text: String) {
+        self.decisions.push(text.clone());
+        self.hindrances.push((by, text));
+    }
+
+    fn failed(&mut self, error: CallError) {
+        let by = if error.class == Class::Forbidden { Hindrance::NotPermitted } else { Hindrance::ApplyFailed };
+        self.hindered(by, error.to_string());
+        // What may work the next time decides about the next time.
+        if self.error.as_ref().is_none_or(is_final) {
+            self.error = Some(error);
+        }
+    }
+}
+
+impl Context {
+    /// Makes the children as planned: those of one rank after another, and nothing of a rank while one below it is not
+    /// as planned.
+    pub(crate) async fn apply_all(&self, object: &Value, plan: &[Value], uid: &str, memory: &mut Memory) -> Applied {
+        let mut applied = Applied::default();
+        let mut before: BTreeMap<Reference, Value> = BTreeMap::new();
+        let mut ordered: Vec<(u8, &Value)> = plan.iter().map(|manifest| (rank_of(manifest), manifest)).collect();
+        ordered.sort_by_key(|(rank, _)| *rank);
+        let mut reached = 0;
+        for (rank, manifest) in ordered {
+            if rank > reached && !applied.in_full() {
+                break;
+            }
+            reached = rank;
+            let child = reference_of(manifest);
+            let sight = match self.sight(&child, memory).await {
+                Ok(sight) => sight,
+                Err(error) => {
+                    applied.failed(error);
+                    continue;
+                }
+            };
+            let wanted = Wanted::new(manifest, object, sight.live.as_ref(), &|child| before.get(child).cloned(), plan);
+            if let Some(live) = &sight.live {
+                before.insert(child.clone(), live.clone());
+            }
+            if let Some(rejected) = self.rejected(&wanted, memory) {
+                applied.failed(rejected);
+                continue;
+            }
+            let done = self.make(&wanted, sight, uid, memory).await;
+            self.note(&wanted, done, memory, &mut applied);
+        }
+        memory.conflicts = applied.conflicts.iter().cloned().collect();
+        applied
+    }
+
+    fn note(&self, wanted: &Wanted, done: Result<Done, CallError>, memory: &mut Memory, applied: &mut Applied) {
+        let child = wanted.reference();
+        match done {
+            Ok(Done::Same) => {}
+            Ok(Done::Written(reason, answer)) => {
+                tracing::info!(child = %named(&child), reason, "applied");
+                applied.decisions.push(format!("{} was applied: {reason}", named(&child)));
+                applied.wrote = true;
+                memory.rejected.remove(&child_mark(&child));
+                applied.answers.insert(child, answer);
+            }
+            Ok(Done::Foreign(owner)) => {
+                let text = format!(
+                    "{} is there and belongs to {owner}: delete or rename it, or rename this object",
+                    named(&child)
+                );
+                applied.hindered(Hindrance::OwnershipConflict, text);
+                applied.conflicts.push(child);
+            }
+            Ok(Done::Going) => {
+                applied.hindered(
+                    Hindrance::ApplyFailed,
+                    format!("{} is being deleted and is made anew then", named(&child)),
+                );
+                applied.waits = true;
+            }
+            Err(error) => {
+                if is_final(&error) {
+                    let rejected = Rejected {
+                        wanted: mark_of(wanted.digest().as_bytes()),
+                        what: error.what.clone(),
+                        message: error.message.clone(),
+                        until: Instant::now() + self.rules.resync,
+                    };
+                    memory.rejected.insert(child_mark(&child), rejected);
+                }
+                applied.failed(error);
+            }
+        }
+    }
+
+    /// The server's refusal of exactly this manifest, unless it is old.
+    fn rejected(&self, wanted: &Wanted, memory: &Memory) -> Option<CallError> {
+        let rejected = memory.rejected.get(&child_mark(&wanted.reference()))?;
+        let same = rejected.wanted == mark_of(wanted.digest().as_bytes()) && Instant::now() < rejected.until;
+        let Rejected { what, message, .. } = rejected.clone();
+        same.then_some(CallError { what, class: Class::Permanent, message })
+    }
+}
+
+fn rank_of(manifest: &Value) -> u8 {
+    rank(&reference_of(manifest).of(), kaos_policy::stamp::pod_template(manifest).is_some())
+}

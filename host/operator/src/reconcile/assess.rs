@@ -1,0 +1,82 @@
+//! From what was done and what is there to the status that is wanted.
+
+use std::collections::BTreeMap;
+
+use kaos_policy::{
+    contract::{Child, Outcome, Reference},
+    render::{Assessed, PolicyFailure, Rendered, Renderer, Verdict},
+};
+use serde_json::Value;
+use std::sync::Arc;
+
+use super::{
+    context::Context,
+    decide::{Owner, owner},
+    wanted::reference_of,
+};
+use crate::{
+    status::{self, Hindrance, Standing},
+    watch::Seen,
+};
+
+/// What assessing needs beside the context.
+pub(crate) struct Question {
+    pub(crate) renderer: Arc<Renderer>,
+    pub(crate) rendered: Arc<Rendered>,
+    pub(crate) object: Arc<Value>,
+    pub(crate) outcome: Outcome,
+    pub(crate) hindrance: Hindrance,
+    pub(crate) children: Vec<Child>,
+}
+
+impl Context {
+    /// The children of a plan as they are; without a plan, what the object owns.
+    pub(crate) fn children(&self, rendered: &Rendered, uid: &str, answers: &BTreeMap<Reference, Value>) -> Vec<Child> {
+        if rendered.planned().is_none() {
+            let owned = self.watch.children(uid);
+            let objects = owned.iter().filter_map(Seen::object);
+            return objects.map(|live| Child::new(reference_of(&live), Some(&live))).collect();
+        }
+        let child = |manifest: &Value| {
+            let reference = reference_of(manifest);
+            let namespace = reference.namespace.as_deref().unwrap_or_default();
+            let live = self.watch.live(&reference.of(), namespace, &reference.name).and_then(|seen| seen.object());
+            let live = live.or_else(|| answers.get(&reference).cloned());
+            // What somebody else owns is no child.
+            let live = live.filter(|live| owner(live, uid) == Owner::Ours);
+            Child::new(reference, live.as_ref())
+        };
+        rendered.manifests().iter().map(child).collect()
+    }
+
+    /// The status that is wanted, without times, and what it cost to find out.
+    pub(crate) async fn assess(&self, question: Question) -> (Value, u64) {
+        let watch = self.watch.clone();
+        self.compute(move || {
+            let Question { renderer, rendered, object, outcome, hindrance, children } = question;
+            let assessed: Result<Assessed, PolicyFailure> = match &rendered.verdict {
+                // A policy that just failed is not asked what to make of it.
+                Verdict::Failed(failure) => Err(failure.clone()),
+                Verdict::Planned(_) | Verdict::Refused(_) => renderer.assess(&rendered, outcome.clone(), children),
+            };
+            let fuel = assessed.as_ref().map_or(0, |assessed| assessed.fuel);
+            let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
+            let applied_generation = match outcome {
+                Outcome::Applied => Some(generation),
+                Outcome::Gated | Outcome::Refused(_) | Outcome::Failed(_) => {
+                    object["status"]["appliedGeneration"].as_i64()
+                }
+            };
+            let standing = Standing {
+                outcome: &outcome,
+                hindrance,
+                missing: &status::missing(&rendered, &watch.lookup()),
+                generation,
+                applied_generation,
+                before: object.get("status"),
+            };
+            (status::compose(&rendered, assessed, standing), fuel)
+        })
+        .await
+    }
+}

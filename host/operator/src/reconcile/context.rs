@@ -1,0 +1,114 @@
+//! What every pass needs: the cluster as it is watched, the policies, the way to the API server, and time.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use kaos_policy::contract::ResourceType;
+use kube::Client;
+use tokio::{sync::Semaphore, time::Instant};
+
+use super::{
+    api::Calls,
+    error::{CallError, Class},
+    events::Events,
+    memory::Memories,
+    projection::Projections,
+};
+use crate::{
+    catalogue::{Catalogue, Renderers},
+    metrics::Metrics,
+    watch::{Served, Watch},
+};
+
+/// The time of day, for what is written into objects. Everything else uses tokio's time.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum Clock {
+    /// The machine's.
+    #[default]
+    System,
+    /// What tokio's time makes of a moment: under paused time, the same in every run.
+    Since(Timestamp, Instant),
+}
+
+impl Clock {
+    /// A clock that counts on from a moment with tokio's time.
+    pub fn starting_at(moment: Timestamp) -> Self {
+        Self::Since(moment, Instant::now())
+    }
+
+    /// Now.
+    pub fn now(&self) -> Timestamp {
+        match self {
+            Self::System => Timestamp::now(),
+            Self::Since(moment, start) => moment.saturating_add(start.elapsed()).unwrap_or(*moment),
+        }
+    }
+}
+
+/// Where policies run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Compute {
+    /// On threads of their own, at most so many at a time as the machine has processors.
+    #[default]
+    Pool,
+    /// On the task of the pass, so that a simulation is the same in every run.
+    Inline,
+}
+
+/// How a pass behaves; part of the operator's options.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    /// How long until an object is looked at again although nothing happened.
+    pub(crate) resync: Duration,
+    /// How long cleanup may hold an object.
+    pub(crate) cleanup: Duration,
+    pub(crate) compute: Compute,
+    pub(crate) clock: Clock,
+}
+
+/// What every pass needs.
+pub(crate) struct Context {
+    pub(crate) client: Client,
+    pub(crate) watch: Watch,
+    pub(crate) catalogue: Arc<Catalogue>,
+    pub(crate) renderers: Renderers,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) memories: Memories,
+    pub(crate) projections: Projections,
+    pub(crate) events: Events,
+    pub(crate) rules: Rules,
+    pub(crate) processors: Semaphore,
+}
+
+impl Context {
+    /// How a type is addressed now.
+    pub(crate) fn served(&self, of: &ResourceType) -> Result<Served, CallError> {
+        self.watch.served(of).ok_or_else(|| CallError {
+            what: format!("find {of}"),
+            class: Class::Gone,
+            message: "the cluster does not serve this type now".to_owned(),
+        })
+    }
+
+    /// The calls on a type in a namespace.
+    pub(crate) fn calls(&self, served: &Served, namespace: &str) -> Calls<'_> {
+        Calls::namespaced(&self.client, &served.resource, namespace)
+    }
+
+    /// Does work that takes a processor: runs policies.
+    pub(crate) async fn compute<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        if self.rules.compute == Compute::Inline {
+            return work();
+        }
+        // The semaphore is never closed.
+        let _permit = self.processors.acquire().await;
+        match tokio::task::spawn_blocking(work).await {
+            Ok(done) => done,
+            Err(stopped) => match stopped.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime goes down, and this task with it.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What to do about one child, from what is wanted and what is there. No I/O.
+
+use kaos_policy::stamp::{APPLIED_DIGEST, MANAGED_BY, MANAGER};
+use serde_json::Value;
+
+use super::{drift, wanted::Wanted};
+
+/// What to do about a child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// It is as it should be.
+    Same,
+    /// It is ours and was applied differently.
+    Apply,
+    /// It was applied like this, and something of it is different now; the path of the first such field.
+    Drifted(String),
+    /// It is ours by its owner, and was never applied by us.
+    TakeOver,
+    /// It is somebody else's; who that is.
+    Foreign(String),
+    /// It is being deleted; nothing can be made of it any more.
+    Going,
+}
+
+/// Whose a child is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The object's.
+    Ours,
+    /// Nobody's, and it was applied by us: an object of ours was deleted and left it behind.
+    Orphan,
+    /// Somebody else's.
+    Other(String),
+}
+
+/// What to do about a child that is there.
+pub(crate) fn decide(wanted: &Wanted, live: &Value, uid: &str) -> Decision {
+    match owner(live, uid) {
+        Owner::Other(owner) => return Decision::Foreign(owner),
+        Owner::Ours | Owner::Orphan if is_going(live) => return Decision::Going,
+        Owner::Ours | Owner::Orphan => {}
+    }
+    match applied_digest(live) {
+        None => Decision::TakeOver,
+        Some(digest) if digest != wanted.digest() => Decision::Apply,
+        Some(_) => match drift::missing(&wanted.body, live) {
+            None => Decision::Same,
+            Some(path) => Decision::Drifted(path),
+        },
+    }
+}
+
+/// Whose a live object is, as seen by the object with this UID.
+pub(crate) fn owner(live: &Value, uid: &str) -> Owner {
+    let metadata = &live["metadata"];
+    let owners = || metadata["ownerReferences"].as_array().into_iter().flatten();
+    match owners().find(|owner| owner["controller"] == true) {
+        Some(owner) if owner["uid"] == uid => Owner::Ours,
+        Some(owner) => {
+            let text = |field: &str| owner[field].as_str().unwrap_or("?");
+            Owner::Other(format!("{} {}", text("kind"), text("name")))
+        }
+        None if owners().next().is_none()
+            && metadata["labels"][MANAGED_BY] == MANAGER
+            && applied_digest(live).is_some() =>
+        {
+            Owner::Orphan
+        }
+        None => Owner::Other("nobody".to_owned()),
+    }
+}
+
+/// Whether an object is being deleted.
+pub(crate) fn is_going(live: &Value) -> bool {
+    !live["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// The digest of what we last applied.
+pub(crate) fn applied_digest(live: &Value) -> Option<&str> {
+    live["metadata"]["annotations"][APPLIED_DIGEST].as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const UID: &str = "u1";
+
+    fn wanted() -> Wanted {
+        let manifest = json!({
+            "apiVersion": "v1", "kind": "Service",
+            "metadata": {"namespace": "t", "name": "a", "labels": {MANAGED_BY: MANAGER}, "annotations": {},
+                "ownerReferences": [{"uid": UID, "kind": "Widget", "name": "a", "controller": true}]},
+            "spec": {"ports": [{"port": 80}]},
+        });
+        Wanted::new(&manifest, &json!({}), None, &|_| None, &[])
+    }
+
+    fn live(change: impl Fn(&mut Value)) -> Value {
+        let mut live = wanted().body;
+        live["spec"]["clusterIP"] = json!("10.0.0.1");
+        change(&mut live);
+        live
+    }
+
+    fn decided(change: impl Fn(&mut Value)) -> Decision {
+        decide(&wanted(), &live(change), UID)
+    }
+
+    #[test]
+    fn what_is_as_applied_stays() {
+        assert_eq!(decided(|_| ()), Decision::Same);
+    }
+
+    #[test]
+    fn another_digest_is_applied_and_a_changed_field_is_drift() {
+        assert_eq!(decided(|live| live["metadata"]["annotations"][APPLIED_DIGEST] = json!("x")), Decision::Apply);
+        assert_eq!(
+            decided(|live| live["spec"]["ports"] = json!([{"port": 81}])),
+            Decision::Drifted("spec.ports.0".to_owned())
+        );
+    }
+
+    #[test]
+    fn what_is_ours_and_was_never_applied_is_taken_over() {
+        assert_eq!(decided(|live| live["metadata"]["annotations"] = json!({})), Decision::TakeOver);
+    }
+
+    #[test]
+    fn what_somebody_else_owns_is_not_touched_whatever_it_looks_like() {
+        let other = json!([{"uid": "u2", "kind": "Widget", "name": "b", "controller": true}]);
+        assert_eq!(
+            decided(|live| live["metadata"]["ownerReferences"] = other.clone()),
+            Decision::Foreign("Widget b".to_owned())
+        );
+        let unlabelled = decided(|live| {
+            live["metadata"]["ownerReferences"] = json!([]);
+            live["metadata"]["labels"] = json!({});
+        });
+        assert_eq!(unlabelled, Decision::Foreign("nobody".to_owned()));
+        let never_applied = decided(|live| {
+            live["metadata"]["ownerReferences"] = json!([]);
+            live["metadata"]["annotations"] = json!({});
+        });
+        assert_eq!(never_applied, Decision::Foreign("nobody".to_owned()));
+    }
+
+    #[test]
+    fn what_an_object_of_ours_left_behind_gets_its_owner_back() {
+        let orphan = decided(|live| drop(live["metadata"].as_object_mut().unwrap().remove("ownerReferences")));
+        assert_eq!(orphan, Decision::Drifted("metadata.ownerReferences".to_owned()));
+    }
+
+    #[test]
+    fn what_is_being_deleted_is_waited_for() {
+        assert_eq!(
+            decided(|live| live["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z")),
+            Decision::Going
+        );
+    }
+}

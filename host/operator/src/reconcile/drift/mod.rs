@@ -1,0 +1,189 @@
+//! Whether what is wanted is contained in what is there, in the form that the API server stores.
+//!
+//! The server fills in defaults, writes amounts in its own way and drops what is empty, so equality says nothing. What
+//! is there beside what is wanted belongs to others and is no drift. Where this comparison cannot know how a type
+//! stores something, it says "differs", and a dry run decides (`super::apply`).
+
+mod lists;
+mod quantity;
+
+use serde_json::Value;
+
+/// Fields that hold amounts: the values of these maps, and these fields themselves.
+const AMOUNTS: [&str; 8] = ["limits", "requests", "capacity", "sizeLimit", "divisor", "storage", "overhead", "hard"];
+
+/// Fields that a stored object does not have when they are zero or false. Others that are missing differ: for most
+/// fields of a pod, `false` and nothing mean different things.
+const DROPPED: [&str; 14] = [
+    "hostNetwork",
+    "hostPID",
+    "hostIPC",
+    "readOnly",
+    "stdin",
+    "stdinOnce",
+    "tty",
+    "paused",
+    "initialDelaySeconds",
+    "minReadySeconds",
+    "publishNotReadyAddresses",
+    "hostPort",
+    "nodePort",
+    "prefixLength",
+];
+
+/// Maps that a stored object does not have when they are empty.
+const EMPTIED: [&str; 9] =
+    ["labels", "annotations", "nodeSelector", "matchLabels", "limits", "requests", "data", "binaryData", "selector"];
+
+/// The path of the first field that is wanted and not there; none if all of it is.
+pub(crate) fn missing(wanted: &Value, live: &Value) -> Option<String> {
+    let mut path = Vec::new();
+    if contained("", wanted, live, false, &mut path) {
+        return None;
+    }
+    path.reverse();
+    Some(path.join("."))
+}
+
+/// `name` is the field that the value stands in. On a difference its path is left behind, innermost first.
+fn contained(name: &str, wanted: &Value, live: &Value, amounts: bool, path: &mut Vec<String>) -> bool {
+    match (wanted, live) {
+        // Null is no wish.
+        (Value::Null, _) => true,
+        (Value::Object(wanted), Value::Object(live)) => wanted.iter().all(|(field, wanted)| {
+            let amounts = amounts || AMOUNTS.contains(&field.as_str());
+            let live = live.get(field).unwrap_or(&Value::Null);
+            contained(field, wanted, live, amounts, path) || at(path, field.clone())
+        }),
+        (Value::Array(wanted), Value::Array(live)) => items(name, wanted, live, path),
+        (Value::Array(wanted), Value::Null) => wanted.is_empty(),
+        (Value::Object(wanted), Value::Null) => wanted.is_empty() && EMPTIED.contains(&name),
+        (Value::String(wanted), Value::Null) => wanted.is_empty(),
+        (Value::Bool(false), Value::Null) => DROPPED.contains(&name),
+        (Value::Number(number), Value::Null) => number.as_f64() == Some(0.0) && DROPPED.contains(&name),
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::String(a), Value::String(b)) => a == b || (amounts && quantity::same(a, b)),
+        (Value::Number(a), Value::String(b)) => amounts && quantity::same(&a.to_string(), b),
+        (a, b) => a == b,
+    }
+}
+
+fn items(name: &str, wanted: &[Value], live: &[Value], path: &mut Vec<String>) -> bool {
+    let keys = match (name, wanted.first()) {
+        ("ports", Some(first)) => lists::port_keys(first),
+        _ => lists::keys(name),
+    };
+    if let Some(keys) = keys.filter(|_| wanted.iter().all(Value::is_object)) {
+        return wanted.iter().enumerate().all(|(i, item)| {
+            lists::matching(item, keys, live).is_some_and(|live| contained("", item, live, false, path))
+                || at(path, i.to_string())
+        });
+    }
+    if wanted.len() != live.len() {
+        return false;
+    }
+    let mut pairs = wanted.iter().zip(live).enumerate();
+    pairs.all(|(i, (wanted, live))| contained("", wanted, live, false, path) || at(path, i.to_string()))
+}
+
+/// Notes a step of the path and says no.
+fn at(path: &mut Vec<String>, step: String) -> bool {
+    path.push(step);
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn same(wanted: &Value, live: &Value) {
+        assert_eq!(missing(wanted, live), None, "{wanted} in {live}");
+    }
+
+    fn differs(wanted: &Value, live: &Value, path: &str) {
+        assert_eq!(missing(wanted, live).as_deref(), Some(path), "{wanted} in {live}");
+    }
+
+    fn pod(container: &Value) -> Value {
+        json!({"spec": {"containers": [container]}})
+    }
+
+    #[test]
+    fn what_the_server_fills_in_is_no_drift() {
+        let live = json!({"name": "a", "image": "x", "terminationMessagePath": "/dev/x", "env": [{"name": "A"}]});
+        same(&pod(&json!({"name": "a", "image": "x", "env": [{"name": "A", "value": ""}]})), &pod(&live));
+    }
+
+    #[test]
+    fn amounts_are_compared_as_amounts_and_only_where_amounts_stand() {
+        let resources = |cpu: Value| pod(&json!({"name": "a", "resources": {"limits": {"cpu": cpu}}}));
+        same(&resources(json!("1000m")), &resources(json!("1")));
+        same(&resources(json!(1)), &resources(json!("1")));
+        differs(&resources(json!("1")), &resources(json!("2")), "spec.containers.0.resources.limits.cpu");
+        let env = |value: &str| pod(&json!({"name": "a", "env": [{"name": "N", "value": value}]}));
+        differs(&env("1000m"), &env("1"), "spec.containers.0.env.0.value");
+    }
+
+    #[test]
+    fn items_are_found_by_their_keys_and_those_of_others_are_left_alone() {
+        let wanted = pod(&json!({"name": "a", "ports": [{"containerPort": 80}], "env": [{"name": "B", "value": "1"}]}));
+        let mut live = json!({"spec": {"containers": [
+            {"name": "sidecar"},
+            {"name": "a", "ports": [{"containerPort": 80, "protocol": "UDP"}, {"containerPort": 80, "protocol": "TCP"}],
+             "env": [{"name": "A", "value": "x"}, {"name": "B", "value": "1"}]},
+        ]}});
+        same(&wanted, &live);
+        live["spec"]["containers"][1]["env"][1]["value"] = json!("2");
+        differs(&wanted, &live, "spec.containers.0.env.0.value");
+    }
+
+    #[test]
+    fn a_port_is_named_by_its_number_and_protocol() {
+        let service = |ports: Value| json!({"spec": {"ports": ports}});
+        let live = service(json!([{"name": "http", "port": 80, "protocol": "TCP", "targetPort": 8000}]));
+        same(&service(json!([{"name": "http", "port": 80, "targetPort": 8000}])), &live);
+        differs(&service(json!([{"name": "http", "port": 81}])), &live, "spec.ports.0");
+        differs(&service(json!([{"name": "http", "port": 80, "targetPort": 1}])), &live, "spec.ports.0.targetPort");
+    }
+
+    #[test]
+    fn other_lists_are_one_value() {
+        let args = |args: Value| pod(&json!({"name": "a", "args": args}));
+        same(&args(json!(["x", "y"])), &args(json!(["x", "y"])));
+        differs(&args(json!(["x"])), &args(json!(["x", "y"])), "spec.containers.0.args");
+        differs(&args(json!(["y", "x"])), &args(json!(["x", "y"])), "spec.containers.0.args.0");
+        same(&args(json!([])), &pod(&json!({"name": "a"})));
+        let rules = |rules: Value| json!({"spec": {"rules": rules}});
+        same(
+            &rules(json!([{"backendRefs": [{"name": "a"}]}])),
+            &rules(json!([{"backendRefs": [{"name": "a", "weight": 1}], "matches": []}])),
+        );
+    }
+
+    #[test]
+    fn what_is_empty_is_dropped_where_the_server_drops_it_and_nowhere_else() {
+        same(&json!({"metadata": {"labels": {}}}), &json!({"metadata": {}}));
+        same(&json!({"spec": {"hostNetwork": false, "minReadySeconds": 0, "nodeName": null}}), &json!({"spec": {}}));
+        let volume = |source: Value| json!({"spec": {"volumes": [source]}});
+        differs(
+            &volume(json!({"name": "v", "emptyDir": {}})),
+            &volume(json!({"name": "v", "hostPath": {"path": "/"}})),
+            "spec.volumes.0.emptyDir",
+        );
+        differs(
+            &json!({"securityContext": {"allowPrivilegeEscalation": false}}),
+            &json!({"securityContext": {}}),
+            "securityContext.allowPrivilegeEscalation",
+        );
+    }
+
+    #[test]
+    fn foreign_labels_and_keys_are_no_drift_and_lost_ones_are() {
+        let wanted = json!({"metadata": {"labels": {"a": "1"}}, "data": {"k": "v"}});
+        same(&wanted, &json!({"metadata": {"labels": {"a": "1", "b": "2"}}, "data": {"k": "v", "l": "w"}}));
+        differs(&wanted, &json!({"metadata": {"labels": {"b": "2"}}, "data": {"k": "v"}}), "metadata.labels.a");
+        differs(&wanted, &json!({"metadata": {"labels": {"a": "1"}}}), "data");
+    }
+}

@@ -1,0 +1,108 @@
+//! What the API server, or the way to it, said no with, and what follows from it.
+
+use std::time::Duration;
+
+/// What a failed call means for the pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// The object, its namespace or its type is not there.
+    Gone,
+    /// Rights are missing; somebody may grant them later.
+    Forbidden,
+    /// It may work the next time; with the wait that the server asked for.
+    Transient(Option<Duration>),
+    /// The server does not take what it was given, and will not the next time.
+    Permanent,
+}
+
+/// A call that failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {message}")]
+pub(crate) struct CallError {
+    /// The call, as `apply Service t/a`.
+    pub(crate) what: String,
+    pub(crate) class: Class,
+    /// What the server said.
+    pub(crate) message: String,
+}
+
+impl CallError {
+    pub(crate) fn new(what: String, error: &kube::Error) -> Self {
+        let (class, message) = match error {
+            kube::Error::Api(status) => (class_of(status), status.message.clone()),
+            other => (Class::Transient(None), root(other)),
+        };
+        Self { what, class, message: shortened(message) }
+    }
+}
+
+fn class_of(status: &kube::core::Status) -> Class {
+    let details = status.details.as_ref();
+    let wait = details.map(|details| u64::from(details.retry_after_seconds)).filter(|seconds| *seconds > 0);
+    let terminating =
+        details.is_some_and(|details| details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating"));
+    match status.code {
+        404 => Class::Gone,
+        // The object goes with its namespace.
+        403 if terminating => Class::Gone,
+        401 | 403 => Class::Forbidden,
+        400 | 405 | 406 | 413 | 415 | 422 => Class::Permanent,
+        _ => Class::Transient(wait.map(Duration::from_secs)),
+    }
+}
+
+/// The innermost cause: the outer ones name layers of the client.
+fn root(error: &kube::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}
+
+/// A message is for a status; a server may quote whole objects.
+fn shortened(mut message: String) -> String {
+    const MOST: usize = 1000;
+    if message.len() > MOST {
+        let end = (0..=MOST).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
+        message.truncate(end);
+        message.push('…');
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn class(code: u16, retry: u32, cause: &str) -> Class {
+        let status = serde_json::from_value(json!({
+            "code": code, "message": "no", "reason": "",
+            "details": {"retryAfterSeconds": retry, "causes": [{"reason": cause, "message": "", "field": ""}]},
+        }));
+        CallError::new("get Widget t/a".to_owned(), &kube::Error::Api(Box::new(status.unwrap()))).class
+    }
+
+    #[test]
+    fn errors_of_the_server_conflicts_and_throttling_are_tried_again() {
+        for code in [409, 429, 500, 502, 503, 504] {
+            assert_eq!(class(code, 0, ""), Class::Transient(None), "{code}");
+        }
+        assert_eq!(class(429, 7, ""), Class::Transient(Some(Duration::from_secs(7))));
+    }
+
+    #[test]
+    fn missing_rights_may_be_granted_and_bad_manifests_stay_bad() {
+        assert_eq!((class(401, 0, ""), class(403, 0, "")), (Class::Forbidden, Class::Forbidden));
+        assert_eq!((class(422, 0, ""), class(400, 0, "")), (Class::Permanent, Class::Permanent));
+        assert_eq!((class(404, 0, ""), class(403, 0, "NamespaceTerminating")), (Class::Gone, Class::Gone));
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        let cut = shortened("ä".repeat(2000));
+        assert!(cut.len() < 1010 && cut.ends_with('…'));
+    }
+}

@@ -1,0 +1,139 @@
+//! Events for what changed about an object, so that `kubectl describe` tells the story.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use kube::api::ApiResource;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{
+    api::Calls,
+    context::Context,
+    memory::{Mark, mark},
+    times::Transition,
+};
+
+/// How long the same Event is not told again.
+const QUIET: Duration = Duration::from_mins(10);
+/// Events that are remembered to be quiet about.
+const REMEMBERED: usize = 4096;
+
+/// What is told already.
+#[derive(Debug)]
+pub(crate) struct Events {
+    instance: String,
+    told: Mutex<Told>,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    at: BTreeMap<Mark, Instant>,
+    order: VecDeque<Mark>,
+}
+
+impl Events {
+    /// `instance` names this process among its replicas.
+    pub(crate) fn new(instance: String) -> Self {
+        Self { instance, told: Mutex::default() }
+    }
+
+    /// Whether an Event is news; it is none from then on.
+    fn is_news(&self, event: Mark) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if told.at.get(&event).is_some_and(|at| now.duration_since(*at) < QUIET) {
+            return false;
+        }
+        if told.at.insert(event, now).is_none() {
+            told.order.push_back(event);
+        }
+        while told.order.len() > REMEMBERED {
+            if let Some(oldest) = told.order.pop_front() {
+                told.at.remove(&oldest);
+            }
+        }
+        true
+    }
+}
+
+impl Context {
+    /// Tells a change of an object. One that cannot be told is lost: the conditions say the same.
+    pub(crate) async fn tell(&self, object: &Value, Transition { reason, message, warning }: &Transition) {
+        let metadata = &object["metadata"];
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+        let (namespace, name) = (text("namespace"), text("name"));
+        let told = mark(&json!([text("uid"), reason, message]));
+        if !self.events.is_news(told) {
+            return;
+        }
+        let now = self.rules.clock.now();
+        let event = json!({
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"namespace": namespace, "name": event_name(name, told, now.as_nanosecond())},
+            "eventTime": format!("{now:.6}"),
+            "type": if *warning { "Warning" } else { "Normal" },
+            "reason": reason,
+            "action": "Reconcile",
+            "note": shortened(message),
+            "reportingController": "kaos.tools/operator",
+            "reportingInstance": self.events.instance,
+            "regarding": {
+                "apiVersion": object["apiVersion"],
+                "kind": object["kind"],
+                "namespace": namespace,
+                "name": name,
+                "uid": metadata["uid"],
+                "resourceVersion": metadata["resourceVersion"],
+            },
+        });
+        let events = ApiResource {
+            group: "events.k8s.io".to_owned(),
+            version: "v1".to_owned(),
+            api_version: "events.k8s.io/v1".to_owned(),
+            kind: "Event".to_owned(),
+            plural: "events".to_owned(),
+        };
+        if let Err(error) = Calls::namespaced(&self.client, &events, namespace).create(&event).await {
+            tracing::debug!(%error, reason, "an Event could not be written");
+        }
+    }
+}
+
+/// A name that no other Event has: the object's, shortened if it has to be, and what makes this one different.
+fn event_name(object: &str, told: Mark, now: i128) -> String {
+    let suffix = format!(".{:016x}", told ^ mark(&json!(now.to_string())));
+    let end = object.len().min(253 - suffix.len());
+    format!("{}{suffix}", object[..end].trim_end_matches(['.', '-']))
+}
+
+/// A note may have a kilobyte.
+fn shortened(message: &str) -> &str {
+    let end = (0..=message.len().min(1000)).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
+    &message[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_same_event_is_told_again_only_after_a_while() {
+        let events = Events::new("a".to_owned());
+        assert!(events.is_news(1));
+        assert!(!events.is_news(1));
+        assert!(events.is_news(2));
+        tokio::time::advance(QUIET).await;
+        assert!(events.is_news(1));
+    }
+
+    #[test]
+    fn a_name_fits_however_long_the_object_is_called() {
+        assert!(event_name(&"a".repeat(253), 1, 2).len() <= 253);
+        assert_ne!(event_name("a", 1, 2), event_name("a", 1, 3));
+    }
+}

@@ -1,0 +1,51 @@
+//! What an object's last pass saw, planned and decided: recomputed when somebody asks.
+
+use serde_json::{Value, json};
+
+use super::{context::Context, memory::Memory};
+use crate::watch::ObjectKey;
+
+impl Context {
+    /// The object's inputs, plan and decisions; none for an object that is not there.
+    pub(crate) fn explain(&self, key: &ObjectKey) -> Option<Value> {
+        let object = self.watch.object(key)?;
+        let memory = self.memories.look(key);
+        let snapshot = self.catalogue.load()?;
+        let kind = snapshot.kind(&key.of)?;
+        let mut answer = json!({ "status": object["status"], "last": memory.as_ref().map(last) });
+        match self.renderers.of(&key.of, kind, |of| self.watch.served(of).is_some()) {
+            Err(errors) => answer["error"] = json!(errors.to_string()),
+            Ok(renderer) => match renderer.render(&object, &self.watch.lookup()) {
+                Err(error) => answer["error"] = json!(error.to_string()),
+                Ok(rendered) => {
+                    answer["needs"] = json!(rendered.needs);
+                    answer["found"] = json!(rendered.subject().found);
+                    answer["settings"] = rendered.settings.iter().map(|settings| settings.tree().clone()).collect();
+                    answer["plan"] = rendered.document(None);
+                }
+            },
+        }
+        let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+        let children = self.watch.children(uid);
+        answer["children"] = children
+            .iter()
+            .map(|child| json!({ "of": child.of, "name": child.name, "uid": child.uid, "version": child.version }))
+            .collect();
+        Some(answer)
+    }
+}
+
+fn last(memory: &Memory) -> Value {
+    let Memory { last, failures, conflicts, rejected, .. } = memory;
+    let rejected: Vec<String> =
+        rejected.values().map(|rejected| format!("{}: {}", rejected.what, rejected.message)).collect();
+    json!({
+        "at": last.as_ref().map(|last| last.at.to_string()),
+        "policy": last.as_ref().map(|last| &last.policy),
+        "outcome": last.as_ref().map(|last| &last.outcome),
+        "decisions": last.as_ref().map(|last| &last.decisions),
+        "failures": failures,
+        "conflicts": conflicts,
+        "rejected": rejected,
+    })
+}

@@ -1,0 +1,200 @@
+//! Managed fields: who wrote what, and how what somebody else wrote in our name becomes ours.
+//!
+//! The operator that was here before wrote through updates. Fields that it wrote and nobody wants any more would stay
+//! for ever, since server-side apply removes only what the applier owned. So its entries are turned into ours first.
+
+use serde_json::{Map, Value, json};
+
+/// Our name as a field manager.
+pub(crate) const MANAGER: &str = kaos_policy::stamp::MANAGER;
+
+/// Managers that wrote children and status before us, through updates: the earlier operator's binary, and this one's
+/// name as a writer of updates.
+const BEFORE: [&str; 2] = ["manager", MANAGER];
+
+/// The managed fields of an object that was read with them.
+pub(crate) fn entries_of(object: &Value) -> &[Value] {
+    object["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The managed fields after a takeover: what the writers before us updated is applied by us. None if there is nothing
+/// to take over. `subresource` is empty for the object itself.
+pub(crate) fn taken_over(entries: &[Value], subresource: &str, api_version: &str) -> Option<Vec<Value>> {
+    let of_subresource = |entry: &Value| entry["subresource"].as_str().unwrap_or_default() == subresource;
+    let is_before = |entry: &Value| {
+        entry["operation"] == "Update"
+            && of_subresource(entry)
+            && entry["manager"].as_str().is_some_and(|manager| BEFORE.contains(&manager))
+    };
+    let is_ours = |entry: &Value| entry["manager"] == MANAGER && entry["operation"] == "Apply" && of_subresource(entry);
+    if !entries.iter().any(is_before) {
+        return None;
+    }
+    let mut fields = Map::new();
+    for entry in entries.iter().filter(|entry| is_before(entry) || is_ours(entry)) {
+        if let Value::Object(more) = &entry["fieldsV1"] {
+            unite(&mut fields, more);
+        }
+    }
+    let latest = entries.iter().filter(|entry| is_before(entry)).filter_map(|entry| entry["time"].as_str()).max();
+    let mut ours = json!({
+        "manager": MANAGER, "operation": "Apply", "apiVersion": api_version,
+        "fieldsType": "FieldsV1", "fieldsV1": fields,
+    });
+    if let Some(time) = latest {
+        ours["time"] = json!(time);
+    }
+    if !subresource.is_empty() {
+        ours["subresource"] = json!(subresource);
+    }
+    let kept = entries.iter().filter(|entry| !is_before(entry) && !is_ours(entry)).cloned();
+    Some(kept.chain([ours]).collect())
+}
+
+/// The managed fields without our claim on one field; none if we do not own it. The field keeps its value.
+pub(crate) fn released(entries: &[Value], field: &[&str]) -> Option<Vec<Value>> {
+    let mut entries = entries.to_vec();
+    let mut found = false;
+    for entry in entries.iter_mut().filter(|entry| entry["manager"] == MANAGER && entry["subresource"].is_null()) {
+        if let Some(fields) = entry["fieldsV1"].as_object_mut() {
+            found |= remove(fields, field);
+        }
+    }
+    found.then_some(entries)
+}
+
+/// The managed fields after everything in the spec became ours; none if it was already. Labels and annotations of others
+/// stay theirs, and so does what goes through subresources.
+pub(crate) fn seized(entries: &[Value], api_version: &str) -> Option<Vec<Value>> {
+    let mut entries = entries.to_vec();
+    let mut spec = Map::new();
+    for entry in entries.iter_mut().filter(|entry| entry["manager"] != MANAGER && entry["subresource"].is_null()) {
+        if let Some(Value::Object(theirs)) =
+            entry["fieldsV1"].as_object_mut().and_then(|fields| fields.remove("f:spec"))
+        {
+            unite(&mut spec, &theirs);
+        }
+    }
+    if spec.is_empty() {
+        return None;
+    }
+    entries.retain(|entry| entry["fieldsV1"].as_object().is_some_and(|fields| !fields.is_empty()));
+    let is_ours = |entry: &&mut Value| {
+        entry["manager"] == MANAGER && entry["operation"] == "Apply" && entry["subresource"].is_null()
+    };
+    let fields = Map::from_iter([("f:spec".to_owned(), Value::Object(spec))]);
+    match entries.iter_mut().find(is_ours).and_then(|entry| entry["fieldsV1"].as_object_mut()) {
+        Some(ours) => unite(ours, &fields),
+        None => entries.push(json!({
+            "manager": MANAGER, "operation": "Apply", "apiVersion": api_version,
+            "fieldsType": "FieldsV1", "fieldsV1": fields,
+        })),
+    }
+    Some(entries)
+}
+
+/// Whether we own something below a field; the path is written as in `fieldsV1`.
+pub(crate) fn owned(entries: &[Value], subresource: &str, path: &[&str]) -> bool {
+    entries.iter().any(|entry| {
+        let ours = entry["manager"] == MANAGER && entry["subresource"].as_str().unwrap_or_default() == subresource;
+        ours && path.iter().try_fold(&entry["fieldsV1"], |fields, step| fields.get(*step)).is_some()
+    })
+}
+
+fn unite(into: &mut Map<String, Value>, more: &Map<String, Value>) {
+    for (step, below) in more {
+        match (into.get_mut(step), below) {
+            (Some(Value::Object(into)), Value::Object(below)) => unite(into, below),
+            (Some(_), _) => {}
+            (None, below) => {
+                into.insert(step.clone(), below.clone());
+            }
+        }
+    }
+}
+
+fn remove(fields: &mut Map<String, Value>, path: &[&str]) -> bool {
+    match path {
+        [] => false,
+        [last] => fields.remove(*last).is_some(),
+        [first, rest @ ..] => {
+            let Some(Value::Object(below)) = fields.get_mut(*first) else { return false };
+            let removed = remove(below, rest);
+            // An empty set of fields would be read as the field itself.
+            if removed && below.is_empty() {
+                fields.remove(*first);
+            }
+            removed
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(manager: &str, operation: &str, fields: Value) -> Value {
+        json!({"manager": manager, "operation": operation, "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
+               "time": "2026-01-01T00:00:00Z", "fieldsV1": fields})
+    }
+
+    #[test]
+    fn what_the_earlier_operator_updated_becomes_what_we_applied() {
+        let entries = [
+            entry("manager", "Update", json!({"f:spec": {"f:replicas": {}, "f:paused": {}}})),
+            entry("kubectl-edit", "Update", json!({"f:metadata": {"f:labels": {"f:x": {}}}})),
+            entry(MANAGER, "Apply", json!({"f:spec": {"f:replicas": {}, "f:selector": {}}})),
+        ];
+        let after = taken_over(&entries, "", "apps/v1").unwrap();
+        assert_eq!(after.len(), 2);
+        assert_eq!(after[0]["manager"], "kubectl-edit");
+        assert_eq!(after[1]["operation"], "Apply");
+        assert_eq!(after[1]["fieldsV1"], json!({"f:spec": {"f:paused": {}, "f:replicas": {}, "f:selector": {}}}));
+        assert_eq!(taken_over(&after, "", "apps/v1"), None);
+    }
+
+    #[test]
+    fn subresources_and_other_writers_are_left_alone() {
+        let mut status = entry("manager", "Update", json!({"f:status": {}}));
+        status["subresource"] = json!("status");
+        let entries = [status, entry("kube-controller-manager", "Update", json!({}))];
+        assert_eq!(taken_over(&entries, "", "apps/v1"), None);
+        let after = taken_over(&entries, "status", "apps/v1").unwrap();
+        assert_eq!(after[1]["subresource"], "status");
+        assert_eq!(after[0]["manager"], "kube-controller-manager");
+    }
+
+    #[test]
+    fn a_field_is_released_and_its_empty_parents_with_it() {
+        let entries = [
+            entry(MANAGER, "Apply", json!({"f:spec": {"f:replicas": {}}, "f:metadata": {}})),
+            entry("hpa", "Update", json!({"f:spec": {"f:replicas": {}}})),
+        ];
+        let after = released(&entries, &["f:spec", "f:replicas"]).unwrap();
+        assert_eq!(after[0]["fieldsV1"], json!({"f:metadata": {}}));
+        assert_eq!(after[1], entries[1]);
+        assert_eq!(released(&after, &["f:spec", "f:replicas"]), None);
+    }
+
+    #[test]
+    fn the_spec_becomes_ours_and_labels_of_others_stay_theirs() {
+        let entries = [
+            entry(MANAGER, "Apply", json!({"f:spec": {"f:selector": {}}})),
+            entry("edit", "Update", json!({"f:spec": {"f:ports": {}}, "f:metadata": {"f:labels": {}}})),
+            entry("other", "Update", json!({"f:spec": {"f:type": {}}})),
+        ];
+        let after = seized(&entries, "v1").unwrap();
+        assert_eq!(after.len(), 2);
+        assert_eq!(after[0]["fieldsV1"], json!({"f:spec": {"f:ports": {}, "f:selector": {}, "f:type": {}}}));
+        assert_eq!(after[1]["fieldsV1"], json!({"f:metadata": {"f:labels": {}}}));
+        assert_eq!(seized(&after, "v1"), None);
+    }
+
+    #[test]
+    fn ownership_is_read_by_path() {
+        let entries = [entry(MANAGER, "Apply", json!({"f:metadata": {"f:labels": {"f:x": {}}}}))];
+        assert!(owned(&entries, "", &["f:metadata", "f:labels"]));
+        assert!(!owned(&entries, "status", &["f:metadata"]));
+        assert!(!owned(&entries, "", &["f:spec"]));
+    }
+}

@@ -1,0 +1,210 @@
+//! Finalizers: ours goes on before there are children, those of earlier operators come off on sight, and an object that
+//! is being deleted is cleaned up after, in order and for a bounded time.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use kaos_policy::{contract::Claim, stamp::pod_template};
+use serde_json::Value;
+
+use super::{
+    api::{with_finalizer, without_finalizer},
+    context::Context,
+    decide::is_going,
+    error::CallError,
+    times::Transition,
+    wanted::rank,
+};
+use crate::watch::{ObjectKey, Seen, Served};
+
+/// How long until cleanup is looked at again although nothing was told.
+const LOOK_AGAIN: Duration = Duration::from_secs(15);
+
+/// What became of an object that is being deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cleanup {
+    /// Nothing of ours holds it.
+    Done,
+    /// Children have to go first.
+    Waits(Duration),
+}
+
+/// Which finalizers of an object concern us.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// The one that cleanup is done for.
+    pub(crate) ours: Option<String>,
+    /// Those that come off at once.
+    pub(crate) retired: Vec<String>,
+}
+
+impl Held {
+    /// `asked` is the finalizer that the plan asks for.
+    pub(crate) fn of<'a>(object: &Value, claims: impl Iterator<Item = &'a Claim>, asked: Option<&str>) -> Self {
+        let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten();
+        let present: BTreeSet<&str> = finalizers.filter_map(Value::as_str).collect();
+        let mut held = Self::default();
+        let mut retired = BTreeSet::new();
+        for claim in claims {
+            let ours = asked.or(claim.finalizer.as_deref());
+            if let Some(ours) = ours.filter(|ours| present.contains(ours)) {
+                held.ours = Some(ours.to_owned());
+            }
+            retired.extend(claim.retired_finalizers.iter().map(String::as_str));
+        }
+        let comes_off = |finalizer: &&&str| retired.contains(**finalizer) && held.ours.as_deref() != Some(**finalizer);
+        held.retired = present.iter().filter(comes_off).map(|finalizer| (*finalizer).to_owned()).collect();
+        held
+    }
+}
+
+impl Context {
+    /// Takes finalizers off an object. Says whether there was anything to take.
+    pub(crate) async fn retire(&self, served: &Served, object: &mut Value, held: &[String]) -> Result<bool, CallError> {
+        let mut wrote = false;
+        for finalizer in held {
+            wrote |= self.take_off(served, object, finalizer).await?;
+        }
+        Ok(wrote)
+    }
+
+    /// Puts a finalizer on an object that does not have it.
+    pub(crate) async fn hold(&self, served: &Served, object: &mut Value, finalizer: &str) -> Result<bool, CallError> {
+        let held = object["metadata"]["finalizers"].as_array();
+        if held.is_some_and(|held| held.iter().any(|other| other == finalizer)) {
+            return Ok(false);
+        }
+        self.patch(served, object, &with_finalizer(object, finalizer)).await?;
+        Ok(true)
+    }
+
+    async fn take_off(&self, served: &Served, object: &mut Value, finalizer: &str) -> Result<bool, CallError> {
+        let Some(operations) = without_finalizer(object, finalizer) else { return Ok(false) };
+        self.patch(served, object, &operations).await?;
+        Ok(true)
+    }
+
+    async fn patch(&self, served: &Served, object: &mut Value, operations: &Value) -> Result<(), CallError> {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let (namespace, name) = (text("namespace"), text("name"));
+        let answer = self.calls(served, &namespace).patch(&name, operations).await?;
+        self.watch.wrote(&answer);
+        *object = answer;
+        Ok(())
+    }
+
+    /// Takes the children of an object down in order, and then lets it go.
+    pub(crate) async fn clean_up(
+        &self,
+        key: &ObjectKey,
+        served: &Served,
+        object: &mut Value,
+        held: &Held,
+    ) -> Result<Cleanup, CallError> {
+        self.retire(served, object, &held.retired).await?;
+        let Some(finalizer) = &held.ours else { return Ok(Cleanup::Done) };
+        let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        let left = self.time_left(object);
+        let problem = if left.is_zero() {
+            Some(format!("its children were not gone within {} seconds", self.rules.cleanup.as_secs()))
+        } else {
+            match self.take_down(&uid).await {
+                Ok(true) => None,
+                Ok(false) => return Ok(Cleanup::Waits(left.min(LOOK_AGAIN))),
+                Err(error) => {
+                    let message = format!("cleaning up: {error}");
+                    let failed = Transition { reason: "CleanupFailed".to_owned(), message, warning: true };
+                    self.tell(object, &failed).await;
+                    return Err(error);
+                }
+            }
+        };
+        if let Some(problem) = problem {
+            tracing::warn!(object = %key, problem, "the object is let go");
+            let message = format!("{problem}; the object is let go, and they go by their owner references");
+            self.tell(object, &Transition { reason: "CleanupTimedOut".to_owned(), message, warning: true }).await;
+        }
+        self.take_off(served, object, finalizer).await?;
+        Ok(Cleanup::Done)
+    }
+
+    /// Deletes the children in order: what leads to pods, then workloads, then their configuration; those of one rank
+    /// only when those of the one before are gone. Says whether all are gone.
+    async fn take_down(&self, uid: &str) -> Result<bool, CallError> {
+        loop {
+            let children = self.watch.children(uid);
+            let children: Vec<(u8, bool, &Seen)> = children.iter().map(looked_at).collect();
+            let Some(last) = children.iter().map(|(rank, ..)| *rank).max() else { return Ok(true) };
+            let next: Vec<_> = children.into_iter().filter(|(rank, ..)| *rank == last).collect();
+            if next.iter().any(|(_, going, _)| *going) {
+                return Ok(false);
+            }
+            for (_, _, child) in next {
+                let served = self.served(&child.of)?;
+                self.remove(&served, child).await?;
+            }
+        }
+    }
+
+    /// How long cleanup may go on.
+    fn time_left(&self, object: &Value) -> Duration {
+        let since =
+            object["metadata"]["deletionTimestamp"].as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok());
+        let passed = since.map(|since| self.rules.clock.now().duration_since(since));
+        let passed = passed.and_then(|passed| Duration::try_from(passed).ok()).unwrap_or_default();
+        self.rules.cleanup.saturating_sub(passed)
+    }
+}
+
+/// A child with its rank, and whether it is going already.
+fn looked_at(child: &Seen) -> (u8, bool, &Seen) {
+    let live = child.object();
+    let runs_pods = live.as_ref().is_some_and(|live| pod_template(live).is_some());
+    (rank(&child.of, runs_pods), live.as_ref().is_some_and(is_going), child)
+}
+
+#[cfg(test)]
+mod tests {
+    use kaos_policy::contract::ResourceType;
+    use serde_json::json;
+
+    use super::*;
+
+    fn claim(finalizer: Option<&str>, retired: &[&str]) -> Claim {
+        Claim {
+            primary: ResourceType::new("x.io/v1", "Widget"),
+            emits: Vec::new(),
+            reads: Vec::new(),
+            wishes: Vec::new(),
+            finalizer: finalizer.map(str::to_owned),
+            retired_finalizers: retired.iter().map(|finalizer| (*finalizer).to_owned()).collect(),
+            samples: Vec::new(),
+            extra: "{}".to_owned(),
+        }
+    }
+
+    fn held(finalizers: &[&str], claim: &Claim, asked: Option<&str>) -> (Option<String>, Vec<String>) {
+        let object = json!({"metadata": {"finalizers": finalizers}});
+        let Held { ours, retired } = Held::of(&object, std::iter::once(claim), asked);
+        (ours, retired)
+    }
+
+    #[test]
+    fn finalizers_of_earlier_operators_come_off_and_foreign_ones_stay() {
+        let claim = claim(None, &["x.io/old"]);
+        assert_eq!(held(&["y.io/theirs", "x.io/old"], &claim, None), (None, vec!["x.io/old".to_owned()]));
+        assert_eq!(held(&[], &claim, None), (None, vec![]));
+    }
+
+    #[test]
+    fn one_that_the_plan_asks_for_is_ours_also_if_it_was_retired() {
+        let claim = claim(None, &["x.io/old"]);
+        assert_eq!(held(&["x.io/old"], &claim, Some("x.io/old")), (Some("x.io/old".to_owned()), vec![]));
+    }
+
+    #[test]
+    fn the_claims_own_holds_where_the_object_has_it() {
+        let claim = claim(Some("x.io/hold"), &[]);
+        assert_eq!(held(&["x.io/hold"], &claim, None).0.as_deref(), Some("x.io/hold"));
+        assert_eq!(held(&[], &claim, None).0, None);
+    }
+}

@@ -1,0 +1,27 @@
+//! Whether the gates of a plan bind: until it was applied once in full, and never again.
+
+use kaos_policy::{render::Planned, stamp::pod_template};
+use serde_json::Value;
+
+use super::wanted::reference_of;
+use crate::watch::Seen;
+
+/// Whether the plan has to wait. The status says that it was applied once; where the kind's schema has no room for
+/// that, or an earlier operator made the children, the children say so themselves.
+pub(crate) fn bind(planned: &Planned, object: &Value, children: &[Seen]) -> bool {
+    if planned.gates.is_empty() || object["status"]["appliedGeneration"].is_i64() {
+        return false;
+    }
+    let is_there = |manifest: &&Value| {
+        let wanted = reference_of(manifest);
+        let same = |child: &Seen| {
+            child.of.group() == wanted.of().group() && child.of.kind == wanted.kind && child.name == wanted.name
+        };
+        children.iter().any(same)
+    };
+    let (workloads, others): (Vec<&Value>, Vec<&Value>) =
+        planned.manifests.iter().partition(|manifest| pod_template(manifest).is_some());
+    // What the gates hold back is the first start of pods.
+    let decisive = if workloads.is_empty() { others } else { workloads };
+    decisive.is_empty() || !decisive.iter().all(is_there)
+}

@@ -1,0 +1,122 @@
+//! What is remembered of an object between passes: little, and nothing that a restart must not lose.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, PoisonError},
+};
+
+use kaos_policy::{
+    contract::{Need, Reference},
+    digest::{Digest, canonical},
+    policy::PolicyId,
+};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::{metrics::Readiness, watch::ObjectKey};
+
+/// A digest that only has to differ.
+pub(crate) type Mark = u64;
+
+/// The mark of a value.
+pub(crate) fn mark(value: &Value) -> Mark {
+    mark_of(canonical(value).as_bytes())
+}
+
+/// The mark of bytes.
+pub(crate) fn mark_of(bytes: &[u8]) -> Mark {
+    let digest = Digest::of(bytes);
+    digest.bytes().iter().take(8).fold(0, |mark, byte| (mark << 8) | u64::from(*byte))
+}
+
+/// What is remembered of one object.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Memory {
+    pub(crate) uid: String,
+    /// The mark of the needs that the watch was told.
+    pub(crate) needs: Option<Mark>,
+    /// By child: how the server stores what was applied.
+    pub(crate) stored: BTreeMap<Mark, Stored>,
+    /// Names that somebody else has.
+    pub(crate) conflicts: BTreeSet<Reference>,
+    /// What the server does not take, by child.
+    pub(crate) rejected: BTreeMap<Mark, Rejected>,
+    /// A status that differs from the one that is wanted, and that nothing can or need be done about.
+    pub(crate) status: Option<Mark>,
+    /// Passes in a row that the API server did not let through.
+    pub(crate) failures: u32,
+    /// The finalizer that the last plan asked for.
+    pub(crate) finalizer: Option<String>,
+    pub(crate) ready: Option<Readiness>,
+    pub(crate) last: Option<Last>,
+}
+
+/// How the server stores a child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// What was applied with this mark came back as it was wanted: a difference is drift.
+    Exactly(Mark),
+    /// It came back differently, and this is how it looks: no drift as long as it looks like this.
+    Otherwise(Mark, Mark),
+}
+
+/// A manifest that the server refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rejected {
+    pub(crate) wanted: Mark,
+    pub(crate) what: String,
+    pub(crate) message: String,
+    pub(crate) until: Instant,
+}
+
+/// The last pass, for whoever asks.
+#[derive(Debug, Clone)]
+pub(crate) struct Last {
+    pub(crate) at: jiff::Timestamp,
+    pub(crate) policy: PolicyId,
+    pub(crate) outcome: Box<str>,
+    /// What was decided about children, those apart about which there was nothing to do.
+    pub(crate) decisions: Box<[Box<str>]>,
+}
+
+/// What is remembered of all objects.
+#[derive(Debug, Default)]
+pub(crate) struct Memories(Mutex<BTreeMap<ObjectKey, Memory>>);
+
+impl Memories {
+    /// What is remembered of an object; one that took the place of another starts anew. One pass at a time has it.
+    pub(crate) fn take(&self, key: &ObjectKey, uid: &str) -> Memory {
+        let known = self.lock().get(key).filter(|memory| memory.uid == uid).cloned();
+        known.unwrap_or_else(|| Memory { uid: uid.to_owned(), ..Memory::default() })
+    }
+
+    pub(crate) fn put(&self, key: &ObjectKey, memory: Memory) {
+        self.lock().insert(key.clone(), memory);
+    }
+
+    /// A copy, for whoever asks.
+    pub(crate) fn look(&self, key: &ObjectKey) -> Option<Memory> {
+        self.lock().get(key).cloned()
+    }
+
+    /// The object is gone.
+    pub(crate) fn forget(&self, key: &ObjectKey) -> Option<Memory> {
+        self.lock().remove(key)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<ObjectKey, Memory>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Memory {
+    /// The mark of a list of needs.
+    pub(crate) fn mark_of_needs(needs: &[Need]) -> Mark {
+        mark(&serde_json::json!(needs))
+    }
+}
+
+/// The mark of a child's identity.
+pub(crate) fn child_mark(child: &Reference) -> Mark {
+    mark_of(format!("{} {} {}", child.api_version, child.kind, child.name).as_bytes())
+}

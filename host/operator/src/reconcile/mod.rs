@@ -1,0 +1,48 @@
+//! The pass: makes the cluster hold what the policy says, and tells the object how far that came.
+//!
+//! | step | module |
+//! |---|---|
+//! | all of them in order, and when to look again | `pass` |
+//! | needs and plan | `resolve` |
+//! | whether a plan has to wait | `gates` |
+//! | the children: all, one, and the decision about one | `apply`, `child`, `decide` |
+//! | manifests as they are applied here | `wanted` |
+//! | what counts as a difference | `drift` |
+//! | what is no longer wanted | `prune` |
+//! | finalizers and deletion | `finalize` |
+//! | status: what is said, what the kind declares, since when, written if different | `assess`, `projection`, `times`, `write` |
+//! | Events | `events` |
+//! | whose fields are whose | `fields` |
+//! | calls, and what their errors mean | `api`, `error` |
+//! | what is kept between passes | `memory` |
+//!
+//! Which object is next, and when, is left to [`crate::queue`]; what is there, to [`crate::watch`].
+
+mod api;
+mod apply;
+mod assess;
+mod child;
+mod context;
+mod decide;
+mod drift;
+mod error;
+mod events;
+mod explain;
+mod fields;
+mod finalize;
+mod gates;
+mod memory;
+mod pass;
+mod projection;
+mod prune;
+mod resolve;
+mod times;
+mod wanted;
+mod write;
+
+pub use context::{Clock, Compute};
+pub(crate) use context::{Context, Rules};
+pub(crate) use events::Events;
+pub(crate) use memory::Memories;
+pub(crate) use pass::{Ended, Next};
+pub(crate) use projection::Projections;

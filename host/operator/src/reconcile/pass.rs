@@ -1,0 +1,332 @@
+//! One pass over one object: fetch, select, resolve, translate, apply, prune, assess, write, tell.
+
+use std::{sync::Arc, time::Duration};
+
+use kaos_policy::{
+    contract::{Outcome, Refusal},
+    failure::Failure,
+    render::{Rendered, Renderer, Verdict},
+};
+use serde_json::Value;
+
+use super::{
+    apply::Applied,
+    assess::Question,
+    child::is_final,
+    context::Context,
+    decide::is_going,
+    error::{CallError, Class},
+    finalize::{Cleanup, Held},
+    gates,
+    memory::{Last, Memory},
+    resolve::Resolved,
+    times,
+    wanted::reference_of,
+};
+use crate::{
+    catalogue::Kind,
+    metrics::{PassResult, Readiness},
+    status::Hindrance,
+    watch::{ObjectKey, Served},
+};
+
+/// When an object is looked at again, if nothing happens before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Never: it is gone, or the watch will say.
+    Never,
+    /// After a while.
+    After(Duration),
+    /// After a wait that grows from failure to failure, at least this one.
+    Retry(Option<Duration>),
+}
+
+/// How a pass ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) result: PassResult,
+    pub(crate) next: Next,
+}
+
+/// A failure of the API server shows in the status from this one on: one that is over at once is no news.
+const SHOWN_FROM: u32 = 3;
+/// When something that cannot be watched is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// What a pass works on.
+struct Subject<'a> {
+    key: &'a ObjectKey,
+    served: Served,
+    kind: Arc<Kind>,
+    object: Value,
+    uid: String,
+}
+
+/// How far a pass came, to be assessed.
+struct Reached {
+    outcome: Outcome,
+    hindrance: Hindrance,
+    applied: Applied,
+}
+
+impl Context {
+    /// Makes one pass. Errors end in a retry and nothing else.
+    pub(crate) async fn pass(&self, key: &ObjectKey) -> Ended {
+        let Some(object) = self.watch.object(key) else { return self.gone(key) };
+        let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        let snapshot = self.catalogue.load();
+        let Some(kind) = snapshot.as_ref().and_then(|snapshot| snapshot.kind(&key.of)).map(Arc::clone) else {
+            return Ended { result: PassResult::Waiting, next: Next::Never };
+        };
+        let mut memory = self.memories.take(key, &uid);
+        let ended = match self.served(&key.of) {
+            Ok(served) => {
+                let mut subject = Subject { key, served, kind, object: (*object).clone(), uid };
+                self.advance(&mut subject, &mut memory).await
+            }
+            Err(error) => Err(error),
+        };
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(error) => self.failed(key, &error, &mut memory),
+        };
+        if !matches!(ended.next, Next::Retry(_)) {
+            memory.failures = 0;
+        }
+        self.memories.put(key, memory);
+        ended
+    }
+
+    fn gone(&self, key: &ObjectKey) -> Ended {
+        self.watch.forget(key);
+        if let Some(memory) = self.memories.forget(key) {
+            self.metrics.object(&key.of, memory.ready, None);
+        }
+        Ended { result: PassResult::Gone, next: Next::Never }
+    }
+
+    fn failed(&self, key: &ObjectKey, error: &CallError, memory: &mut Memory) -> Ended {
+        memory.failures = memory.failures.saturating_add(1);
+        tracing::warn!(object = %key, %error, failures = memory.failures, "the pass is made again");
+        let next = match error.class {
+            Class::Permanent => Next::After(self.rules.resync),
+            Class::Transient(wait) => Next::Retry(wait),
+            Class::Gone | Class::Forbidden => Next::Retry(None),
+        };
+        let result = if matches!(next, Next::Retry(_)) { PassResult::Retried } else { PassResult::Failed };
+        Ended { result, next }
+    }
+
+    async fn advance(&self, subject: &mut Subject<'_>, memory: &mut Memory) -> Result<Ended, CallError> {
+        let renderer = match self.renderers.of(&subject.key.of, &subject.kind, |of| self.watch.served(of).is_some()) {
+            Ok(renderer) => renderer,
+            // The catalogue takes no settings that do not fit.
+            Err(errors) => {
+                tracing::error!(%errors, "the settings in force do not fit the policy in force");
+                return Ok(Ended { result: PassResult::Failed, next: Next::Retry(None) });
+            }
+        };
+        if is_going(&subject.object) {
+            return self.end(subject, &renderer, memory).await;
+        }
+        let object = Arc::new(subject.object.clone());
+        let rendered = match self.resolve(subject.key, &object, &renderer, memory).await {
+            Ok(Resolved::Complete(rendered)) => rendered,
+            Ok(Resolved::Pending) => {
+                return Ok(Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) });
+            }
+            Err(error) => {
+                // The watch hands out objects of this kind, so it is one.
+                tracing::error!(object = %subject.key, %error, "the object cannot be rendered");
+                return Ok(Ended { result: PassResult::Failed, next: Next::Never });
+            }
+        };
+        self.metrics.fuel(&rendered.policy, rendered.fuel);
+        if let Verdict::Failed(failure) = &rendered.verdict {
+            self.metrics.policy_failure(&failure.policy, failure.failure.category());
+            // No sandbox is free: that says nothing about the object.
+            if matches!(*failure.failure, Failure::Sandbox(_)) {
+                return Ok(Ended { result: PassResult::Retried, next: Next::Retry(None) });
+            }
+        }
+        if let Some(planned) = rendered.planned() {
+            memory.finalizer = asked_finalizer(&planned.extra);
+        }
+        let held = self.held(subject, memory);
+        let mut wrote = self.retire(&subject.served, &mut subject.object, &held.retired).await?;
+        let reached = self.reach(subject, &rendered, memory, &mut wrote).await?;
+        self.conclude(subject, renderer, rendered, reached, memory, wrote).await
+    }
+
+    /// Brings the cluster to the plan, as far as there is one.
+    async fn reach(
+        &self,
+        subject: &mut Subject<'_>,
+        rendered: &Rendered,
+        memory: &mut Memory,
+        wrote: &mut bool,
+    ) -> Result<Reached, CallError> {
+        let without_plan =
+            |outcome| Reached { outcome, hindrance: Hindrance::ApplyFailed, applied: Applied::default() };
+        let planned = match &rendered.verdict {
+            Verdict::Refused(refusal) => return Ok(without_plan(Outcome::Refused(refusal.clone()))),
+            Verdict::Failed(failure) => return Ok(without_plan(Outcome::Failed(failure.failure.to_string()))),
+            Verdict::Planned(planned) => planned,
+        };
+        if gates::bind(planned, &subject.object, &self.watch.children(&subject.uid)) {
+            return Ok(without_plan(Outcome::Gated));
+        }
+        let claimed = subject.kind.claims(&subject.key.of).find_map(|claim| claim.finalizer.clone());
+        if let Some(finalizer) = memory.finalizer.clone().or(claimed) {
+            *wrote |= self.hold(&subject.served, &mut subject.object, &finalizer).await?;
+        }
+        let had_conflicts = memory.conflicts.clone();
+        let mut applied = self.apply_all(&subject.object, &planned.manifests, &subject.uid, memory).await;
+        if memory.conflicts != had_conflicts {
+            self.set_needs(subject.key, &rendered.needs, memory);
+        }
+        if applied.in_full() {
+            let wanted: Vec<_> = planned.manifests.iter().map(reference_of).collect();
+            let pruned = self.prune(&subject.uid, &wanted).await?;
+            applied.wrote |= !pruned.is_empty();
+            applied.decisions.extend(pruned);
+        }
+        *wrote |= applied.wrote;
+        let (outcome, hindrance) = match applied.hindrance() {
+            None => (Outcome::Applied, Hindrance::ApplyFailed),
+            Some((hindrance, text)) => (Outcome::Failed(text), hindrance),
+        };
+        Ok(Reached { outcome, hindrance, applied })
+    }
+
+    /// Tells what was reached: status, Events, metrics, memory; and says when to look again.
+    async fn conclude(
+        &self,
+        subject: &Subject<'_>,
+        renderer: Arc<Renderer>,
+        rendered: Arc<Rendered>,
+        Reached { outcome, hindrance, applied }: Reached,
+        memory: &mut Memory,
+        mut wrote: bool,
+    ) -> Result<Ended, CallError> {
+        let error = applied.error.as_ref().filter(|error| !is_final(error));
+        if error.is_some() || applied.waits {
+            memory.failures = memory.failures.saturating_add(1);
+        }
+        let (result, next) = match (&outcome, error) {
+            (_, Some(error)) => {
+                let wait = if let Class::Transient(wait) = error.class { wait } else { None };
+                (PassResult::Retried, Next::Retry(wait))
+            }
+            (Outcome::Gated | Outcome::Refused(Refusal::Waiting(_)), None) => (PassResult::Waiting, self.resync()),
+            (Outcome::Refused(_), None) => (PassResult::Refused, self.resync()),
+            (Outcome::Failed(_), None) if applied.waits => (PassResult::Waiting, Next::Retry(None)),
+            (Outcome::Failed(_), None) if !applied.conflicts.is_empty() => {
+                (PassResult::Waiting, Next::After(LOOK_AGAIN))
+            }
+            (Outcome::Failed(_), None) => (PassResult::Failed, self.resync()),
+            (Outcome::Applied, None) => (PassResult::Settled, self.resync()),
+        };
+        // A failure that may be over at once is told when it is not.
+        let passing = applied.waits || error.is_some_and(|error| error.class != Class::Forbidden);
+        let quiet = passing && memory.failures < SHOWN_FROM;
+        memory.last = Some(Last {
+            at: self.rules.clock.now(),
+            policy: rendered.policy.clone(),
+            outcome: name_of(&outcome).into(),
+            decisions: applied.decisions.iter().map(|decision| decision.as_str().into()).collect(),
+        });
+        if !quiet {
+            let children = self.children(&rendered, &subject.uid, &applied.answers);
+            let question = Question {
+                renderer,
+                rendered: Arc::clone(&rendered),
+                object: Arc::new(subject.object.clone()),
+                outcome,
+                hindrance,
+                children,
+            };
+            let (mut status, fuel) = self.assess(question).await;
+            self.metrics.fuel(&rendered.policy, fuel);
+            wrote |= self.publish(subject, &mut status, memory).await?;
+        }
+        let result = if result == PassResult::Settled && wrote { PassResult::Changed } else { result };
+        Ok(Ended { result, next })
+    }
+
+    /// Writes the status and tells what changed in it.
+    async fn publish(&self, subject: &Subject<'_>, status: &mut Value, memory: &mut Memory) -> Result<bool, CallError> {
+        let Subject { key, served, object, .. } = subject;
+        let before = &object["status"];
+        times::stamp(status, before, &self.rules.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        let news = times::transitions(status, before);
+        self.project(&key.of, served, status).await;
+        let wrote = self.write_status(&key.of, served, object, status, memory).await?;
+        let ready = readiness(status);
+        if memory.ready != Some(ready) {
+            self.metrics.object(&key.of, memory.ready, Some(ready));
+            memory.ready = Some(ready);
+        }
+        if wrote {
+            for transition in &news {
+                tracing::info!(object = %key, reason = transition.reason, message = transition.message, "changed");
+                self.tell(object, transition).await;
+            }
+        }
+        Ok(wrote)
+    }
+
+    /// The object is being deleted: cleanup and nothing else.
+    async fn end(
+        &self,
+        subject: &mut Subject<'_>,
+        renderer: &Arc<Renderer>,
+        memory: &mut Memory,
+    ) -> Result<Ended, CallError> {
+        let mut held = self.held(subject, memory);
+        // After a restart only the plan knows whether one of those that come off is asked for.
+        if memory.finalizer.is_none() && !held.retired.is_empty() {
+            let object = Arc::new(subject.object.clone());
+            if let Ok((rendered, _)) = self.render(&object, renderer).await {
+                memory.finalizer = rendered.planned().and_then(|planned| asked_finalizer(&planned.extra));
+                held = self.held(subject, memory);
+            }
+        }
+        let next = match self.clean_up(subject.key, &subject.served, &mut subject.object, &held).await? {
+            Cleanup::Done => Next::Never,
+            Cleanup::Waits(wait) => Next::After(wait),
+        };
+        Ok(Ended { result: PassResult::Gone, next })
+    }
+
+    fn held(&self, subject: &Subject<'_>, memory: &Memory) -> Held {
+        Held::of(&subject.object, subject.kind.claims(&subject.key.of), memory.finalizer.as_deref())
+    }
+
+    fn resync(&self) -> Next {
+        Next::After(self.rules.resync)
+    }
+}
+
+/// The finalizer that a plan asks for in its `extra`.
+fn asked_finalizer(extra: &str) -> Option<String> {
+    let extra: Value = serde_json::from_str(extra).ok()?;
+    extra["finalizer"].as_str().filter(|finalizer| !finalizer.is_empty()).map(str::to_owned)
+}
+
+fn name_of(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Applied => "applied".to_owned(),
+        Outcome::Gated => "gated".to_owned(),
+        Outcome::Refused(refusal) => format!("refused: {}", refusal.reason()),
+        Outcome::Failed(message) => format!("failed: {message}"),
+    }
+}
+
+fn readiness(status: &Value) -> Readiness {
+    match times::find(status, "Ready").and_then(|ready| ready["status"].as_str()) {
+        Some("True") => Readiness::True,
+        Some("False") => Readiness::False,
+        _ => Readiness::Unknown,
+    }
+}

@@ -1,0 +1,113 @@
+//! When conditions last changed, and which of their changes are worth an Event.
+
+use serde_json::{Value, json};
+
+/// A change of a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Transition {
+    /// The reason that the condition has now.
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    /// Whether it is something to worry about.
+    pub(crate) warning: bool,
+}
+
+/// Conditions whose changes are told as Events.
+const TOLD: [&str; 4] = ["Accepted", "Resolved", "Applied", "Ready"];
+/// Reasons that are the ordinary way of things.
+const ORDINARY: [&str; 4] = ["Gated", "Progressing", "Waiting", "NotFound"];
+
+/// Gives every condition of a status its time: the one it had if its status is the same, and now if not.
+pub(crate) fn stamp(status: &mut Value, before: &Value, now: &str) {
+    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+        let old = find(before, condition["type"].as_str().unwrap_or_default());
+        let since = old.filter(|old| old["status"] == condition["status"]).map(|old| &old["lastTransitionTime"]);
+        condition["lastTransitionTime"] =
+            since.filter(|since| since.is_string()).cloned().unwrap_or_else(|| json!(now));
+    }
+}
+
+/// The changes between two statuses. A new object's first steps are no news; what goes wrong at once is.
+pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<Transition> {
+    let text = |condition: &Value, field: &str| condition[field].as_str().unwrap_or_default().to_owned();
+    let changed = |of: &&str| {
+        let new = find(status, of)?;
+        let (is, reason) = (text(new, "status"), text(new, "reason"));
+        let (was, old_reason) = find(before, of).map(|old| (text(old, "status"), text(old, "reason"))).unzip();
+        let ordinary = is == "True" || ORDINARY.contains(&reason.as_str());
+        let told = match was.as_deref() {
+            None if *of == "Accepted" || (*of == "Ready" && is == "True") => true,
+            None => !ordinary && reason != "Refused" && reason != "Unavailable",
+            Some(was) => was != is || (old_reason.as_ref() != Some(&reason) && is != "True"),
+        };
+        // A refusal shows in three conditions; the first says it.
+        let echo = matches!(reason.as_str(), "Refused" | "Unavailable") || (*of == "Resolved" && reason == "Waiting");
+        (told && !echo).then(|| Transition { reason, message: text(new, "message"), warning: !ordinary })
+    };
+    TOLD.iter().filter_map(changed).collect()
+}
+
+/// The condition of a type.
+pub(crate) fn find<'a>(status: &'a Value, of: &str) -> Option<&'a Value> {
+    status["conditions"].as_array()?.iter().find(|condition| condition["type"] == of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(conditions: &[(&str, &str, &str)]) -> Value {
+        let conditions: Vec<Value> = conditions
+            .iter()
+            .map(|(of, status, reason)| json!({"type": of, "status": status, "reason": reason, "message": "m"}))
+            .collect();
+        json!({"conditions": conditions})
+    }
+
+    fn reasons(new: &Value, old: &Value) -> Vec<String> {
+        transitions(new, old).into_iter().map(|transition| transition.reason).collect()
+    }
+
+    #[test]
+    fn a_time_moves_only_when_the_status_flips() {
+        let mut before = status(&[("Ready", "False", "Progressing"), ("Applied", "True", "Applied")]);
+        stamp(&mut before, &Value::Null, "t1");
+        let mut after =
+            status(&[("Ready", "False", "Gated"), ("Applied", "False", "ApplyFailed"), ("New", "True", "New")]);
+        stamp(&mut after, &before, "t2");
+        let times: Vec<_> = after["conditions"].as_array().unwrap().iter().map(|c| &c["lastTransitionTime"]).collect();
+        assert_eq!(times, ["t1", "t2", "t2"]);
+    }
+
+    #[test]
+    fn a_new_object_is_told_once_and_then_what_flips() {
+        let first = status(&[
+            ("Accepted", "True", "Accepted"),
+            ("Applied", "True", "Applied"),
+            ("Ready", "False", "Progressing"),
+        ]);
+        assert_eq!(reasons(&first, &Value::Null), ["Accepted"]);
+        let ready =
+            status(&[("Accepted", "True", "Accepted"), ("Applied", "True", "Applied"), ("Ready", "True", "Ready")]);
+        assert_eq!(reasons(&ready, &first), ["Ready"]);
+        assert_eq!(reasons(&ready, &ready), [""; 0]);
+        assert_eq!(reasons(&first, &ready), ["Progressing"]);
+    }
+
+    #[test]
+    fn a_refusal_is_told_once() {
+        let refused = status(&[
+            ("Accepted", "False", "InvalidSpec"),
+            ("Applied", "False", "Refused"),
+            ("Ready", "False", "Refused"),
+        ]);
+        assert_eq!(reasons(&refused, &Value::Null), ["InvalidSpec"]);
+        assert!(transitions(&refused, &Value::Null)[0].warning);
+    }
+
+    #[test]
+    fn a_conflict_of_a_new_object_is_told_at_once() {
+        let new = status(&[("Accepted", "True", "Accepted"), ("Applied", "False", "OwnershipConflict")]);
+        assert_eq!(reasons(&new, &Value::Null), ["Accepted", "OwnershipConflict"]);
+    }
+}

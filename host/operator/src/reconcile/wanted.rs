@@ -1,0 +1,213 @@
+//! From the plan's manifests to what is applied: those few things that depend on what is there already.
+//!
+//! The pod-spec hash of a workload that an earlier operator made stays, so that taking it over restarts no pod; and
+//! replicas that somebody else drives are left out. Everything else is as the policy stamped it.
+
+use kaos_policy::{
+    contract::{Reference, ResourceType},
+    stamp::{APPLIED_DIGEST, HASH_STANDS_FOR, carried_hash, pod_template, refers_to, seal, set_hash},
+};
+use serde_json::{Value, json};
+
+use super::drift;
+
+/// Annotation of an object: `external` leaves the replicas of what it runs to somebody else.
+const REPLICAS: &str = "kaos.tools/replicas";
+
+/// One child as it should be.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Wanted {
+    pub(crate) of: ResourceType,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    /// The manifest, sealed.
+    pub(crate) body: Value,
+    /// Whether the replicas were left out on request, so that a claim of ours on them has to be released.
+    pub(crate) releases_replicas: bool,
+}
+
+impl Wanted {
+    /// The child of a manifest, as it should be beside `live`: the child as it is, and `beside`, which looks up the
+    /// other children.
+    pub(crate) fn new(
+        manifest: &Value,
+        object: &Value,
+        live: Option<&Value>,
+        beside: &dyn Fn(&Reference) -> Option<Value>,
+        plan: &[Value],
+    ) -> Self {
+        let mut body = manifest.clone();
+        let mut releases_replicas = false;
+        if is_external(object) && pod_template(&body).is_some() {
+            releases_replicas = body["spec"].as_object_mut().and_then(|spec| spec.remove("replicas")).is_some();
+        }
+        if let Some(live) = live {
+            keep_hash(&mut body, live, beside, plan);
+        }
+        seal(&mut body);
+        let reference = reference_of(&body);
+        Self {
+            of: reference.of(),
+            namespace: reference.namespace.unwrap_or_default(),
+            name: reference.name,
+            body,
+            releases_replicas,
+        }
+    }
+
+    /// The digest that the live child carries when it was last applied like this.
+    pub(crate) fn digest(&self) -> &str {
+        self.body["metadata"]["annotations"][APPLIED_DIGEST].as_str().unwrap_or_default()
+    }
+
+    /// A reference to it.
+    pub(crate) fn reference(&self) -> Reference {
+        reference_of(&self.body)
+    }
+}
+
+/// The order of children: configuration and identities, workloads, then what leads to them.
+pub(crate) fn rank(of: &ResourceType, runs_pods: bool) -> u8 {
+    const FIRST: [&str; 4] = ["ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim"];
+    match of.group() {
+        "" if FIRST.contains(&of.kind.as_str()) => 0,
+        _ if runs_pods => 1,
+        _ => 2,
+    }
+}
+
+/// Whether somebody else drives the replicas of what an object runs.
+pub(crate) fn is_external(object: &Value) -> bool {
+    object["metadata"]["annotations"][REPLICAS] == "external"
+}
+
+/// Which object a manifest is.
+pub(crate) fn reference_of(object: &Value) -> Reference {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    Reference {
+        api_version: text(&object["apiVersion"]).unwrap_or_default(),
+        kind: text(&object["kind"]).unwrap_or_default(),
+        namespace: text(&object["metadata"]["namespace"]),
+        name: text(&object["metadata"]["name"]).unwrap_or_default(),
+    }
+}
+
+/// Keeps the hash of a live template that somebody else computed, as long as neither the template nor a ConfigMap of
+/// the plan that it refers to changes. What the computed hash was then is noted on the child, so that a later change of
+/// a ConfigMap is seen.
+fn keep_hash(body: &mut Value, live: &Value, beside: &dyn Fn(&Reference) -> Option<Value>, plan: &[Value]) {
+    let (Some(computed), Some(carried)) = (carried_hash(body).map(str::to_owned), carried_hash(live)) else { return };
+    if computed == carried {
+        return;
+    }
+    let annotations = &live["metadata"]["annotations"];
+    let stands = match (annotations[HASH_STANDS_FOR].as_str(), annotations[APPLIED_DIGEST].as_str()) {
+        (Some(stands_for), _) => stands_for == computed,
+        // The hash is our own of an earlier plan.
+        (None, Some(_)) => false,
+        (None, None) => {
+            let mut kept = body.clone();
+            set_hash(&mut kept, carried);
+            let wanted = pod_template(&kept).zip(pod_template(live));
+            wanted.is_some_and(|(wanted, live)| drift::missing(wanted, live).is_none())
+                && config_unchanged(&body["spec"], beside, plan)
+        }
+    };
+    if stands {
+        set_hash(body, carried);
+        // Stamped manifests have annotations.
+        body["metadata"]["annotations"][HASH_STANDS_FOR] = json!(computed);
+    }
+}
+
+/// Whether every ConfigMap of the plan that a workload refers to is there with the content that is wanted.
+fn config_unchanged(spec: &Value, beside: &dyn Fn(&Reference) -> Option<Value>, plan: &[Value]) -> bool {
+    plan.iter().filter(|manifest| manifest["apiVersion"] == "v1" && manifest["kind"] == "ConfigMap").all(|manifest| {
+        let reference = reference_of(manifest);
+        !refers_to(spec, &reference.name)
+            || beside(&reference).is_some_and(|live| {
+                ["data", "binaryData"].into_iter().all(|field| content(manifest, field) == content(&live, field))
+            })
+    })
+}
+
+fn content<'a>(config: &'a Value, field: &str) -> Option<&'a serde_json::Map<String, Value>> {
+    config[field].as_object().filter(|map| !map.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Value {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "t", "name": "c"}, "data": {"k": text}})
+    }
+
+    fn deployment(hash: &str, annotations: Value, image: &str) -> Value {
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"namespace": "t", "name": "a", "annotations": annotations},
+            "spec": {"replicas": 2, "template": {
+                "metadata": {"annotations": {"kaos.tools/pod-spec-hash": hash}},
+                "spec": {"containers": [{"name": "a", "image": image, "envFrom": [{"configMapRef": {"name": "c"}}]}]},
+            }},
+        })
+    }
+
+    fn wanted(manifest: &Value, live: &Value, live_config: &Value, config: &Value) -> Wanted {
+        let beside = |_: &Reference| Some(live_config.clone());
+        let plan = [config.clone(), manifest.clone()];
+        Wanted::new(manifest, &json!({}), Some(live), &beside, &plan)
+    }
+
+    #[test]
+    fn a_template_that_was_made_by_somebody_else_and_is_equal_keeps_its_hash() {
+        let live = deployment("theirs", json!({}), "x");
+        let plan = deployment("ours", json!({}), "x");
+        let kept = wanted(&plan, &live, &config("v"), &config("v"));
+        assert_eq!(carried_hash(&kept.body), Some("theirs"));
+        // And goes on to keep it, also when something beside the template changes.
+        let mut later = plan.clone();
+        later["metadata"]["labels"] = json!({"new": "label"});
+        let kept = wanted(&later, &kept.body, &config("v"), &config("v"));
+        assert_eq!(carried_hash(&kept.body), Some("theirs"));
+        // Until the plan would give it another one.
+        let changed = wanted(&deployment("new", json!({}), "x"), &kept.body, &config("v"), &config("w"));
+        assert_eq!(carried_hash(&changed.body), Some("new"));
+        assert!(changed.body["metadata"]["annotations"][HASH_STANDS_FOR].is_null());
+    }
+
+    #[test]
+    fn a_hash_moves_when_the_template_or_its_configuration_differs() {
+        let live = deployment("theirs", json!({}), "x");
+        let plan = deployment("ours", json!({}), "y");
+        assert_eq!(carried_hash(&wanted(&plan, &live, &config("v"), &config("v")).body), Some("ours"));
+        let plan = deployment("ours", json!({}), "x");
+        assert_eq!(carried_hash(&wanted(&plan, &live, &config("v"), &config("w")).body), Some("ours"));
+    }
+
+    #[test]
+    fn a_hash_of_our_own_moves_with_the_plan() {
+        let live = deployment("old", json!({"kaos.tools/applied-digest": "d"}), "x");
+        let plan = deployment("new", json!({}), "x");
+        assert_eq!(carried_hash(&wanted(&plan, &live, &config("v"), &config("v")).body), Some("new"));
+    }
+
+    #[test]
+    fn replicas_are_left_out_where_somebody_else_drives_them() {
+        let object = json!({"metadata": {"annotations": {"kaos.tools/replicas": "external"}}});
+        let plan = deployment("h", json!({}), "x");
+        let wanted = Wanted::new(&plan, &object, None, &|_| None, &[]);
+        assert!(wanted.releases_replicas && wanted.body["spec"]["replicas"].is_null());
+        let wanted = Wanted::new(&config("v"), &object, None, &|_| None, &[]);
+        assert!(!wanted.releases_replicas);
+    }
+
+    #[test]
+    fn configuration_comes_first_and_what_leads_to_pods_last() {
+        let rank = |api_version: &str, kind: &str, pods| rank(&ResourceType::new(api_version, kind), pods);
+        assert!(rank("v1", "ConfigMap", false) < rank("apps/v1", "Deployment", true));
+        assert!(rank("apps/v1", "Deployment", true) < rank("v1", "Service", false));
+        assert_eq!(rank("v1", "Service", false), rank("gateway.networking.k8s.io/v1", "HTTPRoute", false));
+    }
+}

@@ -1,0 +1,182 @@
+//! Writing a status: only if it differs, all of it at once, and with a look at whose the rest is.
+//!
+//! Server-side apply, since what we no longer say has to go while conditions of other writers stay; no other patch can
+//! do both without reading first.
+
+use kaos_policy::contract::ResourceType;
+use serde_json::{Map, Value, json};
+
+use super::{
+    api::Calls,
+    context::Context,
+    error::{CallError, Class},
+    fields::{self, entries_of},
+    memory::{Memory, mark},
+};
+use crate::watch::Served;
+
+/// How a status that is there relates to the one that is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Difference {
+    None,
+    /// There is more than is wanted; each field as `fieldsV1` writes it.
+    More(Vec<Vec<String>>),
+    Different,
+}
+
+impl Context {
+    /// Makes the status as it is wanted. Says whether anything was written.
+    pub(crate) async fn write_status(
+        &self,
+        of: &ResourceType,
+        served: &Served,
+        object: &Value,
+        status: &Value,
+        memory: &mut Memory,
+    ) -> Result<bool, CallError> {
+        let before = &object["status"];
+        let metadata = &object["metadata"];
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+        let (namespace, name) = (text("namespace"), text("name"));
+        let calls = self.calls(served, namespace);
+        let pair = mark(&json!([status, before]));
+        if memory.status == Some(pair) {
+            return Ok(false);
+        }
+        match difference(status, before) {
+            Difference::None => return Ok(false),
+            Difference::More(paths) => {
+                // Ours from before, or somebody else's? Only the managed fields know.
+                let Some(live) = calls.get(name).await? else { return Ok(false) };
+                let entries = entries_of(&live);
+                let ours = paths.iter().any(|path| {
+                    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                    fields::owned(entries, "status", &path)
+                });
+                if !ours && fields::taken_over(entries, "status", &of.api_version).is_none() {
+                    memory.status = Some(pair);
+                    return Ok(false);
+                }
+                self.take_over_status(of, &calls, &live).await?;
+            }
+            Difference::Different => {}
+        }
+        let body = json!({
+            "apiVersion": of.api_version,
+            "kind": of.kind,
+            // With the UID, the status is never written to an object that took this one's place.
+            "metadata": {"name": name, "namespace": namespace, "uid": metadata["uid"]},
+            "status": status,
+        });
+        let answer = self.apply_status(of, &calls, name, &body).await?;
+        let answer = match difference(status, &answer["status"]) {
+            Difference::More(_) if self.take_over_status(of, &calls, &answer).await? => {
+                self.apply_status(of, &calls, name, &body).await?
+            }
+            _ => answer,
+        };
+        if difference(status, &answer["status"]) != Difference::None {
+            // Others write here too, or the server stores it in its own way.
+            memory.status = Some(mark(&json!([status, answer["status"]])));
+        }
+        Ok(true)
+    }
+
+    async fn apply_status(
+        &self,
+        of: &ResourceType,
+        calls: &Calls<'_>,
+        name: &str,
+        body: &Value,
+    ) -> Result<Value, CallError> {
+        match calls.apply_status(name, body).await {
+            Ok(answer) => {
+                self.watch.wrote(&answer);
+                Ok(answer)
+            }
+            Err(error) => {
+                if error.class == Class::Permanent || error.message.contains("field not declared in schema") {
+                    self.projections.forget(of);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// What an earlier operator wrote into the status becomes what we applied. Says whether there was anything.
+    async fn take_over_status(&self, of: &ResourceType, calls: &Calls<'_>, live: &Value) -> Result<bool, CallError> {
+        let Some(entries) = fields::taken_over(entries_of(live), "status", &of.api_version) else { return Ok(false) };
+        let answer = calls.manage(live, &entries).await?;
+        self.watch.wrote(&answer);
+        Ok(true)
+    }
+}
+
+fn difference(wanted: &Value, live: &Value) -> Difference {
+    let empty = Map::new();
+    let (wanted, live) = (wanted.as_object().unwrap_or(&empty), live.as_object().unwrap_or(&empty));
+    let mut more = Vec::new();
+    let (conditions, live_conditions) = (by_type(wanted), by_type(live));
+    for (of, live) in &live_conditions {
+        match conditions.get(of) {
+            Some(condition) if condition == live => {}
+            Some(_) => return Difference::Different,
+            None => {
+                more.push(vec!["f:status".to_owned(), "f:conditions".to_owned(), format!("k:{}", json!({"type": of}))])
+            }
+        }
+    }
+    if conditions.keys().any(|of| !live_conditions.contains_key(of)) {
+        return Difference::Different;
+    }
+    for (field, value) in wanted {
+        if field != "conditions" && live.get(field).unwrap_or(&Value::Null) != value {
+            return Difference::Different;
+        }
+    }
+    let extra = live.keys().filter(|field| *field != "conditions" && !wanted.contains_key(*field));
+    more.extend(extra.map(|field| vec!["f:status".to_owned(), format!("f:{field}")]));
+    if more.is_empty() { Difference::None } else { Difference::More(more) }
+}
+
+fn by_type(status: &Map<String, Value>) -> std::collections::BTreeMap<&str, &Value> {
+    let conditions = status.get("conditions").and_then(Value::as_array).into_iter().flatten();
+    conditions.filter_map(|condition| Some((condition["type"].as_str()?, condition))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(conditions: &[(&str, &str)], more: Value) -> Value {
+        let conditions: Vec<Value> =
+            conditions.iter().map(|(of, status)| json!({"type": of, "status": status})).collect();
+        let mut status = more;
+        status["conditions"] = json!(conditions);
+        status
+    }
+
+    #[test]
+    fn the_order_of_conditions_is_no_difference() {
+        let a = status(&[("A", "True"), ("B", "False")], json!({"phase": "x"}));
+        let b = status(&[("B", "False"), ("A", "True")], json!({"phase": "x"}));
+        assert_eq!(difference(&a, &b), Difference::None);
+    }
+
+    #[test]
+    fn what_others_add_is_more_and_what_is_missing_is_different() {
+        let wanted = status(&[("A", "True")], json!({"phase": "x"}));
+        let live = status(&[("A", "True"), ("Theirs", "True")], json!({"phase": "x", "old": 1}));
+        let Difference::More(paths) = difference(&wanted, &live) else { panic!("more") };
+        assert_eq!(paths[0], ["f:status", "f:conditions", r#"k:{"type":"Theirs"}"#]);
+        assert_eq!(paths[1], ["f:status", "f:old"]);
+        assert_eq!(difference(&live, &wanted), Difference::Different);
+        assert_eq!(difference(&wanted, &Value::Null), Difference::Different);
+    }
+
+    #[test]
+    fn a_changed_condition_is_different() {
+        let wanted = status(&[("A", "True")], json!({}));
+        assert_eq!(difference(&wanted, &status(&[("A", "False")], json!({}))), Difference::Different);
+    }
+}

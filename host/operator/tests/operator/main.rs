@@ -1,0 +1,169 @@
+//! The operator against an embedded cluster, with a policy of one kind compiled into this process. The whole checklist
+//! is in `tests/suites`; here is what the operator's authors want to know after every change.
+
+mod kite;
+mod stage;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use stage::Stage;
+
+#[tokio::test(start_paused = true)]
+async fn an_object_gets_its_children_and_a_status_that_says_so() {
+    let stage = Stage::start().await;
+    stage.apply(&kite::object("a", json!({"image": "x", "config": "v"}))).await;
+    let object = stage.until_ready("a").await;
+    let status = &object["status"];
+    assert_eq!(status["phase"], "Ready");
+    assert_eq!(status["observedGeneration"], 1);
+    assert_eq!(status["appliedGeneration"], 1);
+    assert!(stage.child("apps", "deployments", "kite-a").is_some());
+    assert!(stage.child("", "services", "kite-a").is_some());
+    let events = stage.events("a");
+    assert_eq!(events, ["Accepted", "Ready"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn creation_costs_a_write_a_child_and_one_for_the_status_when_pods_are_quick() {
+    let stage = Stage::start().await;
+    stage.cluster.journal().clear();
+    stage.apply(&kite::object("a", json!({"image": "x", "config": "v"}))).await;
+    stage.until_ready("a").await;
+    stage.rest().await;
+    let mut writes: Vec<String> = stage.writes();
+    writes.sort();
+    assert_eq!(
+        writes,
+        ["patch configmaps kite-a", "patch deployments kite-a", "patch kites/status a", "patch services kite-a",]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_settled_object_is_left_in_peace_also_by_an_operator_that_starts_anew() {
+    let mut stage = Stage::start().await;
+    stage.apply(&kite::object("a", json!({"image": "x", "config": "v"}))).await;
+    stage.until_ready("a").await;
+    stage.rest().await;
+    stage.cluster.journal().clear();
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    assert_eq!(stage.writes(), [""; 0]);
+    assert_eq!(stage.reads(), [""; 0]);
+    stage.restart().await;
+    stage.rest().await;
+    assert_eq!(stage.writes(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn drift_is_repaired_and_what_others_add_stays() {
+    let stage = Stage::start().await;
+    stage.apply(&kite::object("a", json!({"image": "x", "config": "v"}))).await;
+    stage.until_ready("a").await;
+    stage
+        .patch(
+            "",
+            "services",
+            "kite-a",
+            json!({"metadata": {"labels": {"theirs": "1"}}, "spec": {"ports": [{"port": 81}]}}),
+        )
+        .await;
+    let service = stage
+        .until("the port is back", |stage| {
+            let service = stage.child("", "services", "kite-a")?;
+            (service["spec"]["ports"][0]["port"] == 80).then_some(service)
+        })
+        .await;
+    assert_eq!(service["metadata"]["labels"]["theirs"], "1");
+    stage.delete("apps", "deployments", "kite-a").await;
+    stage.until("the deployment is back", |stage| stage.child("apps", "deployments", "kite-a")).await;
+    stage.until_ready("a").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_longer_wanted_goes() {
+    let stage = Stage::start().await;
+    stage.apply(&kite::object("a", json!({"image": "x", "config": "v"}))).await;
+    stage.until_ready("a").await;
+    stage.apply(&kite::object("a", json!({"image": "x"}))).await;
+    stage.until_none("the configuration", |stage| stage.child("", "configmaps", "kite-a")).await;
+    stage.until_ready("a").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_else_owns_is_left_alone_until_it_goes() {
+    let stage = Stage::start().await;
+    let theirs = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kite-a", "namespace": "t"},
+        "spec": {"ports": [{"port": 99}]}});
+    stage.apply(&theirs).await;
+    stage.apply(&kite::object("a", json!({"image": "x"}))).await;
+    let object = stage.until_condition("a", "Applied", "OwnershipConflict").await;
+    assert!(object["status"]["conditions"].to_string().contains("Service kite-a"));
+    stage.rest().await;
+    let service = stage.child("", "services", "kite-a").unwrap();
+    assert_eq!(service["spec"]["ports"][0]["port"], 99);
+    stage.delete("", "services", "kite-a").await;
+    stage.until_ready("a").await;
+    assert_eq!(stage.child("", "services", "kite-a").unwrap()["spec"]["ports"][0]["port"], 80);
+}
+
+#[tokio::test(start_paused = true)]
+async fn gates_hold_the_first_start_and_nothing_after_it() {
+    let stage = Stage::start().await;
+    stage.apply(&kite::object("a", json!({"image": "x", "waitsFor": "wind"}))).await;
+    stage.until_condition("a", "Resolved", "NotFound").await;
+    stage.apply(&wind("calm")).await;
+    stage.until_condition("a", "Applied", "Gated").await;
+    assert!(stage.child("apps", "deployments", "kite-a").is_none());
+    stage.apply(&wind("strong")).await;
+    stage.until_ready("a").await;
+    stage.apply(&wind("calm")).await;
+    stage.rest().await;
+    stage.apply(&kite::object("a", json!({"image": "y", "waitsFor": "wind"}))).await;
+    stage
+        .until("the new image", |stage| {
+            let deployment = stage.child("apps", "deployments", "kite-a")?;
+            (deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "y").then_some(())
+        })
+        .await;
+}
+
+fn wind(force: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "wind", "namespace": "t"}, "data": {"force": force}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_object_keeps_what_it_has_and_says_why() {
+    let stage = Stage::start().await;
+    stage.apply(&kite::object("a", json!({"image": "x"}))).await;
+    stage.until_ready("a").await;
+    stage.apply(&kite::object("a", json!({"image": ""}))).await;
+    let object = stage.until_condition("a", "Accepted", "InvalidSpec").await;
+    assert_eq!(object["status"]["phase"], "Failed");
+    assert!(stage.child("apps", "deployments", "kite-a").is_some());
+    stage.apply(&kite::object("a", json!({"image": "panic"}))).await;
+    stage.until_condition("a", "Accepted", "PolicyFailed").await;
+    assert!(stage.child("apps", "deployments", "kite-a").is_some());
+    stage.apply(&kite::object("a", json!({"image": "x"}))).await;
+    stage.until_ready("a").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn children_of_an_earlier_operator_are_taken_over_without_a_restart() {
+    let mut stage = Stage::start().await;
+    stage.apply(&kite::object("a", json!({"image": "x", "config": "v"}))).await;
+    stage.until_ready("a").await;
+    stage.stop().await;
+    stage.make_it_look_earlier("kite-a").await;
+    let before = stage.child("apps", "deployments", "kite-a").unwrap();
+    stage.start_operator().await;
+    stage
+        .until("our label", |stage| {
+            let deployment = stage.child("apps", "deployments", "kite-a")?;
+            (deployment["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "kaos-operator").then_some(())
+        })
+        .await;
+    stage.rest().await;
+    let after = stage.child("apps", "deployments", "kite-a").unwrap();
+    assert_eq!(before["spec"]["template"], after["spec"]["template"]);
+    assert!(after["spec"]["paused"].is_null(), "a field that only the earlier operator wanted is gone: {after}");
+}

@@ -1,0 +1,208 @@
+//! An embedded cluster in simulated time with an operator that runs on it.
+
+use std::{sync::Arc, time::Duration};
+
+use kaos_cluster::{Cluster, TokioClock, faults::Verb};
+use kaos_operator::{
+    catalogue::Catalogue,
+    metrics::Metrics,
+    operator::{Clock, Compute, Operator, OperatorError, Options},
+};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams},
+    core::GroupVersionKind,
+};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::kite;
+
+/// The beginning of time.
+const START: &str = "2026-01-01T00:00:00Z";
+
+pub(crate) struct Stage {
+    pub(crate) cluster: Cluster,
+    client: Client,
+    running: Option<(CancellationToken, JoinHandle<Result<(), OperatorError>>)>,
+}
+
+impl Stage {
+    pub(crate) async fn start() -> Self {
+        let cluster = Cluster::builder().clock(TokioClock::starting_at(START.parse().unwrap())).start();
+        cluster.add_user("user", "user");
+        let mut stage = Self { client: Client::new(cluster.service(), "t"), cluster, running: None };
+        stage.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "t"}})).await;
+        stage.apply(&kite::definition()).await;
+        stage.cluster.settled().await;
+        stage.start_operator().await;
+        stage
+    }
+
+    pub(crate) async fn start_operator(&mut self) {
+        let options = Options {
+            compute: Compute::Inline,
+            clock: Clock::starting_at(START.parse().unwrap()),
+            workers: 2,
+            ..Options::default()
+        };
+        let catalogue = Arc::new(Catalogue::new(kite::stacks(), Vec::new()).unwrap());
+        let client = Client::new(self.cluster.service(), "t");
+        let operator = Operator::new(client, catalogue, Arc::new(Metrics::new()), options);
+        let probe = operator.probe();
+        let stop = CancellationToken::new();
+        self.running = Some((stop.clone(), tokio::spawn(operator.run(stop))));
+        self.until("the operator is ready", |_| probe.ready().ok()).await;
+    }
+
+    pub(crate) async fn stop(&mut self) {
+        let (stop, running) = self.running.take().unwrap();
+        stop.cancel();
+        running.await.unwrap().unwrap();
+    }
+
+    pub(crate) async fn restart(&mut self) {
+        self.stop().await;
+        self.start_operator().await;
+    }
+
+    fn api(&self, of: &Value) -> Api<DynamicObject> {
+        let api_version = of["apiVersion"].as_str().unwrap();
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, of["kind"].as_str().unwrap()));
+        match of["metadata"]["namespace"].as_str() {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        }
+    }
+
+    /// As a user does it.
+    pub(crate) async fn apply(&self, object: &Value) {
+        let name = object["metadata"]["name"].as_str().unwrap();
+        let parameters = PatchParams::apply("user").force();
+        self.api(object).patch(name, &parameters, &Patch::Apply(object)).await.unwrap();
+    }
+
+    fn child_api(&self, group: &str, plural: &str) -> Api<DynamicObject> {
+        let all = self.cluster.objects(group, plural);
+        let child = all.iter().find(|object| object["metadata"]["namespace"] == "t").unwrap();
+        self.api(child)
+    }
+
+    pub(crate) async fn patch(&self, group: &str, plural: &str, name: &str, patch: Value) {
+        let parameters = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
+        self.child_api(group, plural).patch(name, &parameters, &Patch::Merge(patch)).await.unwrap();
+    }
+
+    pub(crate) async fn delete(&self, group: &str, plural: &str, name: &str) {
+        self.child_api(group, plural).delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    pub(crate) fn child(&self, group: &str, plural: &str, name: &str) -> Option<Value> {
+        self.cluster.object(group, plural, "t", name).map(|object| (*object).clone())
+    }
+
+    pub(crate) async fn until<T>(&self, what: &str, found: impl Fn(&Self) -> Option<T>) -> T {
+        for _ in 0..3000 {
+            if let Some(found) = found(self) {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let kites: Vec<String> = self.cluster.objects("sky.io", "kites").iter().map(ToString::to_string).collect();
+        panic!("not in five minutes: {what}\n{}\n{}", kites.join("\n"), self.requests(|_| true).join("\n"));
+    }
+
+    pub(crate) async fn until_none<T>(&self, what: &str, found: impl Fn(&Self) -> Option<T>) {
+        self.until(&format!("{what} is gone"), |stage| found(stage).is_none().then_some(())).await;
+    }
+
+    pub(crate) async fn until_ready(&self, name: &str) -> Value {
+        self.until_condition(name, "Ready", "Ready").await
+    }
+
+    /// Waits until a condition of the newest generation has a reason.
+    pub(crate) async fn until_condition(&self, name: &str, of: &str, reason: &str) -> Value {
+        self.until(&format!("{name} is {of} with {reason}"), |stage| {
+            let object = stage.child("sky.io", "kites", name)?;
+            let conditions = object["status"]["conditions"].as_array()?;
+            let found = conditions.iter().any(|condition| {
+                condition["type"] == of
+                    && condition["reason"] == reason
+                    && condition["observedGeneration"] == object["metadata"]["generation"]
+            });
+            found.then_some(object)
+        })
+        .await
+    }
+
+    /// Lets everything come to rest.
+    pub(crate) async fn rest(&self) {
+        tokio::time::sleep(Duration::from_secs(30)).await;
+    }
+
+    pub(crate) fn events(&self, name: &str) -> Vec<String> {
+        let events = self.cluster.objects("", "events");
+        let mut of_object: Vec<_> = events.iter().filter(|event| event["involvedObject"]["name"] == name).collect();
+        of_object.sort_by_key(|event| event["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap());
+        of_object.iter().map(|event| event["reason"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Writes of the operator, Events and those of the test apart.
+    pub(crate) fn writes(&self) -> Vec<String> {
+        self.requests(|verb| verb.is_write())
+    }
+
+    /// Reads of the operator, watches apart.
+    pub(crate) fn reads(&self) -> Vec<String> {
+        self.requests(|verb| matches!(verb, Verb::Get | Verb::List))
+    }
+
+    fn requests(&self, fits: impl Fn(Verb) -> bool) -> Vec<String> {
+        let entries = self.cluster.journal().entries();
+        let of_operator = entries.iter().filter(|entry| {
+            let attempt = &entry.attempt;
+            fits(attempt.verb)
+                && attempt.resource != "events"
+                && !(attempt.resource == "kites" && attempt.subresource.is_empty() && attempt.verb.is_write())
+                && !["namespaces", "replicasets", "pods"].contains(&attempt.resource.as_str())
+        });
+        let text = |entry: &kaos_cluster::faults::Entry| {
+            let attempt = &entry.attempt;
+            let slash = if attempt.subresource.is_empty() { "" } else { "/" };
+            format!("{} {}{slash}{} {}", attempt.verb.name(), attempt.resource, attempt.subresource, attempt.name)
+        };
+        of_operator.map(text).collect()
+    }
+
+    /// Makes the children look as the operator before us left them: none of our labels and annotations, its own hash,
+    /// its own manager, and a field that nobody wants any more.
+    pub(crate) async fn make_it_look_earlier(&self, name: &str) {
+        for (group, plural) in [("", "configmaps"), ("", "services"), ("apps", "deployments")] {
+            let api = self.child_api(group, plural);
+            let mut child = serde_json::to_value(api.get(name).await.unwrap()).unwrap();
+            let metadata = child["metadata"].as_object_mut().unwrap();
+            metadata.remove("annotations");
+            if let Some(labels) = metadata["labels"].as_object_mut() {
+                labels.remove("app.kubernetes.io/managed-by");
+            }
+            for entry in metadata["managedFields"].as_array_mut().unwrap() {
+                if entry["manager"] == "kaos-operator" {
+                    entry["manager"] = json!("manager");
+                    entry["operation"] = json!("Update");
+                }
+            }
+            if plural == "deployments" {
+                child["spec"]["paused"] = json!(true);
+                child["spec"]["template"]["metadata"]["annotations"]["kaos.tools/pod-spec-hash"] = json!("theirs");
+                for entry in child["metadata"]["managedFields"].as_array_mut().unwrap() {
+                    if entry["manager"] == "manager" {
+                        entry["fieldsV1"]["f:spec"]["f:paused"] = json!({});
+                    }
+                }
+            }
+            self.cluster.plant(group, plural, child);
+        }
+    }
+}
