@@ -46,7 +46,9 @@ impl SeededFaults {
     }
 
     fn wait(&self, rng: &mut Rng) -> Duration {
-        self.slowest.mul_f64(rng.f64())
+        // In whole milliseconds, as timers count: a rest would make runs of one seed differ.
+        let millis = self.slowest.mul_f64(rng.f64()).as_millis();
+        Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
     }
 }
 

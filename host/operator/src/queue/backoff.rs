@@ -24,8 +24,14 @@ impl Backoff {
     pub fn after(&self, failures: u32, rng: &mut Rng) -> Duration {
         let doubled = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
         let full = self.first.checked_mul(doubled).unwrap_or(self.max).min(self.max);
-        full.mul_f64(0.5 + rng.f64() / 2.0)
+        in_millis(full.mul_f64(0.5 + rng.f64() / 2.0))
     }
+}
+
+/// A time in whole milliseconds, which is what timers count in: what is left of one would depend on the moment at which
+/// the process started, and no run could be repeated exactly.
+pub(crate) fn in_millis(time: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use tokio::{
 };
 
 pub use backoff::Backoff;
+pub(crate) use backoff::in_millis;
 use book::{Book, Next};
 
 use crate::watch::ObjectKey;

@@ -84,7 +84,7 @@ impl State {
     pub(super) fn look(&self, target: &Target) -> Look {
         let of = target.of();
         if of.is_secret() && !self.secrets {
-            let why = "the operator does not look at Secrets: start it with --secrets to let policies see whether they \
+            let why = "the operator does not look at Secrets: start it with --watch-secrets to let policies see whether they \
                 are there, which keys they have and that they changed";
             return Look::Forbidden(why.to_owned());
         }

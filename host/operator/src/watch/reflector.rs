@@ -23,7 +23,7 @@ use super::{
     item::{Arrived, Extract, version_of},
     page::{self, Page},
 };
-use crate::queue::Backoff;
+use crate::queue::{Backoff, in_millis};
 
 /// Marks the end of what a streaming list sends first.
 const INITIAL_END: &str = "k8s.io/initial-events-end";
@@ -121,7 +121,7 @@ impl<S: Sink> Reflector<S> {
     }
 
     fn jittered(&mut self, time: Duration) -> Duration {
-        time.mul_f64(0.9 + self.rng.f64() / 10.0)
+        in_millis(time.mul_f64(0.9 + self.rng.f64() / 10.0))
     }
 
     async fn list(&mut self) -> Result<(), Broken> {

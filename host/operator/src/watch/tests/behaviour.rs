@@ -191,7 +191,7 @@ async fn without_leave_secrets_are_not_looked_at_and_the_answer_names_the_flag()
     let target = named(&of("v1 Secret"), "t", "s");
     assert!(bench.watch.set_needs(&Bench::key("a"), &needs([&target])));
     let Sighting::Forbidden(why) = bench.watch.lookup().look_up(&target) else { panic!() };
-    assert!(why.contains("--secrets"), "{why}");
+    assert!(why.contains("--watch-secrets"), "{why}");
     bench.quiet().await;
     assert!(!bench.requests().iter().any(|entry| entry.attempt.resource == "secrets"));
 }
