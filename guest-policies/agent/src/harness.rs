@@ -3,10 +3,11 @@
 //! The clone script holds no text of the user's: URL, branch and token come in variables. The token is
 //! handed to Git by a credential helper that is set for this one command, so that it is written nowhere.
 
-use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Harness, Workspace};
 use kaos_policy_sdk::env::{Env, literal, other};
 use kaos_policy_sdk::need::{named, reference_in};
+use kaos_policy_sdk::quote::unexpanded;
 use kaos_policy_sdk::types::{EnvSource, KeySelector, Need, Reference, Refusal, Subject};
 use kaos_policy_sdk::{SubjectExt, Violations, blocker, refusal};
 use kaos_workload::PodParts;
@@ -124,11 +125,6 @@ fn token(secret: &kaos_crds::KeySelector) -> EnvSource {
             optional: optional.unwrap_or_default(),
         }),
     }
-}
-
-/// `text` so that Kubernetes does not put other variables into it.
-fn unexpanded(text: &str) -> String {
-    text.split('$').collect::<Vec<_>>().join("$$")
 }
 
 /// The volumes and the init container of a workspace.

@@ -2,6 +2,7 @@
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::AgentSpec;
+use kaos_crds::agent::{Memory, MemoryType, ReadScope};
 use kaos_policy_sdk::names::dns1123_subdomain;
 use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::types::Note;
@@ -22,17 +23,33 @@ pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
     if spec.model().is_none_or(str::is_empty) {
         wrong.add("spec.model", "is required: name a model that the ModelAPI offers");
     }
-    let memory = spec.config.as_ref().and_then(|config| config.memory.as_ref());
-    if let Some(memory) = memory.filter(|memory| memory.effective_type() == kaos_crds::agent::MemoryType::Remote) {
+    if let Some(memory) = spec.config.as_ref().and_then(|config| config.memory.as_ref()) {
+        remembering(spec, memory, wrong);
+    }
+}
+
+/// What must fit together about memory.
+fn remembering(spec: &AgentSpec, memory: &Memory, wrong: &mut Violations) {
+    let mut wrong = |field: &str, message: &str| wrong.add(format!("spec.config.memory.{field}"), message);
+    if memory.effective_type() == MemoryType::Remote {
         let own = spec.container.iter().flat_map(|container| &container.env);
         if !own.into_iter().any(|variable| variable.name == "MEMORY_STORE_ENDPOINT") {
-            let field = if memory.memory_store.is_some() { "memoryStore" } else { "type" };
-            wrong.add(
-                format!("spec.config.memory.{field}"),
+            wrong(
+                if memory.memory_store.is_some() { "memoryStore" } else { "type" },
                 "this operator has no MemoryStore kind: use type local, or name the store's address in the variable \
                  MEMORY_STORE_ENDPOINT of spec.container.env",
             );
         }
+        return;
+    }
+    if memory.memory_store.is_some() {
+        wrong("memoryStore", "type local must not set memoryStore: remove it, or use type remote");
+    }
+    if memory.tools.is_some() {
+        wrong("tools", "tools requires memoryStore to be set: remove it, or use type remote");
+    }
+    if memory.max_read_scope.is_some_and(|scope| scope != ReadScope::Session) {
+        wrong("maxReadScope", "non-session maxReadScope requires memoryStore to be set: use session, or type remote");
     }
 }
 

@@ -44,6 +44,10 @@ fn env<'a>(plan: &'a Plan, name: &str) -> Option<&'a str> {
     testing::env_value(&plan.env, "agent", name)
 }
 
+fn container(plan: &Plan) -> Value {
+    testing::manifest(plan, "Deployment").at(&["spec", "template", "spec", "containers"]).unwrap()[0].clone()
+}
+
 fn deployment(plan: &Plan, available: i64) -> Value {
     let mut deployment = testing::manifest(plan, "Deployment").value().clone();
     deployment["metadata"]["generation"] = json!(1);
@@ -178,6 +182,9 @@ fn every_refusal_names_its_field() {
         (json!({"config": {"memory": {"contextLimit": 101}}}), "spec.config.memory.contextLimit"),
         (json!({"config": {"memory": {"memoryStore": "s"}}}), "spec.config.memory.memoryStore"),
         (json!({"config": {"memory": {"type": "remote"}}}), "spec.config.memory.type"),
+        (json!({"config": {"memory": {"type": "local", "memoryStore": "s"}}}), "spec.config.memory.memoryStore"),
+        (json!({"config": {"memory": {"tools": "read"}}}), "spec.config.memory.tools"),
+        (json!({"config": {"memory": {"maxReadScope": "user"}}}), "spec.config.memory.maxReadScope"),
         (json!({"config": {"autonomous": {"intervalSeconds": 3601}}}), "spec.config.autonomous.intervalSeconds"),
         (json!({"config": {"taskConfig": {"maxToolCalls": -1}}}), "spec.config.taskConfig.maxToolCalls"),
         (json!({"config": {"toolCallMode": "x"}}), "spec.config.toolCallMode"),
@@ -216,6 +223,51 @@ fn a_harness_that_the_registry_does_not_know_is_refused_and_a_missing_registry_i
         asked("pi"),
         ("spec.container.image".into(), "harness runtime pi requires a user-supplied spec.container.image".into())
     );
+}
+
+#[test]
+fn a_port_with_another_number_and_the_same_name_is_refused_because_ports_merge_by_number() {
+    let ports = |name: &str| json!({"podSpec": {"containers": [{"name": "agent", "ports": [{"containerPort": 9000, "name": name}]}]}});
+    assert_eq!(refused(&ports("http")), "spec.podSpec.containers[0].ports");
+    let plan = plan(&ports("other"));
+    let ports = container(&plan)["ports"].as_array().unwrap().len();
+    assert_eq!(ports, 2);
+}
+
+#[test]
+fn a_probe_that_is_taken_away_is_gone() {
+    let container = |patch: &Value| {
+        let plan = plan(&json!({"podSpec": {"containers": [patch]}}));
+        container(&plan)
+    };
+    for gone in [json!({"$patch": "delete"}), json!(null)] {
+        let patched = container(&json!({"name": "agent", "readinessProbe": gone}));
+        assert!(patched.get("readinessProbe").is_none() && patched.get("livenessProbe").is_some(), "{patched}");
+    }
+    let hooks =
+        container(&json!({"name": "agent", "lifecycle": {"preStop": {}, "postStart": {"sleep": {"seconds": 1}}}}));
+    assert_eq!(hooks["lifecycle"], json!({"postStart": {"sleep": {"seconds": 1}}}));
+}
+
+#[test]
+fn a_variable_that_is_there_twice_is_told() {
+    let plan = plan(&json!({"container": {"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}}));
+    let note = plan.notes.iter().find(|note| note.reason == "DuplicateEnv").unwrap();
+    assert_eq!(note.path.as_deref(), Some("spec.container.env"));
+    assert_eq!(env(&plan, "A"), Some("2"));
+}
+
+#[test]
+fn a_spec_that_is_nested_too_deeply_is_not_taken_for_an_empty_one() {
+    let deep = (0..130).fold(json!(1), |inner, _| json!([inner]));
+    let Err(Refusal::Invalid(violations)) =
+        testing::plan::<Agent>(&subject(&agent(&json!({"podSpec": {"x": deep}})), &[up()]))
+    else {
+        panic!("must be refused")
+    };
+    let told = violations.iter().find(|violation| violation.path == "spec").unwrap();
+    assert!(told.message.contains("128 levels"), "{told:?}");
+    assert!(violations.iter().all(|violation| violation.path != "spec.modelAPI"), "{violations:?}");
 }
 
 #[test]

@@ -8,11 +8,12 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use kaos_policy_sdk::quote::{shell_word, shown};
+use kaos_policy_sdk::quote::{shell_word, shown, unexpanded};
 use kaos_policy_sdk::types::{Note, Reference, Refusal};
 use kaos_policy_sdk::{Lookup, Object, blocker, need, note, refusal};
+use kaos_workload::Registry;
 
-use crate::registry::{Registry, RegistryError, Runtime};
+use crate::registry::{self, RegistryError, Runtime};
 use crate::settings::Settings;
 use crate::wanted::{CUSTOM, PYTHON_STRING, Source};
 
@@ -53,8 +54,10 @@ impl Launch {
                     let on = registry_reference(settings, operator_namespace);
                     refusal::waiting(vec![blocker::new(on, "RegistryUnusable", error.to_string())])
                 };
-                let registry = Registry::read(&settings.registry, found, &settings.runtimes).map_err(unusable)?;
-                let runtime = registry.runtime(name).ok_or_else(|| unknown(name, &registry))?.map_err(unusable)?;
+                let source = &settings.registry;
+                let registry = registry::read(source, found, &settings.runtimes).map_err(unusable)?;
+                let runtime = registry::runtime(&registry, name, source);
+                let runtime = runtime.ok_or_else(|| unknown(name, &registry))?.map_err(unusable)?;
                 registered(name, runtime, settings, own_image)
             }
         }
@@ -66,7 +69,7 @@ pub(crate) fn registry_reference(settings: &Settings, operator_namespace: &str) 
     need::reference_in(operator_namespace, "v1", "ConfigMap", &settings.registry.config_map)
 }
 
-fn unknown(name: &str, registry: &Registry<'_>) -> Refusal {
+fn unknown(name: &str, registry: &Registry) -> Refusal {
     let known = registry.names().join(", ");
     let remedy = format!("use one of the registry ({known}), or {CUSTOM} with container.image");
     refusal::invalid("spec.runtime", format!("unknown runtime: {name} (not found in registry): {remedy}"))
@@ -115,14 +118,22 @@ fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
 fn package(settings: &Settings, name: &str, path: &str) -> Result<Launch, Refusal> {
     let end = name.find(['[', '=', '<', '>', '!', '~', ';', '@', ' ', '\t']).unwrap_or(name.len());
     let program = name.get(..end).unwrap_or_default();
-    if program.is_empty() || program.starts_with('-') || name.contains(char::is_control) {
-        let message = format!("`{}` is no Python package: name one of PyPI", shown(name, 253));
+    let of_a_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if program.is_empty()
+        || program.starts_with('-')
+        || !program.chars().all(of_a_name)
+        || name.contains(char::is_control)
+    {
+        let message = format!(
+            "`{}` is no Python package: name one of PyPI, or use runtime {CUSTOM} with container.image",
+            shown(name, 253)
+        );
         return Err(refusal::invalid(path, message));
     }
     let module: String = program.chars().map(|c| if c == '-' { '_' } else { c }).collect();
     let [package, program, module] = [name, program, &module].map(shell_word);
     let script = format!("pip install {package} && ( {program} || python -m {module} )");
-    let command = vec!["sh".to_owned(), "-c".to_owned(), script];
+    let command = vec!["sh".to_owned(), "-c".to_owned(), unexpanded(&script)];
     Ok(Launch { image: settings.package_image.clone(), command: Some(command), ..Launch::default() })
 }
 
@@ -207,10 +218,18 @@ mod tests {
     }
 
     #[test]
+    fn no_variable_of_the_container_gets_into_the_script() {
+        // What Kubernetes puts in place of `$(EVIL)` would end the quotes.
+        let script = packaged("pkg $(EVIL) $$(EVIL)").unwrap().command.unwrap().pop().unwrap();
+        assert_eq!(script, "pip install 'pkg $$(EVIL) $$$$(EVIL)' && ( pkg || python -m pkg )");
+    }
+
+    #[test]
     fn no_package_name_leaves_its_word_of_the_script() {
         let script = packaged("a; touch /x $(id) 'q'").unwrap().command.unwrap().pop().unwrap();
-        assert_eq!(script, "pip install 'a; touch /x $(id) '\\''q'\\''' && ( a || python -m a )");
-        for name in ["-r/etc/passwd", "--index-url=x", "", "=1", "a\nb", "\0"] {
+        assert_eq!(script, "pip install 'a; touch /x $$(id) '\\''q'\\''' && ( a || python -m a )");
+        for name in ["-r/etc/passwd", "--index-url=x", "", "=1", "a\nb", "\0", "git+https://x/y.git", "./a", "größe"]
+        {
             assert_eq!(violation(&packaged(name).unwrap_err()).0, "spec.config.mcp", "{name:?}");
         }
     }

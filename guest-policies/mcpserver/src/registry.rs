@@ -5,14 +5,10 @@
 //! as a whole: who takes a runtime out of it has taken it away. What becomes of an entry is decided in
 //! [`crate::launch`].
 
-use alloc::collections::BTreeMap;
-use alloc::{
-    borrow::ToOwned,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
-use kaos_policy_sdk::{Decode, Lookup, Object, Path, decode, yaml};
+use kaos_policy_sdk::{Decode, Lookup, Object};
+use kaos_workload::Registry;
 #[cfg(feature = "schema")]
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -55,15 +51,6 @@ pub(crate) enum RegistryError {
     Malformed { name: String, key: String, reason: String },
 }
 
-/// One registry.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Registry<'a> {
-    /// The entries of the settings.
-    BuiltIn(&'a BTreeMap<String, Runtime>),
-    /// The entries of a ConfigMap; one is read when it is asked for, so that a mistake in it harms no other.
-    ConfigMap { source: &'a RegistrySource, entries: Map<String, Value> },
-}
-
 /// Where the registry is kept.
 #[derive(Clone, Debug, PartialEq, Decode)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, Serialize))]
@@ -81,88 +68,53 @@ impl Default for RegistrySource {
     }
 }
 
-impl<'a> Registry<'a> {
-    /// The registry that the answer to the need holds, else the built-in one.
-    pub(crate) fn read(
-        source: &'a RegistrySource,
-        found: Lookup<Object>,
-        built_in: &'a BTreeMap<String, Runtime>,
-    ) -> Result<Self, RegistryError> {
-        match found {
-            Lookup::There(config_map) => Self::of_config_map(source, &config_map),
-            Lookup::Forbidden(why) => Err(RegistryError::Unreadable(why)),
-            Lookup::Absent | Lookup::Unserved | Lookup::Unasked => Ok(Self::BuiltIn(built_in)),
-        }
-    }
+/// The registry that the answer to the need holds, else the one that is built in.
+pub(crate) fn read(
+    source: &RegistrySource,
+    found: Lookup<Object>,
+    built_in: &Map<String, Value>,
+) -> Result<Registry, RegistryError> {
+    let config_map = match found {
+        Lookup::There(config_map) => config_map,
+        Lookup::Forbidden(why) => return Err(RegistryError::Unreadable(why)),
+        Lookup::Absent | Lookup::Unserved | Lookup::Unasked => return Ok(Registry::from(built_in)),
+    };
+    let text = config_map
+        .str_at(&["data", &source.key])
+        .ok_or_else(|| RegistryError::NoKey { name: source.config_map.clone(), key: source.key.clone() })?;
+    Registry::parse(text).map_err(|reason| malformed(source, reason))
+}
 
-    fn of_config_map(source: &'a RegistrySource, config_map: &Object) -> Result<Self, RegistryError> {
-        let text = config_map
-            .str_at(&["data", &source.key])
-            .ok_or_else(|| RegistryError::NoKey { name: source.config_map.clone(), key: source.key.clone() })?;
-        let document = yaml::parse(text).map_err(|error| malformed(source, error.to_string()))?;
-        match document {
-            Value::Object(mut fields) => match fields.remove("runtimes") {
-                Some(Value::Object(entries)) => Ok(Self::ConfigMap { source, entries }),
-                Some(Value::Null) | None => Ok(Self::ConfigMap { source, entries: Map::new() }),
-                Some(_) => Err(malformed(source, "runtimes must be a mapping from names to entries".to_owned())),
-            },
-            Value::Null => Ok(Self::ConfigMap { source, entries: Map::new() }),
-            _ => Err(malformed(source, "it must be a mapping with the key runtimes".to_owned())),
-        }
-    }
-
-    /// The names, sorted.
-    pub(crate) fn names(&self) -> Vec<&str> {
-        match self {
-            Self::BuiltIn(entries) => entries.keys().map(String::as_str).collect(),
-            Self::ConfigMap { entries, .. } => entries.keys().map(String::as_str).collect(),
-        }
-    }
-
-    /// The entry of a runtime, or why it cannot be read; none when there is no such runtime.
-    pub(crate) fn runtime(&self, name: &str) -> Option<Result<Runtime, RegistryError>> {
-        match self {
-            Self::BuiltIn(entries) => entries.get(name).cloned().map(Ok),
-            Self::ConfigMap { source, entries } => {
-                let entry = without_nulls(entries.get(name)?);
-                let read = decode(&entry).map_err(|error| {
-                    let path = error.path().under(Path::new("runtimes").key(name).as_str());
-                    malformed(source, format!("{path}: {}", error.message()))
-                });
-                Some(read)
-            }
-        }
-    }
+/// The entry of a runtime, or why it cannot be read; none when there is no such runtime.
+pub(crate) fn runtime(
+    registry: &Registry,
+    name: &str,
+    source: &RegistrySource,
+) -> Option<Result<Runtime, RegistryError>> {
+    Some(registry.entry(name)?.map_err(|reason| malformed(source, reason)))
 }
 
 fn malformed(source: &RegistrySource, reason: String) -> RegistryError {
     RegistryError::Malformed { name: source.config_map.clone(), key: source.key.clone(), reason }
 }
 
-/// `command:` with nothing behind it means the same as no `command`.
-fn without_nulls(entry: &Value) -> Value {
-    let mut entry = if entry.is_null() { Value::Object(Map::new()) } else { entry.clone() };
-    if let Value::Object(fields) = &mut entry {
-        fields.retain(|_, value| !value.is_null());
-    }
-    entry
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn config_map(data: &Value) -> Lookup<Object> {
-        Lookup::There(Object::new(serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data})))
+        Lookup::There(Object::new(json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data})))
     }
 
-    fn read(found: Lookup<Object>) -> Result<Registry<'static>, RegistryError> {
-        let built_in = BTreeMap::from([("built-in".to_owned(), Runtime::default())]);
-        Registry::read(Box::leak(Box::default()), found, Box::leak(Box::new(built_in)))
+    fn looked_up(found: Lookup<Object>) -> Result<Registry, RegistryError> {
+        let mut built_in = Map::new();
+        built_in.insert("built-in".to_owned(), json!({}));
+        read(&RegistrySource::default(), found, &built_in)
     }
 
-    fn written(text: &str) -> Result<Registry<'static>, RegistryError> {
-        read(config_map(&serde_json::json!({"runtimes.yaml": text})))
+    fn written(text: &str) -> Result<Registry, RegistryError> {
+        looked_up(config_map(&json!({"runtimes.yaml": text})))
     }
 
     #[test]
@@ -174,7 +126,7 @@ mod tests {
     #[test]
     fn without_a_config_map_the_built_in_runtimes_are_the_registry() {
         for found in [Lookup::Unasked, Lookup::Absent, Lookup::Unserved] {
-            assert_eq!(read(found).unwrap().names(), ["built-in"]);
+            assert_eq!(looked_up(found).unwrap().names(), ["built-in"]);
         }
     }
 
@@ -186,33 +138,25 @@ mod tests {
              tools: [t]\n    unknown: {x: 1}\n",
         )
         .unwrap();
-        let runtime = registry.runtime("full").unwrap().unwrap();
-        assert_eq!(runtime.image, "i:1");
-        assert_eq!(runtime.command, Some(vec!["/bin/mcp".to_owned(), "serve".to_owned()]));
-        assert_eq!(runtime.args, Some(vec!["--port".to_owned(), "8000".to_owned()]));
-        assert_eq!((runtime.params_env_var.as_str(), runtime.required_env.len(), runtime.tools.len()), ("P", 1, 1));
-    }
-
-    #[test]
-    fn a_mistake_in_one_entry_harms_no_other() {
-        let registry =
-            written("runtimes:\n  bad: {image: [1]}\n  good: {image: i, command: null}\n  empty:\n").unwrap();
-        let message = registry.runtime("bad").unwrap().unwrap_err().to_string();
-        assert!(message.contains("runtimes.bad"), "{message}");
-        assert_eq!(registry.runtime("good").unwrap().unwrap().command, None);
-        assert_eq!(registry.runtime("empty").unwrap().unwrap(), Runtime::default());
-        assert_eq!(registry.runtime("none"), None);
+        let read: Runtime = runtime(&registry, "full", &RegistrySource::default()).unwrap().unwrap();
+        assert_eq!(read.image, "i:1");
+        assert_eq!(read.command, Some(vec!["/bin/mcp".to_owned(), "serve".to_owned()]));
+        assert_eq!(read.args, Some(vec!["--port".to_owned(), "8000".to_owned()]));
+        assert_eq!((read.params_env_var.as_str(), read.required_env.len(), read.tools.len()), ("P", 1, 1));
     }
 
     #[test]
     fn a_registry_that_cannot_be_used_says_where_and_why() {
-        let no_key = read(config_map(&serde_json::json!({"other": ""}))).unwrap_err().to_string();
+        let no_key = looked_up(config_map(&json!({"other": ""}))).unwrap_err().to_string();
         assert_eq!(no_key, "failed to get runtime registry: ConfigMap kaos-mcp-runtimes has no key runtimes.yaml");
         for text in ["runtimes: [", "runtimes: [a]"] {
             let message = written(text).unwrap_err().to_string();
             assert!(message.starts_with("failed to get runtime registry: runtimes.yaml in ConfigMap"), "{message}");
         }
-        let forbidden = read(Lookup::Forbidden("no grant".to_owned())).unwrap_err().to_string();
+        let registry = written("runtimes: {bad: {image: [1]}}").unwrap();
+        let message = runtime(&registry, "bad", &RegistrySource::default()).unwrap().unwrap_err().to_string();
+        assert!(message.contains("runtimes.bad.image"), "{message}");
+        let forbidden = looked_up(Lookup::Forbidden("no grant".to_owned())).unwrap_err().to_string();
         assert_eq!(forbidden, "failed to get runtime registry: no grant");
     }
 }

@@ -3,14 +3,17 @@
 //! `Default` is the only place where the values stand; `settings.schema.json` is written from it.
 
 use alloc::collections::BTreeMap;
-use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use alloc::{borrow::ToOwned, string::String};
 
 use kaos_policy_sdk::Decode;
 use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
+use serde_json::{Value, json};
 #[cfg(feature = "schema")]
 use {schemars::JsonSchema, serde::Serialize};
 
-use crate::registry::{RegistrySource, Runtime};
+use crate::registry::RegistrySource;
+#[cfg(feature = "schema")]
+use crate::registry::Runtime;
 
 /// The settings.
 #[derive(Clone, Debug, PartialEq, Decode)]
@@ -20,7 +23,8 @@ pub struct Settings {
     /// Where the registry of runtimes is kept.
     pub registry: RegistrySource,
     /// The runtimes of a cluster that has no such ConfigMap.
-    pub runtimes: BTreeMap<String, Runtime>,
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Runtime>"))]
+    pub runtimes: Raw,
     /// Whether a command of the registry that begins with a flag is passed as arguments to the entrypoint of
     /// the image, instead of replacing it.
     pub command_flags_as_args: bool,
@@ -97,34 +101,24 @@ impl Default for Settings {
 }
 
 /// What the chart of KAOS registers; flags are arguments here.
-fn runtimes() -> BTreeMap<String, Runtime> {
-    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-    let python = Runtime {
-        kind: "python".to_owned(),
-        image: "axsauze/kaos-mcp-python-string:v0.1.4-dev".to_owned(),
-        params_env_var: "MCP_TOOLS_STRING".to_owned(),
-        transport: "http".to_owned(),
-        ..Runtime::default()
-    };
-    let kubernetes = Runtime {
-        kind: "go".to_owned(),
-        image: "ghcr.io/manusa/kubernetes-mcp-server:latest".to_owned(),
-        args: Some(words(&["--port", "8000"])),
-        transport: "http".to_owned(),
-        ..Runtime::default()
-    };
-    let slack = Runtime {
-        kind: "nodejs".to_owned(),
-        image: "zencoderai/slack-mcp:latest".to_owned(),
-        args: Some(words(&["--transport", "http", "--port", "8000"])),
-        transport: "http".to_owned(),
-        required_env: words(&["SLACK_BOT_TOKEN", "SLACK_TEAM_ID"]),
-        ..Runtime::default()
-    };
-    let mut runtimes = BTreeMap::new();
-    for (name, runtime) in [("python-string", python), ("kubernetes", kubernetes), ("slack", slack)] {
+fn runtimes() -> Raw {
+    let mut runtimes = Raw::new();
+    let mut add = |name: &str, kind: &str, image: &str, field: &str, value: Value| {
+        let mut runtime = json!({"type": kind, "image": image, "transport": "http"});
+        runtime[field] = value;
         runtimes.insert(name.to_owned(), runtime);
-    }
+    };
+    add(
+        "python-string",
+        "python",
+        "axsauze/kaos-mcp-python-string:v0.1.4-dev",
+        "paramsEnvVar",
+        json!("MCP_TOOLS_STRING"),
+    );
+    add("kubernetes", "go", "ghcr.io/manusa/kubernetes-mcp-server:latest", "args", json!(["--port", "8000"]));
+    let args = json!(["--transport", "http", "--port", "8000"]);
+    add("slack", "nodejs", "zencoderai/slack-mcp:latest", "args", args);
+    runtimes["slack"]["requiredEnv"] = json!(["SLACK_BOT_TOKEN", "SLACK_TEAM_ID"]);
     runtimes
 }
 

@@ -15,6 +15,9 @@ pub(crate) const PYTHON_STRING: &str = "python-string";
 /// The runtime that is nothing but the user's own image.
 pub(crate) const CUSTOM: &str = "custom";
 
+/// The older type whose packages are npm's: PyPI may have another package of the same name.
+const NODE: &str = "node-runtime";
+
 /// What runs.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Source {
@@ -66,6 +69,11 @@ impl Wanted {
             (Some(name), ..) => Source::Registry(name.to_owned()),
             // As ever: the source text first, the package where there is none.
             (None, _, Some(_)) => Source::Registry(PYTHON_STRING.to_owned()),
+            (None, Some(Source::Package { path, .. }), None) if text(spec.type_.as_ref()) == Some(NODE) => {
+                let message = "packages of type node-runtime are npm's, which are not installed: use runtime custom with \
+                               container.image";
+                return Err(refusal::invalid(path, message));
+            }
             (None, Some(package), None) => package,
             (None, None, None) => {
                 let message = "a runtime is required: name one of the registry, or custom with container.image";
@@ -175,9 +183,13 @@ mod tests {
             (json!({"mcp": "mcp-server-time"}), "spec.config.mcp"),
             (json!({"tools": {"fromPackage": "mcp-server-time"}}), "spec.config.tools.fromPackage"),
         ] {
-            let wanted = wanted(json!({"type": "node-runtime", "config": config})).unwrap();
-            assert_eq!(wanted.source, Source::Package { name: "mcp-server-time".to_owned(), path });
-            assert_eq!(deprecated_paths(&wanted), ["spec.type", path]);
+            let python = wanted(json!({"type": "python-runtime", "config": config})).unwrap();
+            assert_eq!(python.source, Source::Package { name: "mcp-server-time".to_owned(), path });
+            assert_eq!(deprecated_paths(&python), ["spec.type", path]);
+            let Err(Refusal::Invalid(violations)) = wanted(json!({"type": "node-runtime", "config": config})) else {
+                panic!("an npm package is looked for in PyPI")
+            };
+            assert_eq!(violations[0].path, path);
         }
     }
 

@@ -4,7 +4,7 @@
 //! of letters, digits and a few signs that mean nothing to a shell. Any other name is an argument.
 
 use alloc::{string::String, vec::Vec};
-use kaos_policy_sdk::quote::shown;
+use kaos_policy_sdk::quote::{shown, unexpanded};
 use kaos_policy_sdk::refusal;
 use kaos_policy_sdk::types::Refusal;
 use kaos_workload::settings::PullPolicy;
@@ -44,9 +44,7 @@ fn arguments(pull: &ModelPull, model: &str) -> Vec<String> {
     if is_harmless(model) {
         return vec![script(pull, model)];
     }
-    // Kubernetes reads `$(NAME)` in arguments, and `$$` as a dollar that is nothing but a dollar.
-    let literal = model.split('$').collect::<Vec<_>>().join("$$");
-    vec![script(pull, "-- \"$1\""), pull.name.clone(), literal]
+    vec![script(pull, "-- \"$1\""), pull.name.clone(), unexpanded(model)]
 }
 
 /// The script with `model` in its place. By bytes: a general search for texts is kilobytes of a component.

@@ -50,6 +50,7 @@ impl Wanted {
     /// Reads the spec.
     pub(crate) fn of(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<Self, Refusal> {
         older_containers(spec, notes);
+        unused(spec, notes);
         match spec.mode {
             Mode::Proxy => match &spec.proxy_config {
                 Some(config) => proxy(config, notes).map(Self::Proxy),
@@ -79,6 +80,21 @@ fn older_containers(spec: &ModelAPISpec, notes: &mut Vec<Note>) {
         if used {
             notes.push(deprecated(path, Some(&format!("spec.container.{field}"))));
         }
+    }
+}
+
+/// Notes on the block of the other mode.
+fn unused(spec: &ModelAPISpec, notes: &mut Vec<Note>) {
+    let (mode, others) = match spec.mode {
+        Mode::Proxy => (
+            "Proxy",
+            [("spec.hostedConfig", spec.hosted_config.is_some()), ("spec.serverConfig", spec.server_config.is_some())],
+        ),
+        Mode::Hosted => ("Hosted", [("spec.proxyConfig", spec.proxy_config.is_some()), ("", false)]),
+    };
+    for (path, _) in others.into_iter().filter(|(_, is_there)| *is_there) {
+        let message = format!("{path} says nothing in mode {mode}: remove it, or choose the other mode");
+        notes.push(note::at(path, note::warning("Unused", message)));
     }
 }
 
@@ -137,6 +153,11 @@ fn api_key(key: &ApiKey, notes: &mut Vec<Note>) -> Result<Option<Key>, Refusal> 
         return Ok(Some(Key::Literal(value.to_owned())));
     }
     if let Some(selector) = from.and_then(|from| from.secret_key_ref.as_ref()) {
+        if from.is_some_and(|from| from.config_map_key_ref.is_some()) {
+            let message = "valueFrom.secretKeyRef is set and wins: remove one of the two";
+            let path = "spec.proxyConfig.apiKey.valueFrom.configMapKeyRef";
+            notes.push(note::at(path, note::warning("Unused", message)));
+        }
         complete(selector, "spec.proxyConfig.apiKey.valueFrom.secretKeyRef", "Secret")?;
         return Ok(Some(Key::Secret(selector.clone())));
     }
@@ -253,8 +274,22 @@ mod tests {
         let (proxy, notes) = proxy_of(&json!({"models": ["a"], "apiKey": {"value": "v", "valueFrom": from}}));
         assert_eq!(proxy.api_key, Some(Key::Literal("v".to_owned())));
         assert_eq!(notes, [("ApiKeyInSpec".to_owned(), "spec.proxyConfig.apiKey.value".to_owned())]);
-        let (proxy, _) = proxy_of(&json!({"models": ["a"], "apiKey": {"valueFrom": from}}));
+        let (proxy, notes) = proxy_of(&json!({"models": ["a"], "apiKey": {"valueFrom": from}}));
         assert!(matches!(proxy.api_key, Some(Key::Secret(_))));
+        let unused = "spec.proxyConfig.apiKey.valueFrom.configMapKeyRef";
+        assert_eq!(notes, [("Unused".to_owned(), unused.to_owned())]);
+    }
+
+    #[test]
+    fn the_block_of_the_other_mode_is_told() {
+        let both = json!({"proxyConfig": {"models": ["a"]}, "hostedConfig": {"model": "m"}});
+        for (mode, path) in [("Proxy", "spec.hostedConfig"), ("Hosted", "spec.proxyConfig")] {
+            let mut spec = both.clone();
+            spec["mode"] = json!(mode);
+            let (_, notes) = wanted(spec).unwrap();
+            let told: Vec<_> = notes.iter().map(|note| (note.reason.as_str(), note.path.as_deref())).collect();
+            assert_eq!(told, [("Unused", Some(path))]);
+        }
     }
 
     #[test]

@@ -8,17 +8,25 @@ use serde_json::Value;
 /// A Kubernetes object. Everything that is missing or of another type reads as absent, so that nothing in
 /// here can fail; only [`Object::get`] judges.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Object(Value);
+pub struct Object {
+    value: Value,
+    /// Whether there was a text that could not be read: what is absent may well be there.
+    unread: bool,
+}
 
 impl Object {
     /// The object in `value`.
     pub fn new(value: Value) -> Self {
-        Self(value)
+        Self { value, unread: false }
     }
 
-    /// The object in `text`; an empty one if that is not JSON.
+    /// The object in `text`; an empty one, of which [`Object::get`] refuses every field, if that is not JSON, or
+    /// is nested deeper than 127 levels.
     pub fn parse(text: &str) -> Self {
-        Self(serde_json::from_str(text).unwrap_or_default())
+        match serde_json::from_str(text) {
+            Ok(value) => Self::new(value),
+            Err(_) => Self { value: Value::Null, unread: true },
+        }
     }
 
     /// `metadata.name`, or the empty string.
@@ -74,7 +82,7 @@ impl Object {
 
     /// The value at this path of member names.
     pub fn at(&self, path: &[&str]) -> Option<&Value> {
-        path.iter().try_fold(&self.0, |value, key| value.get(key))
+        path.iter().try_fold(&self.value, |value, key| value.get(key))
     }
 
     /// The text at this path of member names.
@@ -85,14 +93,17 @@ impl Object {
     /// Member `field` as a type of the caller's; an invalid one is refused with the exact path, for
     /// example `spec.config.memory.contextLimit`. A field that is not there reads as an empty object.
     pub fn get<T: Decode>(&self, field: &str) -> Result<T, Refusal> {
+        if self.unread {
+            return Err(refusal::invalid(field, "cannot be read: nest it less than 128 levels deep"));
+        }
         let empty = Value::Object(serde_json::Map::new());
-        let value = self.0.get(field).filter(|value| !value.is_null()).unwrap_or(&empty);
+        let value = self.value.get(field).filter(|value| !value.is_null()).unwrap_or(&empty);
         T::decode(value).map_err(|error| refusal::invalid(error.path().under(field), error.message()))
     }
 
     /// The whole object.
     pub fn value(&self) -> &Value {
-        &self.0
+        &self.value
     }
 }
 
@@ -136,8 +147,19 @@ mod tests {
             let object = Object::parse(text);
             assert_eq!((object.name(), object.kind(), object.generation()), ("", "", 0), "{text}");
             assert_eq!(object.condition("Ready"), None, "{text}");
-            assert_eq!(object.get::<BTreeMap<String, Value>>("spec").unwrap(), BTreeMap::new(), "{text}");
+            let is_json = !matches!(text, "" | "{");
+            let spec = object.get::<BTreeMap<String, Value>>("spec");
+            assert_eq!(spec.ok(), is_json.then(BTreeMap::new), "{text}");
         }
+    }
+
+    #[test]
+    fn a_field_that_could_not_be_read_is_not_taken_for_absent() {
+        let deep = format!(r#"{{"spec":{{"a":{}1{}}}}}"#, "[".repeat(130), "]".repeat(130));
+        let Err(Refusal::Invalid(wrong)) = Object::parse(&deep).get::<BTreeMap<String, Value>>("spec") else {
+            panic!("must be refused")
+        };
+        assert_eq!((wrong[0].path.as_str(), wrong[0].message.contains("128 levels")), ("spec", true));
     }
 
     #[test]

@@ -83,11 +83,35 @@ proptest! {
     }
 
     #[test]
+    fn kubernetes_leaves_an_unexpanded_text_as_it_was(text in "[$()A-C x]{0,20}") {
+        prop_assert_eq!(expanded(&quote::unexpanded(&text)), text);
+    }
+
+    #[test]
     fn a_shortened_name_is_valid_and_fits(name in "[a-z]([-a-z0-9]{0,100}[a-z0-9])?", max in 10_usize..64) {
         let short = names::shorten(&name, max);
         prop_assert!(short.len() <= max);
         prop_assert_eq!(names::dns1035_label(&short), None);
     }
+}
+
+/// What Kubernetes makes of an argument where every variable is set, to `!`.
+fn expanded(text: &str) -> String {
+    let (mut made, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once('$') {
+        made.push_str(before);
+        rest = after;
+        if let Some(after) = rest.strip_prefix('$') {
+            made.push('$');
+            rest = after;
+        } else if let Some((_, after)) = rest.strip_prefix('(').and_then(|name| name.split_once(')')) {
+            made.push('!');
+            rest = after;
+        } else {
+            made.push('$');
+        }
+    }
+    made + rest
 }
 
 #[cfg(unix)]

@@ -7,7 +7,7 @@ use crate::kind::{Extra, Workload};
 use crate::settings::{Probe, PullPolicy, Raw};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Refusal};
-use kaos_policy_sdk::{env, note, patch, refusal};
+use kaos_policy_sdk::{env, note, patch, quote, refusal};
 use serde_json::{Map, Value, json};
 
 /// Where the object says what its container looks like.
@@ -92,6 +92,8 @@ impl PodParts<'_> {
         };
         add_env(&mut pod, env, &planned, notes);
         one_value_a_name(&mut pod, notes);
+        without_void_handlers(&mut pod);
+        notes.extend(self.container.and_then(repeated_env));
         check(&pod, own)?;
         let env = env::of_pod_spec(&pod, env, POD_SPEC)?;
         let template = defaults.extra.over(workload.selector());
@@ -256,6 +258,48 @@ fn one_value_a_name(pod: &mut Value, notes: &mut Vec<Note>) {
     }
 }
 
+/// The note on variables that `spec.container.env` names more than once.
+fn repeated_env(over: &Value) -> Option<Note> {
+    let mut seen = Map::new();
+    let names = over.get("env")?.as_array()?.iter().filter_map(|var| var.get("name")?.as_str());
+    let name = names.into_iter().find(|name| seen.insert((*name).to_owned(), Value::Null).is_some())?;
+    let message = format!("`{}` is there more than once: the last value holds", quote::shown(name, 63));
+    Some(note::at(format!("{CONTAINER}.env"), note::info("DuplicateEnv", message)))
+}
+
+/// A probe or a hook of which a patch left nothing is none: an API server takes no empty one.
+fn without_void_handlers(pod: &mut Value) {
+    let is_kept = |value: &Value| value.as_object().is_none_or(|members| !members.is_empty());
+    for container in containers(pod) {
+        for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
+            if container.get(probe).is_some_and(|probe| !is_kept(probe)) {
+                container.remove(probe);
+            }
+        }
+        if let Some(hooks) = container.get_mut("lifecycle").and_then(Value::as_object_mut) {
+            hooks.retain(|_, hook| is_kept(hook));
+        }
+    }
+}
+
+/// Two ports of one name, as they come from a patch that gives a port another number: ports merge by number.
+fn check_ports(container: &Value, path: String) -> Result<(), Refusal> {
+    let mut seen = Map::new();
+    for port in container.get("ports").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default() {
+        let Some(name) = port.get("name").and_then(Value::as_str) else { continue };
+        let number = port.get("containerPort").cloned().unwrap_or_default();
+        if let Some(first) = seen.insert(name.to_owned(), number.clone()) {
+            let message = format!(
+                "ports {number} and {first} are both named `{}`, since ports merge by number: name yours otherwise, or set \
+                 the policy setting containerPort to change the port",
+                quote::shown(name, 15)
+            );
+            return Err(refusal::invalid(path, message));
+        }
+    }
+    Ok(())
+}
+
 /// What no pod can be without.
 fn check(pod: &Value, own: &str) -> Result<(), Refusal> {
     let list = pod.get("containers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -276,6 +320,7 @@ fn check(pod: &Value, own: &str) -> Result<(), Refusal> {
         if image.is_empty() {
             return Err(refusal::invalid(path(index, "image"), format!("container `{name}` needs an image")));
         }
+        check_ports(container, path(index, "ports"))?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@
 //! | build the Deployment with `container` and `podSpec` laid over it | [`PodDefaults`], [`PodParts`] |
 //! | build Service and HTTPRoute | [`Exposure`] |
 //! | merge telemetry and map its variables | [`Telemetry`] |
+//! | look up an entry of a registry | [`Registry`] |
 //! | tell of older fields | [`notes`], [`container()`] |
 //! | report phase, counts, endpoint and conditions | [`mod@assess`] |
 //!
@@ -22,6 +23,7 @@ mod expose;
 mod kind;
 pub mod notes;
 mod older;
+mod registry;
 mod rollout;
 #[cfg(feature = "schema")]
 pub mod schema;
@@ -33,5 +35,6 @@ pub use deployment::{Deployment, PodDefaults, PodParts};
 pub use expose::{Exposure, ROUTE_API, ROUTE_KIND};
 pub use kind::{Extra, Kind, Workload};
 pub use older::container;
+pub use registry::Registry;
 pub use rollout::Rollout;
 pub use telemetry::Telemetry;

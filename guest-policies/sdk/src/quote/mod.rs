@@ -1,8 +1,10 @@
 //! Putting text where it cannot be escaped from.
 
+mod expansion;
 mod shell;
 mod yaml;
 
+pub use expansion::unexpanded;
 pub use kaos_decode::shown;
 pub use shell::word as shell_word;
 pub use yaml::scalar as yaml_scalar;

@@ -1,0 +1,103 @@
+//! A registry: named entries in a YAML text of a ConfigMap, from which an object picks one.
+//!
+//! An entry is read when it is asked for, so that a mistake in one harms no other. What an entry means, and what
+//! stands in where there is no registry, is left to each policy.
+
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+use kaos_policy_sdk::{Decode, Path, decode, yaml};
+use serde_json::{Map, Value};
+
+/// The member of the text that holds the entries.
+const RUNTIMES: &str = "runtimes";
+
+/// The entries by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Registry(Map<String, Value>);
+
+impl Registry {
+    /// The entries below `runtimes` in `text`, or why it is no registry.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut fields = match yaml::parse(text).map_err(|error| error.to_string())? {
+            Value::Object(fields) => fields,
+            Value::Null => Map::new(),
+            _ => return Err(format!("it must be a mapping with the key {RUNTIMES}")),
+        };
+        match fields.remove(RUNTIMES) {
+            Some(Value::Object(entries)) => Ok(Self(entries)),
+            Some(Value::Null) => Ok(Self::default()),
+            Some(_) => Err(format!("{RUNTIMES} must be a mapping from names to entries")),
+            // Entries may stand without a heading.
+            None => Ok(Self(fields)),
+        }
+    }
+
+    /// The names, sorted.
+    pub fn names(&self) -> Vec<&str> {
+        self.0.keys().map(String::as_str).collect()
+    }
+
+    /// The entry called `name`, or why it cannot be read; none when there is no such entry.
+    pub fn entry<T: Decode>(&self, name: &str) -> Option<Result<T, String>> {
+        // A name with nothing behind it is an entry that says nothing.
+        let nothing = Value::Object(Map::new());
+        let entry = self.0.get(name).map(|entry| if entry.is_null() { &nothing } else { entry })?;
+        Some(decode(entry).map_err(|error| {
+            let path = error.path().under(Path::new(RUNTIMES).key(name).as_str());
+            format!("{path}: {}", error.message())
+        }))
+    }
+}
+
+impl From<&Map<String, Value>> for Registry {
+    fn from(entries: &Map<String, Value>) -> Self {
+        Self(entries.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Registry;
+    use kaos_policy_sdk::Decode;
+
+    #[derive(Debug, Default, PartialEq, Decode)]
+    #[serde(default)]
+    struct Entry {
+        image: String,
+        command: Option<Vec<String>>,
+    }
+
+    fn image(text: &str, name: &str) -> Option<Result<String, String>> {
+        Registry::parse(text).unwrap().entry::<Entry>(name).map(|read| read.map(|entry| entry.image))
+    }
+
+    #[test]
+    fn an_entry_is_read_in_whatever_style_it_is_written() {
+        for text in
+            ["runtimes:\n  a:\n    image: x:1 # one\n", "runtimes: {a: {image: 'x:1'}}", "a:\n  image: >-\n    x:1\n"]
+        {
+            assert_eq!(image(text, "a"), Some(Ok("x:1".to_owned())), "{text}");
+            assert_eq!(image(text, "b"), None, "{text}");
+        }
+        assert!(Registry::parse("").unwrap().names().is_empty());
+        assert!(Registry::parse("runtimes:\nother: {}").unwrap().names().is_empty());
+    }
+
+    #[test]
+    fn a_mistake_in_one_entry_harms_no_other() {
+        let text = "runtimes:\n  bad: {image: [1]}\n  good: {image: i, command: null}\n  empty:\n";
+        let message = image(text, "bad").unwrap().unwrap_err();
+        assert!(message.starts_with("runtimes.bad.image: "), "{message}");
+        assert_eq!(image(text, "good"), Some(Ok("i".to_owned())));
+        assert_eq!(image(text, "empty"), Some(Ok(String::new())));
+    }
+
+    #[test]
+    fn a_text_that_is_no_registry_is_told() {
+        for text in ["runtimes: [", "runtimes: [a]", "- a", "text"] {
+            assert!(Registry::parse(text).is_err(), "{text}");
+        }
+    }
+}
