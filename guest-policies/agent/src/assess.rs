@@ -5,7 +5,7 @@ use kaos_crds::AgentSpec;
 use kaos_policy_sdk::types::{Condition, Note, Observation, Outcome, Report, Subject};
 use kaos_policy_sdk::{SubjectExt, Violations, condition};
 use kaos_workload::{assess, notes};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::linked::Linked;
 use crate::request::{self, workload};
@@ -41,13 +41,13 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
 fn resources(linked: &Linked) -> Value {
     let mut all = Map::new();
     if let Some(api) = &linked.model_api {
-        all.insert("modelapi".into(), json!(api.name));
+        all.insert("modelapi".into(), api.name.as_str().into());
     }
     for server in &linked.servers {
-        all.insert(format!("mcpserver/{}", server.name), json!(server.name));
+        all.insert(format!("mcpserver/{}", server.name), server.name.as_str().into());
     }
     for peer in &linked.peers {
-        all.insert(format!("agent/{}", peer.name), json!(peer.name));
+        all.insert(format!("agent/{}", peer.name), peer.name.as_str().into());
     }
     Value::Object(all)
 }

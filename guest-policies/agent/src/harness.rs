@@ -7,11 +7,10 @@ use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Harness, Workspace};
 use kaos_policy_sdk::env::{Env, literal, other};
 use kaos_policy_sdk::need::{named, reference_in};
-use kaos_policy_sdk::quote::unexpanded;
+use kaos_policy_sdk::quote::{shown, unexpanded};
 use kaos_policy_sdk::types::{EnvSource, KeySelector, Need, Reference, Refusal, Subject};
-use kaos_policy_sdk::{SubjectExt, Violations, blocker, refusal};
+use kaos_policy_sdk::{SubjectExt, Violations, blocker, object, refusal};
 use kaos_workload::PodParts;
-use serde_json::json;
 
 use crate::registry::{self, Entry};
 use crate::settings::HarnessSettings;
@@ -44,7 +43,7 @@ pub(crate) fn check(harness: &Harness, wrong: &mut Violations) {
     let host = workspace.repo_url.strip_prefix("https://").unwrap_or_default();
     let authority = host.split(['/', '?', '#']).next().unwrap_or_default();
     let path = "spec.harness.workspace.repoURL";
-    if authority.is_empty() || workspace.repo_url.contains(|c: char| c.is_whitespace() || c.is_control()) {
+    if authority.is_empty() || has_gap(&workspace.repo_url) {
         wrong.add(path, "must be an https URL of a Git repository");
     } else if authority.contains('@') {
         wrong.add(
@@ -52,12 +51,17 @@ pub(crate) fn check(harness: &Harness, wrong: &mut Violations) {
             "must not hold a user or a token: put the token into a Secret and name it in credentialsSecretRef",
         );
     }
-    if branch(workspace).is_some_and(|name| name.contains(|c: char| c.is_whitespace() || c.is_control())) {
+    if branch(workspace).is_some_and(|name| has_gap(name)) {
         wrong.add("spec.harness.workspace.branch", "must be the name of a branch, without spaces");
     }
     if workspace.credentials_secret_ref.as_ref().is_some_and(|secret| secret.name.is_empty() || secret.key.is_empty()) {
         wrong.add("spec.harness.workspace.credentialsSecretRef", "needs the name of a Secret and a key in it");
     }
+}
+
+/// Whether `text` has a space, or a control character.
+fn has_gap(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_whitespace() || byte.is_ascii_control())
 }
 
 fn branch(workspace: &Workspace) -> Option<&str> {
@@ -80,8 +84,7 @@ impl Entry {
         };
         let Some(text) = found.str_at(&["data", KEY]) else { return Err(unusable(format!("it has no key {KEY}"))) };
         let Some(runtime) = registry::find(text, &harness.runtime).map_err(unusable)? else {
-            let shown: String = harness.runtime.chars().take(63).collect();
-            let message = format!("unknown harness runtime: {shown} (not found in registry)");
+            let message = format!("unknown harness runtime: {} (not found in registry)", shown(&harness.runtime, 63));
             return Err(refusal::invalid("spec.harness.runtime", message));
         };
         if runtime.image.is_empty() && !own_image {
@@ -118,7 +121,9 @@ impl Entry {
 fn token(secret: &kaos_crds::KeySelector) -> EnvSource {
     match secret.optional {
         // Only the plain forms are typed; a written `false` is kept as it is.
-        Some(false) => other(&json!({"secretKeyRef": {"name": secret.name, "key": secret.key, "optional": false}})),
+        Some(false) => other(&object! {
+            "secretKeyRef": object! { "name": secret.name.as_str(), "key": secret.key.as_str(), "optional": false },
+        }),
         optional => EnvSource::SecretKey(KeySelector {
             name: secret.name.clone(),
             key: secret.key.clone(),
@@ -129,15 +134,15 @@ fn token(secret: &kaos_crds::KeySelector) -> EnvSource {
 
 /// The volumes and the init container of a workspace.
 pub(crate) fn add_workspace(parts: &mut PodParts<'_>, settings: &HarnessSettings) {
-    let mount = |name: &str, path: &str| json!({"name": name, "mountPath": path});
+    let mount = |name: &str, path: &str| object! { "name": name, "mountPath": path };
     for (name, path) in [("workspace", &settings.workspace), ("state", &settings.state)] {
-        parts.volumes.push(json!({"name": name, "emptyDir": {}}));
+        parts.volumes.push(object! { "name": name, "emptyDir": object! {} });
         parts.volume_mounts.push(mount(name, path));
     }
-    parts.init_containers.push(json!({
+    parts.init_containers.push(object! {
         "name": CLONE,
-        "image": settings.git_image,
-        "command": ["sh", "-c", SCRIPT],
-        "volumeMounts": [mount("workspace", &settings.workspace)],
-    }));
+        "image": settings.git_image.as_str(),
+        "command": vec!["sh", "-c", SCRIPT],
+        "volumeMounts": vec![mount("workspace", &settings.workspace)],
+    });
 }

@@ -3,7 +3,6 @@
 //! The user's own stand after the instructions; where they have a name of the operator's, they win.
 
 use alloc::{
-    borrow::ToOwned,
     string::{String, ToString},
     vec::Vec,
 };
@@ -40,7 +39,7 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
     if let Some(config) = config {
         reasoning(&mut env, config);
         if let Some(memory) = &config.memory {
-            remembering(&mut env, memory);
+            remembering(&mut env, memory, &request.object);
         }
     }
     if settings.debug_memory_endpoints {
@@ -86,34 +85,30 @@ fn reasoning(env: &mut ContainerEnv<'_>, config: &Config) {
     env.set_some("TOOL_CALL_MODE", config.tool_call_mode.map(ToolCallMode::as_str), "spec.config.toolCallMode");
 }
 
-fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory) {
+fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory, object: &Object) {
     let path = |field: &str| format!("spec.config.memory.{field}");
     let kind = memory.effective_type();
     env.set("MEMORY_ENABLED", memory.enabled.to_string(), &path("enabled"));
-    env.set("MEMORY_TYPE", word(&kind), &path("type"));
+    env.set("MEMORY_TYPE", if kind == MemoryType::Local { "local" } else { "remote" }, &path("type"));
     if kind == MemoryType::Local {
         env.set("MEMORY_CONTEXT_LIMIT", memory.context_limit.to_string(), &path("contextLimit"))
             .set("MEMORY_MAX_SESSIONS", memory.max_sessions.to_string(), &path("maxSessions"))
             .set("MEMORY_MAX_SESSION_EVENTS", memory.max_session_events.to_string(), &path("maxSessionEvents"));
     }
-    env.set_some("MEMORY_MAX_READ_SCOPE", memory.max_read_scope.map(|it| word(&it)).as_deref(), &path("maxReadScope"))
-        .set_some("MEMORY_TOOLS", memory.tools.map(|it| word(&it)).as_deref(), &path("tools"))
-        .set_some("MEMORY_FAILURE_MODE", memory.failure_mode.map(|it| word(&it)).as_deref(), &path("failureMode"));
+    let words =
+        [("MEMORY_MAX_READ_SCOPE", "maxReadScope"), ("MEMORY_TOOLS", "tools"), ("MEMORY_FAILURE_MODE", "failureMode")];
+    for (name, field) in words {
+        env.set_some(name, object.str_at(&["spec", "config", "memory", field]), &path(field));
+    }
     if let Some(params) = &memory.client_params {
         set(env, "MEMORY_SHORT_TERM_TOKEN_BUDGET", params.token_budget, &path("clientParams.tokenBudget"));
         set(env, "MEMORY_ROLLING_SUMMARY", params.rolling_summary, &path("clientParams.rollingSummary"));
     }
 }
 
-/// A word of an enumeration as it stands in a spec.
-fn word<T: serde::Serialize>(value: &T) -> String {
-    let value = serde_json::to_value(value).unwrap_or_default();
-    value.as_str().unwrap_or_default().to_owned()
-}
-
 fn working_alone(env: &mut ContainerEnv<'_>, config: &Config) {
     if let Some(own) = &config.autonomous {
-        let goal = own.goal.as_deref().filter(|goal| !goal.trim().is_empty());
+        let goal = own.goal.as_deref().filter(|goal| !goal.trim_ascii().is_empty());
         env.set_some("AUTONOMOUS_GOAL", goal, "spec.config.autonomous.goal");
         set(env, "AUTONOMOUS_INTERVAL_SECONDS", own.interval_seconds, "spec.config.autonomous.intervalSeconds");
         let most = own.max_iter_runtime_seconds;
@@ -142,7 +137,8 @@ fn tools(env: &mut ContainerEnv<'_>, servers: &[Link]) {
 fn peers(env: &mut ContainerEnv<'_>, peers: &[Link]) {
     env.set_some("PEER_AGENTS", Some(&names(peers)), "spec.agentNetwork.access");
     for peer in peers {
-        let name = peer.name.to_ascii_uppercase().replace('-', "_");
+        let letter = |c: char| if c == '-' { '_' } else { c.to_ascii_uppercase() };
+        let name: String = peer.name.chars().map(letter).collect();
         env.set(&format!("PEER_AGENT_{name}_CARD_URL"), &peer.endpoint, &peer.origin);
     }
 }

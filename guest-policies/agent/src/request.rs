@@ -1,9 +1,9 @@
 //! One `Agent` with everything that decides about it, read once for each of the five functions.
 
-use alloc::vec::Vec;
+use alloc::{sync::Arc, vec::Vec};
 use kaos_crds::AgentSpec;
 use kaos_policy_sdk::types::{Need, Note, Refusal, Subject};
-use kaos_policy_sdk::{Object, SubjectExt, refusal};
+use kaos_policy_sdk::{Memo, Object, SubjectExt, refusal};
 use kaos_workload::{Exposure, Kind, Telemetry, Workload};
 
 use crate::harness;
@@ -39,7 +39,12 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
 
 impl Request {
     /// Reads the subject; refuses what is wrong with it, all at once, and waits for what is missing.
-    pub(crate) fn of(subject: &Subject) -> Result<Self, Refusal> {
+    pub(crate) fn of(subject: &Subject) -> Result<Arc<Self>, Refusal> {
+        static LAST: Memo<Subject, Request> = Memo::new();
+        LAST.get(subject, Self::read)
+    }
+
+    fn read(subject: &Subject) -> Result<Self, Refusal> {
         let object = subject.object();
         let settings: Settings = subject.settings()?;
         let spec: AgentSpec = object.get("spec")?;

@@ -2,7 +2,6 @@
 //!
 //! `Default` is the only place where the values stand; `settings.schema.json` is written from it.
 
-use alloc::collections::BTreeMap;
 use alloc::{borrow::ToOwned, string::String};
 
 use kaos_policy_sdk::Decode;
@@ -33,15 +32,17 @@ pub struct Settings {
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub service_port: u16,
     /// Name of both ports.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?$")))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::port_name"))]
     pub port_name: String,
     /// How the Service is published.
     pub service_type: ServiceType,
     /// Liveness.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::liveness"))]
     pub liveness_probe: Probe,
     /// Readiness.
     pub readiness_probe: Probe,
     /// Resources of agents that set none.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::resources"))]
     pub resources: Raw,
     /// Security context of the container.
     pub security_context: Raw,
@@ -50,9 +51,11 @@ pub struct Settings {
     /// Whether pods get a token of their service account; null is Kubernetes' default.
     pub automount_service_account_token: Option<bool>,
     /// Additional labels of every child and pod.
-    pub extra_labels: BTreeMap<String, String>,
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::labels"))]
+    pub extra_labels: Raw,
     /// Additional annotations of every child and pod.
-    pub extra_annotations: BTreeMap<String, String>,
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::annotations"))]
+    pub extra_annotations: Raw,
     /// The Gateway.
     pub gateway: Gateway,
     /// Telemetry.
@@ -61,6 +64,7 @@ pub struct Settings {
     pub harness: HarnessSettings,
     /// Finalizer for cleanup in order, for example `kaos.tools/agent-finalizer`; empty leaves it to owner
     /// references.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
     pub finalizer: String,
 }
 
@@ -70,6 +74,7 @@ pub struct Settings {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HarnessSettings {
     /// ConfigMap in the operator's namespace whose key `runtimes.yaml` lists the harnesses.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::object_name"))]
     pub registry: String,
     /// Image that clones the workspace.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
@@ -78,10 +83,10 @@ pub struct HarnessSettings {
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub branch: String,
     /// Directory of the workspace.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^/")))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
     pub workspace: String,
     /// Directory for the harness's own state.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^/")))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
     pub state: String,
 }
 
@@ -102,8 +107,8 @@ impl Default for Settings {
             security_context: Raw::new(),
             pod_security_context: Raw::new(),
             automount_service_account_token: None,
-            extra_labels: BTreeMap::new(),
-            extra_annotations: BTreeMap::new(),
+            extra_labels: Raw::new(),
+            extra_annotations: Raw::new(),
             gateway: Gateway::off("120s"),
             telemetry: TelemetrySettings::off("/health,/ready"),
             harness: HarnessSettings {
@@ -148,6 +153,7 @@ impl Settings {
     pub fn schema_text() -> String {
         kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
             env: &[("gateway.timeout", "GATEWAY_DEFAULT_AGENT_TIMEOUT")],
+            // Nothing that gives a pod more power: who may write an object may not give it that.
             annotations: &[
                 "image",
                 "logLevel",
@@ -159,11 +165,6 @@ impl Settings {
                 "livenessProbe",
                 "readinessProbe",
                 "resources",
-                "securityContext",
-                "podSecurityContext",
-                "automountServiceAccountToken",
-                "extraLabels",
-                "extraAnnotations",
                 "gateway.timeout",
                 "telemetry",
             ],

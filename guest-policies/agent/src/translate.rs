@@ -1,9 +1,8 @@
 //! The manifests of an Agent.
 
 use kaos_policy_sdk::types::{EnvVar, Plan, Refusal, Subject};
-use kaos_policy_sdk::{json as text, plan};
+use kaos_policy_sdk::{json as text, object, plan};
 use kaos_workload::PodParts;
-use serde_json::json;
 
 use crate::harness;
 use crate::request::{self, Request, workload};
@@ -50,7 +49,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
         plan.gates.clone_from(&request.linked.unready);
     }
     if !settings.finalizer.is_empty() {
-        plan.extra = text::text(&json!({"finalizer": settings.finalizer}));
+        plan.extra = text::text(&object! { "finalizer": settings.finalizer.as_str() });
     }
     Ok(plan)
 }

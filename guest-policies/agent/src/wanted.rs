@@ -104,18 +104,22 @@ pub(crate) struct Links<'a> {
 
 impl<'a> Links<'a> {
     pub(crate) fn of(spec: &'a AgentSpec, name: &str) -> Self {
-        let access = spec.agent_network.iter().flat_map(|network| &network.access).map(String::as_str);
-        let mut peers = each_once(access.collect());
+        let access = spec.agent_network.as_ref().map(|network| network.access.as_slice()).unwrap_or_default();
+        let mut peers = each_once(access.iter());
         let itself = peers.contains(&name);
         peers.retain(|peer| *peer != name);
-        Self { servers: each_once(spec.mcp_servers.iter().map(String::as_str).collect()), peers, itself }
+        Self { servers: each_once(spec.mcp_servers.iter()), peers, itself }
     }
 }
 
-fn each_once(mut names: Vec<&str>) -> Vec<&str> {
-    names.sort_unstable();
-    names.dedup();
-    names
+fn each_once<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
+    let mut sorted: Vec<&str> = Vec::new();
+    for name in names {
+        if let Err(at) = sorted.binary_search(&name.as_str()) {
+            sorted.insert(at, name);
+        }
+    }
+    sorted
 }
 
 /// Notes on older fields.

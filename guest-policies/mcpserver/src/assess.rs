@@ -5,7 +5,6 @@ use kaos_crds::MCPServerSpec;
 use kaos_policy_sdk::types::{Condition, EnvSource, EnvVar, Observation, Outcome, Refusal, Report, Subject};
 use kaos_policy_sdk::{SubjectExt, condition};
 use kaos_workload::{assess, notes};
-use serde_json::json;
 
 use crate::python;
 use crate::request::{KIND, Request, workload};
@@ -24,7 +23,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     if let Some(request) = &request {
         let tools = available_tools(request, &seen.env);
         if !tools.is_empty() {
-            said.fields.insert("availableTools".into(), json!(tools));
+            said.fields.insert("availableTools".into(), tools.into());
         }
         said.conditions.extend(request.telemetry().condition());
     }

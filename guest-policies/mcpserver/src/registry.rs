@@ -31,6 +31,7 @@ pub struct Runtime {
     /// Replaces the arguments of the image.
     pub args: Option<Vec<String>>,
     /// The variable that `spec.params` is handed over in.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_variable"))]
     pub params_env_var: String,
     /// How it speaks MCP; for people.
     pub transport: String,
@@ -57,8 +58,10 @@ pub(crate) enum RegistryError {
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RegistrySource {
     /// The ConfigMap in the operator's namespace.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::object_name"))]
     pub config_map: String,
     /// Its key.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::file_name"))]
     pub key: String,
 }
 

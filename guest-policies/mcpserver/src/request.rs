@@ -1,8 +1,9 @@
 //! One `MCPServer` with everything that decides about it, read once for each of the five functions.
 
+use alloc::sync::Arc;
 use kaos_crds::MCPServerSpec;
 use kaos_policy_sdk::types::{Refusal, Subject};
-use kaos_policy_sdk::{Object, SubjectExt};
+use kaos_policy_sdk::{Memo, Object, SubjectExt};
 use kaos_workload::{Kind, Telemetry, Workload};
 
 use crate::launch::Launch;
@@ -26,7 +27,12 @@ pub(crate) struct Request {
 
 impl Request {
     /// Reads the subject; refuses what cannot be started.
-    pub(crate) fn of(subject: &Subject) -> Result<Self, Refusal> {
+    pub(crate) fn of(subject: &Subject) -> Result<Arc<Self>, Refusal> {
+        static LAST: Memo<Subject, Request> = Memo::new();
+        LAST.get(subject, Self::read)
+    }
+
+    fn read(subject: &Subject) -> Result<Self, Refusal> {
         let object = subject.object();
         let settings: Settings = subject.settings()?;
         let spec: MCPServerSpec = object.get("spec")?;

@@ -2,12 +2,11 @@
 //!
 //! `Default` is the only place where the values stand; `settings.schema.json` is written from it.
 
-use alloc::collections::BTreeMap;
 use alloc::{borrow::ToOwned, string::String};
 
-use kaos_policy_sdk::Decode;
+use kaos_policy_sdk::{Decode, object};
 use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
-use serde_json::{Value, json};
+use serde_json::Value;
 #[cfg(feature = "schema")]
 use {schemars::JsonSchema, serde::Serialize};
 
@@ -23,12 +22,13 @@ pub struct Settings {
     /// Where the registry of runtimes is kept.
     pub registry: RegistrySource,
     /// The runtimes of a cluster that has no such ConfigMap.
-    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Runtime>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "alloc::collections::BTreeMap<String, Runtime>"))]
     pub runtimes: Raw,
     /// Whether a command of the registry that begins with a flag is passed as arguments to the entrypoint of
     /// the image, instead of replacing it.
     pub command_flags_as_args: bool,
     /// Image for packages of the older fields `config.mcp` and `config.tools.fromPackage`.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub package_image: String,
     /// Log level of servers that set none, in the variable `LOG_LEVEL`.
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "DEFAULT_LOG_LEVEL")))]
@@ -42,14 +42,17 @@ pub struct Settings {
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub service_port: u16,
     /// Name of both ports.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::port_name"))]
     pub port_name: String,
     /// How the Service is published.
     pub service_type: ServiceType,
     /// Liveness.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::liveness"))]
     pub liveness_probe: Probe,
     /// Readiness.
     pub readiness_probe: Probe,
     /// Resources of servers that set none.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::resources"))]
     pub resources: Raw,
     /// Security context of the container.
     pub security_context: Raw,
@@ -58,15 +61,18 @@ pub struct Settings {
     /// Whether pods get a token of their `ServiceAccount`; null is Kubernetes' default.
     pub automount_service_account_token: Option<bool>,
     /// Additional labels of every child and pod.
-    pub extra_labels: BTreeMap<String, String>,
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::labels"))]
+    pub extra_labels: Raw,
     /// Additional annotations of every child and pod.
-    pub extra_annotations: BTreeMap<String, String>,
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::annotations"))]
+    pub extra_annotations: Raw,
     /// The Gateway.
     pub gateway: Gateway,
     /// Telemetry.
     pub telemetry: TelemetrySettings,
     /// Finalizer for cleanup in order, for example `kaos.tools/mcpserver-finalizer`; empty leaves it to owner
     /// references.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
     pub finalizer: String,
 }
 
@@ -91,8 +97,8 @@ impl Default for Settings {
             security_context: Raw::new(),
             pod_security_context: Raw::new(),
             automount_service_account_token: None,
-            extra_labels: BTreeMap::new(),
-            extra_annotations: BTreeMap::new(),
+            extra_labels: Raw::new(),
+            extra_annotations: Raw::new(),
             gateway: Gateway::off("30s"),
             telemetry: TelemetrySettings::off("/health,/ready"),
             finalizer: String::new(),
@@ -104,7 +110,7 @@ impl Default for Settings {
 fn runtimes() -> Raw {
     let mut runtimes = Raw::new();
     let mut add = |name: &str, kind: &str, image: &str, field: &str, value: Value| {
-        let mut runtime = json!({"type": kind, "image": image, "transport": "http"});
+        let mut runtime = object! { "type": kind, "image": image, "transport": "http" };
         runtime[field] = value;
         runtimes.insert(name.to_owned(), runtime);
     };
@@ -113,12 +119,12 @@ fn runtimes() -> Raw {
         "python",
         "axsauze/kaos-mcp-python-string:v0.1.4-dev",
         "paramsEnvVar",
-        json!("MCP_TOOLS_STRING"),
+        "MCP_TOOLS_STRING".into(),
     );
-    add("kubernetes", "go", "ghcr.io/manusa/kubernetes-mcp-server:latest", "args", json!(["--port", "8000"]));
-    let args = json!(["--transport", "http", "--port", "8000"]);
+    add("kubernetes", "go", "ghcr.io/manusa/kubernetes-mcp-server:latest", "args", ["--port", "8000"].into());
+    let args = ["--transport", "http", "--port", "8000"].into();
     add("slack", "nodejs", "zencoderai/slack-mcp:latest", "args", args);
-    runtimes["slack"]["requiredEnv"] = json!(["SLACK_BOT_TOKEN", "SLACK_TEAM_ID"]);
+    runtimes["slack"]["requiredEnv"] = ["SLACK_BOT_TOKEN", "SLACK_TEAM_ID"].into();
     runtimes
 }
 
@@ -128,6 +134,7 @@ impl Settings {
     pub fn schema_text() -> String {
         kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
             env: &[("gateway.timeout", "GATEWAY_DEFAULT_MCP_TIMEOUT")],
+            // Nothing that gives a pod more power: who may write an object may not give it that.
             annotations: &[
                 "commandFlagsAsArgs",
                 "packageImage",
@@ -139,11 +146,6 @@ impl Settings {
                 "livenessProbe",
                 "readinessProbe",
                 "resources",
-                "securityContext",
-                "podSecurityContext",
-                "automountServiceAccountToken",
-                "extraLabels",
-                "extraAnnotations",
                 "gateway.timeout",
                 "telemetry",
             ],

@@ -5,10 +5,10 @@
 
 use alloc::{string::String, vec::Vec};
 use kaos_policy_sdk::quote::{shown, unexpanded};
-use kaos_policy_sdk::refusal;
 use kaos_policy_sdk::types::Refusal;
+use kaos_policy_sdk::{object, refusal};
 use kaos_workload::settings::PullPolicy;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::settings::ModelPull;
 
@@ -29,14 +29,14 @@ pub(crate) fn pull_container(pull: &ModelPull, image: &str, policy: PullPolicy, 
         PullPolicy::IfNotPresent => "IfNotPresent",
         PullPolicy::Never => "Never",
     };
-    json!({
-        "name": pull.name,
+    object! {
+        "name": pull.name.as_str(),
         "image": image,
         "imagePullPolicy": policy,
-        "command": pull.command,
+        "command": pull.command.clone(),
         "args": arguments(pull, model),
-        "volumeMounts": [mount],
-    })
+        "volumeMounts": vec![mount.clone()],
+    }
 }
 
 /// The script, and behind it what it needs: the name of the script and the model, where the model is not in it.

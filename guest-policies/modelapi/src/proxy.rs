@@ -6,9 +6,9 @@ use alloc::{
     vec::Vec,
 };
 use kaos_policy_sdk::types::{Note, Refusal};
-use kaos_policy_sdk::{note, refusal};
+use kaos_policy_sdk::{note, object, refusal};
 use kaos_workload::{Extra, Workload};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::config_yaml::{self, Oddity};
 use crate::litellm::ProxyModels;
@@ -49,15 +49,16 @@ impl ProxyParts {
         };
         let source = match &proxy.config {
             Config::Secret(key) => {
-                let mut secret = json!({"secretName": key.name, "items": [{"key": key.key, "path": file.file_name}]});
+                let item = object! { "key": key.key.as_str(), "path": file.file_name.as_str() };
+                let mut secret = object! { "secretName": key.name.as_str(), "items": vec![item] };
                 if let Some(optional) = key.optional {
-                    secret["optional"] = json!(optional);
+                    secret["optional"] = optional.into();
                 }
                 ("secret", secret)
             }
-            Config::Generated | Config::Text { .. } => ("configMap", json!({"name": config_map_name})),
+            Config::Generated | Config::Text { .. } => ("configMap", object! { "name": config_map_name.as_str() }),
         };
-        let mut volume = json!({"name": file.volume_name});
+        let mut volume = object! { "name": file.volume_name.as_str() };
         volume[source.0] = source.1;
         let port = server.container_port.to_string();
         let path = format!("{}/{}", file.mount_path.trim_end_matches('/'), file.file_name);
@@ -66,14 +67,14 @@ impl ProxyParts {
         let config_map = text.map(|text| {
             let mut data = serde_json::Map::new();
             data.insert(file.file_name.clone(), text.into());
-            json!({
+            object! {
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
                 "metadata": workload.metadata(&config_map_name, extra),
                 "data": data,
-            })
+            }
         });
-        let mount = json!({"name": file.volume_name, "mountPath": file.mount_path});
+        let mount = object! { "name": file.volume_name.as_str(), "mountPath": file.mount_path.as_str() };
         Ok(Self { args, volume, mount, config_map })
     }
 }

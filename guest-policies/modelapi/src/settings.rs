@@ -2,12 +2,11 @@
 //!
 //! `Default` is the only place where the values stand; `settings.schema.json` is written from it.
 
-use alloc::collections::BTreeMap;
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
-use kaos_policy_sdk::Decode;
+use kaos_policy_sdk::{Decode, object};
 use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
-use serde_json::{Value, json};
+use serde_json::Value;
 #[cfg(feature = "schema")]
 use {schemars::JsonSchema, serde::Serialize};
 
@@ -30,15 +29,18 @@ pub struct Settings {
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "DEFAULT_LOG_LEVEL")))]
     pub log_level: String,
     /// Additional labels of every child and pod.
-    pub extra_labels: BTreeMap<String, String>,
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::labels"))]
+    pub extra_labels: Raw,
     /// Additional annotations of every child and pod.
-    pub extra_annotations: BTreeMap<String, String>,
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::annotations"))]
+    pub extra_annotations: Raw,
     /// The Gateway.
     pub gateway: Gateway,
     /// Telemetry, of the proxy only.
     pub telemetry: TelemetrySettings,
     /// Finalizer for cleanup in order, for example `kaos.tools/modelapi-finalizer`; empty leaves it to owner
     /// references.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
     pub finalizer: String,
 }
 
@@ -58,14 +60,17 @@ pub struct Server {
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub service_port: u16,
     /// Name of both ports.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::port_name"))]
     pub port_name: String,
     /// How the Service is published.
     pub service_type: ServiceType,
     /// Liveness.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::liveness"))]
     pub liveness_probe: Probe,
     /// Readiness.
     pub readiness_probe: Probe,
     /// Resources of servers that set none.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::resources"))]
     pub resources: Raw,
     /// Security context of the container.
     pub security_context: Raw,
@@ -81,10 +86,13 @@ pub struct Server {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProxyConfigFile {
     /// Directory that it is mounted in.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
     pub mount_path: String,
     /// Its name there.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::file_name"))]
     pub file_name: String,
     /// Name of the volume.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::label_name"))]
     pub volume_name: String,
     /// Whether parameters that a provider does not know are dropped.
     pub drop_params: bool,
@@ -100,8 +108,10 @@ pub struct ProxyConfigFile {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelStore {
     /// Directory that the volume is mounted in.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
     pub mount_path: String,
     /// Name of the volume.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::label_name"))]
     pub volume_name: String,
     /// The source of the volume, as Kubernetes spells it; an emptyDir is lost with its pod.
     pub source: Raw,
@@ -115,10 +125,12 @@ pub struct ModelPull {
     /// Whether there is one.
     pub enabled: bool,
     /// Its name.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::label_name"))]
     pub name: String,
     /// Its image; empty is the server's.
     pub image: String,
     /// The shell that runs the script.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub command: Vec<String>,
     /// The script; `{model}` stands for the model, as one word.
     pub script: String,
@@ -171,8 +183,8 @@ impl Default for Settings {
                 script: "ollama serve & OLLAMA_PID=$! && sleep 5 && ollama pull {model} && kill $OLLAMA_PID".to_owned(),
             },
             log_level: "INFO".to_owned(),
-            extra_labels: BTreeMap::new(),
-            extra_annotations: BTreeMap::new(),
+            extra_labels: Raw::new(),
+            extra_annotations: Raw::new(),
             gateway: Gateway::off("120s"),
             telemetry: TelemetrySettings::off("/health"),
             finalizer: String::new(),
@@ -187,16 +199,20 @@ fn empty_dir() -> Raw {
 }
 
 impl ModelStore {
-    /// The volume.
+    /// The volume. Sources of two layers are merged, and a volume has one: that of the default gives way.
     pub(crate) fn volume(&self) -> Value {
         let mut volume = self.source.clone();
-        volume.insert("name".to_owned(), json!(self.volume_name));
+        volume.retain(|_, source| !source.is_null());
+        if volume.len() > 1 {
+            volume.remove("emptyDir");
+        }
+        volume.insert("name".to_owned(), self.volume_name.as_str().into());
         Value::Object(volume)
     }
 
     /// Its place in a container.
     pub(crate) fn mount(&self) -> Value {
-        json!({"name": self.volume_name, "mountPath": self.mount_path})
+        object! { "name": self.volume_name.as_str(), "mountPath": self.mount_path.as_str() }
     }
 }
 
@@ -210,16 +226,34 @@ impl Settings {
                 ("hosted.image", "DEFAULT_OLLAMA_IMAGE"),
                 ("gateway.timeout", "GATEWAY_DEFAULT_MODELAPI_TIMEOUT"),
             ],
+            // Nothing that gives a pod more power: who may write an object may not give it that.
             annotations: &[
-                "proxy",
-                "proxyConfig",
-                "hosted",
-                "modelStore",
+                "proxy.image",
+                "proxy.imagePullPolicy",
+                "proxy.containerPort",
+                "proxy.servicePort",
+                "proxy.portName",
+                "proxy.livenessProbe",
+                "proxy.readinessProbe",
+                "proxy.resources",
+                "proxyConfig.mountPath",
+                "proxyConfig.fileName",
+                "proxyConfig.volumeName",
+                "proxyConfig.dropParams",
+                "proxyConfig.telemetryCallback",
+                "hosted.image",
+                "hosted.imagePullPolicy",
+                "hosted.containerPort",
+                "hosted.servicePort",
+                "hosted.portName",
+                "hosted.livenessProbe",
+                "hosted.readinessProbe",
+                "hosted.resources",
+                "modelStore.mountPath",
+                "modelStore.volumeName",
                 "modelPull.enabled",
                 "modelPull.image",
                 "logLevel",
-                "extraLabels",
-                "extraAnnotations",
                 "gateway.timeout",
                 "telemetry",
             ],

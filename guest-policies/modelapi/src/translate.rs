@@ -2,9 +2,9 @@
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
-use kaos_policy_sdk::{SubjectExt, Violations, json, note, plan};
+use kaos_policy_sdk::{SubjectExt, Violations, json, note, object, plan};
 use kaos_workload::{Deployment, Exposure, Extra, PodDefaults, PodParts, Workload};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::hosted;
 use crate::proxy::ProxyParts;
@@ -56,7 +56,7 @@ fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &
     let mut plan = plan::of(&manifests, mapping);
     plan.notes = notes;
     if !request.settings.finalizer.is_empty() {
-        plan.extra = json::text(&json!({"finalizer": request.settings.finalizer}));
+        plan.extra = json::text(&object! { "finalizer": request.settings.finalizer.as_str() });
     }
     Ok(plan)
 }

@@ -4,12 +4,34 @@
 
 use crate::types::Json;
 use alloc::borrow::ToOwned;
-use serde_json::Value;
+use serde_json::Map;
+#[doc(hidden)]
+pub use serde_json::Value;
 
 /// The canonical text of `value`.
 pub fn text(value: &Value) -> Json {
     // Writing a value cannot fail: its keys are texts and its numbers finite.
     serde_json::to_string(value).unwrap_or_default()
+}
+
+/// An object of these members, each given as a name and something that is a value: `object! { "port": 80 }`.
+///
+/// Values are moved in; `serde_json::json!` writes each one anew, and its code stands wherever it is used.
+#[macro_export]
+macro_rules! object {
+    ($($name:literal: $value:expr),* $(,)?) => {
+        $crate::json::object(&mut [$(($name, $crate::json::Value::from($value))),*])
+    };
+}
+
+/// As [`object!`](crate::object!); the values are taken out of `members`.
+#[inline(never)]
+pub fn object(members: &mut [(&str, Value)]) -> Value {
+    let mut map = Map::new();
+    for (name, value) in members {
+        map.insert((*name).to_owned(), value.take());
+    }
+    Value::Object(map)
 }
 
 /// The text of an object with nothing in it, for `extra` fields.
@@ -48,6 +70,16 @@ fn is_void(value: &Value) -> bool {
 mod tests {
     use super::{parse, prune, text};
     use serde_json::json;
+
+    #[test]
+    fn an_object_is_made_of_names_and_values() {
+        let inner = crate::object! { "d": vec!["x"], "e": Option::<i64>::None };
+        assert_eq!(
+            crate::object! { "a": 1, "b": "t", "c": inner },
+            json!({"a": 1, "b": "t", "c": {"d": ["x"], "e": null}})
+        );
+        assert_eq!(crate::object! {}, json!({}));
+    }
 
     #[test]
     fn keys_are_sorted_at_every_depth() {

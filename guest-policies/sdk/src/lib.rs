@@ -7,6 +7,7 @@
 //! |---|---|
 //! | read the object, its settings and what was found | [`SubjectExt`], [`Object`], [`Lookup`] |
 //! | ask for other objects | [`need`] |
+//! | read a subject once for all questions of a pass | [`Memo`] |
 //! | build the env mapping | [`mod@env`] |
 //! | lay a user's partial pod spec over the policy's | [`patch`] |
 //! | answer: refusals, gates, notes, conditions, plans | [`refusal`], [`blocker`], [`note`], [`condition`], [`plan`] |
@@ -62,6 +63,7 @@ mod export;
 #[cfg(any(test, all(target_arch = "wasm32", target_os = "unknown")))]
 mod heap;
 pub mod json;
+mod memo;
 mod minify;
 pub mod names;
 pub mod need;
@@ -82,6 +84,7 @@ pub use export::__contract_bytes;
 pub use export::{CONTRACT_VERSION, Overlay, Policy};
 pub use kaos_decode::sdk::Decode;
 pub use kaos_decode::{Error as DecodeError, Path, decode};
+pub use memo::Memo;
 #[doc(hidden)]
 pub use minify::{__minified, __minified_len};
 pub use object::Object;

@@ -2,6 +2,7 @@
 
 use crate::refusal;
 use crate::types::Refusal;
+use alloc::sync::Arc;
 use kaos_decode::Decode;
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use serde_json::Value;
 /// here can fail; only [`Object::get`] judges.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object {
-    value: Value,
+    value: Arc<Value>,
     /// Whether there was a text that could not be read: what is absent may well be there.
     unread: bool,
 }
@@ -17,7 +18,7 @@ pub struct Object {
 impl Object {
     /// The object in `value`.
     pub fn new(value: Value) -> Self {
-        Self { value, unread: false }
+        Self { value: Arc::new(value), unread: false }
     }
 
     /// The object in `text`; an empty one, of which [`Object::get`] refuses every field, if that is not JSON, or
@@ -25,7 +26,7 @@ impl Object {
     pub fn parse(text: &str) -> Self {
         match serde_json::from_str(text) {
             Ok(value) => Self::new(value),
-            Err(_) => Self { value: Value::Null, unread: true },
+            Err(_) => Self { unread: true, ..Self::default() },
         }
     }
 
@@ -82,7 +83,7 @@ impl Object {
 
     /// The value at this path of member names.
     pub fn at(&self, path: &[&str]) -> Option<&Value> {
-        path.iter().try_fold(&self.value, |value, key| value.get(key))
+        path.iter().try_fold(self.value(), |value, key| value.get(key))
     }
 
     /// The text at this path of member names.

@@ -1,10 +1,12 @@
 //! What a policy may know, through typed views.
 
 use crate::blocker;
+use crate::memo::Memo;
 use crate::object::Object;
 use crate::refusal;
 use crate::types::{Answer, Reference, Refusal, ResourceType, SecretFacts, Subject};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use core::convert::Infallible;
 use kaos_decode::Decode;
 use serde_json::Value;
 
@@ -71,12 +73,15 @@ impl<T> Lookup<T> {
 
 impl SubjectExt for Subject {
     fn object(&self) -> Object {
-        Object::parse(&self.object)
+        static LAST: Memo<String, Object> = Memo::new();
+        let Ok(object) = LAST.get::<Infallible>(&self.object, |text| Ok(Object::parse(text)));
+        Object::clone(&object)
     }
 
     fn settings<T: Decode>(&self) -> Result<T, Refusal> {
-        let settings: Value =
-            serde_json::from_str(&self.settings).map_err(|_| refusal::invalid("settings", "must be JSON"))?;
+        static LAST: Memo<String, Value> = Memo::new();
+        let read = |text: &String| serde_json::from_str(text).map_err(|_| refusal::invalid("settings", "must be JSON"));
+        let settings = LAST.get(&self.settings, read)?;
         T::decode(&settings).map_err(|error| refusal::invalid(error.path().under("settings"), error.message()))
     }
 

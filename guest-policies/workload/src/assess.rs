@@ -9,7 +9,7 @@ use crate::rollout::Rollout;
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{Blocker, Condition, Observation, Outcome, Refusal, Report};
 use kaos_policy_sdk::{Object, condition, json as text};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// The phases of every kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,10 +75,10 @@ pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>,
     let accepted = matches!(seen.outcome, Outcome::Applied | Outcome::Gated);
     // An address that others use stays for as long as its Service does, also while the object is refused.
     if let Some(port) = port.filter(|_| accepted || service.is_some()) {
-        fields.insert("endpoint".into(), json!(workload.endpoint(port)));
+        fields.insert("endpoint".into(), workload.endpoint(port).into());
     }
-    fields.insert("replicas".into(), json!(rollout.replicas));
-    fields.insert("selector".into(), json!(workload.selector_text()));
+    fields.insert("replicas".into(), rollout.replicas.into());
+    fields.insert("selector".into(), workload.selector_text().into());
     if let Some(block) = rollout.into_status() {
         fields.insert("deployment".into(), block);
     }
@@ -158,6 +158,7 @@ mod tests {
     use super::*;
     use crate::kind::Kind;
     use kaos_policy_sdk::{blocker, need, note, refusal, testing};
+    use serde_json::json;
 
     static KIND: Kind = Kind { app: "thing", prefix: "thing", container: "main", route: "thing" };
     const X: Workload<'_> = Workload { kind: &KIND, name: "x", namespace: "ns", domain: "cluster.local" };

@@ -7,8 +7,8 @@ use crate::kind::{Extra, Workload};
 use crate::settings::{Probe, PullPolicy, Raw};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Refusal};
-use kaos_policy_sdk::{env, note, patch, quote, refusal};
-use serde_json::{Map, Value, json};
+use kaos_policy_sdk::{env, note, object, patch, quote, refusal};
+use serde_json::{Map, Value};
 
 /// Where the object says what its container looks like.
 const CONTAINER: &str = "spec.container";
@@ -99,27 +99,28 @@ impl PodParts<'_> {
         let template = defaults.extra.over(workload.selector());
         let mut spec = Map::new();
         if let Some(replicas) = self.replicas {
-            spec.insert("replicas".into(), json!(replicas));
+            spec.insert("replicas".into(), replicas.into());
         }
-        spec.insert("selector".into(), json!({"matchLabels": workload.selector()}));
-        spec.insert("template".into(), json!({"metadata": template, "spec": pod}));
-        let manifest = json!({
+        spec.insert("selector".into(), object! { "matchLabels": workload.selector() });
+        spec.insert("template".into(), object! { "metadata": template, "spec": pod });
+        let manifest = object! {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
             "metadata": workload.metadata(&workload.child_name(), &defaults.extra),
             "spec": spec,
-        });
+        };
         Ok(Deployment { manifest, env })
     }
 
     /// The policy's own pod, with the object's `container` laid over the main container.
     fn pod(&self, workload: &Workload<'_>, defaults: &PodDefaults<'_>) -> Result<Value, Refusal> {
-        let mut main = json!({
+        let port = object! { "name": defaults.port_name, "containerPort": defaults.container_port, "protocol": "TCP" };
+        let mut main = object! {
             "name": workload.kind.container,
             "image": defaults.image,
             "imagePullPolicy": defaults.image_pull_policy.as_str(),
-            "ports": [{"name": defaults.port_name, "containerPort": defaults.container_port, "protocol": "TCP"}],
-        });
+            "ports": vec![port],
+        };
         let probes = [("livenessProbe", defaults.liveness_probe), ("readinessProbe", defaults.readiness_probe)];
         for (field, probe) in probes {
             put(&mut main, field, probe.manifest(defaults.container_port));
@@ -132,7 +133,7 @@ impl PodParts<'_> {
         if let Some(over) = self.container {
             main = patch::container(main, &container_patch(over)?).map_err(|error| error.under(CONTAINER))?;
         }
-        let mut pod = json!({"containers": [main]});
+        let mut pod = object! { "containers": vec![main] };
         put(&mut pod, "initContainers", filled(&self.init_containers));
         put(&mut pod, "volumes", filled(&self.volumes));
         put(&mut pod, "serviceAccountName", self.service_account.map(Value::from));
@@ -149,7 +150,7 @@ fn container_patch(over: &Value) -> Result<Value, Refusal> {
         ["image", "command", "args", "resources", "securityContext", "workingDir", "volumeMounts"];
     let Some(over) = over.as_object() else {
         return if over.is_null() {
-            Ok(json!({}))
+            Ok(Value::Object(Map::new()))
         } else {
             Err(refusal::invalid(CONTAINER, "must be an object with image, command, args, env, resources and the like"))
         };
@@ -227,7 +228,7 @@ fn add_env(pod: &mut Value, vars: &[EnvVar], planned: &[String], notes: &mut Vec
             notes.push(note::warning("UnknownContainer", message));
             continue;
         };
-        let list = container.entry("env").or_insert_with(|| json!([]));
+        let list = container.entry("env").or_insert_with(|| Value::Array(Vec::new()));
         let Some(list) = list.as_array_mut() else { continue };
         for var in env::to_json(vars, other) {
             if !list.iter().any(|own| own.get("name") == var.get("name")) {
@@ -287,10 +288,9 @@ fn check_ports(container: &Value, path: String) -> Result<(), Refusal> {
     let mut seen = Map::new();
     for port in container.get("ports").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default() {
         let Some(name) = port.get("name").and_then(Value::as_str) else { continue };
-        let number = port.get("containerPort").cloned().unwrap_or_default();
-        if let Some(first) = seen.insert(name.to_owned(), number.clone()) {
+        if seen.insert(name.to_owned(), Value::Null).is_some() {
             let message = format!(
-                "ports {number} and {first} are both named `{}`, since ports merge by number: name yours otherwise, or set \
+                "two ports are named `{}`, since ports merge by number: name yours otherwise, or set \
                  the policy setting containerPort to change the port",
                 quote::shown(name, 15)
             );

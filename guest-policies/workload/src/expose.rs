@@ -4,8 +4,8 @@ use crate::kind::{Extra, Workload};
 use crate::settings::{Gateway, ServiceType};
 use alloc::{string::String, vec::Vec};
 use kaos_policy_sdk::types::{Note, Refusal, Subject};
-use kaos_policy_sdk::{SubjectExt, duration, note, quote, refusal};
-use serde_json::{Value, json};
+use kaos_policy_sdk::{SubjectExt, duration, note, object, quote, refusal};
+use serde_json::Value;
 
 /// API version of [`ROUTE_KIND`].
 pub const ROUTE_API: &str = "gateway.networking.k8s.io/v1";
@@ -37,21 +37,19 @@ pub struct Exposure<'a> {
 impl Exposure<'_> {
     /// The Service.
     pub fn service(&self, workload: &Workload<'_>) -> Value {
-        json!({
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": workload.metadata(&workload.child_name(), &self.extra),
-            "spec": {
-                "type": self.service_type.as_str(),
-                "selector": workload.selector(),
-                "ports": [{
-                    "name": self.port_name,
-                    "port": self.service_port,
-                    "targetPort": self.container_port,
-                    "protocol": "TCP",
-                }],
-            },
-        })
+        let port = object! {
+            "name": self.port_name,
+            "port": self.service_port,
+            "targetPort": self.container_port,
+            "protocol": "TCP",
+        };
+        let spec = object! {
+            "type": self.service_type.as_str(),
+            "selector": workload.selector(),
+            "ports": vec![port],
+        };
+        let metadata = workload.metadata(&workload.child_name(), &self.extra);
+        object! { "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec }
     }
 
     /// The HTTPRoute, if routes are turned on and the cluster serves them; a note says when it does not.
@@ -80,28 +78,29 @@ impl Exposure<'_> {
             ));
             return Ok(None);
         }
-        let mut parent = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": self.gateway.name});
+        let mut parent =
+            object! { "group": "gateway.networking.k8s.io", "kind": "Gateway", "name": self.gateway.name.as_str() };
         if !self.gateway.namespace.is_empty() {
-            parent["namespace"] = json!(self.gateway.namespace);
+            parent["namespace"] = self.gateway.namespace.as_str().into();
         }
         let prefix = format!("/{}/{}/{}", workload.namespace, workload.kind.route, workload.name);
-        let mut rule = json!({
-            "matches": [{"path": {"type": "PathPrefix", "value": prefix}}],
-            "filters": [{
-                "type": "URLRewrite",
-                "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}},
-            }],
-            "backendRefs": [{"kind": "Service", "name": workload.child_name(), "port": self.service_port}],
-        });
+        let path = object! { "path": object! { "type": "PathPrefix", "value": prefix } };
+        let rewrite = object! { "path": object! { "type": "ReplacePrefixMatch", "replacePrefixMatch": "/" } };
+        let backend = object! { "kind": "Service", "name": workload.child_name(), "port": self.service_port };
+        let mut rule = object! {
+            "matches": vec![path],
+            "filters": vec![object! { "type": "URLRewrite", "urlRewrite": rewrite }],
+            "backendRefs": vec![backend],
+        };
         if let Some(timeout) = timeout {
-            rule["timeouts"] = json!({"request": timeout});
+            rule["timeouts"] = object! { "request": timeout };
         }
-        Ok(Some(json!({
+        Ok(Some(object! {
             "apiVersion": ROUTE_API,
             "kind": ROUTE_KIND,
             "metadata": workload.metadata(&workload.route_name(), &self.extra),
-            "spec": {"parentRefs": [parent], "rules": [rule]},
-        })))
+            "spec": object! { "parentRefs": vec![parent], "rules": vec![rule] },
+        }))
     }
 
     /// The timeout in the Gateway API's spelling; none for `0s`. A malformed one is refused also where there

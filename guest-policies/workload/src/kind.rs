@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows a particular kind; a policy declares its own [`Kind`] as a constant.
 
-use alloc::collections::BTreeMap;
+use crate::settings::Raw;
 use alloc::{string::String, vec::Vec};
 use kaos_policy_sdk::names::{LABEL_MAX, dns1035_label};
 use kaos_policy_sdk::{Violations, quote};
@@ -112,27 +112,20 @@ impl Workload<'_> {
 #[derive(Debug, Clone, Copy)]
 pub struct Extra<'a> {
     /// Labels; never part of a selector.
-    pub labels: &'a BTreeMap<String, String>,
+    pub labels: &'a Raw,
     /// Annotations.
-    pub annotations: &'a BTreeMap<String, String>,
+    pub annotations: &'a Raw,
 }
 
 impl Extra<'_> {
     /// The `metadata` of something that carries `labels` anyway.
     pub(crate) fn over(&self, labels: Map<String, Value>) -> Map<String, Value> {
-        let mut all = Map::new();
-        for (key, value) in self.labels {
-            all.insert(key.clone(), value.as_str().into());
-        }
+        let mut all = self.labels.clone();
         all.extend(labels);
         let mut metadata = Map::new();
         metadata.insert("labels".into(), Value::Object(all));
         if !self.annotations.is_empty() {
-            let mut annotations = Map::new();
-            for (key, value) in self.annotations {
-                annotations.insert(key.clone(), value.as_str().into());
-            }
-            metadata.insert("annotations".into(), Value::Object(annotations));
+            metadata.insert("annotations".into(), Value::Object(self.annotations.clone()));
         }
         metadata
     }
@@ -176,8 +169,8 @@ mod tests {
 
     #[test]
     fn the_labels_of_the_kind_win_over_extra_ones() {
-        let labels = BTreeMap::from([("app".to_owned(), "mine".to_owned()), ("team".to_owned(), "t".to_owned())]);
-        let extra = Extra { labels: &labels, annotations: &BTreeMap::new() };
+        let labels = json!({"app": "mine", "team": "t"});
+        let extra = Extra { labels: labels.as_object().unwrap(), annotations: &Raw::new() };
         let metadata = named("x").metadata("agent-x", &extra);
         assert_eq!(
             metadata,

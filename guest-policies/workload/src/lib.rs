@@ -3,7 +3,7 @@
 //! | to | use |
 //! |---|---|
 //! | name children, label them, find their address | [`Kind`], [`Workload`], [`Extra`] |
-//! | have the same settings as the others | [`settings`], and `schema` to write them down |
+//! | have the same settings as the others | [`settings`]; `shape` and `schema` to write them down |
 //! | build the Deployment with `container` and `podSpec` laid over it | [`PodDefaults`], [`PodParts`] |
 //! | build Service and HTTPRoute | [`Exposure`] |
 //! | merge telemetry and map its variables | [`Telemetry`] |
@@ -28,6 +28,8 @@ mod rollout;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod settings;
+#[cfg(feature = "schema")]
+pub mod shape;
 mod telemetry;
 
 pub use assess::{Assessment, Phase};

@@ -1,8 +1,8 @@
 //! What a live Deployment says about its pods.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
-use kaos_policy_sdk::Object;
-use serde_json::{Map, Value, json};
+use kaos_policy_sdk::{Object, object};
+use serde_json::{Map, Value};
 
 /// The counts of a live Deployment, or those of one that is not there yet.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,7 +79,7 @@ fn block(live: &Object) -> Value {
     let mut block = Map::new();
     for field in ["replicas", "readyReplicas", "availableReplicas", "updatedReplicas"] {
         if let Some(count) = live.at(&["status", field]).and_then(Value::as_i64).filter(|count| *count != 0) {
-            block.insert(field.into(), json!(count));
+            block.insert(field.into(), count.into());
         }
     }
     let conditions: Vec<Value> = live
@@ -103,7 +103,7 @@ fn condition(live: &Value) -> Option<Value> {
         return None;
     }
     let reason = if text("reason").is_empty() { "Unknown" } else { text("reason") };
-    let mut condition = json!({"type": kind, "status": status, "reason": reason, "message": text("message")});
+    let mut condition = object! { "type": kind, "status": status, "reason": reason, "message": text("message") };
     if let Some(since) = live.get("lastTransitionTime") {
         condition["lastTransitionTime"] = since.clone();
     }
@@ -113,6 +113,7 @@ fn condition(live: &Value) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn live(generation: i64, spec: i64, status: &Value) -> Rollout {
         let object = json!({"metadata": {"generation": generation}, "spec": {"replicas": spec}, "status": status});

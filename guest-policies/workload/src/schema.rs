@@ -36,6 +36,8 @@ pub fn text<T: JsonSchema + Default + Serialize>(extras: &Extras<'_>) -> String 
 fn dress(schema: &mut Value, default: &Value, path: &str, extras: &Extras<'_>) {
     let Some(schema) = schema.as_object_mut() else { return };
     schema.remove("default");
+    // The bounds of a number say as much.
+    schema.remove("format");
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         for (name, property) in properties {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };

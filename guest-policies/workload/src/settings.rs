@@ -5,8 +5,8 @@
 //! here is optional unless leaving it out means something.
 
 use alloc::string::String;
-use kaos_policy_sdk::Decode;
-use serde_json::{Map, Value, json};
+use kaos_policy_sdk::{Decode, object};
+use serde_json::{Map, Value};
 #[cfg(feature = "schema")]
 use {schemars::JsonSchema, serde::Serialize};
 
@@ -46,20 +46,27 @@ pub struct Probe {
     /// How the container is asked.
     pub handler: Handler,
     /// Path of an HTTP probe.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^/")))]
     pub path: String,
     /// Port that is asked; null is the container port.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub port: Option<u16>,
     /// Scheme of an HTTP probe.
     pub scheme: Scheme,
     /// Seconds before the first probe.
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = i32::MAX)))]
     pub initial_delay_seconds: u32,
     /// Seconds between probes.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = i32::MAX)))]
     pub period_seconds: u32,
     /// Seconds until a probe counts as failed.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = i32::MAX)))]
     pub timeout_seconds: u32,
     /// Failures in a row that make the container unhealthy.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = i32::MAX)))]
     pub failure_threshold: u32,
     /// Successes in a row that make it healthy again; 1 for liveness.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = i32::MAX)))]
     pub success_threshold: u32,
 }
 
@@ -90,16 +97,16 @@ impl Probe {
         let scheme = if self.scheme == Scheme::Https { "HTTPS" } else { "HTTP" };
         let (name, handler) = match self.handler {
             Handler::None => return None,
-            Handler::HttpGet => ("httpGet", json!({"path": self.path, "port": port, "scheme": scheme})),
-            Handler::TcpSocket => ("tcpSocket", json!({"port": port})),
+            Handler::HttpGet => ("httpGet", object! { "path": self.path.as_str(), "port": port, "scheme": scheme }),
+            Handler::TcpSocket => ("tcpSocket", object! { "port": port }),
         };
-        let mut probe = json!({
+        let mut probe = object! {
             "initialDelaySeconds": self.initial_delay_seconds,
             "periodSeconds": self.period_seconds,
             "timeoutSeconds": self.timeout_seconds,
             "failureThreshold": self.failure_threshold,
             "successThreshold": self.success_threshold,
-        });
+        };
         probe[name] = handler;
         Some(probe)
     }
@@ -158,10 +165,10 @@ pub struct Gateway {
     #[cfg_attr(feature = "schema", schemars(extend("x-env" = "GATEWAY_API_ENABLED")))]
     pub enabled: bool,
     /// Name of the Gateway.
-    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "GATEWAY_NAME")))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_object_name", extend("x-env" = "GATEWAY_NAME")))]
     pub name: String,
     /// Namespace of the Gateway; empty is the object's own.
-    #[cfg_attr(feature = "schema", schemars(extend("x-env" = "GATEWAY_NAMESPACE")))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::shape::any_namespace", extend("x-env" = "GATEWAY_NAMESPACE")))]
     pub namespace: String,
     /// Request timeout of objects that set none, as `1h30m`; `0s` is no timeout.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^([0-9]+(h|m|s|ms)){1,4}$")))]
@@ -200,6 +207,7 @@ impl TelemetrySettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_probe_asks_the_container_port_unless_it_has_its_own() {

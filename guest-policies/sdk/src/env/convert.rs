@@ -1,11 +1,11 @@
 //! Between the mapping and the `env` arrays of Kubernetes.
 
 use crate::Path;
-use crate::json;
 use crate::say::Violations;
 use crate::types::{EnvSource, EnvVar, KeySelector, Refusal};
+use crate::{json, object};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// The `env` array of one container. An empty value is left out, as API servers do.
 pub fn to_json(vars: &[EnvVar], container: &str) -> Vec<Value> {
@@ -14,14 +14,14 @@ pub fn to_json(vars: &[EnvVar], container: &str) -> Vec<Value> {
 
 fn entry(var: &EnvVar) -> Value {
     let from = match &var.source {
-        EnvSource::Literal(value) if value.is_empty() => return json!({"name": var.name}),
-        EnvSource::Literal(value) => return json!({"name": var.name, "value": value}),
-        EnvSource::SecretKey(selector) => json!({"secretKeyRef": selector_json(selector)}),
-        EnvSource::ConfigMapKey(selector) => json!({"configMapKeyRef": selector_json(selector)}),
-        EnvSource::FieldPath(path) => json!({"fieldRef": {"fieldPath": path}}),
+        EnvSource::Literal(value) if value.is_empty() => return object! { "name": var.name.as_str() },
+        EnvSource::Literal(value) => return object! { "name": var.name.as_str(), "value": value.as_str() },
+        EnvSource::SecretKey(selector) => object! { "secretKeyRef": selector_json(selector) },
+        EnvSource::ConfigMapKey(selector) => object! { "configMapKeyRef": selector_json(selector) },
+        EnvSource::FieldPath(path) => object! { "fieldRef": object! { "fieldPath": path.as_str() } },
         EnvSource::Other(text) => json::parse(text).unwrap_or_default(),
     };
-    json!({"name": var.name, "valueFrom": from})
+    object! { "name": var.name.as_str(), "valueFrom": from }
 }
 
 fn selector_json(selector: &KeySelector) -> Value {
@@ -48,9 +48,9 @@ pub fn from_json(container: &str, list: &[Value], path: &str) -> Result<Vec<EnvV
 pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<Vec<EnvVar>, Refusal> {
     let mut wrong = Violations::new();
     let mut vars = Vec::new();
-    let mut origins = Map::new();
-    for var in known {
-        origins.insert(identity(var), var.origin.as_str().into());
+    let mut places = Map::new();
+    for (at, var) in known.iter().enumerate() {
+        places.insert(place(var), at.into());
     }
     for list in ["initContainers", "containers", "ephemeralContainers"] {
         let containers = pod_spec.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -65,15 +65,18 @@ pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<
         }
     }
     for var in &mut vars {
-        let origin = origins.get(&identity(var)).and_then(Value::as_str).unwrap_or(patched);
-        origin.clone_into(&mut var.origin);
+        let at = places.get(&place(var)).and_then(Value::as_u64).and_then(|at| usize::try_from(at).ok());
+        let before = at.and_then(|at| known.get(at));
+        // One value may be told in two ways.
+        let same = before.filter(|before| before.source == var.source || entry(before) == entry(var));
+        same.map_or(patched, |same| same.origin.as_str()).clone_into(&mut var.origin);
     }
     wrong.into_result().map(|()| vars)
 }
 
-/// What makes two variables the same one with the same value.
-fn identity(var: &EnvVar) -> String {
-    format!("{}\0{}", var.container, json::text(&entry(var)))
+/// Where a variable stands: a container has one of a name.
+fn place(var: &EnvVar) -> String {
+    format!("{}\0{}", var.container, var.name)
 }
 
 /// The variables in `list`, each name once.

@@ -2,13 +2,12 @@
 
 use super::map::{DIRECTIVE, is_directive};
 use super::table::{Field, PLAIN, Type};
-use super::{Error, Options, Problem};
-use crate::Path;
+use super::{Error, Here, Options, Problem};
 use alloc::string::String;
 use serde_json::{Map, Value};
 
 /// Refuses directives that are none and, by `options`, two members of which only one may be set.
-pub(super) fn object(patch: &Map<String, Value>, of: &Type, options: Options, path: &Path) -> Result<(), Error> {
+pub(super) fn object(patch: &Map<String, Value>, of: &Type, options: Options, path: &Here<'_>) -> Result<(), Error> {
     match patch.get(DIRECTIVE).map(Value::as_str) {
         Some(Some("delete")) => return Ok(()),
         None | Some(Some("replace" | "merge")) => {}
@@ -31,7 +30,7 @@ pub(super) fn object(patch: &Map<String, Value>, of: &Type, options: Options, pa
     })
 }
 
-fn value(patch: &Value, of: &Type, options: Options, path: &Path) -> Result<(), Error> {
+fn value(patch: &Value, of: &Type, options: Options, path: &Here<'_>) -> Result<(), Error> {
     match patch {
         Value::Object(map) => object(map, of, options, path),
         Value::Array(items) => {

@@ -1,5 +1,6 @@
 //! What can be wrong with a patch.
 
+use super::here::Here;
 use crate::Path;
 use crate::types::{Refusal, Violation};
 use alloc::string::{String, ToString};
@@ -48,8 +49,10 @@ pub enum Problem {
 }
 
 impl Error {
-    pub(super) fn new(path: Path, problem: Problem) -> Self {
-        Self { path, problem }
+    #[cold]
+    #[inline(never)]
+    pub(super) fn new(path: Here<'_>, problem: Problem) -> Self {
+        Self { path: path.path(), problem }
     }
 
     /// Where, from the root of the patch.

@@ -4,8 +4,7 @@ use super::clean::fresh;
 use super::map::{self, DIRECTIVE};
 use super::order::{arrange, ids, position, positions};
 use super::table::Type;
-use super::{Error, Options, Problem};
-use crate::Path;
+use super::{Error, Here, Options, Problem};
 use alloc::{string::String, vec::Vec};
 use serde_json::Value;
 
@@ -24,7 +23,7 @@ pub(super) fn merge(
     items: Items,
     wanted: Option<&Value>,
     options: Options,
-    path: &Path,
+    path: &Here<'_>,
 ) -> Result<Vec<Value>, Error> {
     let key = Some(items.key);
     let instructions = Instructions::read(patch, items.key, path)?;
@@ -74,7 +73,7 @@ pub(super) fn merge_set(
     base: Vec<Value>,
     patch: &[Value],
     wanted: Option<&Value>,
-    path: &Path,
+    path: &Here<'_>,
 ) -> Result<Vec<Value>, Error> {
     let kind = |value: &Value| core::mem::discriminant(value);
     if let Some(at) = patch.iter().position(|item| item.is_object() || item.is_array()) {
@@ -101,22 +100,22 @@ pub(super) fn merge_set(
 }
 
 /// The ids of a `$setElementOrder` list, of which the patch's must be a part in the same order.
-fn ordered(wanted: &Value, key: Option<&'static str>, named: &[String], path: &Path) -> Result<Vec<String>, Error> {
-    let list = wanted.as_array().ok_or_else(|| Error::new(path.clone(), Problem::OrderMismatch))?;
+fn ordered(wanted: &Value, key: Option<&'static str>, named: &[String], path: &Here<'_>) -> Result<Vec<String>, Error> {
+    let list = wanted.as_array().ok_or_else(|| Error::new(*path, Problem::OrderMismatch))?;
     let wanted = ids(list, key, path, Problem::NoMergeKey)?;
     let mut rest = wanted.iter();
     if wanted.is_empty() || named.iter().all(|id| rest.any(|other| other == id)) {
         Ok(wanted)
     } else {
-        Err(Error::new(path.clone(), Problem::OrderMismatch))
+        Err(Error::new(*path, Problem::OrderMismatch))
     }
 }
 
-fn single(item: &Value, key: &'static str, path: &Path) -> Result<String, Error> {
+fn single(item: &Value, key: &'static str, path: &Here<'_>) -> Result<String, Error> {
     let found = ids(core::slice::from_ref(item), Some(key), path, Problem::NoMergeKey);
     match found {
         Ok(mut ids) => Ok(ids.pop().unwrap_or_default()),
-        Err(error) => Err(Error::new(path.clone(), error.problem().clone())),
+        Err(error) => Err(Error::new(*path, error.problem().clone())),
     }
 }
 
@@ -128,7 +127,7 @@ struct Instructions<'a> {
 }
 
 impl<'a> Instructions<'a> {
-    fn read(patch: &'a [Value], key: &'static str, path: &Path) -> Result<Self, Error> {
+    fn read(patch: &'a [Value], key: &'static str, path: &Here<'_>) -> Result<Self, Error> {
         let mut read = Self { replace: false, deleted: Vec::new(), content: Vec::new() };
         for (at, item) in patch.iter().enumerate() {
             let Value::Object(map) = item else {

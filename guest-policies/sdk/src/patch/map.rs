@@ -2,8 +2,7 @@
 
 use super::clean::fresh;
 use super::table::{Exclusive, Field, PLAIN, Type};
-use super::{Error, Options, Problem, list, order};
-use crate::Path;
+use super::{Error, Here, Options, Problem, list, order};
 use alloc::string::String;
 use serde_json::{Map, Value};
 
@@ -24,7 +23,7 @@ pub(super) fn merge(
     patch: &Map<String, Value>,
     of: &Type,
     options: Options,
-    path: &Path,
+    path: &Here<'_>,
 ) -> Result<Map<String, Value>, Error> {
     match patch.get(DIRECTIVE).and_then(Value::as_str) {
         Some("delete") => return Ok(Map::new()),
@@ -40,6 +39,7 @@ pub(super) fn merge(
     if options.exclusive {
         make_room(&mut base, patch, &of.exclusive);
     }
+    let is_ordered = patch.keys().any(|key| key.starts_with(ELEMENT_ORDER));
     for (key, value) in patch {
         if let Some(field) = key.strip_prefix(DELETE_FROM) {
             delete_from(&mut base, field, value, &path.key(key))?;
@@ -48,7 +48,7 @@ pub(super) fn merge(
                 set_order(&mut base, field, value, of, &path.key(key))?;
             }
         } else if !is_directive(key) {
-            let wanted = patch.get(&format!("{ELEMENT_ORDER}{key}"));
+            let wanted = if is_ordered { patch.get(&format!("{ELEMENT_ORDER}{key}")) } else { None };
             let merged = match base.remove(key) {
                 Some(below) => member(below, value, of.field(key), wanted, options, &path.key(key))?,
                 None => fresh(value),
@@ -68,7 +68,7 @@ fn member(
     field: Option<Field>,
     wanted: Option<&Value>,
     options: Options,
-    path: &Path,
+    path: &Here<'_>,
 ) -> Result<Option<Value>, Error> {
     let merged = match (below, patch, field) {
         (Value::Object(below), Value::Object(patch), field) => {
@@ -87,7 +87,7 @@ fn member(
 }
 
 /// `$retainKeys`: what it does not list goes.
-fn retain_keys(base: &mut Map<String, Value>, patch: &Map<String, Value>, path: &Path) -> Result<(), Error> {
+fn retain_keys(base: &mut Map<String, Value>, patch: &Map<String, Value>, path: &Here<'_>) -> Result<(), Error> {
     let Some(keys) = patch.get(RETAIN_KEYS) else { return Ok(()) };
     let keys = keys.as_array().ok_or_else(|| Error::new(path.key(RETAIN_KEYS), Problem::NotAList))?;
     let retained = |key: &String| keys.iter().any(|kept| kept.as_str() == Some(key));
@@ -112,8 +112,8 @@ fn make_room(base: &mut Map<String, Value>, patch: &Map<String, Value>, exclusiv
 }
 
 /// `$deleteFromPrimitiveList/field`.
-fn delete_from(base: &mut Map<String, Value>, field: &str, gone: &Value, path: &Path) -> Result<(), Error> {
-    let gone = gone.as_array().ok_or_else(|| Error::new(path.clone(), Problem::NotAList))?;
+fn delete_from(base: &mut Map<String, Value>, field: &str, gone: &Value, path: &Here<'_>) -> Result<(), Error> {
+    let gone = gone.as_array().ok_or_else(|| Error::new(*path, Problem::NotAList))?;
     if let Some(Value::Array(items)) = base.get_mut(field) {
         items.retain(|item| !gone.contains(item));
     }
@@ -121,8 +121,14 @@ fn delete_from(base: &mut Map<String, Value>, field: &str, gone: &Value, path: &
 }
 
 /// `$setElementOrder/field` without a patch of the field.
-fn set_order(base: &mut Map<String, Value>, field: &str, wanted: &Value, of: &Type, path: &Path) -> Result<(), Error> {
-    let wanted = wanted.as_array().ok_or_else(|| Error::new(path.clone(), Problem::NotAList))?;
+fn set_order(
+    base: &mut Map<String, Value>,
+    field: &str,
+    wanted: &Value,
+    of: &Type,
+    path: &Here<'_>,
+) -> Result<(), Error> {
+    let wanted = wanted.as_array().ok_or_else(|| Error::new(*path, Problem::NotAList))?;
     let key = match of.field(field) {
         Some(Field::List(key, _)) => Some(key),
         _ => None,

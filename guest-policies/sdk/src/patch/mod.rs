@@ -19,6 +19,7 @@
 mod check;
 mod clean;
 mod error;
+mod here;
 mod list;
 mod map;
 mod order;
@@ -26,7 +27,7 @@ mod table;
 
 pub use error::{Error, Problem};
 
-use crate::Path;
+use here::Here;
 use serde_json::Value;
 use table::Type;
 
@@ -92,14 +93,14 @@ fn run(base: Value, patch: &Value, schema: Schema, options: Options) -> Result<V
     let Value::Object(patch) = patch else {
         return match patch {
             Value::Null => Ok(base),
-            _ => Err(Error::new(Path::default(), Problem::NotAnObject)),
+            _ => Err(Error::new(Here::ROOT, Problem::NotAnObject)),
         };
     };
     let base = match base {
         Value::Object(map) => map,
         _ => serde_json::Map::new(),
     };
-    let (of, path) = (schema.root(), Path::default());
+    let (of, path) = (schema.root(), Here::ROOT);
     check::object(patch, of, options, &path)?;
     map::merge(base, patch, of, options, &path).map(Value::Object)
 }

@@ -4,8 +4,8 @@
 //! The two rows are then zipped: an item from below goes first only if both heads were below already and it
 //! came before the other one; in all other cases the patch's item does.
 
-use super::{Error, Problem};
-use crate::{Path, json};
+use super::{Error, Here, Problem};
+use crate::json;
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 pub(super) fn ids(
     items: &[Value],
     key: Option<&'static str>,
-    path: &Path,
+    path: &Here<'_>,
     missing: fn(&'static str) -> Problem,
 ) -> Result<Vec<String>, Error> {
     let id = |(at, item): (usize, &Value)| match key {
