@@ -5,11 +5,14 @@ mod build;
 mod check;
 mod connection;
 mod crds;
+#[cfg(feature = "demo")]
+mod demo;
 mod inspect;
 mod output;
 mod rbac;
 mod release;
 mod render;
+mod run;
 mod settings;
 mod table;
 #[cfg(feature = "authoring")]
@@ -52,6 +55,11 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    /// Show the operator at work, on a cluster in this process
+    #[cfg(feature = "demo")]
+    Demo(demo::Demo),
+    /// Run the operator against a cluster
+    Run(Box<run::Run>),
     /// Show what would run, for objects in files, without a cluster
     Render(render::Render),
     /// Print the CustomResourceDefinitions, ready for `kubectl apply -f -`
@@ -90,6 +98,9 @@ impl Cli {
         let Self { verb } = self;
         let mut out = Output::stdout();
         let outcome = match verb {
+            #[cfg(feature = "demo")]
+            Verb::Demo(demo) => demo.run(),
+            Verb::Run(run) => run.run(),
             Verb::Render(render) => render.run(&mut out),
             Verb::Crds(crds) => crds.run(&mut out),
             Verb::Rbac(rbac) => rbac.run(&mut out),

@@ -1,0 +1,258 @@
+//! `demo`: the whole thing on a laptop. An embedded cluster, the operator on it, a sample that becomes ready, and a
+//! policy that is changed while it runs.
+
+mod changes;
+mod row;
+mod screen;
+mod stage;
+
+use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use kaos_policy::{
+    contract::ResourceType,
+    policy::Stack,
+    settings::{self, Layer, Schema},
+};
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use self::{screen::Screen, stage::Stage};
+use super::{HELD_BACK, output::complain};
+use crate::{
+    catalogue::Catalogue,
+    input::{self, Document, Sources},
+    metrics::Metrics,
+    operator::{Operator, Options},
+    policies::{Loaded, Loader, sample_cluster, select},
+};
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes with --once: 0 everything is ready; 1 something is not; 2 the demo cannot run.")]
+pub(super) struct Demo {
+    /// Objects to apply, in place of the sample
+    #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-")]
+    filenames: Vec<String>,
+    /// Start with this policy for the kinds that it claims, or over the embedded one when it is an overlay
+    #[arg(long = "policy", value_name = "X.wasm")]
+    policies: Vec<PathBuf>,
+    /// CRDs of further kinds
+    #[arg(long, value_name = "FILE|DIR|-")]
+    crds: Vec<String>,
+    /// The settings that are changed while it runs, in place of the sample's
+    #[arg(long, value_name = "FILE")]
+    settings: Option<PathBuf>,
+    /// Port of the cluster on 127.0.0.1; 0 takes a free one
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// End when everything was shown
+    #[arg(long)]
+    once: bool,
+    /// Print lines also on a terminal
+    #[arg(long)]
+    plain: bool,
+    /// Seconds until what is not ready counts as failed
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    timeout: u64,
+}
+
+/// The sample, and the change to it.
+const SAMPLE: (&str, &str) = ("docs/examples/team.yaml", include_str!("../../../../../docs/examples/team.yaml"));
+const CHANGE: (&str, &str) =
+    ("docs/examples/team-settings.yaml", include_str!("../../../../../docs/examples/team-settings.yaml"));
+
+/// How often the cluster is looked at.
+const FRAME: Duration = Duration::from_millis(100);
+
+/// Nothing happens any more when nothing happened for this long.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// Policies with what they are told.
+struct Answering {
+    stacks: BTreeMap<ResourceType, Stack>,
+    layers: Vec<Layer>,
+    policies: Vec<Loaded>,
+}
+
+impl Demo {
+    /// Shows it.
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let once = self.once;
+        runtime.block_on(async {
+            tokio::select! {
+                ended = self.show() => ended,
+                interrupt = tokio::signal::ctrl_c() => {
+                    interrupt?;
+                    println!();
+                    Ok(if once { ExitCode::from(HELD_BACK) } else { ExitCode::SUCCESS })
+                }
+            }
+        })
+    }
+
+    async fn show(&self) -> anyhow::Result<ExitCode> {
+        let (sample, definitions) = (self.sample()?, self.definitions()?);
+        let mut screen = Screen::new(self.plain);
+        screen.step("An embedded cluster starts, in this process")?;
+        let mut stage = Stage::start(self.port).await?;
+        let defined = stage.define(&definitions).await?;
+        screen.say(&format!("{} serves {}", stage.url(), defined.join(", ")))?;
+
+        screen.step("Policies are checked: each runs in a sandbox and imports nothing")?;
+        let answering = tokio::task::block_in_place(|| Answering::load(&self.policies))?;
+        for Loaded { policy, .. } in &answering.policies {
+            let kinds: Vec<_> = policy.descriptor().claims.iter().map(|claim| claim.primary.kind.as_str()).collect();
+            screen.say(&format!("{} answers for {}", policy.id(), kinds.join(", ")))?;
+        }
+        let catalogue = Arc::new(Catalogue::new(answering.stacks.clone(), answering.layers.clone())?);
+        let stop = CancellationToken::new();
+        let options = Options { workers: 4, ..Options::default() };
+        let metrics = Arc::new(Metrics::new());
+        let operator = Operator::new(stage.client.clone(), Arc::clone(&catalogue), metrics, options);
+        let running = tokio::spawn(operator.run(stop.clone()));
+
+        screen.step(&format!("{} objects are applied", sample.len()))?;
+        stage.play(&sample).await?;
+        let mut ready = self.until_ready(&stage, &mut screen).await?;
+        if ready {
+            let change = self.change()?;
+            ready = self.swap(&answering, &catalogue, &change, &stage, &mut screen).await?;
+        }
+        if !self.once {
+            leave_open(&stage, &mut screen).await?;
+        }
+        stop.cancel();
+        running.await??;
+        Ok(if ready { ExitCode::SUCCESS } else { ExitCode::from(HELD_BACK) })
+    }
+
+    /// Changes settings while the operator runs, and tells what that changed.
+    async fn swap(
+        &self,
+        answering: &Answering,
+        catalogue: &Catalogue,
+        (name, document): &(String, Value),
+        stage: &Stage,
+        screen: &mut Screen,
+    ) -> anyhow::Result<bool> {
+        screen.step(&format!("The policies' settings change, live: {name}"))?;
+        for line in serde_saphyr::to_string(document)?.lines() {
+            screen.say(&format!("  {line}"))?;
+        }
+        let before = stage.children().await?;
+        let mut layers = answering.layers.clone();
+        layers.extend(settings::file(name, document, &answering.schemas())?);
+        catalogue.replace(answering.stacks.clone(), layers)?;
+        let ready = self.until_ready(stage, screen).await?;
+        let after = stage.children().await?;
+        let changes = changes::between(&before, &after);
+        screen.step(&format!("What that changed in {} objects, and nothing else:", after.len()))?;
+        for line in &changes {
+            screen.say(&format!("  {line}"))?;
+        }
+        if changes.is_empty() {
+            screen.say("  nothing")?;
+        }
+        Ok(ready)
+    }
+
+    /// Shows the objects until all of them are ready and nothing happens any more; whether they became so in time.
+    async fn until_ready(&self, stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
+        let deadline = Instant::now() + Duration::from_secs(self.timeout);
+        let (mut revision, mut since) = (stage.cluster.revision(), Instant::now());
+        loop {
+            let rows = stage.rows();
+            screen.show(&rows)?;
+            if revision != stage.cluster.revision() {
+                (revision, since) = (stage.cluster.revision(), Instant::now());
+            }
+            if !rows.is_empty() && rows.iter().all(|row| row.ready) && since.elapsed() >= QUIET {
+                screen.keep();
+                return Ok(true);
+            }
+            if Instant::now() >= deadline {
+                screen.keep();
+                for row in rows.iter().filter(|row| !row.ready) {
+                    complain("error", format_args!("{} is not ready: {}", row.object, row.message));
+                }
+                return Ok(false);
+            }
+            tokio::time::sleep(FRAME).await;
+        }
+    }
+
+    fn sample(&self) -> anyhow::Result<Vec<Document>> {
+        let (documents, errors) = if self.filenames.is_empty() {
+            input::parse(&SAMPLE.0.into(), SAMPLE.1, "default")
+        } else {
+            input::read(Sources { paths: &self.filenames, recursive: false, namespace: "default" })
+        };
+        for error in &errors {
+            complain("error", error);
+        }
+        match errors.len() {
+            0 if documents.is_empty() => Err(anyhow!("no objects in the input: name files that hold some with -f")),
+            0 => Ok(documents),
+            count => Err(anyhow!("{count} documents cannot be used")),
+        }
+    }
+
+    fn definitions(&self) -> anyhow::Result<Vec<Value>> {
+        let mut definitions = Vec::new();
+        for definition in kaos_crds::manifests::ALL {
+            definitions.push(serde_saphyr::from_str(definition)?);
+        }
+        let (documents, errors) = input::read(Sources { paths: &self.crds, recursive: false, namespace: "default" });
+        if let Some(error) = errors.into_iter().next() {
+            return Err(error.into());
+        }
+        definitions.extend(documents.into_iter().map(|document| document.object));
+        Ok(definitions)
+    }
+
+    fn change(&self) -> anyhow::Result<(String, Value)> {
+        let (name, text) = match &self.settings {
+            None => (CHANGE.0.to_owned(), CHANGE.1.to_owned()),
+            Some(path) => {
+                let name = path.display().to_string();
+                let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
+                (name, text)
+            }
+        };
+        let document = serde_saphyr::from_str(&text).with_context(|| name.clone())?;
+        Ok((name, document))
+    }
+}
+
+impl Answering {
+    /// The embedded policies, and over them those of files.
+    fn load(files: &[PathBuf]) -> anyhow::Result<Self> {
+        let policies = Loader::new(sample_cluster())?.load(files)?;
+        let named: Vec<_> = policies.iter().map(|loaded| (loaded.origin.clone(), Arc::clone(&loaded.policy))).collect();
+        let layers = super::settings::layers(&policies, None, &[])?;
+        Ok(Self { stacks: select(&named)?, layers, policies })
+    }
+
+    fn schemas(&self) -> Vec<(&str, &Schema)> {
+        self.policies.iter().map(|loaded| (loaded.policy.id().name.as_str(), loaded.policy.schema())).collect()
+    }
+}
+
+/// Says how to go on, and goes on showing what happens until somebody interrupts.
+async fn leave_open(stage: &Stage, screen: &mut Screen) -> anyhow::Result<()> {
+    screen.step("The cluster and the operator go on until Ctrl-C. In another terminal:")?;
+    screen.say(&format!("  export KUBECONFIG={}", stage.kubeconfig().display()))?;
+    for namespace in stage.namespaces() {
+        screen.say(&format!("  kubectl get kaos,deployments -n {namespace}"))?;
+        screen.say(&format!("  kubectl delete deployments --all -n {namespace}   # they come back"))?;
+    }
+    screen.say("")?;
+    loop {
+        screen.show(&stage.rows())?;
+        tokio::time::sleep(FRAME).await;
+    }
+}

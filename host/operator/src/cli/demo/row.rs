@@ -1,0 +1,113 @@
+//! One object as the demo shows it: its status, read back from the cluster.
+
+use serde_json::Value;
+
+/// One line of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    /// Kind and name.
+    pub(super) object: String,
+    /// `status.phase`; empty before there is a status.
+    pub(super) phase: String,
+    /// The common conditions in the order in which they come true.
+    pub(super) conditions: [Mark; 4],
+    /// Ready pods of all that are wanted.
+    pub(super) pods: String,
+    /// Which policy answered, to the byte.
+    pub(super) policy: String,
+    /// `status.message`
+    pub(super) message: String,
+    /// Whether the status speaks of the object as it is now and says that it is ready.
+    pub(super) ready: bool,
+}
+
+/// A condition's status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// `True`
+    Good,
+    /// `False`
+    Bad,
+    /// `Unknown`, or not there yet.
+    Open,
+}
+
+/// The conditions that every kind has.
+pub(super) const CONDITIONS: [&str; 4] = ["Accepted", "Resolved", "Applied", "Ready"];
+
+impl Row {
+    /// Reads an object.
+    pub(super) fn of(object: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (metadata, status) = (&object["metadata"], &object["status"]);
+        let conditions = CONDITIONS.map(|of| mark(status, of));
+        let is_current = status["observedGeneration"] == metadata["generation"];
+        Self {
+            object: format!("{}/{}", text(&object["kind"]), text(&metadata["name"])),
+            phase: text(&status["phase"]),
+            conditions,
+            pods: pods(&status["deployment"]),
+            policy: policy(&status["policy"]),
+            message: text(&status["message"]),
+            ready: is_current && conditions[3] == Mark::Good,
+        }
+    }
+}
+
+fn mark(status: &Value, of: &str) -> Mark {
+    let condition = status["conditions"].as_array().into_iter().flatten().find(|condition| condition["type"] == of);
+    match condition.and_then(|condition| condition["status"].as_str()) {
+        Some("True") => Mark::Good,
+        Some("False") => Mark::Bad,
+        _ => Mark::Open,
+    }
+}
+
+fn pods(deployment: &Value) -> String {
+    let count = |field: &str| deployment[field].as_u64().unwrap_or_default();
+    if deployment.is_null() { "-".to_owned() } else { format!("{}/{}", count("readyReplicas"), count("replicas")) }
+}
+
+fn policy(policy: &Value) -> String {
+    let text = |field: &str| policy[field].as_str().unwrap_or_default();
+    let digest = text("digest");
+    let hex = digest.rsplit(':').next().unwrap_or_default();
+    let short: String = hex.chars().take(8).collect();
+    [text("name"), text("version"), &short].join(" ").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_object_without_a_status_is_open_in_every_respect() {
+        let row = Row::of(&json!({"kind": "Kite", "metadata": {"name": "red", "generation": 1}}));
+        assert_eq!(row.conditions, [Mark::Open; 4]);
+        assert_eq!((row.object.as_str(), row.pods.as_str(), row.policy.as_str()), ("Kite/red", "-", ""));
+        assert!(!row.ready);
+    }
+
+    #[test]
+    fn a_status_of_an_older_generation_does_not_count_as_ready() {
+        let mut object = json!({
+            "kind": "Kite",
+            "metadata": {"name": "red", "generation": 2},
+            "status": {
+                "observedGeneration": 1,
+                "phase": "Ready",
+                "deployment": {"replicas": 2, "readyReplicas": 1},
+                "policy": {"name": "kite", "version": "1.0.0", "digest": "sha256:0123456789abcdef"},
+                "conditions": [{"type": "Ready", "status": "True"}, {"type": "Applied", "status": "False"}],
+            },
+        });
+        let row = Row::of(&object);
+        assert_eq!(row.conditions, [Mark::Open, Mark::Open, Mark::Bad, Mark::Good]);
+        assert_eq!((row.pods.as_str(), row.policy.as_str()), ("1/2", "kite 1.0.0 01234567"));
+        assert!(!row.ready);
+        object["status"]["observedGeneration"] = json!(2);
+        assert!(Row::of(&object).ready);
+    }
+}

@@ -1,0 +1,148 @@
+//! What the demo prints: a table that is drawn again in place, or, where nobody watches, a line for each change.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, IsTerminal as _, Write as _},
+};
+
+use super::row::{CONDITIONS, Mark, Row};
+
+/// Standard output, as a terminal or as a stream of lines.
+#[derive(Debug)]
+pub(super) struct Screen {
+    is_live: bool,
+    has_colours: bool,
+    drawn: usize,
+    told: BTreeMap<String, String>,
+}
+
+const GREEN: &str = "32";
+const YELLOW: &str = "33";
+const RED: &str = "31";
+const BOLD: &str = "1";
+const DIM: &str = "2";
+
+/// Shown where the terminal does not say how wide it is.
+const WIDTH: usize = 120;
+
+impl Screen {
+    /// Standard output; `plain` asks for lines also on a terminal.
+    pub(super) fn new(plain: bool) -> Self {
+        let is_live = !plain && io::stdout().is_terminal();
+        let has_colours = is_live && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Self { is_live, has_colours, drawn: 0, told: BTreeMap::new() }
+    }
+
+    /// A line that stays.
+    pub(super) fn say(&mut self, line: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(self.erase().as_bytes())?;
+        writeln!(out, "{line}")?;
+        out.flush()
+    }
+
+    /// The headline of a step.
+    pub(super) fn step(&mut self, line: &str) -> io::Result<()> {
+        let line = self.paint(BOLD, line);
+        self.say(&format!("\n{line}"))
+    }
+
+    /// The objects as they are now.
+    pub(super) fn show(&mut self, rows: &[Row]) -> io::Result<()> {
+        let text = if self.is_live { self.erase() + &self.table(rows) } else { self.changes(rows) };
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+
+    /// Leaves the table where it is, and goes on below.
+    pub(super) fn keep(&mut self) {
+        self.drawn = 0;
+    }
+
+    /// Takes the table off the screen.
+    fn erase(&mut self) -> String {
+        match std::mem::take(&mut self.drawn) {
+            0 => String::new(),
+            lines => format!("\x1b[{lines}A\x1b[J"),
+        }
+    }
+
+    fn table(&mut self, rows: &[Row]) -> String {
+        let heading = ["OBJECT", "PHASE", "A R P R", "PODS", "POLICY", "MESSAGE"].map(str::to_owned);
+        let cells = |row: &Row| {
+            [&row.object, &row.phase, &String::new(), &row.pods, &row.policy, &row.message].map(Clone::clone)
+        };
+        let lines: Vec<_> = std::iter::once(heading.clone()).chain(rows.iter().map(cells)).collect();
+        let mut widths =
+            [0, 1, 2, 3, 4, 5].map(|at| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0));
+        widths[2] = heading[2].len();
+        // What does not fit would break the line, and with it the count of lines to go back.
+        let before: usize = widths[..5].iter().map(|width| width + 2).sum();
+        widths[5] = widths[5].min(width().saturating_sub(before + 1));
+        let mut text = self.paint(DIM, &line(&heading, &widths)) + "\n";
+        for row in rows {
+            let mut shown = cells(row);
+            shown[5] = row.message.chars().filter(|c| !c.is_control()).take(widths[5]).collect();
+            for (cell, width) in shown.iter_mut().zip(widths) {
+                *cell = format!("{cell:<width$}");
+            }
+            let [object, phase, _, pods, policy, message] = shown;
+            let colour = colour_of(row);
+            let marks = row.conditions.map(|mark| self.mark(mark)).join(" ");
+            let cells = [object, self.paint(colour, &phase), marks, pods, self.paint(DIM, &policy), message];
+            text.push_str(cells.join("  ").trim_end());
+            text.push('\n');
+        }
+        text.push_str(&self.paint(DIM, &format!("{} in this order\n", CONDITIONS.join(", "))));
+        self.drawn = rows.len() + 2;
+        text
+    }
+
+    /// A line for each object that looks different from the last time.
+    fn changes(&mut self, rows: &[Row]) -> String {
+        let mut text = String::new();
+        for row in rows.iter().filter(|row| !row.phase.is_empty()) {
+            let now = format!("{}: {} ({} pods): {}", row.object, row.phase, row.pods, row.message);
+            if self.told.get(&row.object) != Some(&now) {
+                text.push_str(&now);
+                text.push('\n');
+                self.told.insert(row.object.clone(), now);
+            }
+        }
+        text
+    }
+
+    fn mark(&self, mark: Mark) -> String {
+        match mark {
+            Mark::Good => self.paint(GREEN, "✔"),
+            Mark::Bad => self.paint(RED, "✘"),
+            Mark::Open => self.paint(DIM, "·"),
+        }
+    }
+
+    fn paint(&self, colour: &str, text: &str) -> String {
+        if self.has_colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+fn line(cells: &[String; 6], widths: &[usize; 6]) -> String {
+    let cells: Vec<_> =
+        cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}", width = *width)).collect();
+    cells.join("  ").trim_end().to_owned()
+}
+
+fn colour_of(row: &Row) -> &'static str {
+    match row.phase.as_str() {
+        _ if row.ready => GREEN,
+        "Failed" => RED,
+        _ => YELLOW,
+    }
+}
+
+fn width() -> usize {
+    rustix::termios::tcgetwinsize(io::stdout()).map_or(WIDTH, |size| match size.ws_col {
+        0 => WIDTH,
+        columns => usize::from(columns),
+    })
+}

@@ -1,0 +1,170 @@
+//! What the demo runs on: an embedded cluster on loopback with the definitions and the sample in it.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::{Context, anyhow};
+use kaos_cluster::{Cluster, PodFate, Server};
+use kaos_policy::stamp::{MANAGED_BY, MANAGER};
+use kube::{
+    Api, Client,
+    api::{DynamicObject, Patch, PatchParams},
+    discovery::{Discovery, Scope},
+};
+use serde_json::{Value, json};
+
+use super::{changes::Children, row::Row};
+use crate::input::Document;
+
+/// How long a pod takes to be ready: enough to see it happen.
+const POD_STARTS: Duration = Duration::from_millis(1500);
+
+/// Who applies the sample.
+const MANAGER_OF_THE_SAMPLE: &str = "kaos-demo";
+
+/// A running cluster, and the way in for people.
+pub(super) struct Stage {
+    pub(super) cluster: Cluster,
+    pub(super) client: Client,
+    server: Server,
+    folder: Folder,
+    /// Group and plural of the types whose objects are shown, by kind.
+    shown: BTreeMap<String, (String, String)>,
+    namespaces: Vec<String>,
+}
+
+/// A folder of this process, gone when it ends.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Nothing is lost when it stays: what it leads to is gone.
+        let _gone = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Stage {
+    /// Starts a cluster and writes a kubeconfig for it.
+    pub(super) async fn start(port: u16) -> anyhow::Result<Self> {
+        let cluster = Cluster::start();
+        cluster.set_pods(PodFate::ReadyAfter(POD_STARTS));
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let server = cluster.listen(address).await.with_context(|| {
+            format!("cannot listen on {address}: name another port with --port, or 0 for a free one")
+        })?;
+        let folder = Folder::new().context("cannot write a kubeconfig")?;
+        write_private(&folder.kubeconfig(), &server.kubeconfig("admin")).context("cannot write a kubeconfig")?;
+        let client = Client::new(cluster.service(), "default");
+        Ok(Self { cluster, client, server, folder, shown: BTreeMap::new(), namespaces: Vec::new() })
+    }
+
+    pub(super) fn url(&self) -> String {
+        self.server.url()
+    }
+
+    pub(super) fn kubeconfig(&self) -> PathBuf {
+        self.folder.kubeconfig()
+    }
+
+    /// The namespaces of the sample.
+    pub(super) fn namespaces(&self) -> &[String] {
+        &self.namespaces
+    }
+
+    /// Installs definitions, waits until they are served, and shows their objects from then on.
+    pub(super) async fn define(&mut self, definitions: &[Value]) -> anyhow::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for definition in definitions {
+            let text = |path: &str| definition.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let (kind, group, plural) = (text("/spec/names/kind"), text("/spec/group"), text("/spec/names/plural"));
+            self.apply(definition).await?;
+            names.push(format!("{plural}.{group}"));
+            self.shown.insert(kind, (group, plural));
+        }
+        self.cluster.settled().await;
+        Ok(names)
+    }
+
+    /// Applies objects, and the namespaces that they are in.
+    pub(super) async fn play(&mut self, documents: &[Document]) -> anyhow::Result<()> {
+        for namespace in documents.iter().filter_map(|document| document.identity.namespace.as_ref()) {
+            if !self.namespaces.contains(namespace) {
+                self.namespaces.push(namespace.clone());
+                let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+                self.apply(&object).await?;
+            }
+        }
+        for Document { origin, object, .. } in documents {
+            self.apply(object).await.with_context(|| origin.to_string())?;
+        }
+        Ok(())
+    }
+
+    async fn apply(&self, object: &Value) -> anyhow::Result<()> {
+        let object: DynamicObject = serde_json::from_value(object.clone())?;
+        let types = object.types.as_ref().ok_or_else(|| anyhow!("an object without apiVersion and kind"))?;
+        let gvk = kube::core::GroupVersionKind::try_from(types)?;
+        let group = Discovery::new(self.client.clone()).filter(&[&gvk.group]).run().await?;
+        let (resource, capabilities) =
+            group.resolve_gvk(&gvk).ok_or_else(|| anyhow!("the cluster serves no {}", types.kind))?;
+        let api: Api<DynamicObject> = match (&capabilities.scope, &object.metadata.namespace) {
+            (Scope::Namespaced, Some(namespace)) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            (Scope::Namespaced, None) => Api::default_namespaced_with(self.client.clone(), &resource),
+            (Scope::Cluster, _) => Api::all_with(self.client.clone(), &resource),
+        };
+        let name = object.metadata.name.clone().unwrap_or_default();
+        api.patch(&name, &PatchParams::apply(MANAGER_OF_THE_SAMPLE).force(), &Patch::Apply(&object)).await?;
+        Ok(())
+    }
+
+    /// The objects of the defined kinds.
+    pub(super) fn rows(&self) -> Vec<Row> {
+        let objects = self.shown.values().flat_map(|(group, plural)| self.cluster.objects(group, plural));
+        objects.map(|object| Row::of(&object)).collect()
+    }
+
+    /// What the operator made of them.
+    pub(super) async fn children(&self) -> anyhow::Result<Children> {
+        let mut children = Children::new();
+        let discovery = Discovery::new(self.client.clone()).run().await?;
+        for (resource, capabilities) in discovery.groups().flat_map(kube::discovery::ApiGroup::recommended_resources) {
+            if capabilities.scope == Scope::Cluster {
+                continue;
+            }
+            for object in self.cluster.objects(&resource.group, &resource.plural) {
+                let metadata = &object["metadata"];
+                if metadata["labels"][MANAGED_BY] == MANAGER && !metadata["ownerReferences"].is_null() {
+                    let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+                    let name = format!("{} {}/{}", resource.kind, text("namespace"), text("name"));
+                    children.insert(name, Arc::clone(&object));
+                }
+            }
+        }
+        Ok(children)
+    }
+}
+
+impl Folder {
+    fn new() -> io::Result<Self> {
+        let folder = std::env::temp_dir().join(format!("kaos-demo-{}", std::process::id()));
+        fs::create_dir_all(&folder)?;
+        Ok(Self(folder))
+    }
+
+    fn kubeconfig(&self) -> PathBuf {
+        self.0.join("kubeconfig")
+    }
+}
+
+/// A file that nobody else may read: it opens a cluster.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _};
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}

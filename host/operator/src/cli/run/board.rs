@@ -1,0 +1,61 @@
+//! How far the process has come, for readiness.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::{
+    lead::{LEASE, Standing},
+    operator::Probe,
+    serve::Report,
+};
+
+/// How far the process has come.
+pub(super) enum Stage {
+    /// Something is not there yet.
+    Starting(String),
+    /// It wants the Lease.
+    Waiting(watch::Receiver<Standing>),
+    /// It reconciles.
+    Working(Probe),
+    /// It finishes what it began.
+    Stopping,
+}
+
+/// Where the process says how far it has come.
+pub(super) struct Board(Mutex<Stage>);
+
+impl Board {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(Stage::Starting("the policies are being loaded".to_owned())))
+    }
+
+    pub(super) fn set(&self, stage: Stage) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = stage;
+    }
+}
+
+impl Report for Board {
+    fn ready(&self) -> Result<String, Vec<String>> {
+        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Stage::Starting(missing) => Err(vec![missing.clone()]),
+            // One that waits is as ready as it can be: a rollout must not wait for it to lead.
+            Stage::Waiting(standing) => match &*standing.borrow() {
+                Standing::Unknown(because) => Err(vec![format!("the lease {LEASE} cannot be had: {because}")]),
+                Standing::Behind(holder) => Ok(format!("ok: standing by for {holder}, which holds the lease")),
+                Standing::Leading => Err(vec!["the operator is being started".to_owned()]),
+            },
+            Stage::Working(probe) => probe.ready().map(|()| "ok".to_owned()),
+            Stage::Stopping => Err(vec!["the process is stopping".to_owned()]),
+        }
+    }
+
+    fn explain(&self, kind: &str, namespace: &str, name: &str) -> Option<Value> {
+        let probe = match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Stage::Working(probe) => probe.clone(),
+            _ => return None,
+        };
+        probe.explain(kind, namespace, name)
+    }
+}

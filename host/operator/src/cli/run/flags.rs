@@ -1,0 +1,184 @@
+//! The flags of `run`, with the names that the Go operator's have, and the checks that need nothing but the flags.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{ArgAction, Args, ValueEnum};
+use kaos_policy::guard::UserPrivileges;
+
+use super::super::{connection::Connection, rbac::scope};
+use crate::{
+    lead::{Timing, TimingError, identity},
+    operator::Options,
+    serve::BindAddress,
+};
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 stopped by a signal, all passes finished; 1 the lease was lost, or a part of the \
+    operator ended by itself; 2 flags, settings, policies or the kubeconfig cannot be used; 130 stopped by a second \
+    signal, at once."
+)]
+pub(in crate::cli) struct Run {
+    #[command(flatten)]
+    pub(super) connection: Connection,
+    /// Namespace that the operator runs in
+    #[arg(short = 'n', long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    operator_namespace: String,
+    /// Work in these namespaces only, with Roles and nothing cluster-wide; in all when there is none
+    #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B")]
+    namespaces: Vec<String>,
+    /// DNS domain of the cluster's Services
+    #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    cluster_domain: String,
+    /// A policy's component, in place of the embedded one for the kinds it claims, or over it when it is an overlay
+    #[arg(long = "policy", value_name = "X.wasm")]
+    pub(super) policies: Vec<PathBuf>,
+    /// Settings as YAML: a section for each policy, or settings that hold for every policy that has them
+    #[arg(long, value_name = "FILE")]
+    pub(super) settings: Option<String>,
+    /// One setting; the path may start with a policy's name
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(super) set: Vec<String>,
+    /// Where metrics are served: :8080, 127.0.0.1:8080, or 0 for nowhere
+    #[arg(long, value_name = "ADDRESS", default_value_t = BindAddress::Everywhere(8080))]
+    pub(super) metrics_bind_address: BindAddress,
+    /// Where /livez and /readyz are served; may be the same
+    #[arg(long, value_name = "ADDRESS", default_value_t = BindAddress::Everywhere(8081))]
+    pub(super) health_probe_bind_address: BindAddress,
+    /// Write only while holding the Lease, so that there can be several replicas
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = ArgAction::Set)]
+    pub(super) leader_elect: bool,
+    /// Others may take a Lease that was not renewed for so long
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time)]
+    leader_elect_lease_duration: Duration,
+    /// The holder stops writing when it could not renew for so long
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    leader_elect_renew_deadline: Duration,
+    /// Time between two tries to take or renew the Lease
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
+    leader_elect_retry_period: Duration,
+    /// Passes at a time
+    #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    workers: u16,
+    /// How long a pass over one object may take
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time)]
+    pass_deadline: Duration,
+    /// How long a request to the API server may take
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time)]
+    pub(super) request_deadline: Duration,
+    /// How long until an object is looked at again although nothing happened
+    #[arg(long, value_name = "TIME", default_value = "10h", value_parser = time)]
+    resync: Duration,
+    /// How long passes may go on after a signal; less than the pod's terminationGracePeriodSeconds
+    #[arg(long, value_name = "TIME", default_value = "8s", value_parser = time)]
+    grace_period: Duration,
+    /// Look at Secrets: whether they are there, their keys, and a digest, so that pods can roll when they change
+    #[arg(long, env = "WATCH_SECRETS", requires = "digest_key_file")]
+    watch_secrets: bool,
+    /// What digests of Secrets are keyed with: a file of at least 16 bytes that stays the same over restarts
+    #[arg(long, env = "DIGEST_KEY_FILE", value_name = "FILE")]
+    digest_key_file: Option<PathBuf>,
+    /// Whether a user's own words in an object may raise the privileges of its pods
+    #[arg(long, value_enum, default_value_t)]
+    user_privileges: Privileges,
+    /// Have lists streamed, for servers from 1.34 on
+    #[arg(long)]
+    streaming_lists: bool,
+    /// Form of the logs, on standard error
+    #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t)]
+    pub(super) log_format: LogFormat,
+    /// What is logged: error, warn, info, debug, trace, or directives such as info,kaos_operator::reconcile=debug
+    #[arg(long, env = "RUST_LOG", default_value = "info")]
+    pub(super) log_level: String,
+}
+
+/// Form of the logs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum LogFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Privileges {
+    /// They may
+    #[default]
+    Allowed,
+    /// They are refused
+    Refused,
+}
+
+/// Flags that do not go together, or with this machine.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FlagError {
+    #[error("--leader-elect-lease-duration, --leader-elect-renew-deadline, --leader-elect-retry-period: {0}")]
+    Timing(#[from] TimingError),
+    #[error("--digest-key-file {}: {source}", path.display())]
+    Key { path: PathBuf, source: std::io::Error },
+    #[error("--digest-key-file {}: is shorter than 16 bytes", .0.display())]
+    ShortKey(PathBuf),
+    #[error("--namespaces {0:?}: is no name of a namespace")]
+    Namespace(String),
+}
+
+impl Run {
+    /// The times of the Lease.
+    pub(super) fn timing(&self) -> Result<Timing, FlagError> {
+        let timing = Timing {
+            duration: self.leader_elect_lease_duration,
+            renew_deadline: self.leader_elect_renew_deadline,
+            retry_period: self.leader_elect_retry_period,
+        };
+        timing.check()?;
+        Ok(timing)
+    }
+
+    /// How the operator is to behave.
+    pub(super) fn options(&self) -> Result<Options, FlagError> {
+        for namespace in self.namespaces.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
+            let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+            if namespace.len() > 63 || !namespace.bytes().all(fits) {
+                return Err(FlagError::Namespace(namespace.to_owned()));
+            }
+        }
+        let secret_key = match self.digest_key_file.as_ref().filter(|_| self.watch_secrets) {
+            None => Vec::new(),
+            Some(path) => {
+                let key = std::fs::read(path).map_err(|source| FlagError::Key { path: path.clone(), source })?;
+                if key.len() < 16 {
+                    return Err(FlagError::ShortKey(path.clone()));
+                }
+                key
+            }
+        };
+        Ok(Options {
+            operator_namespace: self.operator_namespace.clone(),
+            cluster_domain: self.cluster_domain.clone(),
+            namespaces: scope(&self.namespaces),
+            workers: usize::from(self.workers),
+            pass_deadline: self.pass_deadline,
+            resync: self.resync,
+            grace: self.grace_period,
+            secrets: self.watch_secrets,
+            secret_key,
+            user_privileges: match self.user_privileges {
+                Privileges::Allowed => UserPrivileges::Allowed,
+                Privileges::Refused => UserPrivileges::Forbidden,
+            },
+            streaming_lists: self.streaming_lists,
+            instance: identity(),
+            seed: fastrand::u64(..),
+            ..Options::default()
+        })
+    }
+}
+
+/// A time as Go writes it: `1m30s`.
+fn time(text: &str) -> Result<Duration, String> {
+    let parsed: kube::core::Duration = text.parse().map_err(|error| format!("{error}: say 500ms, 15s or 1m30s"))?;
+    if parsed.is_negative() { Err("is below zero".to_owned()) } else { Ok(parsed.into()) }
+}

@@ -1,0 +1,178 @@
+//! `run`: the operator as a process, from its flags to its end.
+//!
+//! Everything that can be wrong with flags, settings and policies ends it before it starts. An API server that cannot be
+//! reached does not: it is waited for, so that the order in which things start does not matter.
+
+mod board;
+mod flags;
+mod logs;
+mod signals;
+
+use std::{convert::Infallible, process::ExitCode, sync::Arc, time::Duration};
+
+use kaos_policy::{contract::Cluster, settings::Layer};
+use kube::{Client, Config};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use super::{HELD_BACK, settings};
+use crate::{
+    catalogue::Catalogue,
+    client::{self, CallLayer},
+    lead::{Election, Fence, Held, Timing, identity},
+    metrics::Metrics,
+    operator::{Operator, Options},
+    policies::{Loaded, Loader, select},
+    serve::{Listeners, Report},
+};
+use board::{Board, Stage};
+pub(super) use flags::Run;
+
+/// Between two tries to reach the API server, at most.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Run {
+    /// Runs until a signal comes or something is lost.
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+        let (options, timing) = (self.options()?, self.timing()?);
+        logs::start(&self)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let ended = runtime.block_on(self.start(options, timing));
+        // What still computes must not hold up the end.
+        runtime.shutdown_background();
+        ended
+    }
+
+    async fn start(self, options: Options, timing: Timing) -> anyhow::Result<ExitCode> {
+        let stop = CancellationToken::new();
+        signals::stop_on_signals(stop.clone())?;
+        let (metrics, board) = (Arc::new(Metrics::new()), Arc::new(Board::new()));
+        let listeners = Listeners::bind(self.metrics_bind_address, self.health_probe_bind_address).await?;
+        let shown =
+            |address: Option<std::net::SocketAddr>| address.map_or("0".to_owned(), |address| address.to_string());
+        let (counted, probed) = (shown(listeners.metrics_address()), shown(listeners.health_address()));
+        info!(version = env!("CARGO_PKG_VERSION"), metrics = counted, health = probed, "serving");
+        let serving = CancellationToken::new();
+        let report: Arc<dyn Report> = Arc::clone(&board) as _;
+        let server = tokio::spawn(listeners.serve(Arc::clone(&metrics), report, serving.clone()));
+
+        let ended = self.work(options, timing, &metrics, &board, &stop).await;
+        serving.cancel();
+        server.await?;
+        ended
+    }
+
+    async fn work(
+        self,
+        options: Options,
+        timing: Timing,
+        metrics: &Arc<Metrics>,
+        board: &Board,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<ExitCode> {
+        let Self { connection, policies, settings, set, leader_elect, request_deadline, .. } = self;
+        let cluster = Cluster {
+            domain: options.cluster_domain.clone(),
+            operator_namespace: options.operator_namespace.clone(),
+            served: Vec::new(),
+        };
+        let loading = tokio::task::spawn_blocking(move || catalogue(cluster, &policies, settings.as_deref(), &set));
+        let catalogue = Arc::new(loading.await??);
+        let config = connection.place().config().await?;
+        let fence = if leader_elect { Fence::closed_at_first() } else { Fence::open() };
+        let layer = CallLayer { deadline: request_deadline, fence: fence.clone(), metrics: Arc::clone(metrics) };
+        let client = client::connect(config.clone(), &layer)?;
+        let url = config.cluster_url.to_string();
+        if stop.run_until_cancelled(reach(&client, &url, board)).await.is_none() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let held = if leader_elect {
+            let election = election(config, &layer, timing, &options.operator_namespace)?;
+            board.set(Stage::Waiting(election.standing()));
+            match stop.run_until_cancelled(election.win()).await {
+                None => return Ok(ExitCode::SUCCESS),
+                Some(held) => Some(held),
+            }
+        } else {
+            None
+        };
+        metrics.leader(true);
+        let operator = Operator::new(client, catalogue, Arc::clone(metrics), options);
+        board.set(Stage::Working(operator.probe()));
+        reconcile(operator, held, board, stop).await
+    }
+}
+
+/// Reconciles as long as this process may write.
+async fn reconcile(
+    operator: Operator,
+    mut held: Option<Held>,
+    board: &Board,
+    stop: &CancellationToken,
+) -> anyhow::Result<ExitCode> {
+    let stopping = async {
+        stop.cancelled().await;
+        board.set(Stage::Stopping);
+        std::future::pending::<Infallible>().await
+    };
+    let lost = async {
+        match &mut held {
+            Some(held) => held.keep().await,
+            None => std::future::pending().await,
+        }
+    };
+    let ended = tokio::select! {
+        ended = operator.run(stop.clone()) => ended,
+        lost = lost => {
+            error!("{lost}: ending at once, so that there are never two that write");
+            return Ok(ExitCode::from(HELD_BACK));
+        }
+        never = stopping => match never {},
+    };
+    if let Some(held) = held {
+        match held.release().await {
+            Ok(()) => info!("the lease is released"),
+            Err(error) => warn!("the lease is left to expire: {error}"),
+        }
+    }
+    ended?;
+    info!("stopped");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The policies that answer, under the settings of this process.
+fn catalogue(
+    cluster: Cluster,
+    policies: &[std::path::PathBuf],
+    file: Option<&str>,
+    set: &[String],
+) -> anyhow::Result<Catalogue> {
+    let loaded = Loader::new(cluster)?.load(policies)?;
+    let layers: Vec<Layer> = settings::layers(&loaded, file, set)?;
+    let named: Vec<_> = loaded.into_iter().map(|Loaded { origin, policy, .. }| (origin, policy)).collect();
+    Ok(Catalogue::new(select(&named)?, layers)?)
+}
+
+/// Waits until the API server answers.
+async fn reach(client: &Client, url: &str, board: &Board) {
+    let mut pause = Duration::from_millis(250);
+    loop {
+        board.set(Stage::Starting(format!("the API server at {url} was not reached yet")));
+        match client.apiserver_version().await {
+            Ok(version) => return info!(url, version = version.git_version, "the API server answers"),
+            Err(error) => {
+                warn!(url, "the API server does not answer, and is asked again: {error}");
+                board.set(Stage::Starting(format!("the API server at {url} does not answer: {error}")));
+            }
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PATIENCE);
+    }
+}
+
+/// An election with a client of its own: no write of the operator can hold a renewal up, and no fence holds it back.
+fn election(config: Config, layer: &CallLayer, timing: Timing, namespace: &str) -> anyhow::Result<Election> {
+    let own = CallLayer { deadline: timing.renew_deadline, fence: Fence::open(), metrics: Arc::clone(&layer.metrics) };
+    let client = client::connect(config, &own)?;
+    Ok(Election::new(client, namespace, identity(), timing, layer.fence.clone()))
+}

@@ -1,0 +1,32 @@
+//! SIGTERM and Ctrl-C: the first stops in order, the second at once.
+
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+/// As a shell reports a program that Ctrl-C ended.
+const AT_ONCE: i32 = 130;
+
+/// Cancels `stop` on the first signal.
+pub(super) fn stop_on_signals(stop: CancellationToken) -> io::Result<()> {
+    let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::spawn(follow(terminate, interrupt, stop));
+    Ok(())
+}
+
+async fn follow(mut terminate: Signal, mut interrupt: Signal, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        if stop.is_cancelled() {
+            warn!("stopping at once: passes are broken off, and the lease is left to expire");
+            std::process::exit(AT_ONCE);
+        }
+        info!("stopping: passes that run are finished; a second signal stops at once");
+        stop.cancel();
+    }
+}
