@@ -26,7 +26,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn walk(&mut self, value: &Value, here: &mut Vec<Step>) {
-        let same = value == self.value;
+        let same = value == self.value || is_same_fraction(value, self.value);
         if same || (value.is_object() && self.value.is_object()) || (value.is_array() && self.value.is_array()) {
             let shared = shared_names(self.path, here);
             if shared > 0 && self.best.as_ref().is_none_or(|(best, _)| (same, shared) > *best) {
@@ -53,6 +53,12 @@ impl Search<'_> {
         self.walk(value, here);
         here.pop();
     }
+}
+
+/// Whether two numbers are one that a policy read and wrote: a fraction may lose its last digit on the way.
+fn is_same_fraction(one: &Value, other: &Value) -> bool {
+    let fraction = |value: &Value| value.as_f64().filter(|_| value.is_f64());
+    fraction(one).zip(fraction(other)).is_some_and(|(one, other)| (one - other).abs() <= one.abs() * 4.0 * f64::EPSILON)
 }
 
 /// How many names two paths have in common at their ends. The place in a list is no difference: merging moves items.
@@ -103,5 +109,14 @@ mod tests {
         }});
         let path = ["spec", "template", "spec", "containers", "1", "resources", "limits"];
         assert_eq!(found(&object, &path, &json!(3)).as_deref(), Some("spec.podSpec.containers[0].resources.limits"));
+    }
+
+    #[test]
+    fn a_fraction_that_lost_its_last_digit_is_still_the_users() {
+        let object = json!({"spec": {"podSpec": {"volumes": 1.116_156_585_423_264_5e-11}}});
+        let path = ["spec", "template", "spec", "volumes"];
+        let read_again = json!(1.116_156_585_423_264_4e-11);
+        assert_eq!(found(&object, &path, &read_again).as_deref(), Some("spec.podSpec.volumes"));
+        assert_eq!(found(&object, &path, &json!(1.116e-11)), None);
     }
 }
