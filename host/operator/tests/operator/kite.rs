@@ -125,10 +125,14 @@ fn translate(subject: &Subject, _: Vec<EnvVar>) -> Result<Plan, Refusal> {
             .push(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"k": config}}));
     }
     manifests.push(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": labels},
-        "spec": {"replicas": 1, "selector": {"matchLabels": labels},
+        "spec": {"replicas": spec["replicas"].as_i64().unwrap_or(1), "selector": {"matchLabels": labels},
             "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}}));
     let manifests = manifests.iter().map(Value::to_string).collect();
-    Ok(Plan { manifests, gates, env: Vec::new(), notes: Vec::new(), extra: "{}".to_owned() })
+    let extra = match spec["hold"].as_bool() {
+        Some(true) => json!({"finalizer": "sky.io/hold"}),
+        _ => json!({}),
+    };
+    Ok(Plan { manifests, gates, env: Vec::new(), notes: Vec::new(), extra: extra.to_string() })
 }
 
 fn assess(_: &Subject, seen: &Observation) -> Report {

@@ -6,6 +6,7 @@ mod stage;
 
 use std::time::Duration;
 
+use kaos_cluster::faults::{Attempt, Failure, Outcome, Verb};
 use serde_json::{Value, json};
 use stage::Stage;
 
@@ -166,4 +167,75 @@ async fn children_of_an_earlier_operator_are_taken_over_without_a_restart() {
     let after = stage.child("apps", "deployments", "kite-a").unwrap();
     assert_eq!(before["spec"]["template"], after["spec"]["template"]);
     assert!(after["spec"]["paused"].is_null(), "a field that only the earlier operator wanted is gone: {after}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finalizer_is_held_while_children_go_in_order_and_retired_ones_come_off() {
+    let stage = Stage::start().await;
+    let mut object = kite::object("a", json!({"image": "x", "config": "v", "hold": true}));
+    object["metadata"]["finalizers"] = json!(["theirs.io/keep", "sky.io/old"]);
+    stage.apply(&object).await;
+    let ready = stage.until_ready("a").await;
+    assert_eq!(ready["metadata"]["finalizers"], json!(["theirs.io/keep", "sky.io/hold"]));
+    stage.cluster.journal().clear();
+    stage.delete("sky.io", "kites", "a").await;
+    stage
+        .until("ours is off", |stage| {
+            let object = stage.child("sky.io", "kites", "a")?;
+            (object["metadata"]["finalizers"] == json!(["theirs.io/keep"])).then_some(())
+        })
+        .await;
+    let deletions: Vec<_> = stage.writes().into_iter().filter(|write| write.starts_with("delete ")).collect();
+    assert_eq!(deletions, ["delete services kite-a", "delete deployments kite-a", "delete configmaps kite-a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn replicas_that_somebody_else_drives_are_let_go_without_a_change() {
+    let stage = Stage::start().await;
+    stage.apply(&kite::object("a", json!({"image": "x", "replicas": 3}))).await;
+    stage.until_ready("a").await;
+    let mut object = kite::object("a", json!({"image": "x", "replicas": 3}));
+    object["metadata"]["annotations"] = json!({"kaos.tools/replicas": "external"});
+    stage.apply(&object).await;
+    stage.rest().await;
+    assert_eq!(stage.child("apps", "deployments", "kite-a").unwrap()["spec"]["replicas"], 3);
+    stage.patch("apps", "deployments", "kite-a", json!({"spec": {"replicas": 5}})).await;
+    stage.rest().await;
+    assert_eq!(stage.child("apps", "deployments", "kite-a").unwrap()["spec"]["replicas"], 5);
+    stage.apply(&kite::object("a", json!({"image": "x", "replicas": 3}))).await;
+    stage
+        .until("ours again", |stage| {
+            (stage.child("apps", "deployments", "kite-a")?["spec"]["replicas"] == 3).then_some(())
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_server_does_not_take_is_told_and_not_tried_again_and_again() {
+    let stage = Stage::start().await;
+    stage.apply(&kite::object("a", json!({"image": "x", "replicas": -1}))).await;
+    stage.until_condition("a", "Applied", "ApplyFailed").await;
+    stage.rest().await;
+    stage.cluster.journal().clear();
+    tokio::time::sleep(std::time::Duration::from_mins(30)).await;
+    assert_eq!(stage.requests(|verb| verb.is_write()), [""; 0]);
+    stage.apply(&kite::object("a", json!({"image": "x", "replicas": 1}))).await;
+    stage.until_ready("a").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_that_pass_are_not_told_and_leave_nothing_behind() {
+    let stage = Stage::start().await;
+    let mut failures = 2;
+    stage.cluster.set_faults(move |attempt: &Attempt, _: &mut _| {
+        if attempt.resource == "deployments" && attempt.verb == Verb::Patch && failures > 0 {
+            failures -= 1;
+            return Outcome::FailBefore(Failure::Server(503)).into();
+        }
+        Outcome::Proceed.into()
+    });
+    stage.apply(&kite::object("a", json!({"image": "x"}))).await;
+    stage.until_ready("a").await;
+    stage.rest().await;
+    assert_eq!(stage.events("a"), ["Accepted", "Ready"]);
 }

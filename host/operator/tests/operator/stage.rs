@@ -159,7 +159,7 @@ impl Stage {
         self.requests(|verb| matches!(verb, Verb::Get | Verb::List))
     }
 
-    fn requests(&self, fits: impl Fn(Verb) -> bool) -> Vec<String> {
+    pub(crate) fn requests(&self, fits: impl Fn(Verb) -> bool) -> Vec<String> {
         let entries = self.cluster.journal().entries();
         let of_operator = entries.iter().filter(|entry| {
             let attempt = &entry.attempt;
