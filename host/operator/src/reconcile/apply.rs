@@ -89,7 +89,7 @@ impl Context {
             if let Some(live) = &sight.live {
                 before.insert(child.clone(), live.clone());
             }
-            if let Some(rejected) = self.rejected(&wanted, memory) {
+            if let Some(rejected) = rejected(&wanted, memory) {
                 applied.failed(rejected);
                 continue;
             }
@@ -140,14 +140,14 @@ impl Context {
             }
         }
     }
+}
 
-    /// The server's refusal of exactly this manifest, unless it is old.
-    fn rejected(&self, wanted: &Wanted, memory: &Memory) -> Option<CallError> {
-        let rejected = memory.rejected.get(&child_mark(&wanted.reference()))?;
-        let same = rejected.wanted == mark_of(wanted.digest().as_bytes()) && Instant::now() < rejected.until;
-        let Rejected { what, message, .. } = rejected.clone();
-        same.then_some(CallError { what, class: Class::Permanent, message })
-    }
+/// The server's refusal of exactly this manifest, unless it is old.
+fn rejected(wanted: &Wanted, memory: &Memory) -> Option<CallError> {
+    let rejected = memory.rejected.get(&child_mark(&wanted.reference()))?;
+    let same = rejected.wanted == mark_of(wanted.digest().as_bytes()) && Instant::now() < rejected.until;
+    let Rejected { what, message, .. } = rejected.clone();
+    same.then_some(CallError { what, class: Class::Permanent, message })
 }
 
 fn rank_of(manifest: &Value) -> u8 {

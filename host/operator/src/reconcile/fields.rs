@@ -133,7 +133,7 @@ fn remove(fields: &mut Map<String, Value>, path: &[&str]) -> bool {
 mod tests {
     use super::*;
 
-    fn entry(manager: &str, operation: &str, fields: Value) -> Value {
+    fn entry(manager: &str, operation: &str, fields: &Value) -> Value {
         json!({"manager": manager, "operation": operation, "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
                "time": "2026-01-01T00:00:00Z", "fieldsV1": fields})
     }
@@ -141,9 +141,9 @@ mod tests {
     #[test]
     fn what_the_earlier_operator_updated_becomes_what_we_applied() {
         let entries = [
-            entry("manager", "Update", json!({"f:spec": {"f:replicas": {}, "f:paused": {}}})),
-            entry("kubectl-edit", "Update", json!({"f:metadata": {"f:labels": {"f:x": {}}}})),
-            entry(MANAGER, "Apply", json!({"f:spec": {"f:replicas": {}, "f:selector": {}}})),
+            entry("manager", "Update", &json!({"f:spec": {"f:replicas": {}, "f:paused": {}}})),
+            entry("kubectl-edit", "Update", &json!({"f:metadata": {"f:labels": {"f:x": {}}}})),
+            entry(MANAGER, "Apply", &json!({"f:spec": {"f:replicas": {}, "f:selector": {}}})),
         ];
         let after = taken_over(&entries, "", "apps/v1").unwrap();
         assert_eq!(after.len(), 2);
@@ -155,9 +155,9 @@ mod tests {
 
     #[test]
     fn subresources_and_other_writers_are_left_alone() {
-        let mut status = entry("manager", "Update", json!({"f:status": {}}));
+        let mut status = entry("manager", "Update", &json!({"f:status": {}}));
         status["subresource"] = json!("status");
-        let entries = [status, entry("kube-controller-manager", "Update", json!({}))];
+        let entries = [status, entry("kube-controller-manager", "Update", &json!({}))];
         assert_eq!(taken_over(&entries, "", "apps/v1"), None);
         let after = taken_over(&entries, "status", "apps/v1").unwrap();
         assert_eq!(after[1]["subresource"], "status");
@@ -167,8 +167,8 @@ mod tests {
     #[test]
     fn a_field_is_released_and_its_empty_parents_with_it() {
         let entries = [
-            entry(MANAGER, "Apply", json!({"f:spec": {"f:replicas": {}}, "f:metadata": {}})),
-            entry("hpa", "Update", json!({"f:spec": {"f:replicas": {}}})),
+            entry(MANAGER, "Apply", &json!({"f:spec": {"f:replicas": {}}, "f:metadata": {}})),
+            entry("hpa", "Update", &json!({"f:spec": {"f:replicas": {}}})),
         ];
         let after = released(&entries, &["f:spec", "f:replicas"]).unwrap();
         assert_eq!(after[0]["fieldsV1"], json!({"f:metadata": {}}));
@@ -179,9 +179,9 @@ mod tests {
     #[test]
     fn the_spec_becomes_ours_and_labels_of_others_stay_theirs() {
         let entries = [
-            entry(MANAGER, "Apply", json!({"f:spec": {"f:selector": {}}})),
-            entry("edit", "Update", json!({"f:spec": {"f:ports": {}}, "f:metadata": {"f:labels": {}}})),
-            entry("other", "Update", json!({"f:spec": {"f:type": {}}})),
+            entry(MANAGER, "Apply", &json!({"f:spec": {"f:selector": {}}})),
+            entry("edit", "Update", &json!({"f:spec": {"f:ports": {}}, "f:metadata": {"f:labels": {}}})),
+            entry("other", "Update", &json!({"f:spec": {"f:type": {}}})),
         ];
         let after = seized(&entries, "v1").unwrap();
         assert_eq!(after.len(), 2);
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn ownership_is_read_by_path() {
-        let entries = [entry(MANAGER, "Apply", json!({"f:metadata": {"f:labels": {"f:x": {}}}}))];
+        let entries = [entry(MANAGER, "Apply", &json!({"f:metadata": {"f:labels": {"f:x": {}}}}))];
         assert!(owned(&entries, "", &["f:metadata", "f:labels"]));
         assert!(!owned(&entries, "status", &["f:metadata"]));
         assert!(!owned(&entries, "", &["f:spec"]));

@@ -51,7 +51,7 @@ pub(crate) struct Ended {
 /// A failure of the API server shows in the status from this one on: one that is over at once is no news.
 const SHOWN_FROM: u32 = 3;
 /// When something that cannot be watched is looked at again.
-const LOOK_AGAIN: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
 /// What a pass works on.
 struct Subject<'a> {
@@ -152,8 +152,8 @@ impl Context {
         if let Some(planned) = rendered.planned() {
             memory.finalizer = asked_finalizer(&planned.extra);
         }
-        let held = self.held(subject, memory);
-        let mut wrote = self.retire(&subject.served, &mut subject.object, &held.retired).await?;
+        let held_now = held(subject, memory);
+        let mut wrote = self.retire(&subject.served, &mut subject.object, &held_now.retired).await?;
         let reached = self.reach(subject, &rendered, memory, &mut wrote).await?;
         self.conclude(subject, renderer, rendered, reached, memory, wrote).await
     }
@@ -283,29 +283,29 @@ impl Context {
         renderer: &Arc<Renderer>,
         memory: &mut Memory,
     ) -> Result<Ended, CallError> {
-        let mut held = self.held(subject, memory);
+        let mut going = held(subject, memory);
         // After a restart only the plan knows whether one of those that come off is asked for.
-        if memory.finalizer.is_none() && !held.retired.is_empty() {
+        if memory.finalizer.is_none() && !going.retired.is_empty() {
             let object = Arc::new(subject.object.clone());
             if let Ok((rendered, _)) = self.render(&object, renderer).await {
                 memory.finalizer = rendered.planned().and_then(|planned| asked_finalizer(&planned.extra));
-                held = self.held(subject, memory);
+                going = held(subject, memory);
             }
         }
-        let next = match self.clean_up(subject.key, &subject.served, &mut subject.object, &held).await? {
+        let next = match self.clean_up(subject.key, &subject.served, &mut subject.object, &going).await? {
             Cleanup::Done => Next::Never,
             Cleanup::Waits(wait) => Next::After(wait),
         };
         Ok(Ended { result: PassResult::Gone, next })
     }
 
-    fn held(&self, subject: &Subject<'_>, memory: &Memory) -> Held {
-        Held::of(&subject.object, subject.kind.claims(&subject.key.of), memory.finalizer.as_deref())
-    }
-
     fn resync(&self) -> Next {
         Next::After(self.rules.resync)
     }
+}
+
+fn held(subject: &Subject<'_>, memory: &Memory) -> Held {
+    Held::of(&subject.object, subject.kind.claims(&subject.key.of), memory.finalizer.as_deref())
 }
 
 /// The finalizer that a plan asks for in its `extra`.

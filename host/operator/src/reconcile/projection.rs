@@ -23,13 +23,12 @@ impl Context {
     /// the CRDs of the binary; a kind that neither knows keeps everything.
     pub(crate) async fn project(&self, of: &ResourceType, served: &Served, status: &mut Value) {
         let known = self.projections.lock().get(of).cloned();
-        let schema = match known {
-            Some(schema) => schema,
-            None => {
-                let schema = Arc::new(self.status_schema(of, &served.resource).await);
-                self.projections.lock().insert(of.clone(), Arc::clone(&schema));
-                schema
-            }
+        let schema = if let Some(schema) = known {
+            schema
+        } else {
+            let schema = Arc::new(self.status_schema(of, &served.resource).await);
+            self.projections.lock().insert(of.clone(), Arc::clone(&schema));
+            schema
         };
         if schema.is_object() {
             schema::project(&schema, status);

@@ -37,7 +37,7 @@ impl Context {
     ) -> Result<Resolved, RenderError> {
         for _ in 0..ROUNDS {
             let (rendered, pending) = self.render(object, renderer).await?;
-            let watched = memory.needs == Some(Memory::mark_of_needs(&self.needs(&rendered.needs, memory)));
+            let watched = memory.needs == Some(Memory::mark_of_needs(&needs(&rendered.needs, memory)));
             if watched && !pending {
                 return Ok(Resolved::Complete(Arc::new(rendered)));
             }
@@ -65,17 +65,17 @@ impl Context {
 
     /// Has the watch follow what an object needs. Says whether all of it is known.
     pub(crate) fn set_needs(&self, key: &ObjectKey, of_policies: &[Need], memory: &mut Memory) -> bool {
-        let needs = self.needs(of_policies, memory);
-        memory.needs = Some(Memory::mark_of_needs(&needs));
-        self.watch.set_needs(key, &needs)
+        let all = needs(of_policies, memory);
+        memory.needs = Some(Memory::mark_of_needs(&all));
+        self.watch.set_needs(key, &all)
     }
+}
 
-    /// What the policies need, and the names that somebody else has.
-    fn needs(&self, of_policies: &[Need], memory: &Memory) -> Vec<Need> {
-        let conflict = |reference: &kaos_policy::contract::Reference| Need {
-            id: format!("conflict/{:016x}", mark_of(reference.to_string().as_bytes())),
-            target: Target::Named(reference.clone()),
-        };
-        of_policies.iter().cloned().chain(memory.conflicts.iter().map(conflict)).collect()
-    }
+/// What the policies need, and the names that somebody else has.
+fn needs(of_policies: &[Need], memory: &Memory) -> Vec<Need> {
+    let conflict = |reference: &kaos_policy::contract::Reference| Need {
+        id: format!("conflict/{:016x}", mark_of(reference.to_string().as_bytes())),
+        target: Target::Named(reference.clone()),
+    };
+    of_policies.iter().cloned().chain(memory.conflicts.iter().map(conflict)).collect()
 }

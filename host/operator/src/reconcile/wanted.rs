@@ -143,7 +143,7 @@ mod tests {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "t", "name": "c"}, "data": {"k": text}})
     }
 
-    fn deployment(hash: &str, annotations: Value, image: &str) -> Value {
+    fn deployment(hash: &str, annotations: &Value, image: &str) -> Value {
         json!({
             "apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {"namespace": "t", "name": "a", "annotations": annotations},
@@ -162,8 +162,8 @@ mod tests {
 
     #[test]
     fn a_template_that_was_made_by_somebody_else_and_is_equal_keeps_its_hash() {
-        let live = deployment("theirs", json!({}), "x");
-        let plan = deployment("ours", json!({}), "x");
+        let live = deployment("theirs", &json!({}), "x");
+        let plan = deployment("ours", &json!({}), "x");
         let kept = wanted(&plan, &live, &config("v"), &config("v"));
         assert_eq!(carried_hash(&kept.body), Some("theirs"));
         // And goes on to keep it, also when something beside the template changes.
@@ -172,31 +172,31 @@ mod tests {
         let kept = wanted(&later, &kept.body, &config("v"), &config("v"));
         assert_eq!(carried_hash(&kept.body), Some("theirs"));
         // Until the plan would give it another one.
-        let changed = wanted(&deployment("new", json!({}), "x"), &kept.body, &config("v"), &config("w"));
+        let changed = wanted(&deployment("new", &json!({}), "x"), &kept.body, &config("v"), &config("w"));
         assert_eq!(carried_hash(&changed.body), Some("new"));
         assert!(changed.body["metadata"]["annotations"][HASH_STANDS_FOR].is_null());
     }
 
     #[test]
     fn a_hash_moves_when_the_template_or_its_configuration_differs() {
-        let live = deployment("theirs", json!({}), "x");
-        let plan = deployment("ours", json!({}), "y");
+        let live = deployment("theirs", &json!({}), "x");
+        let plan = deployment("ours", &json!({}), "y");
         assert_eq!(carried_hash(&wanted(&plan, &live, &config("v"), &config("v")).body), Some("ours"));
-        let plan = deployment("ours", json!({}), "x");
+        let plan = deployment("ours", &json!({}), "x");
         assert_eq!(carried_hash(&wanted(&plan, &live, &config("v"), &config("w")).body), Some("ours"));
     }
 
     #[test]
     fn a_hash_of_our_own_moves_with_the_plan() {
-        let live = deployment("old", json!({"kaos.tools/applied-digest": "d"}), "x");
-        let plan = deployment("new", json!({}), "x");
+        let live = deployment("old", &json!({"kaos.tools/applied-digest": "d"}), "x");
+        let plan = deployment("new", &json!({}), "x");
         assert_eq!(carried_hash(&wanted(&plan, &live, &config("v"), &config("v")).body), Some("new"));
     }
 
     #[test]
     fn replicas_are_left_out_where_somebody_else_drives_them() {
         let object = json!({"metadata": {"annotations": {"kaos.tools/replicas": "external"}}});
-        let plan = deployment("h", json!({}), "x");
+        let plan = deployment("h", &json!({}), "x");
         let wanted = Wanted::new(&plan, &object, None, &|_| None, &[]);
         assert!(wanted.releases_replicas && wanted.body["spec"]["replicas"].is_null());
         let wanted = Wanted::new(&config("v"), &object, None, &|_| None, &[]);

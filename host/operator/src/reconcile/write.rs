@@ -122,7 +122,7 @@ fn difference(wanted: &Value, live: &Value) -> Difference {
             Some(condition) if condition == live => {}
             Some(_) => return Difference::Different,
             None => {
-                more.push(vec!["f:status".to_owned(), "f:conditions".to_owned(), format!("k:{}", json!({"type": of}))])
+                more.push(vec!["f:status".to_owned(), "f:conditions".to_owned(), format!("k:{}", json!({"type": of}))]);
             }
         }
     }

@@ -21,7 +21,7 @@ pub(crate) fn of() -> ResourceType {
 }
 
 /// An object of the kind.
-pub(crate) fn object(name: &str, spec: Value) -> Value {
+pub(crate) fn object(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "sky.io/v1", "kind": "Kite", "metadata": {"name": name, "namespace": "t"}, "spec": spec})
 }
 
@@ -71,7 +71,7 @@ fn describe() -> Descriptor {
             retired_finalizers: vec!["sky.io/old".to_owned()],
             samples: vec![Sample {
                 name: "one".to_owned(),
-                object: object("a", json!({"image": "x"})).to_string(),
+                object: object("a", &json!({"image": "x"})).to_string(),
                 beside: vec![],
             }],
             extra: "{}".to_owned(),

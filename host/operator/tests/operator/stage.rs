@@ -151,7 +151,7 @@ impl Stage {
 
     /// Writes of the operator, Events and those of the test apart.
     pub(crate) fn writes(&self) -> Vec<String> {
-        self.requests(|verb| verb.is_write())
+        self.requests(Verb::is_write)
     }
 
     /// Reads of the operator, watches apart.

@@ -88,7 +88,7 @@ pub(in crate::cli) struct Run {
     /// Form of the logs, on standard error
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t)]
     pub(super) log_format: LogFormat,
-    /// What is logged: error, warn, info, debug, trace, or directives such as info,kaos_operator::reconcile=debug
+    /// What is logged: error, warn, info, debug, trace, or directives such as info,kube=debug
     #[arg(long, env = "RUST_LOG", default_value = "info")]
     pub(super) log_level: String,
 }
