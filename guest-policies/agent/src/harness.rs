@@ -51,7 +51,7 @@ pub(crate) fn check(harness: &Harness, wrong: &mut Violations) {
             "must not hold a user or a token: put the token into a Secret and name it in credentialsSecretRef",
         );
     }
-    if branch(workspace).is_some_and(|name| has_gap(name)) {
+    if branch(workspace).is_some_and(has_gap) {
         wrong.add("spec.harness.workspace.branch", "must be the name of a branch, without spaces");
     }
     if workspace.credentials_secret_ref.as_ref().is_some_and(|secret| secret.name.is_empty() || secret.key.is_empty()) {
