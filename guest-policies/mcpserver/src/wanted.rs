@@ -15,7 +15,7 @@ pub(crate) const PYTHON_STRING: &str = "python-string";
 /// The runtime that is nothing but the user's own image.
 pub(crate) const CUSTOM: &str = "custom";
 
-/// The older type whose packages are npm's: PyPI may have another package of the same name.
+/// The older type whose packages are those of npm: another index may have another package of the same name.
 const NODE: &str = "node-runtime";
 
 /// What runs.
