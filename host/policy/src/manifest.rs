@@ -44,8 +44,14 @@ pub struct Scope {
 pub struct Grants {
     /// Objects outside the namespace of the object that it answers for.
     pub reads: Vec<ReadGrant>,
-    /// Pod fields that it may set although the user did not write them.
+    /// Fields that it may set although the user did not write them.
     pub privileges: BTreeSet<Privilege>,
+    /// Secrets that its pods may use although the user did not name them.
+    pub secrets: BTreeSet<String>,
+    /// PersistentVolumeClaims that its pods may mount although the user did not name them.
+    pub persistent_volume_claims: BTreeSet<String>,
+    /// Finalizers outside the group of the claimed kind that it may set or retire.
+    pub finalizers: BTreeSet<String>,
 }
 
 /// Objects that a policy may read in one namespace.
@@ -70,7 +76,7 @@ impl ReadGrant {
     }
 }
 
-/// A pod field that gives more power over the node or the API than a pod has by itself.
+/// A field that gives more power over the node, the network or the API than a pod or Service has by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Privilege {
@@ -82,7 +88,7 @@ pub enum Privilege {
     AddedCapabilities,
     /// `securityContext.procMount`
     ProcMount,
-    /// A seccomp or `AppArmor` profile `Unconfined`, or `SELinux` options.
+    /// A seccomp or `AppArmor` profile `Unconfined`, as a field or as an annotation, or `SELinux` options.
     Unconfined,
     /// `securityContext.sysctls`
     Sysctls,
@@ -100,8 +106,20 @@ pub enum Privilege {
     HostPath,
     /// `windowsOptions.hostProcess`
     HostProcess,
-    /// `serviceAccountName` other than `default`
+    /// `serviceAccountName` other than `default` and those of the same plan, and Secrets that hold tokens.
     ServiceAccounts,
+    /// `nodeName`
+    NodeName,
+    /// `priorityClassName`
+    PriorityClass,
+    /// `runtimeClassName`
+    RuntimeClass,
+    /// The host of a probe or of a lifecycle hook.
+    ProbeHosts,
+    /// Volumes of a type that reaches outside the namespace.
+    OtherVolumes,
+    /// `externalIPs` and `externalName` of a Service.
+    ExternalTraffic,
 }
 
 impl PolicyFile {

@@ -89,6 +89,16 @@ pub enum PolicyError {
         /// The kind.
         of: ResourceType,
     },
+    /// Policies that would feed each other.
+    #[error("{origin}: emits {of} for {claimed}, but a policy answers for {of}: nothing emitted may be an object for one")]
+    EmitsClaimed {
+        /// The policy that emits it.
+        origin: Origin,
+        /// The kind for which it does.
+        claimed: ResourceType,
+        /// What it emits.
+        of: ResourceType,
+    },
     /// Layers that do not go together.
     #[error(transparent)]
     Stack(#[from] StackError),

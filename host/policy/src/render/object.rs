@@ -38,6 +38,9 @@ pub enum ObjectError {
         /// Its name.
         name: String,
     },
+    /// Nothing may read it.
+    #[error("Secret {0} is shown to no policy")]
+    Secret(String),
 }
 
 impl ObjectRef {
@@ -51,6 +54,9 @@ impl ObjectRef {
         let name = text(&object["metadata"]["name"], "metadata.name")?;
         let namespace = text(&object["metadata"]["namespace"], "metadata.namespace")
             .map_err(|_| ObjectError::NoNamespace { kind: kind.clone(), name: name.clone() })?;
+        if ResourceType::new(&api_version, &kind).is_secret() {
+            return Err(ObjectError::Secret(name));
+        }
         let uid = object["metadata"]["uid"].as_str().map(str::to_owned);
         Ok(Self { api_version, kind, namespace, name, uid })
     }
@@ -91,4 +97,17 @@ pub fn stripped(object: &Value, primary: bool) -> Value {
 pub(crate) fn annotations(object: &Value) -> BTreeMap<&str, &str> {
     let annotations = object["metadata"]["annotations"].as_object().into_iter().flatten();
     annotations.filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_the_object_of_no_pass() {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "n"}});
+        assert_eq!(ObjectRef::of(&secret), Err(ObjectError::Secret("s".to_owned())));
+    }
 }

@@ -1,5 +1,7 @@
 //! What a policy may say of itself.
 
+mod power;
+
 use std::collections::BTreeSet;
 
 use crate::{
@@ -8,6 +10,8 @@ use crate::{
     manifest::PolicyFile,
     settings::{Schema, SchemaError},
 };
+
+pub use power::{is_built_in, is_cluster_power};
 
 /// Claims of one policy.
 const CLAIMS: usize = 32;
@@ -65,16 +69,24 @@ pub enum DescribeError {
         reason: &'static str,
     },
     /// It would hold power over the cluster.
-    #[error("{path} names {of}, which is cluster-scoped or grants rights: a policy may not emit it")]
+    #[error("{path} names {of}, which is cluster-scoped, grants rights or redirects traffic: no policy may have it")]
     ClusterPower {
         /// Which claim.
         path: String,
         /// The type.
         of: ResourceType,
     },
-    /// It would emit the kind that it answers for.
-    #[error("{path} names {of}, the kind that it answers for")]
-    EmitsItself {
+    /// It would be handed objects that are not made for policies, Secrets among them.
+    #[error("{path} names {of}, which is part of Kubernetes: claim a kind of your own group")]
+    BuiltIn {
+        /// Which claim.
+        path: String,
+        /// The type.
+        of: ResourceType,
+    },
+    /// It would emit a kind that it answers for, and from one object could come others without end.
+    #[error("{path} names {of}, a kind that the policy answers for: nothing that a policy emits is an object for one")]
+    EmitsClaimed {
         /// Which claim.
         path: String,
         /// The type.
@@ -98,6 +110,16 @@ pub enum DescribeError {
         path: String,
         /// What was given.
         finalizer: String,
+    },
+    /// A finalizer is somebody else's.
+    #[error("{path} `{finalizer}` is not of the claimed kind's group {group}: list it in grants.finalizers of policy.yaml")]
+    ForeignFinalizer {
+        /// Which claim.
+        path: String,
+        /// The finalizer.
+        finalizer: String,
+        /// The group of the claimed kind.
+        group: String,
     },
     /// Nothing can be evaluated.
     #[error("{0} has no samples: the gate must see at least one plan")]
@@ -128,19 +150,38 @@ pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result
     object("extra", extra)?;
     let mut kinds = BTreeSet::new();
     for (i, claim) in claims.iter().enumerate() {
-        check_claim(&format!("claims[{i}]"), claim, world)?;
+        check_claim(&format!("claims[{i}]"), claim, world, file)?;
         if !kinds.insert((claim.primary.group(), &claim.primary.kind)) {
             return Err(DescribeError::ClaimedTwice(claim.primary.clone()));
+        }
+    }
+    for (i, claim) in claims.iter().enumerate() {
+        if let Some(of) = claim.emits.iter().find(|of| kinds.contains(&(of.group(), &of.kind))) {
+            return Err(DescribeError::EmitsClaimed { path: format!("claims[{i}].emits"), of: of.clone() });
         }
     }
     Ok(Schema::parse(settings_schema)?)
 }
 
-fn check_claim(path: &str, claim: &Claim, world: World) -> Result<(), DescribeError> {
+/// A type that one of these claims emits although another answers for it, with the claim that emits it. Each policy
+/// may be sound by itself and two of them still feed each other for ever: whoever puts policies into service asks
+/// this of all claims that would be in service together.
+pub fn emitted_primary<'a>(claims: &[&'a Claim]) -> Option<(&'a Claim, &'a ResourceType)> {
+    let primaries: BTreeSet<_> = claims.iter().map(|claim| (claim.primary.group(), &claim.primary.kind)).collect();
+    claims.iter().find_map(|claim| {
+        let of = claim.emits.iter().find(|of| primaries.contains(&(of.group(), &of.kind)))?;
+        Some((*claim, of))
+    })
+}
+
+fn check_claim(path: &str, claim: &Claim, world: World, file: &PolicyFile) -> Result<(), DescribeError> {
     let Claim { primary, emits, reads, wishes, finalizer, retired_finalizers, samples, extra } = claim;
     is_type(&format!("{path}.primary"), primary)?;
     if is_cluster_power(primary) {
         return Err(DescribeError::ClusterPower { path: format!("{path}.primary"), of: primary.clone() });
+    }
+    if is_built_in(primary) {
+        return Err(DescribeError::BuiltIn { path: format!("{path}.primary"), of: primary.clone() });
     }
     for (list, types) in [("emits", emits), ("reads", reads), ("wishes", wishes)] {
         bounded(&format!("{path}.{list}"), types.len(), LISTED)?;
@@ -149,12 +190,8 @@ fn check_claim(path: &str, claim: &Claim, world: World) -> Result<(), DescribeEr
         }
     }
     for of in emits {
-        let path = format!("{path}.emits");
         if is_cluster_power(of) {
-            return Err(DescribeError::ClusterPower { path, of: of.clone() });
-        }
-        if (of.group(), &of.kind) == (primary.group(), &primary.kind) {
-            return Err(DescribeError::EmitsItself { path, of: of.clone() });
+            return Err(DescribeError::ClusterPower { path: format!("{path}.emits"), of: of.clone() });
         }
     }
     if let Some(of) = wishes.iter().find(|of| !emits.contains(of) && !reads.contains(of)) {
@@ -164,8 +201,15 @@ fn check_claim(path: &str, claim: &Claim, world: World) -> Result<(), DescribeEr
         return Err(DescribeError::OverlayEmits(path.to_owned()));
     }
     bounded(&format!("{path}.retiredFinalizers"), retired_finalizers.len(), LISTED)?;
-    if let Some(finalizer) = finalizer.iter().chain(retired_finalizers).find(|name| !is_finalizer(name)) {
-        return Err(DescribeError::Finalizer { path: path.to_owned(), finalizer: finalizer.clone() });
+    for finalizer in finalizer.iter().chain(retired_finalizers) {
+        let (path, finalizer) = (path.to_owned(), finalizer.clone());
+        if !is_finalizer(&finalizer) {
+            return Err(DescribeError::Finalizer { path, finalizer });
+        }
+        let group = primary.group();
+        if !is_of_group(&finalizer, group) && !file.grants.finalizers.contains(&finalizer) {
+            return Err(DescribeError::ForeignFinalizer { path, finalizer, group: group.to_owned() });
+        }
     }
     bounded(&format!("{path}.samples"), samples.len(), LISTED)?;
     if samples.is_empty() {
@@ -228,36 +272,8 @@ fn is_finalizer(name: &str) -> bool {
     })
 }
 
-/// Whether objects of a type are cluster-scoped or grant rights, as far as that can be told from the name.
-pub fn is_cluster_power(of: &ResourceType) -> bool {
-    const GROUPS: [&str; 9] = [
-        "rbac.authorization.k8s.io",
-        "authorization.k8s.io",
-        "authentication.k8s.io",
-        "admissionregistration.k8s.io",
-        "apiextensions.k8s.io",
-        "apiregistration.k8s.io",
-        "certificates.k8s.io",
-        "scheduling.k8s.io",
-        "storage.k8s.io",
-    ];
-    const CORE: [&str; 5] = ["Namespace", "Node", "PersistentVolume", "ComponentStatus", "Binding"];
-    const ELSEWHERE: [&str; 12] = [
-        "RuntimeClass",
-        "IngressClass",
-        "GatewayClass",
-        "FlowSchema",
-        "PriorityLevelConfiguration",
-        "IPAddress",
-        "ServiceCIDR",
-        "DeviceClass",
-        "ResourceSlice",
-        "StorageVersion",
-        "PodSecurityPolicy",
-        "PolicyRevision",
-    ];
-    let group = of.group();
-    GROUPS.contains(&group)
-        || (group.is_empty() && CORE.contains(&of.kind.as_str()))
-        || (!group.is_empty() && (ELSEWHERE.contains(&of.kind.as_str()) || of.kind.starts_with("Cluster")))
+/// Whether a finalizer belongs to a group or to a domain below it.
+fn is_of_group(finalizer: &str, group: &str) -> bool {
+    let domain = finalizer.split_once('/').map_or("", |(domain, _)| domain);
+    domain.strip_suffix(group).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }

@@ -1,0 +1,81 @@
+//! What the name of a type tells about the power that its objects have.
+
+use crate::contract::ResourceType;
+
+/// Whether a type is part of Kubernetes: the core group, a group without a domain, or one of the project's own.
+/// Whoever claims a kind is handed its objects whole, and nobody but their controllers answers for these.
+pub fn is_built_in(of: &ResourceType) -> bool {
+    let group = of.group();
+    let owned = |domain: &str| group == domain || group.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
+    !group.contains('.') || owned("k8s.io") || owned("kubernetes.io")
+}
+
+/// Whether objects of a type are cluster-scoped, grant rights, or lead other people's traffic elsewhere, as far as
+/// that can be told from the name.
+pub fn is_cluster_power(of: &ResourceType) -> bool {
+    const GROUPS: [&str; 10] = [
+        "rbac.authorization.k8s.io",
+        "authorization.k8s.io",
+        "authentication.k8s.io",
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "certificates.k8s.io",
+        "discovery.k8s.io",
+        "scheduling.k8s.io",
+        "storage.k8s.io",
+    ];
+    const CORE: [&str; 6] = ["Namespace", "Node", "PersistentVolume", "ComponentStatus", "Binding", "Endpoints"];
+    const ELSEWHERE: [&str; 16] = [
+        "RuntimeClass",
+        "IngressClass",
+        "GatewayClass",
+        "FlowSchema",
+        "PriorityLevelConfiguration",
+        "IPAddress",
+        "ServiceCIDR",
+        "DeviceClass",
+        "ResourceSlice",
+        "StorageVersion",
+        "PodSecurityPolicy",
+        "PolicyRevision",
+        // These two open one namespace to others.
+        "ReferenceGrant",
+        "AccessGrant",
+        "VolumeSnapshotClass",
+        "VolumeSnapshotContent",
+    ];
+    let group = of.group();
+    GROUPS.contains(&group)
+        || (group.is_empty() && CORE.contains(&of.kind.as_str()))
+        || (!group.is_empty() && (ELSEWHERE.contains(&of.kind.as_str()) || of.kind.starts_with("Cluster")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_with_kubernetes_is_told_from_what_was_added() {
+        for group in ["", "apps/", "batch/", "networking.k8s.io/", "gateway.networking.k8s.io/", "x.kubernetes.io/"] {
+            assert!(is_built_in(&ResourceType::new(format!("{group}v1"), "Thing")), "{group}");
+        }
+        for group in ["kaos.tools/", "example.com/", "notk8s.io/"] {
+            assert!(!is_built_in(&ResourceType::new(format!("{group}v1"), "Thing")), "{group}");
+        }
+    }
+
+    #[test]
+    fn types_that_reach_beyond_the_namespace_are_known() {
+        for (group, kind) in [
+            ("gateway.networking.k8s.io/", "ReferenceGrant"),
+            ("kaos.tools/", "AccessGrant"),
+            ("", "Endpoints"),
+            ("discovery.k8s.io/", "EndpointSlice"),
+            ("snapshot.storage.k8s.io/", "VolumeSnapshotClass"),
+        ] {
+            assert!(is_cluster_power(&ResourceType::new(format!("{group}v1"), kind)), "{kind}");
+        }
+        assert!(!is_cluster_power(&ResourceType::new("gateway.networking.k8s.io/v1", "HTTPRoute")));
+    }
+}

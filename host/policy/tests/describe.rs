@@ -1,0 +1,82 @@
+//! What a policy may say of itself: each lie ends in its own error.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use kaos_policy::{
+    code::World,
+    contract::{Claim, Descriptor, ResourceType, Sample},
+    describe::{DescribeError, check, emitted_primary},
+    manifest::PolicyFile,
+};
+
+fn of(text: &str) -> ResourceType {
+    let (api_version, kind) = text.split_once(' ').unwrap();
+    ResourceType::new(api_version, kind)
+}
+
+fn claim(primary: &str, emits: &[&str]) -> Claim {
+    Claim {
+        primary: of(primary),
+        emits: emits.iter().map(|text| of(text)).collect(),
+        reads: vec![],
+        wishes: vec![],
+        finalizer: None,
+        retired_finalizers: vec![],
+        samples: vec![Sample { name: "one".into(), object: "{}".into(), beside: vec![] }],
+        extra: "{}".into(),
+    }
+}
+
+fn told(claims: Vec<Claim>, file: &str) -> Result<(), DescribeError> {
+    let descriptor = Descriptor {
+        name: "widget".into(),
+        version: "0.1.0".into(),
+        claims,
+        settings_schema: "{}".into(),
+        extra: "{}".into(),
+    };
+    check(&descriptor, World::Policy, &PolicyFile::parse(file).unwrap()).map(drop)
+}
+
+#[test]
+fn nobody_claims_secrets_or_anything_else_that_comes_with_kubernetes() {
+    for primary in ["v1 Secret", "v1 PersistentVolumeClaim", "apps/v1 Deployment", "batch/v1 Job"] {
+        let error = told(vec![claim(primary, &[])], "{}").unwrap_err();
+        assert!(matches!(error, DescribeError::BuiltIn { .. }), "{error}");
+    }
+    let error = told(vec![claim("gateway.networking.k8s.io/v1 HTTPRoute", &[])], "{}").unwrap_err();
+    assert!(matches!(error, DescribeError::BuiltIn { .. }), "{error}");
+    assert_eq!(told(vec![claim("example.com/v1 Widget", &[])], "{}"), Ok(()));
+}
+
+#[test]
+fn claims_that_emit_each_other_are_refused() {
+    let (ping, pong) = ("example.com/v1 Ping", "example.com/v1 Pong");
+    let error = told(vec![claim(ping, &[pong]), claim(pong, &[])], "{}").unwrap_err();
+    assert_eq!(error, DescribeError::EmitsClaimed { path: "claims[0].emits".into(), of: of(pong) });
+    let error = told(vec![claim(ping, &["example.com/v2 Ping"])], "{}").unwrap_err();
+    assert!(matches!(error, DescribeError::EmitsClaimed { .. }), "another version of a kind is the same kind");
+}
+
+#[test]
+fn claims_of_several_policies_that_emit_each_other_are_found() {
+    let (ping, pong) = (claim("example.com/v1 Ping", &["example.com/v1 Pong"]), claim("example.com/v1 Pong", &[]));
+    let (emitting, found) = emitted_primary(&[&ping, &pong]).unwrap();
+    assert_eq!((emitting, found), (&ping, &pong.primary));
+    assert_eq!(emitted_primary(&[&ping]), None);
+}
+
+#[test]
+fn finalizers_are_of_the_claimed_group_or_granted() {
+    let with = |finalizer: Option<&str>, retired: &[&str]| Claim {
+        finalizer: finalizer.map(Into::into),
+        retired_finalizers: retired.iter().map(|name| (*name).to_owned()).collect(),
+        ..claim("example.com/v1 Widget", &[])
+    };
+    assert_eq!(told(vec![with(Some("example.com/tidy"), &["old.example.com/tidy"])], "{}"), Ok(()));
+    for claim in [with(Some("other.team/backup"), &[]), with(None, &["kubernetes.io/pvc-protection"])] {
+        let error = told(vec![claim], "{}").unwrap_err();
+        assert!(matches!(error, DescribeError::ForeignFinalizer { .. }), "{error}");
+    }
+    assert!(told(vec![with(None, &["badexample.com/x"])], "{}").is_err(), "a domain is more than a suffix");
+    assert_eq!(told(vec![with(Some("other.team/backup"), &[])], "grants: {finalizers: [other.team/backup]}"), Ok(()));
+}
