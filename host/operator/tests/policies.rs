@@ -47,6 +47,37 @@ fn inspect_shows_what_a_policy_is() {
 }
 
 #[test]
+fn inspect_unpacks_and_shows_what_a_policy_takes_away_and_was_granted() {
+    let folder = Folder::new("inspect-packed");
+    let policy = &embedded::DEFAULTS[0];
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packer, policy.component).unwrap();
+    let file = folder.write("a.wasm.gz", packer.finish().unwrap());
+    folder.write("policy.yaml", "grants: {secrets: [regcred], privileges: [hostPath]}\n");
+    let ran = run(["policy", "inspect", &file], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for shown in ["takes away", "regcred", "hostPath", "-finalizer"] {
+        assert!(ran.stdout.contains(shown), "{shown}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn inspect_shows_also_what_does_not_pass() {
+    let folder = Folder::new("inspect-failing");
+    let file = folder.write("a.wasm", embedded::DEFAULTS[0].component);
+    folder.write("policy.yaml", "limits: {fuel: 200000}\n");
+    let ran = run(["policy", "inspect", &file, "-o", "json"], "");
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("fuel") && ran.json()["size"].is_number(), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn an_error_is_told_once() {
+    let ran = run(["policy", "check", "nope.wasm"], "");
+    assert_eq!((ran.code, ran.stderr.matches("No such file").count()), (2, 1), "{}", ran.stderr);
+}
+
+#[test]
 fn what_is_no_policy_does_not_pass() {
     let folder = Folder::new("none");
     for (name, bytes) in

@@ -282,6 +282,30 @@ fn unknown_fields_are_warned_of_and_dropped() {
 }
 
 #[test]
+fn a_kind_that_its_group_does_not_have_is_warned_of() {
+    let stranger = LLM.replace("kind: ModelAPI", "kind: ModelApi").replace("name: llm", "name: other");
+    let ran = render(&format!("{LLM}{READY}---\n{stranger}"), &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("no such kind here, ignored: did you mean ModelAPI?"), "{}", ran.stderr);
+    assert_eq!(render(&stranger, &[]).code, 2);
+}
+
+#[test]
+fn names_on_the_command_line_are_names() {
+    for arguments in [["-n", "Bad NS!"], ["--cluster-domain", "a b;$(x)"], ["--operator-namespace", "a b/.."]] {
+        let ran = render(LLM, &arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{arguments:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn what_an_object_says_cannot_steer_the_terminal() {
+    let server = "apiVersion: kaos.tools/v1alpha1\nkind: MCPServer\nmetadata: {name: m}\nspec: {runtime: \"\\e[2J\"}\n";
+    let ran = render(server, &[]);
+    assert!(ran.stderr.contains("u{1b}") && !ran.stderr.contains('\u{1b}'), "{:?}", ran.stderr);
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let mut input = LLM.to_owned() + READY;
     for number in 0..200 {

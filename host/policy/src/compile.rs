@@ -35,6 +35,9 @@ pub enum CompileError {
         /// The memory that it had.
         memory: u64,
     },
+    /// Somebody else ended the compiler, which says nothing about the component.
+    #[error("the compiler's process was killed from outside, most likely because the machine is short of memory")]
+    Killed,
     /// The child could not be run.
     #[error("the compiler's process could not be run: {0}")]
     NotRun(String),
@@ -43,7 +46,7 @@ pub enum CompileError {
 impl CompileError {
     /// Whether trying again with the same component can end differently.
     pub fn is_lasting(&self) -> bool {
-        !matches!(self, Self::NotRun(_))
+        !matches!(self, Self::NotRun(_) | Self::Killed)
     }
 }
 

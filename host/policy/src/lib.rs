@@ -16,6 +16,7 @@
 //! | [`stamp`] | what the host writes into every manifest |
 //! | [`memo`] | answers that are still good |
 //! | [`limits`], [`failure`] | what a pass may cost, and how it can fail |
+//! | [`names`] | what Kubernetes takes for a name |
 //! | [`near`] | the name that was probably meant |
 //! | [`digest`] | digests and canonical JSON |
 
@@ -35,7 +36,7 @@ pub mod limits;
 pub mod lookup;
 pub mod manifest;
 pub mod memo;
-mod names;
+pub mod names;
 pub mod near;
 mod pods;
 pub mod policy;

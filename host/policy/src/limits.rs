@@ -15,13 +15,15 @@ pub struct Limits {
     pub answer_bytes: usize,
     /// Manifests in a plan.
     pub manifests: usize,
+    /// Containers in a pod.
+    pub containers: usize,
     /// Needs of one object.
     pub needs: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { fuel: 500_000_000, memory: 32 << 20, answer_bytes: 8 << 20, manifests: 64, needs: 256 }
+        Self { fuel: 500_000_000, memory: 32 << 20, answer_bytes: 8 << 20, manifests: 64, containers: 256, needs: 256 }
     }
 }
 
@@ -37,7 +39,14 @@ impl Limits {
             memory: self.memory.min(ceiling.memory),
             answer_bytes: self.answer_bytes.min(ceiling.answer_bytes),
             manifests: self.manifests.min(ceiling.manifests),
+            containers: self.containers.min(ceiling.containers),
             needs: self.needs.min(ceiling.needs),
         }
+    }
+
+    /// What a trial may use that asks everything twice in one sandbox.
+    #[must_use]
+    pub fn doubled(self) -> Self {
+        Self { fuel: self.fuel.saturating_mul(2), memory: self.memory.saturating_mul(2), ..self }
     }
 }

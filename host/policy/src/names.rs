@@ -1,7 +1,7 @@
 //! What Kubernetes takes for a name.
 
 /// A DNS label: at most 63 lower-case letters, digits and inner hyphens.
-pub(crate) fn is_label(text: &str) -> bool {
+pub fn is_label(text: &str) -> bool {
     text.len() <= 63
         && text.starts_with(is_lower)
         && text.ends_with(is_lower)
@@ -9,7 +9,7 @@ pub(crate) fn is_label(text: &str) -> bool {
 }
 
 /// DNS labels with dots between them, at most 253 characters.
-pub(crate) fn is_subdomain(text: &str) -> bool {
+pub fn is_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label_of_any_length)
 }
 

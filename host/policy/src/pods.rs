@@ -21,38 +21,53 @@ fn template_pointer(manifest: &Value) -> Option<&'static str> {
     ["", "/spec/template", "/spec/jobTemplate/spec/template"].into_iter().find(has_pod)
 }
 
-/// Every pod spec in a value, wherever it stands, with its path.
-pub(crate) fn specs(value: &Value) -> Vec<(String, &Value)> {
+/// Pod specs of one manifest that are looked for: one more than any has that is meant well.
+pub(crate) const SPECS: usize = 17;
+
+/// Characters of a name in a path.
+const NAME: usize = 64;
+
+/// The pod specs in a value, wherever they stand, with their paths; at most [`SPECS`]. With `within`, also those that
+/// seem to stand inside of another, where Kubernetes looks for none.
+pub(crate) fn specs(value: &Value, within: bool) -> Vec<(String, &Value)> {
     let mut specs = Vec::new();
-    collect(value, &mut String::new(), &mut specs);
+    collect(value, within, &mut String::new(), &mut specs);
     specs
 }
 
-fn collect<'a>(value: &'a Value, path: &mut String, specs: &mut Vec<(String, &'a Value)>) {
+fn collect<'a>(value: &'a Value, within: bool, path: &mut String, specs: &mut Vec<(String, &'a Value)>) {
     let length = path.len();
     match value {
         Value::Object(fields) => {
-            if CONTAINERS.iter().any(|list| fields.get(*list).is_some_and(Value::is_array)) {
+            if is_spec(value) && specs.len() < SPECS {
                 specs.push((path.clone(), value));
+                if !within {
+                    return;
+                }
             }
             for (name, value) in fields {
                 if !path.is_empty() {
                     path.push('.');
                 }
-                path.push_str(name);
-                collect(value, path, specs);
+                path.extend(name.chars().take(NAME));
+                collect(value, within, path, specs);
                 path.truncate(length);
             }
         }
         Value::Array(items) => {
             for (i, item) in items.iter().enumerate() {
                 let _ = write!(path, "[{i}]");
-                collect(item, path, specs);
+                collect(item, within, path, specs);
                 path.truncate(length);
             }
         }
         _ => {}
     }
+}
+
+/// Whether a value has the form of a pod spec.
+pub(crate) fn is_spec(value: &Value) -> bool {
+    CONTAINERS.iter().any(|list| value.get(*list).is_some_and(Value::is_array))
 }
 
 /// The lists of a pod spec that hold containers.

@@ -18,6 +18,10 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     match arguments.split_first() {
         Some((first, rest)) if first == "compile-child" => return compile_child_main(rest),
+        Some((first, _)) if first == "killed-child" => {
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+            return ExitCode::SUCCESS;
+        }
         Some((first, _)) if first == "--list" => return ExitCode::SUCCESS,
         _ => {}
     }
@@ -28,10 +32,11 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-const TESTS: [(&str, fn()); 5] = [
+const TESTS: [(&str, fn()); 6] = [
     ("a_policy_compiled_in_a_child_passes_the_gate", a_policy_compiled_in_a_child_passes_the_gate),
     ("a_bomb_ends_when_its_processor_time_does", a_bomb_ends_when_its_processor_time_does),
     ("a_bomb_ends_when_its_memory_does", a_bomb_ends_when_its_memory_does),
+    ("a_child_that_is_killed_says_nothing_of_its_component", a_child_that_is_killed_says_nothing_of_its_component),
     ("what_does_not_compile_is_told_why", what_does_not_compile_is_told_why),
     ("a_cache_entry_that_was_touched_is_not_there", a_cache_entry_that_was_touched_is_not_there),
 ];
@@ -88,6 +93,15 @@ fn a_bomb_ends_when_its_memory_does() {
     let limits = CompileLimits { memory: 160 << 20, ..CompileLimits::default() };
     let error = compiler(limits).compile(&bomb()).map(|code| code.len()).unwrap_err();
     assert!(matches!(error, CompileError::Died { memory, .. } if memory == limits.memory), "{error}");
+}
+
+fn a_child_that_is_killed_says_nothing_of_its_component() {
+    let program = std::env::current_exe().unwrap();
+    let killed =
+        ChildCompiler::new(program, vec!["killed-child".into()], CompileLimits::default(), SystemClock::start());
+    let error = killed.compile(b"").unwrap_err();
+    assert_eq!(error, CompileError::Killed);
+    assert!(!error.is_lasting());
 }
 
 fn what_does_not_compile_is_told_why() {

@@ -2,16 +2,21 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use clap::Args;
 use kaos_policy::{
     contract::{Claim, ResourceType},
-    gate::{Bounds, Inspection, inspect},
+    gate::{Bounds, Check as Checked, Inspection, inspect, unpacked},
+    manifest::Grants,
     policy::Policy,
 };
 use serde_json::{Value, json};
 
-use super::{Form, output::Output, table::Table};
+use super::{
+    Form, HELD_BACK,
+    output::{Output, complain},
+    table::Table,
+};
 use crate::policies::{Candidate, Loader, sample_cluster};
 
 /// Arguments of `policy inspect`.
@@ -25,24 +30,34 @@ pub(super) struct Inspect {
 }
 
 impl Inspect {
-    /// Shows what the bytes tell, and what the policy says of itself. It is asked only after it passed the gate.
+    /// Shows what the bytes tell, and what the policy says of itself. It is asked by the gate, behind the steps that
+    /// make that safe; where it fails a later one, that is told, too.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { file, output } = self;
         let candidate = Candidate::read(&file)?;
         let named = || file.display().to_string();
-        let inspection = inspect(&candidate.inner.bytes, &Bounds::default()).with_context(named)?;
-        let policy =
-            Loader::new(sample_cluster())?.check(&candidate).result.map_err(|error| anyhow!("{}: {error}", named()))?;
+        let bounds = Bounds::default();
+        let component = unpacked(&candidate.inner.bytes, &bounds).with_context(named)?;
+        let inspection = inspect(&component, &bounds).with_context(named)?;
+        let Checked { described, result, .. } = Loader::new(sample_cluster())?.check(&candidate);
         match output {
-            Form::Json => out.json(&shown(&inspection, &policy))?,
-            Form::Text => out.text(&told(&inspection, &policy))?,
+            Form::Json => out.json(&shown(&inspection, described.as_deref()))?,
+            Form::Text => out.text(&told(&inspection, described.as_deref()))?,
         }
-        Ok(ExitCode::SUCCESS)
+        let Err(error) = result else { return Ok(ExitCode::SUCCESS) };
+        out.flush()?;
+        complain("error", format_args!("{}: {error}", file.display()));
+        Ok(ExitCode::from(HELD_BACK))
     }
 }
 
-fn shown(inspection: &Inspection, policy: &Policy) -> Value {
+fn shown(inspection: &Inspection, policy: Option<&Policy>) -> Value {
     let Inspection { digest, size, world, contract, imports, functions, largest_function } = inspection;
+    let mut shown = json!({
+        "digest": digest, "size": size, "world": world.name(), "contract": contract, "imports": imports,
+        "functions": functions, "largestFunction": largest_function,
+    });
+    let Some(policy) = policy else { return shown };
     let claims: Vec<Value> = policy
         .descriptor()
         .claims
@@ -55,17 +70,22 @@ fn shown(inspection: &Inspection, policy: &Policy) -> Value {
             })
         })
         .collect();
-    json!({
-        "name": policy.id().name, "version": policy.id().version, "digest": digest, "size": size,
-        "world": world.name(), "contract": contract, "imports": imports,
-        "functions": functions, "largestFunction": largest_function, "claims": claims, "grants": policy.grants(),
-        "settingsSchema": policy.schema().document(),
-    })
+    for (field, value) in [
+        ("name", json!(policy.id().name)),
+        ("version", json!(policy.id().version)),
+        ("claims", json!(claims)),
+        ("grants", json!(policy.grants())),
+        ("settingsSchema", policy.schema().document().clone()),
+    ] {
+        shown[field] = value;
+    }
+    shown
 }
 
-fn told(inspection: &Inspection, policy: &Policy) -> String {
+fn told(inspection: &Inspection, policy: Option<&Policy>) -> String {
     let Inspection { digest, size, world, contract, imports, functions, largest_function } = inspection;
-    let mut table = Table::new(&["POLICY", &format!("{} {}", policy.id().name, policy.id().version)]);
+    let name = policy.map_or_else(|| "(it did not say)".to_owned(), |policy| policy.id().to_string());
+    let mut table = Table::new(&["POLICY", &name]);
     table.row(["digest", &digest.to_string()]);
     table.row(["size", &format!("{size} bytes, {functions} functions, the largest of {largest_function} bytes")]);
     table.row(["world", &format!("{} of contract {contract}", world.name())]);
@@ -73,6 +93,7 @@ fn told(inspection: &Inspection, policy: &Policy) -> String {
         "imports",
         &if imports.is_empty() { "nothing".to_owned() } else { format!("types of {}", imports.join(", ")) },
     ]);
+    let Some(policy) = policy else { return table.to_string() };
     for claim in &policy.descriptor().claims {
         table.row(["claims", &claim.primary.to_string()]);
         for (what, types) in [("  emits", &claim.emits), ("  reads", &claim.reads), ("  wishes", &claim.wishes)] {
@@ -80,8 +101,37 @@ fn told(inspection: &Inspection, policy: &Policy) -> String {
                 table.row([what, &types.iter().map(ResourceType::to_string).collect::<Vec<_>>().join(", ")]);
             }
         }
+        if let Some(finalizer) = &claim.finalizer {
+            table.row(["  finalizer", finalizer]);
+        }
+        if !claim.retired_finalizers.is_empty() {
+            table.row(["  takes away", &claim.retired_finalizers.join(", ")]);
+        }
+    }
+    for (what, granted) in granted(policy.grants()) {
+        table.row([format!("granted {what}"), granted]);
     }
     format!("{table}\n{}", settings(policy))
+}
+
+/// What was granted, a row each kind of grant.
+fn granted(grants: &Grants) -> Vec<(&'static str, String)> {
+    let Grants { reads, privileges, secrets, persistent_volume_claims, finalizers } = grants;
+    let joined = |names: &mut dyn Iterator<Item = String>| names.collect::<Vec<_>>().join(", ");
+    let reads = reads.iter().map(|grant| {
+        let place = grant.namespace.as_deref().unwrap_or("the cluster");
+        format!("{} {} in {place}", grant.kind, grant.names.join("|"))
+    });
+    let privileges =
+        privileges.iter().filter_map(|privilege| serde_json::to_value(privilege).ok()?.as_str().map(str::to_owned));
+    let rows = [
+        ("reads", joined(&mut { reads })),
+        ("privileges", joined(&mut { privileges })),
+        ("secrets", joined(&mut secrets.iter().cloned())),
+        ("claims", joined(&mut persistent_volume_claims.iter().cloned())),
+        ("finalizers", joined(&mut finalizers.iter().cloned())),
+    ];
+    rows.into_iter().filter(|(_, names)| !names.is_empty()).collect()
 }
 
 /// Every setting with its default and the variable that feeds it.

@@ -23,7 +23,10 @@ mod wasm;
 use std::{ffi::OsString, process::ExitCode};
 
 use clap::{Parser, Subcommand, ValueEnum};
-use kaos_policy::compile::compile_child_main;
+use kaos_policy::{
+    compile::compile_child_main,
+    names::{is_label, is_subdomain},
+};
 use output::Output;
 
 /// Input that cannot be used, and anything else that is no answer.
@@ -119,9 +122,44 @@ impl Cli {
             Ok(code) => code,
             Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
             Err(error) => {
-                output::complain("error", format_args!("{error:#}"));
+                output::complain("error", told(&error));
                 ExitCode::from(UNUSABLE)
             }
         }
+    }
+}
+
+/// An error with its causes, each once: some show theirs themselves.
+fn told(error: &anyhow::Error) -> String {
+    error.chain().skip(1).fold(error.to_string(), |text, cause| {
+        let cause = cause.to_string();
+        if text.ends_with(&cause) { text } else { format!("{text}: {cause}") }
+    })
+}
+
+/// Reads the name of a namespace.
+fn namespace(text: &str) -> Result<String, String> {
+    let remedy = "use at most 63 lower-case letters, digits and inner hyphens";
+    if is_label(text) { Ok(text.to_owned()) } else { Err(format!("not the name of a namespace: {remedy}")) }
+}
+
+/// Reads a domain.
+fn domain(text: &str) -> Result<String, String> {
+    let remedy = "use lower-case letters, digits and inner hyphens, with dots between the parts";
+    if is_subdomain(text) { Ok(text.to_owned()) } else { Err(format!("not a domain: {remedy}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_that_is_shown_already_is_not_shown_again() {
+        let shown = anyhow::anyhow!("no such file").context("a.wasm: no such file");
+        assert_eq!(told(&shown), "a.wasm: no such file");
+        let hidden = Err::<(), _>(anyhow::anyhow!("no such file")).context("a.wasm").unwrap_err();
+        assert_eq!(told(&hidden), "a.wasm: no such file");
     }
 }

@@ -34,9 +34,26 @@ impl Output {
     }
 }
 
-/// One line on standard error. Nothing can be done when even that fails.
+/// One message on standard error. Nothing can be done when even that fails.
 pub(super) fn complain(severity: &str, message: impl Display) {
-    let _ = writeln!(io::stderr(), "{severity}: {message}");
+    let _ = writeln!(io::stderr(), "{severity}: {}", printable(&message.to_string()));
+}
+
+/// A text without characters that a terminal would obey: they may be an object's or a policy's.
+fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            // Marks that turn the direction of writing hide what stands behind them.
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                shown.extend(c.escape_unicode());
+            }
+            c if c.is_control() => shown.extend(c.escape_default()),
+            c => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// Whether something failed because nobody reads our output any more.
@@ -45,4 +62,14 @@ pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_told_can_steer_the_terminal() {
+        assert_eq!(printable("a\u{1b}[2Jb\u{7}\u{9b}é\u{202e}\r\n c"), "a\\u{1b}[2Jb\\u{7}\\u{9b}é\\u{202e}\\r\n c");
+    }
 }

@@ -58,11 +58,15 @@ fn one_line(cell: String) -> String {
     if shown.len() == cell.len() { cell } else { format!("{shown}…") }
 }
 
-/// Whether a variable of this name holds something that belongs on no screen.
+/// Whether a variable of this name may hold something that belongs on no screen. In doubt it does: what is hidden
+/// here is a command away.
 pub(super) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    let parts = ["PASSWORD", "PASSWD", "SECRET", "TOKEN", "CREDENTIAL", "APIKEY", "PRIVATE"];
+    let parts =
+        ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIAL", "APIKEY", "PRIVATE", "AUTHORIZATION"];
     parts.iter().any(|part| name.contains(part))
+        // A connection string has its password in it.
+        || ["DATABASE_URL", "CONNECTION_STRING", "DSN"].iter().any(|end| name.ends_with(end))
         || name.split(['_', '-', '.']).any(|part| part == "KEY" || part == "KEYS")
 }
 
@@ -83,10 +87,21 @@ mod tests {
 
     #[test]
     fn names_of_secrets_are_known() {
-        for name in ["PROXY_API_KEY", "SLACK_BOT_TOKEN", "db_password", "CLIENT_SECRET", "OPENAI_APIKEY"] {
+        for name in [
+            "PROXY_API_KEY",
+            "SLACK_BOT_TOKEN",
+            "db_password",
+            "CLIENT_SECRET",
+            "OPENAI_APIKEY",
+            "GPG_PASSPHRASE",
+            "HTTP_AUTHORIZATION",
+            "DATABASE_URL",
+            // Not every token is secret, but no name tells which.
+            "TOKENIZER_OFF",
+        ] {
             assert!(is_secret(name), "{name}");
         }
-        for name in ["MONKEY", "KEYBOARD", "LOG_LEVEL", "TOKENIZER_OFF".trim_start_matches("TOKENIZER_")] {
+        for name in ["MONKEY", "KEYBOARD", "LOG_LEVEL", "MODEL_API_URL"] {
             assert!(!is_secret(name), "{name}");
         }
     }

@@ -72,7 +72,7 @@ pub enum InputError {
         message: String,
     },
     /// A document that is no Kubernetes object.
-    #[error("{origin}: {path}: {message}")]
+    #[error("{origin}: {path}{}{message}", if path.is_empty() { "" } else { ": " })]
     NoObject {
         /// The document.
         origin: Origin,

@@ -1,10 +1,10 @@
 //! From components to policies that can be asked: the gate, with what it needs on a laptop.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, thread};
+use std::{collections::BTreeMap, io, path::PathBuf, sync::Arc, thread};
 
 use kaos_policy::{
     clock::SystemClock,
-    compile::{ChildCompiler, Compile, CompileLimits, InProcessCompiler},
+    compile::{ChildCompiler, Compile, CompileError, CompileLimits, InProcessCompiler},
     contract::{Cluster, ResourceType},
     engine::{Engine, EngineError},
     gate::{Bounds, Check, Gate},
@@ -78,15 +78,10 @@ impl Loader {
         }
     }
 
-    /// The whole gate. What this build embedded is compiled here; a stranger's component in a process of its own.
+    /// The whole gate. What this build embedded is compiled here; a stranger's component in a process of its own, or
+    /// not at all.
     pub fn check(&self, candidate: &Candidate) -> Check {
-        let compiler: Box<dyn Compile> = match (&candidate.origin, std::env::current_exe()) {
-            (Origin::File(_), Ok(program)) => {
-                let arguments = vec![COMPILE_CHILD.into()];
-                Box::new(ChildCompiler::new(program, arguments, CompileLimits::default(), self.clock))
-            }
-            _ => Box::new(InProcessCompiler(self.engine.clone())),
-        };
+        let compiler = self.compiler(&candidate.origin, std::env::current_exe());
         let gate = Gate {
             engine: &self.engine,
             compiler: &*compiler,
@@ -97,5 +92,42 @@ impl Loader {
             clock: &self.clock,
         };
         gate.check(&candidate.inner)
+    }
+
+    fn compiler(&self, origin: &Origin, program: io::Result<PathBuf>) -> Box<dyn Compile> {
+        match origin {
+            Origin::Embedded => Box::new(InProcessCompiler(self.engine.clone())),
+            Origin::File(_) => match program {
+                Ok(program) => {
+                    let arguments = vec![COMPILE_CHILD.into()];
+                    Box::new(ChildCompiler::new(program, arguments, CompileLimits::default(), self.clock))
+                }
+                Err(error) => Box::new(NoProgram(error.to_string())),
+            },
+        }
+    }
+}
+
+/// There is no program for the child to run: then nothing is compiled.
+struct NoProgram(String);
+
+impl Compile for NoProgram {
+    fn compile(&self, _: &[u8]) -> Result<Vec<u8>, CompileError> {
+        Err(CompileError::NotRun(format!("this program's own file is not found: {}", self.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::embedded;
+
+    #[test]
+    fn a_strangers_component_is_never_compiled_in_this_process() {
+        let loader = Loader::new(sample_cluster()).unwrap();
+        let lost = || Err(io::ErrorKind::NotFound.into());
+        let component = embedded::DEFAULTS[0].component;
+        let stranger = loader.compiler(&Origin::File("x.wasm".into()), lost()).compile(component);
+        assert!(matches!(stranger, Err(CompileError::NotRun(_))), "{stranger:?}");
     }
 }

@@ -90,7 +90,9 @@ pub enum PolicyError {
         of: ResourceType,
     },
     /// Policies that would feed each other.
-    #[error("{origin}: emits {of} for {claimed}, but a policy answers for {of}: nothing emitted may be an object for one")]
+    #[error(
+        "{origin}: emits {of} for {claimed}, but a policy answers for {of}: nothing emitted may be an object for one"
+    )]
     EmitsClaimed {
         /// The policy that emits it.
         origin: Origin,

@@ -58,6 +58,11 @@ impl Catalogue {
         self.by_type.insert((crd.group.clone(), crd.kind.clone()), crd);
     }
 
+    /// The kinds of a group.
+    pub fn kinds(&self, group: &str) -> impl Iterator<Item = &str> {
+        self.by_type.keys().filter(move |(of, _)| of == group).map(|(_, kind)| kind.as_str())
+    }
+
     /// Does to an object what an API server does before it stores it. An object of a kind that no CRD defines is
     /// left as it is. `status` is not looked at: the server takes none from a user.
     pub fn admit(&self, group: &str, kind: &str, object: &mut Value) -> Admission {

@@ -49,16 +49,14 @@ impl<C: Clock> ChildCompiler<C> {
             .spawn()
     }
 
-    /// Waits, and ends the child when its time is up.
-    fn wait(&self, child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
+    /// Waits, and ends the child when its time is up. However this ends, the child has ended.
+    fn wait(&self, child: &mut Running) -> std::io::Result<Option<ExitStatus>> {
         let start = self.clock.now();
         loop {
-            if let Some(status) = child.try_wait()? {
+            if let Some(status) = child.0.try_wait()? {
                 return Ok(Some(status));
             }
             if self.clock.now().saturating_sub(start) > self.limits.wall {
-                child.kill()?;
-                child.wait()?;
                 return Ok(None);
             }
             thread::sleep(LOOK);
@@ -76,26 +74,38 @@ impl<C: Clock> ChildCompiler<C> {
             return Err(CompileError::NotRun(complaint.to_owned()));
         }
         match status.signal().and_then(rustix::process::Signal::from_named_raw) {
-            // The kernel's way to say that the processor time is up: the soft limit and the hard one are equal.
-            Some(rustix::process::Signal::XCPU | rustix::process::Signal::KILL) => {
-                Err(CompileError::TookTooLong { seconds: self.limits.cpu_seconds })
-            }
+            // The kernel's way to say that the processor time is up.
+            Some(rustix::process::Signal::XCPU) => Err(CompileError::TookTooLong { seconds: self.limits.cpu_seconds }),
+            Some(rustix::process::Signal::KILL | rustix::process::Signal::TERM) => Err(CompileError::Killed),
             _ => Err(CompileError::Died { how: status.to_string(), memory: self.limits.memory }),
         }
+    }
+}
+
+/// A child that does not outlive this. Whoever reads from it waits until it ends.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail when it has ended, which is what is wanted.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
 impl<C: Clock> Compile for ChildCompiler<C> {
     fn compile(&self, component: &[u8]) -> Result<Vec<u8>, CompileError> {
         let not_run = |error: std::io::Error| CompileError::NotRun(error.to_string());
-        let mut child = self.spawn().map_err(not_run)?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let mut child = Running(self.spawn().map_err(not_run)?);
+        let (stdin, stdout, stderr) = (child.0.stdin.take(), child.0.stdout.take(), child.0.stderr.take());
         thread::scope(|scope| {
             // A child that dies early closes its end; what became of it is in its status.
             scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(component)));
             let code = scope.spawn(|| read(stdout, CODE));
             let complaint = scope.spawn(|| read(stderr, COMPLAINT));
             let status = self.wait(&mut child);
+            // Before the readers are waited for: they end when the child does.
+            drop(child);
             let code = code.join().unwrap_or_default();
             let complaint = String::from_utf8_lossy(&complaint.join().unwrap_or_default()).trim().to_owned();
             match status.map_err(not_run)? {

@@ -28,14 +28,17 @@ impl CompileLimits {
     /// Sets the limits on this process, which cannot raise them again.
     pub(super) fn confine(memory: u64, cpu_seconds: u64) -> std::io::Result<()> {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        let at_most = |resource, value: u64| {
+        let between = |resource, soft: u64, hard: u64| {
             // Whoever started the operator may have set a lower limit, which cannot be raised.
-            let value = getrlimit(resource).maximum.map_or(value, |maximum| maximum.min(value));
-            setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
+            let hard = getrlimit(resource).maximum.map_or(hard, |maximum| maximum.min(hard));
+            setrlimit(resource, Rlimit { current: Some(soft.min(hard)), maximum: Some(hard) })
         };
+        let at_most = |resource, value: u64| between(resource, value, value);
         at_most(Resource::Core, 0)?;
         at_most(Resource::Fsize, 0)?;
-        at_most(Resource::Cpu, cpu_seconds)?;
+        // At the soft limit comes a signal that nothing else sends. At the hard one comes the same that the kernel sends
+        // when memory is short, so there must be a second between them.
+        between(Resource::Cpu, cpu_seconds, cpu_seconds.saturating_add(1))?;
         at_most(Resource::As, memory)?;
         Ok(())
     }

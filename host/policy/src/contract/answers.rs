@@ -114,6 +114,17 @@ pub enum Refusal {
     Unsupported(String),
 }
 
+impl Refusal {
+    /// One CamelCase word.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Invalid(_) => "Invalid",
+            Self::Waiting(_) => "Waiting",
+            Self::Unsupported(_) => "Unsupported",
+        }
+    }
+}
+
 /// How far the host came with an object in a pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

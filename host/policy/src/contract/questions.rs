@@ -31,6 +31,11 @@ impl ResourceType {
     pub fn is_secret(&self) -> bool {
         self.group().is_empty() && self.kind == "Secret"
     }
+
+    /// Whether this is the type whose names are labels of the DNS.
+    pub(crate) fn is_service(&self) -> bool {
+        self.group().is_empty() && self.kind == "Service"
+    }
 }
 
 impl fmt::Display for ResourceType {

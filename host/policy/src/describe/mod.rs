@@ -112,7 +112,9 @@ pub enum DescribeError {
         finalizer: String,
     },
     /// A finalizer is somebody else's.
-    #[error("{path} `{finalizer}` is not of the claimed kind's group {group}: list it in grants.finalizers of policy.yaml")]
+    #[error(
+        "{path} `{finalizer}` is not of the claimed kind's group {group}: list it in grants.finalizers of policy.yaml"
+    )]
     ForeignFinalizer {
         /// Which claim.
         path: String,

@@ -17,7 +17,7 @@ pub(super) fn size(bytes: &[u8], bounds: &Bounds) -> Result<(), LoadError> {
 }
 
 /// The component, unpacked if it was packed; never more of it than allowed.
-pub(super) fn decompress(bytes: &[u8], bounds: &Bounds) -> Result<Vec<u8>, LoadError> {
+pub fn decompress(bytes: &[u8], bounds: &Bounds) -> Result<Vec<u8>, LoadError> {
     if !bytes.starts_with(&GZIP) {
         return Ok(bytes.to_vec());
     }

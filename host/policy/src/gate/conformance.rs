@@ -1,6 +1,6 @@
 //! What a policy does with its own samples: the same twice, within limits, past the guard, to a plan.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use serde_json::Value;
 
@@ -9,21 +9,36 @@ use crate::{
     code::World,
     contract::{Claim, Cluster, Outcome, Refusal, Sample},
     failure::{Failure, Verb},
+    limits::Limits,
     lookup::Fixed,
     policy::{Policy, Stack},
     render::{Rendered, Renderer, Verdict},
     settings::Layer,
 };
 
-/// Evaluates every sample of every claim. The result is what to tell a person.
-pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], cluster: &Cluster) -> Result<String, LoadError> {
+/// Full passes' worth of fuel that all samples together may use. An ordinary sample takes less than a hundredth of a
+/// pass, and is asked for six times.
+const PASSES: u64 = 20;
+
+/// Evaluates every sample of every claim. `ceiling` is what the operator allows one pass. The result is what to tell
+/// a person.
+pub(super) fn run(
+    policy: &Arc<Policy>,
+    settings: &[Layer],
+    cluster: &Cluster,
+    ceiling: &Limits,
+) -> Result<String, LoadError> {
     let (mut samples, mut plans) = (0, 0);
+    let (used, allowed) = (Cell::new(0), ceiling.fuel.saturating_mul(PASSES));
     for claim in &policy.descriptor().claims {
         let mut refusal = None;
         let before = plans;
         for sample in &claim.samples {
             samples += 1;
-            let case = Case { policy, claim, sample };
+            let case = Case { policy, claim, sample, used: &used };
+            if used.get() >= allowed {
+                return Err(LoadError::SamplesTooCostly { allowed, before: sample.name.clone() });
+            }
             match case.evaluate(settings, cluster)? {
                 None => plans += 1,
                 Some(said) => refusal = Some(said),
@@ -41,9 +56,15 @@ struct Case<'a> {
     policy: &'a Arc<Policy>,
     claim: &'a Claim,
     sample: &'a Sample,
+    /// Fuel of all samples so far.
+    used: &'a Cell<u64>,
 }
 
 impl Case<'_> {
+    fn spend(&self, fuel: u64) {
+        self.used.set(self.used.get().saturating_add(fuel));
+    }
+
     /// Nothing when it ends in a plan, the refusal when it ends in one.
     fn evaluate(&self, settings: &[Layer], cluster: &Cluster) -> Result<Option<Refusal>, LoadError> {
         let object = self.object()?;
@@ -54,6 +75,7 @@ impl Case<'_> {
         let renderer = Renderer::new(&stack, settings, cluster)?;
         let render = || renderer.render(&object, &lookup).map_err(|error| self.unusable(&error.to_string()));
         let (first, second) = (render()?, render()?);
+        self.spend(first.fuel.saturating_add(second.fuel));
         self.same(&first, &second)?;
         match first.verdict {
             Verdict::Failed(failed) => Err(self.fails(*failed.failure)),
@@ -112,9 +134,11 @@ impl Case<'_> {
         if self.policy.world() != World::Policy {
             return Ok(());
         }
-        let limits = self.policy.limits();
-        let twice = || -> Result<Option<Verb>, Failure> {
-            let (mut sandbox, subject) = (self.policy.code().open(limits)?, rendered.subject());
+        // Twice the work may take twice the fuel, and a guest need not give memory back.
+        let limits = self.policy.limits().doubled();
+        let mut sandbox = self.policy.code().open(&limits).map_err(|failure| self.fails(failure))?;
+        let mut twice = || -> Result<Option<Verb>, Failure> {
+            let subject = rendered.subject();
             if sandbox.needs(subject)? != sandbox.needs(subject)? {
                 return Ok(Some(Verb::Needs));
             }
@@ -126,7 +150,9 @@ impl Case<'_> {
             let plan = sandbox.translate(subject, env.clone())?;
             Ok((plan != sandbox.translate(subject, env)?).then_some(Verb::Translate))
         };
-        match twice() {
+        let outcome = twice();
+        self.spend(sandbox.fuel_used());
+        match outcome {
             Ok(None) => Ok(()),
             Ok(Some(verb)) => {
                 let (kind, sample) = self.names();
@@ -142,7 +168,11 @@ impl Case<'_> {
             return Ok(());
         }
         let assess = || renderer.assess(first, Outcome::Applied, Vec::new());
-        match (assess(), assess()) {
+        let reports = (assess(), assess());
+        for report in [&reports.0, &reports.1].into_iter().flatten() {
+            self.spend(report.fuel);
+        }
+        match reports {
             (Ok(first), Ok(second)) if first == second => Ok(()),
             (Err(failed), _) | (_, Err(failed)) => Err(self.fails(*failed.failure)),
             (Ok(_), Ok(_)) => {

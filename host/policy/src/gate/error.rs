@@ -160,6 +160,14 @@ pub enum LoadError {
         /// Which function.
         verb: crate::failure::Verb,
     },
+    /// Its samples together take too long.
+    #[error("its samples used up {allowed} fuel before sample {before}: give fewer or smaller ones")]
+    SamplesTooCostly {
+        /// What all of them may use.
+        allowed: u64,
+        /// The sample that was not evaluated any more.
+        before: String,
+    },
     /// It never comes to a plan.
     #[error("no sample of {kind} ends in a plan; the last one was refused: {}", refusal.reason())]
     NoPlan {
@@ -198,6 +206,7 @@ impl LoadError {
             | Self::FailsSample { .. }
             | Self::NotDeterministic { .. }
             | Self::KeepsState { .. }
+            | Self::SamplesTooCostly { .. }
             | Self::NoPlan { .. } => Step::Conformance,
         }
     }

@@ -12,6 +12,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde::Serialize;
 
+pub use bytes::decompress as unpacked;
 pub use error::LoadError;
 pub use inspect::{Bounds, Inspection, inspect};
 
@@ -79,6 +80,8 @@ pub struct Taken {
 pub struct Check {
     /// The steps, in order.
     pub steps: Vec<Taken>,
+    /// What it says of itself, where it was asked and that can be; also of one that failed a later step.
+    pub described: Option<Arc<Policy>>,
     /// The policy, or why there is none.
     pub result: Result<Arc<Policy>, LoadError>,
 }
@@ -109,12 +112,12 @@ impl Gate<'_> {
 
     /// The same, with every step told.
     pub fn check(&self, candidate: &Candidate) -> Check {
-        let mut run = Run { gate: self, steps: Vec::new(), began: self.clock.now() };
+        let mut run = Run { gate: self, steps: Vec::new(), began: self.clock.now(), described: None };
         let result = run.all(candidate);
         if let Err(error) = &result {
             run.taken(error.step(), error.to_string(), false);
         }
-        Check { steps: run.steps, result }
+        Check { steps: run.steps, described: run.described, result }
     }
 }
 
@@ -123,6 +126,7 @@ struct Run<'a> {
     gate: &'a Gate<'a>,
     steps: Vec<Taken>,
     began: Duration,
+    described: Option<Arc<Policy>>,
 }
 
 impl Run<'_> {
@@ -143,8 +147,9 @@ impl Run<'_> {
         drop(code.open(&limits).map_err(LoadError::Instantiate)?);
         self.passed(Step::Instantiate, format!("world {}", inspection.world.name()));
         let policy = self.describe(code, digest, file)?;
+        self.described = Some(Arc::clone(&policy));
         self.settings(&policy, file)?;
-        let told = conformance::run(&policy, &Self::layers(&policy, file), &self.gate.cluster)?;
+        let told = conformance::run(&policy, &Self::layers(&policy, file), &self.gate.cluster, &self.gate.limits)?;
         self.passed(Step::Conformance, told);
         Ok(policy)
     }

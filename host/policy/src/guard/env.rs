@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::{Breach, Rule, manifest};
+use super::{Rule, breaches::Breaches, manifest};
 use crate::{
     contract::{EnvSource, EnvVar, KeySelector},
     digest::canonical,
@@ -14,40 +14,36 @@ use crate::{
 /// A variable of a container.
 type Key<'a> = (&'a str, &'a str);
 
-pub(super) fn check(mapping: &[EnvVar], manifests: &[Value]) -> Vec<Breach> {
-    let mut breaches = Vec::new();
+pub(super) fn check(mapping: &[EnvVar], manifests: &[Value], breaches: &mut Breaches) {
     let mut mapped: BTreeMap<Key<'_>, Value> = BTreeMap::new();
     for (i, var) in mapping.iter().enumerate() {
         let path = format!("env[{i}]");
         if var.name.is_empty() || var.name.contains(['=', '\0']) {
-            let message = format!("`{}` is not the name of a variable", var.name);
-            breaches.push(Breach { rule: Rule::ValidNames, path: path.clone(), message });
+            breaches.add(Rule::ValidNames, &path, format_args!("`{}` is not the name of a variable", var.name));
         }
         let Some(source) = source(&var.source) else {
-            let message = format!("the source of {} is not a JSON object", var.name);
-            breaches.push(Breach { rule: Rule::JsonObjects, path, message });
+            breaches.add(Rule::JsonObjects, path, format_args!("the source of {} is not a JSON object", var.name));
             continue;
         };
         if mapped.insert((&var.container, &var.name), source).is_some() {
-            let message = format!("container {} has {} twice", var.container, var.name);
-            breaches.push(Breach { rule: Rule::NoDuplicateEnv, path, message });
+            let message = format_args!("container {} has {} twice", var.container, var.name);
+            breaches.add(Rule::NoDuplicateEnv, path, message);
         }
     }
     let mut carried: BTreeSet<Key<'_>> = BTreeSet::new();
     for (i, value) in manifests.iter().enumerate() {
         let label = manifest::path(i, value);
-        for (at, spec) in pods::specs(value) {
+        for (at, spec) in pods::specs(value, false) {
             for (within, container) in pods::containers(spec) {
                 let path = format!("{label} {at}.{within}.env");
-                carry(&path, container, &mapped, &mut carried, &mut breaches);
+                carry(&path, container, &mapped, &mut carried, breaches);
             }
         }
     }
     for (container, name) in mapped.keys().filter(|key| !carried.contains(*key)) {
-        let message = format!("maps {name} of container {container}, which no manifest carries");
-        breaches.push(Breach { rule: Rule::EnvAsMapped, path: "env".to_owned(), message });
+        let message = format_args!("maps {name} of container {container}, which no manifest carries");
+        breaches.add(Rule::EnvAsMapped, "env", message);
     }
-    breaches
 }
 
 fn carry<'a>(
@@ -55,33 +51,35 @@ fn carry<'a>(
     container: &'a Value,
     mapped: &BTreeMap<Key<'a>, Value>,
     carried: &mut BTreeSet<Key<'a>>,
-    breaches: &mut Vec<Breach>,
+    breaches: &mut Breaches,
 ) {
-    let mut breach = |rule, path: String, message| breaches.push(Breach { rule, path, message });
     let container_name = container["name"].as_str().unwrap_or_default();
     let mut here = BTreeSet::new();
     for (i, entry) in container["env"].as_array().into_iter().flatten().enumerate() {
-        let path = || format!("{path}[{i}]");
+        let path = format_args!("{path}[{i}]");
         let Some(name) = entry["name"].as_str() else {
-            breach(Rule::WellFormed, path(), "has no name".to_owned());
+            breaches.add(Rule::WellFormed, path, "has no name");
             continue;
         };
         if !here.insert(name) {
-            breach(Rule::NoDuplicateEnv, path(), format!("{name} is there twice"));
+            breaches.add(Rule::NoDuplicateEnv, path, format_args!("{name} is there twice"));
         }
         carried.insert((container_name, name));
         let Some(wanted) = mapped.get(&(container_name, name)) else {
-            breach(Rule::EnvAsMapped, path(), format!("{name} is not in the mapping"));
+            breaches.add(Rule::EnvAsMapped, path, format_args!("{name} is not in the mapping"));
             continue;
         };
         match carried_source(entry) {
             None => {
-                let message = format!("{name} has both value and valueFrom, or neither is usable");
-                breach(Rule::WellFormed, path(), message);
+                let message = format_args!("{name} has both value and valueFrom, or neither is usable");
+                breaches.add(Rule::WellFormed, path, message);
             }
             Some(found) if found != *wanted => {
-                let message = format!("{name} is {}, but mapped as {}", canonical(&found), canonical(wanted));
-                breach(Rule::EnvAsMapped, path(), message);
+                if breaches.is_full() {
+                    return;
+                }
+                let (found, wanted) = (canonical(&found), canonical(wanted));
+                breaches.add(Rule::EnvAsMapped, path, format_args!("{name} is {found}, but mapped as {wanted}"));
             }
             Some(_) => {}
         }

@@ -1,12 +1,27 @@
 //! The output firewall: what a policy asks for and answers, against what it may.
 //!
 //! Nothing is mended or dropped here. A breach names the rule and the path, and the whole answer is void.
+//!
+//! Guarded is what reaches beyond the object's own namespace, pods and rights: other types, places and names than the
+//! claim's; power over nodes, other ServiceAccounts, Secrets and claims that nobody named ([`Rule::NamedReferences`]);
+//! metadata that the host or a controller acts on, also inside of templates.
+//!
+//! Deliberately not guarded is what a policy is there to decide, or what the cluster has better means for: images and
+//! commands (admission, image policies), `tolerations`, affinity, resources and `replicas` (quotas), ConfigMaps by name,
+//! labels and selectors, NetworkPolicies of the namespace, hosts of routes, and annotations of pods that some add-on
+//! gives a meaning, but for those of security profiles and cloud roles. References inside of custom resources are not
+//! looked for: who may emit such a type is decided by the operator's rights.
 
+mod breaches;
 mod env;
 mod manifest;
+mod metadata;
 mod needs;
 mod plan;
 mod privilege;
+mod raised;
+mod references;
+mod said;
 mod shape;
 mod words;
 
@@ -49,8 +64,10 @@ pub enum Rule {
     NoDuplicateEnv,
     /// The plan's mapping is what the manifests carry.
     EnvAsMapped,
-    /// Privilege is the user's own word or granted.
+    /// Privilege is the user's own word, that of the settings, or granted.
     NoPrivilege,
+    /// Secrets and claims that pods use are named by the user or the settings, granted, or of the same plan.
+    NamedReferences,
     /// Texts that must be JSON objects are.
     JsonObjects,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Breach, Rule};
+use super::{Breach, Rule, breaches::Breaches};
 use crate::{
     contract::{Claim, Cluster, Need, Target},
     limits::Limits,
@@ -15,10 +15,10 @@ const ID: usize = 253;
 
 /// Whether what is asked for is in order: `known` is what was asked for before. Namespaces are filled in.
 pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Target>, claim: &Claim, limits: &Limits) -> Vec<Breach> {
-    let mut breaches = Vec::new();
+    let mut breaches = Breaches::default();
     let mut seen = BTreeSet::new();
     for (i, Need { id, target }) in needs.iter().enumerate() {
-        let mut breach = |rule, message| breaches.push(Breach { rule, path: format!("needs[{i}]"), message });
+        let mut breach = |rule, message: String| breaches.add(rule, format_args!("needs[{i}]"), message);
         if id.is_empty() || id.len() > ID {
             breach(Rule::NeedsOrderly, format!("an id has 1 to {ID} characters"));
         }
@@ -36,13 +36,17 @@ pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Target>, claim: &Cl
             breach(Rule::ValidNames, format!("`{name}` is not a name"));
         }
     }
-    if known.len() + needs.len() > limits.needs * 2 || seen.len() > limits.needs {
-        let message = format!("more than {} needs", limits.needs);
-        breaches.push(Breach { rule: Rule::NeedsOrderly, path: "needs".to_owned(), message });
+    let new = seen.iter().filter(|id| !known.contains_key(id.as_str())).count();
+    if known.len() + new > limits.needs {
+        let mut all = vec![Breach {
+            rule: Rule::NeedsOrderly,
+            path: "needs".to_owned(),
+            message: format!("more than {} needs in all rounds", limits.needs),
+        }];
+        all.extend(breaches.into_vec());
+        return all;
     }
-    // One of a kind says what is wrong; a thousand would only fill the status.
-    breaches.truncate(20);
-    breaches
+    breaches.into_vec()
 }
 
 fn unusable_name(target: &Target) -> Option<&str> {

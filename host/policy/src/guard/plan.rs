@@ -8,7 +8,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    Breach, Rule, UserPrivileges, env, manifest, privilege,
+    Rule, UserPrivileges,
+    breaches::{Breaches, TOLD},
+    env, manifest,
+    privilege::{self, Seen},
+    references,
     shape::{misfits, written},
     words,
 };
@@ -17,20 +21,24 @@ use crate::{
     failure::{Failure, Verb},
     limits::Limits,
     manifest::Grants,
+    pods,
     render::ObjectRef,
 };
-
-/// Breaches that are told at once.
-const TOLD: usize = 20;
 
 /// Everything that decides what a plan may contain.
 pub(crate) struct Rules<'a> {
     pub(crate) claim: &'a Claim,
     pub(crate) grants: &'a Grants,
+    /// Those of the layers that change the mapping.
+    pub(crate) overlay_grants: &'a [&'a Grants],
     pub(crate) limits: &'a Limits,
     pub(crate) owner: &'a ObjectRef,
     /// The object as the user wrote it.
     pub(crate) object: &'a Value,
+    /// The settings that the object's annotations give.
+    pub(crate) annotated: &'a Value,
+    /// The settings that whoever runs the operator gives.
+    pub(crate) settings: &'a Value,
     pub(crate) user_privileges: UserPrivileges,
 }
 
@@ -44,9 +52,11 @@ pub(crate) enum Stop {
 
 /// The manifests of a plan, parsed, if the plan may pass.
 pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
-    let mut breaches = bounds(plan, rules.limits);
-    if !breaches.is_empty() {
-        return Err(Stop::Policy(Failure::Guard(breaches)));
+    let mut breaches = Breaches::default();
+    if plan.manifests.len() > rules.limits.manifests {
+        let message = format_args!("{} manifests, at most {}", plan.manifests.len(), rules.limits.manifests);
+        breaches.add(Rule::Bounded, "manifests", message);
+        return Err(Stop::Policy(Failure::Guard(breaches.into_vec())));
     }
     let manifests = parse(plan).map_err(Stop::Policy)?;
     // First, since values of a wrong type make every other rule say things that only confuse.
@@ -54,41 +64,47 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
     if !violations.is_empty() {
         return Err(Stop::User(violations));
     }
-    let mut seen = BTreeSet::new();
-    for (i, value) in manifests.iter().enumerate() {
-        let path = manifest::path(i, value);
-        manifest::check(&path, value, rules, &mut breaches);
-        privilege::check(&path, value, rules, &mut breaches);
-        let (of, name) = (type_of(value), value["metadata"]["name"].as_str().unwrap_or_default());
-        if !seen.insert((of.group().to_owned(), of.kind, name)) {
-            breaches.push(Breach { rule: Rule::NoDuplicates, path, message: "is there twice".to_owned() });
+    let looked =
+        |(i, manifest)| Seen { path: manifest::path(i, manifest), manifest, specs: pods::specs(manifest, true) };
+    let plan_seen: Vec<Seen<'_>> = manifests.iter().enumerate().map(looked).collect();
+    let mut names = BTreeSet::new();
+    for Seen { path, manifest, specs } in &plan_seen {
+        manifest::check(path, manifest, rules, &mut breaches);
+        bounds(path, specs, rules.limits, &mut breaches);
+        let (of, name) = (type_of(manifest), manifest["metadata"]["name"].as_str().unwrap_or_default());
+        if !names.insert((of.group().to_owned(), of.kind, name)) {
+            breaches.add(Rule::NoDuplicates, path, "is there twice");
         }
     }
     if !is_object(&plan.extra) {
-        let message = "must be a JSON object, {} when there is nothing to say".to_owned();
-        breaches.push(Breach { rule: Rule::JsonObjects, path: "extra".to_owned(), message });
+        breaches.add(Rule::JsonObjects, "extra", "must be a JSON object, {} when there is nothing to say");
     }
-    breaches.extend(env::check(&plan.env, &manifests));
-    breaches.truncate(TOLD);
+    // A plan that is too large or full of breaches is not worth a look at every field.
+    if !breaches.is_full() {
+        privilege::check(&plan_seen, rules, &mut breaches);
+        references::check(&plan_seen, rules, &mut breaches);
+        env::check(&plan.env, &manifests, &mut breaches);
+    }
+    let breaches = breaches.into_vec();
     if breaches.is_empty() { Ok(manifests) } else { Err(Stop::Policy(Failure::Guard(breaches))) }
 }
 
 /// What does not fit its field: the user's word as violations, anything else as breaches.
-fn shapes(manifests: &[Value], object: &Value, breaches: &mut Vec<Breach>) -> Vec<Violation> {
+fn shapes(manifests: &[Value], object: &Value, breaches: &mut Breaches) -> Vec<Violation> {
     let mut violations: Vec<Violation> = Vec::new();
     for (i, manifest) in manifests.iter().enumerate() {
-        for misfit in misfits(manifest) {
+        // Whose word a value is takes a look at the whole object: a few are enough to be told.
+        for misfit in misfits(manifest).into_iter().take(TOLD) {
             match words::of_the_user(object, &misfit.path, misfit.value) {
                 Some(path) => {
                     let kind = manifest["kind"].as_str().unwrap_or_default();
                     let message = format!("{}: no {kind} can hold it; correct it or take it out", misfit.message);
                     violations.push(Violation { path: written(&path), message });
                 }
-                None => breaches.push(Breach {
-                    rule: Rule::FitsKind,
-                    path: format!("{} {}", manifest::path(i, manifest), written(&misfit.path)),
-                    message: misfit.message,
-                }),
+                None => {
+                    let path = format_args!("{} {}", manifest::path(i, manifest), written(&misfit.path));
+                    breaches.add(Rule::FitsKind, path, misfit.message);
+                }
             }
         }
     }
@@ -103,16 +119,18 @@ pub(super) fn type_of(manifest: &Value) -> ResourceType {
     ResourceType::new(text("apiVersion"), text("kind"))
 }
 
-fn bounds(plan: &Plan, limits: &Limits) -> Vec<Breach> {
-    let mut breaches = Vec::new();
-    if plan.manifests.len() > limits.manifests {
-        breaches.push(Breach {
-            rule: Rule::Bounded,
-            path: "manifests".to_owned(),
-            message: format!("{} manifests, at most {}", plan.manifests.len(), limits.manifests),
-        });
+/// Pods and containers are not more than anybody can mean.
+fn bounds(path: &str, specs: &[(String, &Value)], limits: &Limits, breaches: &mut Breaches) {
+    if specs.len() >= pods::SPECS {
+        breaches.add(Rule::Bounded, path, format_args!("more than {} pod specs", pods::SPECS - 1));
     }
-    breaches
+    for (at, spec) in specs {
+        let containers = pods::containers(spec).count();
+        if containers > limits.containers {
+            let message = format_args!("{containers} containers, at most {}", limits.containers);
+            breaches.add(Rule::Bounded, format_args!("{path} {at}"), message);
+        }
+    }
 }
 
 fn parse(plan: &Plan) -> Result<Vec<Value>, Failure> {

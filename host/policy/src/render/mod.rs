@@ -2,7 +2,6 @@
 //! the gate run.
 
 mod annotations;
-mod document;
 mod found;
 mod object;
 mod pass;

@@ -190,12 +190,18 @@ impl Pass<'_> {
 
     fn admit(&self, plan: Plan) -> Result<Planned, Stop> {
         let policy = &self.base.bound.policy;
+        let overlay_grants: Vec<_> = self.overlays.iter().map(|layer| layer.bound.policy.grants()).collect();
+        let given = |by: fn(&Effective) -> Value| self.layers().map(|layer| by(&layer.settings)).collect::<Value>();
+        let (annotated, settings) = (given(Effective::of_annotations), given(Effective::of_operator));
         let rules = guard::Rules {
             claim: self.base.claim,
             grants: policy.grants(),
+            overlay_grants: &overlay_grants,
             limits: policy.limits(),
             owner: self.reference,
             object: self.object,
+            annotated: &annotated,
+            settings: &settings,
             user_privileges: self.renderer.user_privileges,
         };
         let manifests = stamp::stamped(guard::plan(&plan, &rules)?, self.reference);

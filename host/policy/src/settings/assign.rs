@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 use super::{Layer, Origin, Path, Schema, SettingsError, SettingsErrors, Source, merge};
 use crate::near::nearest;
 
+/// Names that are listed to whoever wrote another; more than that nobody reads.
+const LISTED: usize = 8;
+
 /// Layers of `--set` arguments. `policies` are the policies there are, by name. A path may begin with the
 /// name of a policy; otherwise it is for each policy that has such a setting.
 pub fn assignments(arguments: &[String], policies: &[(&str, &Schema)]) -> Result<Vec<Layer>, SettingsErrors> {
@@ -113,7 +116,11 @@ fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
     let at = |name: &str| base.names().iter().chain(known.names()).cloned().chain([name.to_owned()]).collect::<Path>();
     let message = match nearest(wrong, names.iter().copied()) {
         Some(near) => format!("does not exist: did you mean {}?", at(near)),
-        None => format!("does not exist: use one of {}", names.join(", ")),
+        None if names.len() <= LISTED => format!("does not exist: use one of {}", names.join(", ")),
+        None => {
+            let count = names.len();
+            format!("does not exist, and none of the {count} that do is alike: see the output of `policy inspect`")
+        }
     };
     (at(wrong), message)
 }
@@ -217,5 +224,9 @@ mod tests {
             "setting kite.levle, given by --set, does not exist: did you mean kite.level?"
         );
         assert_eq!(set("level"), "setting level, given by --set, has no value: write path=value");
+        let many: Value = (0..9).map(|i| (format!("setting{i}"), json!({"type": "string"}))).collect();
+        let many = schema(&many);
+        let told = assignments(&["colour=red".to_owned()], &[("kite", &many)]).unwrap_err().to_string();
+        assert!(told.contains("none of the 10") && told.len() < 160, "{told}");
     }
 }

@@ -139,9 +139,50 @@ impl Effective {
         self.sources.iter()
     }
 
+    /// What whoever runs the operator gave, without the policy's own defaults and without what others may set: those
+    /// of a namespace and authors of objects.
+    pub(crate) fn of_operator(&self) -> Value {
+        self.given_by(|origin| match origin {
+            Origin::Environment
+            | Origin::OperatorConfig
+            | Origin::ClusterPolicy(_)
+            | Origin::File(_)
+            | Origin::CommandLine => true,
+            Origin::SchemaDefault | Origin::NamespacePolicy(_) | Origin::Annotation => false,
+        })
+    }
+
+    /// What the object's own annotations gave.
+    pub(crate) fn of_annotations(&self) -> Value {
+        self.given_by(|origin| *origin == Origin::Annotation)
+    }
+
+    fn given_by(&self, by: impl Fn(&Origin) -> bool) -> Value {
+        let mut given = Value::Object(serde_json::Map::new());
+        for (path, _) in self.sources.iter().filter(|(_, source)| by(&source.origin)) {
+            let Some(value) = path.names().iter().try_fold(&self.tree, |value, name| value.get(name)) else { continue };
+            put(&mut given, path.names(), value.clone());
+        }
+        given
+    }
+
     /// Where the value at a path came from: its own source, or that of the nearest value above or below it.
     pub fn source(&self, path: &Path) -> Option<&Source> {
         error::nearest(&self.sources, path)
+    }
+}
+
+/// Puts a value where names lead from the outside in.
+fn put(at: &mut Value, names: &[String], value: Value) {
+    let Some((first, rest)) = names.split_first() else {
+        *at = value;
+        return;
+    };
+    if !at.is_object() {
+        *at = Value::Object(serde_json::Map::new());
+    }
+    if let Some(fields) = at.as_object_mut() {
+        put(fields.entry(first.as_str()).or_insert(Value::Null), rest, value);
     }
 }
 

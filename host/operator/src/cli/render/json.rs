@@ -44,7 +44,7 @@ pub(super) struct Refused {
     pub(super) messages: Vec<Message>,
 }
 
-/// One reason, and the field it is about; an empty path is the object as a whole.
+/// One reason, and the field it is about, or the object that is waited for; an empty path is the object as a whole.
 #[derive(Debug, Serialize)]
 pub(super) struct Message {
     pub(super) path: String,
@@ -53,20 +53,17 @@ pub(super) struct Message {
 
 impl Refused {
     pub(super) fn of(refusal: &Refusal) -> Self {
-        let whole = |message: &String| Message { path: String::new(), message: message.clone() };
-        match refusal {
-            Refusal::Invalid(violations) => Self {
-                reason: "Invalid",
-                messages: violations
-                    .iter()
-                    .map(|Violation { path, message }| Message { path: path.clone(), message: message.clone() })
-                    .collect(),
-            },
-            Refusal::Waiting(blockers) => {
-                Self { reason: "Waiting", messages: blockers.iter().map(|blocker| whole(&blocker.message)).collect() }
+        let message = |path: String, message: &str| Message { path, message: message.to_owned() };
+        let messages = match refusal {
+            Refusal::Invalid(violations) => {
+                violations.iter().map(|Violation { path, message: text }| message(path.clone(), text)).collect()
             }
-            Refusal::Unsupported(message) => Self { reason: "Unsupported", messages: vec![whole(message)] },
-        }
+            Refusal::Waiting(blockers) => {
+                blockers.iter().map(|blocker| message(blocker.on.to_string(), &blocker.message)).collect()
+            }
+            Refusal::Unsupported(text) => vec![message(String::new(), text)],
+        };
+        Self { reason: refusal.reason(), messages }
     }
 
     fn failed(failure: &PolicyFailure) -> Self {

@@ -11,6 +11,7 @@ use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use kaos_policy::{
     contract::{Cluster, Note, Outcome, ResourceType, Severity},
+    near::nearest,
     render::{Renderer, Verdict},
 };
 
@@ -38,7 +39,7 @@ pub(super) struct Render {
     #[arg(short = 'R', long)]
     recursive: bool,
     /// Namespace of objects that name none
-    #[arg(short = 'n', long, default_value = "default")]
+    #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
     namespace: String,
     /// A policy's component, in place of the embedded one for the kinds it claims, or over it when it is an overlay;
     /// its policy.yaml is looked for beside it
@@ -66,10 +67,10 @@ pub(super) struct Render {
     #[arg(long)]
     status: bool,
     /// Namespace that the operator runs in
-    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
     operator_namespace: String,
     /// DNS domain of the cluster's Services
-    #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = super::domain)]
     cluster_domain: String,
 }
 
@@ -122,6 +123,7 @@ impl Render {
             let served = wishes.filter(|wish| !unserved.contains(wish)).cloned().collect();
             renderers.insert(of, Renderer::new(&stack, &layers, cluster(served))?);
         }
+        warn_of_strangers(&documents, &catalogue, &renderers);
         let show = Show { form: output, env, status };
         show.all(&documents, &renderers, &unserved, out)
     }
@@ -162,6 +164,21 @@ fn documents(sources: Sources<'_>, catalogue: &Catalogue) -> Option<Vec<Document
         usable = false;
     }
     usable.then_some(documents)
+}
+
+/// Says which objects are of no kind that their group has, which an API server would refuse.
+fn warn_of_strangers(documents: &[Document], catalogue: &Catalogue, renderers: &HashMap<ResourceType, Renderer>) {
+    for Document { origin, identity, .. } in documents {
+        let claimed = renderers.keys().filter(|of| of.group() == identity.group).map(|of| of.kind.as_str());
+        let kinds: Vec<&str> = catalogue.kinds(&identity.group).chain(claimed).collect();
+        if kinds.is_empty() || kinds.contains(&identity.kind.as_str()) {
+            continue;
+        }
+        let near = nearest(&identity.kind, kinds.iter().copied());
+        let hint = near.map_or_else(String::new, |near| format!(": did you mean {near}?"));
+        let group = &identity.group;
+        complain("warning", format_args!("{origin}: {identity}: {group} has no such kind here, ignored{hint}"));
+    }
 }
 
 /// Types as the user names them: by kind, or with group and version.

@@ -1,0 +1,248 @@
+//! Fields that give more power than a pod or a Service has by itself, wherever a manifest has them.
+
+use serde_json::Value;
+
+use super::plan::type_of;
+use crate::{manifest::Privilege, pods};
+
+/// The names that lead to a value: the first one may be the manifest's own, such as the type of a volume.
+pub(super) type Field<'a> = (&'a str, &'static [&'static str]);
+
+/// A field of a manifest that raises privilege.
+#[derive(Debug)]
+pub(super) struct Raised<'a> {
+    pub(super) privilege: Privilege,
+    /// Where it stands in the manifest.
+    pub(super) path: String,
+    pub(super) field: Field<'a>,
+    pub(super) value: &'a Value,
+    /// The container that has it; none when the whole pod or another object does.
+    pub(super) container: Option<Container<'a>>,
+}
+
+/// One container of a pod.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Container<'a> {
+    pub(super) name: &'a str,
+    /// Whether it is the pod's first: the one that is meant where none is named.
+    pub(super) is_main: bool,
+}
+
+type Known = (Privilege, &'static str, &'static [&'static str]);
+
+/// Switches of a pod.
+const POD: [Known; 3] = [
+    (Privilege::HostNetwork, "hostNetwork", &[]),
+    (Privilege::HostPid, "hostPID", &[]),
+    (Privilege::HostIpc, "hostIPC", &[]),
+];
+/// Names in a pod.
+const POD_NAMES: [Known; 3] = [
+    (Privilege::NodeName, "nodeName", &[]),
+    (Privilege::PriorityClass, "priorityClassName", &[]),
+    (Privilege::RuntimeClass, "runtimeClassName", &[]),
+];
+/// Switches of a container.
+const CONTAINER: [Known; 2] = [
+    (Privilege::Privileged, "securityContext", &["privileged"]),
+    (Privilege::AllowPrivilegeEscalation, "securityContext", &["allowPrivilegeEscalation"]),
+];
+/// Hosts that the kubelet calls for a container.
+const HOSTS: [Known; 10] = [
+    (Privilege::ProbeHosts, "livenessProbe", &["httpGet", "host"]),
+    (Privilege::ProbeHosts, "livenessProbe", &["tcpSocket", "host"]),
+    (Privilege::ProbeHosts, "readinessProbe", &["httpGet", "host"]),
+    (Privilege::ProbeHosts, "readinessProbe", &["tcpSocket", "host"]),
+    (Privilege::ProbeHosts, "startupProbe", &["httpGet", "host"]),
+    (Privilege::ProbeHosts, "startupProbe", &["tcpSocket", "host"]),
+    (Privilege::ProbeHosts, "lifecycle", &["postStart", "httpGet", "host"]),
+    (Privilege::ProbeHosts, "lifecycle", &["postStart", "tcpSocket", "host"]),
+    (Privilege::ProbeHosts, "lifecycle", &["preStop", "httpGet", "host"]),
+    (Privilege::ProbeHosts, "lifecycle", &["preStop", "tcpSocket", "host"]),
+];
+/// Volumes that hold nothing of anybody else. Those of Secrets and claims are a matter of names.
+const VOLUMES: [&str; 8] =
+    ["configMap", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"];
+
+/// Everything in a manifest that raises privilege. `specs` are its pods.
+pub(super) fn of_manifest<'a>(manifest: &'a Value, specs: &[(String, &'a Value)]) -> Vec<Raised<'a>> {
+    let mut raised = of_annotations(manifest);
+    if type_of(manifest).is_service() {
+        raised.extend(of_service(&manifest["spec"]));
+    }
+    for (at, spec) in specs {
+        raised.extend(of_pod(at, spec));
+        for (within, container) in pods::containers(spec) {
+            let is_main = within == "containers[0]";
+            raised.extend(of_container(&format!("{at}.{within}"), container, is_main));
+        }
+    }
+    raised
+}
+
+/// Annotations of pod templates that mean what a privileged field means.
+fn of_annotations(manifest: &Value) -> Vec<Raised<'_>> {
+    const APPARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+    const SECCOMP: [&str; 2] =
+        ["seccomp.security.alpha.kubernetes.io/", "container.seccomp.security.alpha.kubernetes.io/"];
+    let annotations = pods::template(manifest).and_then(|template| template["metadata"]["annotations"].as_object());
+    let raised = annotations.into_iter().flatten().filter_map(|(key, value)| {
+        let is_profile = key.starts_with(APPARMOR) || SECCOMP.iter().any(|prefix| key.starts_with(prefix));
+        let privilege = match key.as_str() {
+            _ if is_profile && value == "unconfined" => Privilege::Unconfined,
+            // Agents on the node hand out the role of a cloud to whoever carries this.
+            "iam.amazonaws.com/role" => Privilege::ServiceAccounts,
+            _ => return None,
+        };
+        let path = format!("template annotation {key}");
+        Some(Raised { privilege, path, field: (key, &[]), value, container: None })
+    });
+    raised.collect()
+}
+
+fn of_service(spec: &Value) -> Vec<Raised<'_>> {
+    let mut raised = Vec::new();
+    for field in ["externalIPs", "externalName"] {
+        let value = &spec[field];
+        if is_filled(value) {
+            let path = format!("spec.{field}");
+            raised.push(Raised {
+                privilege: Privilege::ExternalTraffic,
+                path,
+                field: (field, &[]),
+                value,
+                container: None,
+            });
+        }
+    }
+    raised
+}
+
+fn of_pod<'a>(at: &str, spec: &'a Value) -> Vec<Raised<'a>> {
+    let mut raised = Vec::new();
+    let mut raise = |privilege, field: Field<'a>, value: &'a Value| {
+        raised.push(Raised { privilege, path: path(at, field), field, value, container: None });
+    };
+    for (privilege, first, rest) in POD {
+        let value = at_field(spec, (first, rest));
+        if is_on(value) {
+            raise(privilege, (first, rest), value);
+        }
+    }
+    for (privilege, first, rest) in POD_NAMES {
+        let value = at_field(spec, (first, rest));
+        if is_filled(value) {
+            raise(privilege, (first, rest), value);
+        }
+    }
+    for first in ["serviceAccountName", "serviceAccount"] {
+        let value = &spec[first];
+        if is_filled(value) && value != "default" {
+            raise(Privilege::ServiceAccounts, (first, &[]), value);
+        }
+    }
+    for (privilege, field, value) in of_security_context(&spec["securityContext"]) {
+        raise(privilege, field, value);
+    }
+    let sysctls = &spec["securityContext"]["sysctls"];
+    if is_filled(sysctls) {
+        raise(Privilege::Sysctls, ("securityContext", &["sysctls"]), sysctls);
+    }
+    for volume in list(&spec["volumes"]) {
+        for (of, value) in volume.as_object().into_iter().flatten() {
+            if of == "name" || value.is_null() || VOLUMES.contains(&of.as_str()) {
+                continue;
+            }
+            let privilege = if of == "hostPath" { Privilege::HostPath } else { Privilege::OtherVolumes };
+            raise(privilege, (of, &[]), value);
+        }
+    }
+    raised
+}
+
+fn of_container<'a>(at: &str, container: &'a Value, is_main: bool) -> Vec<Raised<'a>> {
+    let name = container["name"].as_str().unwrap_or_default();
+    let mut raised = Vec::new();
+    let mut raise = |privilege, field: Field<'a>, value: &'a Value| {
+        let container = Some(Container { name, is_main });
+        raised.push(Raised { privilege, path: path(at, field), field, value, container });
+    };
+    let context = &container["securityContext"];
+    for (privilege, first, rest) in CONTAINER {
+        let value = at_field(container, (first, rest));
+        if is_on(value) {
+            raise(privilege, (first, rest), value);
+        }
+    }
+    let added = &context["capabilities"]["add"];
+    if is_filled(added) {
+        raise(Privilege::AddedCapabilities, ("securityContext", &["capabilities", "add"]), added);
+    }
+    let mount = &context["procMount"];
+    if !mount.is_null() && mount != "Default" {
+        raise(Privilege::ProcMount, ("securityContext", &["procMount"]), mount);
+    }
+    for (privilege, field, value) in of_security_context(context) {
+        raise(privilege, field, value);
+    }
+    for (privilege, first, rest) in HOSTS {
+        let value = at_field(container, (first, rest));
+        if is_filled(value) {
+            raise(privilege, (first, rest), value);
+        }
+    }
+    for port in list(&container["ports"]) {
+        if !port["hostPort"].is_null() && port["hostPort"] != 0 {
+            raise(Privilege::HostPorts, ("hostPort", &[]), &port["hostPort"]);
+        }
+    }
+    raised
+}
+
+/// What the security contexts of pods and containers have in common.
+fn of_security_context(context: &Value) -> Vec<(Privilege, Field<'static>, &Value)> {
+    let mut raised: Vec<(_, Field<'static>, _)> = Vec::new();
+    for profile in [&["seccompProfile", "type"], &["appArmorProfile", "type"]] {
+        let value = &context[profile[0]][profile[1]];
+        if value == "Unconfined" {
+            raised.push((Privilege::Unconfined, ("securityContext", profile), value));
+        }
+    }
+    let options = &context["seLinuxOptions"];
+    if is_filled(options) {
+        raised.push((Privilege::Unconfined, ("securityContext", &["seLinuxOptions"]), options));
+    }
+    let host_process = &context["windowsOptions"]["hostProcess"];
+    if is_on(host_process) {
+        raised.push((Privilege::HostProcess, ("securityContext", &["windowsOptions", "hostProcess"]), host_process));
+    }
+    raised
+}
+
+/// The value that a field has in an object; null where there is none.
+pub(super) fn at_field<'a>(value: &'a Value, (first, rest): Field<'_>) -> &'a Value {
+    rest.iter().fold(&value[first], |value, name| &value[*name])
+}
+
+fn path(at: &str, (first, rest): Field<'_>) -> String {
+    rest.iter().fold(format!("{at}.{first}"), |path, name| format!("{path}.{name}"))
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// `false` and nothing are off; whatever else stands there is for the API server to judge, and counts as on.
+fn is_on(value: &Value) -> bool {
+    !value.is_null() && *value != false
+}
+
+fn is_filled(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => fields.values().any(|value| !value.is_null()),
+        Value::Bool(_) | Value::Number(_) => true,
+    }
+}

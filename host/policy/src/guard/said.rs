@@ -1,0 +1,110 @@
+//! Whose word a privileged value is: what the user's spec and the settings say, looked up and not searched for.
+//!
+//! A value is compared leaf by leaf and without nulls, since what a manifest carries is what a user wrote in two
+//! places, merged and cleaned.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::raised::{Field, Raised, at_field};
+use crate::{digest::canonical, pods};
+
+/// For whom a value was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum For<'a> {
+    /// The container of this name.
+    Container(&'a str),
+    /// No container in particular: the whole pod, or its main container.
+    Pod,
+    /// Every container: the word of whoever owns the settings.
+    Everyone,
+}
+
+/// A part of a value: its key, and what stands there.
+type Leaf<'a> = (&'a str, String);
+
+/// What was said about the fields that a plan raises.
+#[derive(Debug)]
+pub(super) struct Said<'a>(BTreeSet<(Field<'a>, For<'a>, Leaf<'a>)>);
+
+impl<'a> Said<'a> {
+    /// What the user's texts and the owner's settings say about some fields.
+    pub(super) fn about(raised: &[Raised<'a>], user: &[&'a Value], settings: &'a Value) -> Self {
+        let mut wanted: BTreeMap<&str, BTreeSet<Field<'a>>> = BTreeMap::new();
+        for Raised { field, .. } in raised {
+            wanted.entry(field.0).or_default().insert(*field);
+        }
+        let mut said = Self(BTreeSet::new());
+        for text in user {
+            said.hear(text, For::Pod, &wanted);
+        }
+        said.hear(settings, For::Everyone, &wanted);
+        said
+    }
+
+    /// Whether each part of the value was written for the container or the pod that has it. What a user wrote for one
+    /// container gives nothing to another, and what is written for none in particular is for the main one.
+    pub(super) fn have(&self, raised: &Raised<'a>) -> bool {
+        let heard =
+            |whom: For<'a>, (key, text): &Leaf<'a>| self.0.contains(&(raised.field, whom, (*key, text.clone())));
+        leaves(raised.value).iter().all(|leaf| {
+            heard(For::Everyone, leaf)
+                || match raised.container {
+                    None => heard(For::Pod, leaf),
+                    Some(of) => heard(For::Container(of.name), leaf) || (of.is_main && heard(For::Pod, leaf)),
+                }
+        })
+    }
+
+    fn hear(&mut self, value: &'a Value, whom: For<'a>, wanted: &BTreeMap<&str, BTreeSet<Field<'a>>>) {
+        match value {
+            Value::Object(fields) => {
+                for (name, inner) in fields {
+                    for field in wanted.get(name.as_str()).into_iter().flatten() {
+                        let here = at_field(value, *field);
+                        if !here.is_null() {
+                            self.0.extend(leaves(here).into_iter().map(|leaf| (*field, whom, leaf)));
+                        }
+                    }
+                    let containers = inner.as_array().filter(|_| pods::CONTAINERS.contains(&name.as_str()));
+                    match containers {
+                        Some(containers) => {
+                            for container in containers {
+                                let named = container["name"].as_str().map_or(whom, For::Container);
+                                self.hear(container, named, wanted);
+                            }
+                        }
+                        None => self.hear(inner, whom, wanted),
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.hear(item, whom, wanted)),
+            _ => {}
+        }
+    }
+}
+
+/// The fields of an object, the items of a list, or the value itself.
+fn leaves(value: &Value) -> Vec<Leaf<'_>> {
+    let leaves: Vec<Leaf<'_>> = match value {
+        Value::Object(fields) => {
+            let filled = fields.iter().filter(|(_, value)| !value.is_null());
+            filled.map(|(key, value)| (key.as_str(), canonical(&without_nulls(value)))).collect()
+        }
+        Value::Array(items) => items.iter().map(|item| ("", canonical(&without_nulls(item)))).collect(),
+        _ => Vec::new(),
+    };
+    if leaves.is_empty() { vec![("", canonical(&without_nulls(value)))] } else { leaves }
+}
+
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let filled = fields.iter().filter(|(_, value)| !value.is_null());
+            filled.map(|(key, value)| (key.clone(), without_nulls(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,210 @@
+//! Power that a plan would raise: the user's own word, the settings', or granted; told and bounded.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unnecessary_wraps,
+    clippy::needless_pass_by_value
+)]
+
+#[path = "support/widget.rs"]
+mod widget;
+
+use kaos_policy::{
+    guard::{Rule, UserPrivileges},
+    render::Rendered,
+    settings::{Layer, Origin},
+};
+use serde_json::{Value, json};
+use widget::{config, deployment, planned, rules};
+
+/// What comes of a pod of the policy's own making.
+fn run(file: &str, pod: Value, user: Value) -> Rendered {
+    planned(file, &[], &json!([deployment(pod)]), user, UserPrivileges::Allowed)
+}
+
+fn pod(more: Value) -> Value {
+    let mut pod = json!({"containers": [{"name": "main"}]});
+    pod.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    pod
+}
+
+fn container(more: Value) -> Value {
+    let mut container = json!({"name": "main"});
+    container.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({"containers": [container]})
+}
+
+#[test]
+fn privilege_is_the_users_own_word_for_the_same_container_or_granted() {
+    let raised = json!({"containers": [{"name": "main", "securityContext": {"privileged": true}}],
+        "volumes": [{"name": "h", "hostPath": {"path": "/"}}]});
+    let plan = json!([deployment(raised)]);
+    let run = |file: &str, own: Value, rule: UserPrivileges| planned(file, &[], &plan, json!({"podSpec": own}), rule);
+    let own = json!({"containers": [{"name": "main", "securityContext": {"privileged": true}}],
+        "volumes": [{"name": "x", "hostPath": {"path": "/"}}]});
+    let sidecar = json!({"containers": [{"name": "other", "securityContext": {"privileged": true}}],
+        "volumes": [{"name": "x", "hostPath": {"path": "/"}}]});
+    assert_eq!(rules(&run("{}", json!({}), UserPrivileges::Allowed)), [Rule::NoPrivilege; 2]);
+    assert!(run("{}", own.clone(), UserPrivileges::Allowed).planned().is_some());
+    assert_eq!(rules(&run("{}", sidecar, UserPrivileges::Allowed)), [Rule::NoPrivilege]);
+    assert_eq!(rules(&run("{}", own, UserPrivileges::Forbidden)), [Rule::NoPrivilege; 2]);
+    let granted = "grants: {privileges: [privileged, hostPath]}";
+    assert!(run(granted, json!({}), UserPrivileges::Forbidden).planned().is_some());
+}
+
+#[test]
+fn each_field_that_raises_privilege_has_its_grant() {
+    let volume = |of: &str| pod(json!({"volumes": [{"name": "v", of: {"x": "y"}}]}));
+    for (grant, pod) in [
+        ("hostNetwork", pod(json!({"hostNetwork": true}))),
+        ("nodeName", pod(json!({"nodeName": "control-plane"}))),
+        ("priorityClass", pod(json!({"priorityClassName": "system-node-critical"}))),
+        ("runtimeClass", pod(json!({"runtimeClassName": "other"}))),
+        ("serviceAccounts", pod(json!({"serviceAccountName": "admin"}))),
+        ("otherVolumes", volume("gitRepo")),
+        ("otherVolumes", volume("flexVolume")),
+        ("otherVolumes", volume("nfs")),
+        ("hostPath", volume("hostPath")),
+        ("probeHosts", container(json!({"livenessProbe": {"httpGet": {"host": "169.254.169.254", "port": 80}}}))),
+        ("probeHosts", container(json!({"lifecycle": {"preStop": {"tcpSocket": {"host": "db", "port": 80}}}}))),
+        ("hostPorts", container(json!({"ports": [{"containerPort": 80, "hostPort": 80}]}))),
+        ("addedCapabilities", container(json!({"securityContext": {"capabilities": {"add": ["NET_ADMIN"]}}}))),
+    ] {
+        assert_eq!(rules(&run("{}", pod.clone(), json!({}))), [Rule::NoPrivilege], "{grant}: {pod}");
+        let granted = run(&format!("grants: {{privileges: [{grant}]}}"), pod.clone(), json!({}));
+        assert!(granted.planned().is_some(), "{grant}: {:?}", granted.verdict);
+        let own = run("{}", pod.clone(), json!({"podSpec": pod}));
+        assert!(own.planned().is_some(), "{grant} in the user's own words: {:?}", own.verdict);
+    }
+}
+
+#[test]
+fn annotations_and_services_raise_privilege_too() {
+    for (grant, key, value) in [
+        ("unconfined", "container.apparmor.security.beta.kubernetes.io/main", "unconfined"),
+        ("serviceAccounts", "iam.amazonaws.com/role", "admin"),
+    ] {
+        let mut plan = deployment(container(json!({})));
+        plan["spec"]["template"]["metadata"]["annotations"] = json!({key: value});
+        let run = |file: &str| planned(file, &[], &json!([plan]), json!({}), UserPrivileges::Allowed);
+        assert_eq!(rules(&run("{}")), [Rule::NoPrivilege], "{key}");
+        assert!(run(&format!("grants: {{privileges: [{grant}]}}")).planned().is_some());
+    }
+    for spec in [json!({"externalIPs": ["8.8.8.8"]}), json!({"type": "ExternalName", "externalName": "x.example"})] {
+        let service = json!([{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "w"}, "spec": spec}]);
+        let run = |file: &str| planned(file, &[], &service, json!({}), UserPrivileges::Allowed);
+        assert_eq!(rules(&run("{}")), [Rule::NoPrivilege], "{service}");
+        assert!(run("grants: {privileges: [externalTraffic]}").planned().is_some());
+    }
+}
+
+#[test]
+fn secrets_that_the_cluster_fills_with_a_token_need_the_grant_of_the_account() {
+    let secret = |of: &str, annotations: Value| {
+        let metadata = json!({"name": "tok", "annotations": annotations});
+        json!([{"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": of}])
+    };
+    let account = json!({"kubernetes.io/service-account.name": "cluster-admin-sa"});
+    for plan in [
+        secret("kubernetes.io/service-account-token", json!({})),
+        secret("Opaque", account),
+        secret("bootstrap.kubernetes.io/token", json!({})),
+    ] {
+        let run = |file: &str| planned(file, &[], &plan, json!({}), UserPrivileges::Allowed);
+        assert_eq!(rules(&run("{}")), [Rule::NoPrivilege]);
+        assert!(run("grants: {privileges: [serviceAccounts]}").planned().is_some());
+    }
+    assert!(planned("{}", &[], &secret("Opaque", json!({})), json!({}), UserPrivileges::Allowed).planned().is_some());
+}
+
+#[test]
+fn secrets_and_claims_are_named_by_the_user_granted_or_of_the_same_plan() {
+    let uses = [
+        pod(json!({"volumes": [{"name": "v", "secret": {"secretName": "s"}}]})),
+        pod(json!({"volumes": [{"name": "v", "projected": {"sources": [{"secret": {"name": "s"}}]}}]})),
+        pod(json!({"imagePullSecrets": [{"name": "s"}]})),
+        container(json!({"envFrom": [{"secretRef": {"name": "s"}}]})),
+    ];
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
+    for pod in uses {
+        assert_eq!(rules(&run("{}", pod.clone(), json!({}))), [Rule::NamedReferences], "{pod}");
+        assert_eq!(rules(&run("{}", pod.clone(), json!({"title": "s"}))), [Rule::NamedReferences], "no reference");
+        assert!(run("grants: {secrets: [s]}", pod.clone(), json!({})).planned().is_some());
+        for own in [json!({"tokenSecretRef": {"name": "s", "key": "k"}}), json!({"podSpec": pod})] {
+            assert!(run("{}", pod.clone(), own.clone()).planned().is_some(), "{own}");
+        }
+        let plan = json!([secret, deployment(pod)]);
+        assert!(planned("{}", &[], &plan, json!({}), UserPrivileges::Allowed).planned().is_some());
+    }
+    let claim = pod(json!({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}));
+    assert_eq!(rules(&run("{}", claim.clone(), json!({}))), [Rule::NamedReferences]);
+    assert!(run("grants: {persistentVolumeClaims: [c]}", claim.clone(), json!({})).planned().is_some());
+    assert!(run("{}", claim, json!({"storage": {"claimName": "c"}})).planned().is_some());
+}
+
+#[test]
+fn settings_speak_for_whoever_gave_them_and_never_for_the_policy() {
+    let run = |layers: &[Layer], pod: Value| {
+        planned("{}", layers, &json!([deployment(pod)]), json!({}), UserPrivileges::Forbidden)
+    };
+    let pull = |name: &str| pod(json!({"imagePullSecrets": [{"name": name}]}));
+    let given = |origin| [Layer::tree(origin, "widget", json!({"pullSecrets": ["regcred"]}))];
+    assert_eq!(rules(&run(&[], pull("of-the-policy"))), [Rule::NamedReferences], "a default is the policy's own word");
+    assert!(run(&given(Origin::OperatorConfig), pull("regcred")).planned().is_some());
+    let namespace = given(Origin::NamespacePolicy("n/p".into()));
+    assert_eq!(rules(&run(&namespace, pull("regcred"))), [Rule::NamedReferences]);
+    let privileged = json!({"security": {"securityContext": {"privileged": true}}});
+    let layers = [Layer::tree(Origin::ClusterPolicy("p".into()), "widget", privileged)];
+    assert!(run(&layers, container(json!({"securityContext": {"privileged": true}}))).planned().is_some());
+}
+
+#[test]
+fn a_service_account_of_the_same_plan_is_nobody_elses() {
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "own"}});
+    let plan = json!([account, deployment(pod(json!({"serviceAccountName": "own"})))]);
+    assert!(planned("{}", &[], &plan, json!({}), UserPrivileges::Allowed).planned().is_some());
+}
+
+#[test]
+fn what_the_user_wrote_is_known_after_it_was_merged_and_cleaned() {
+    let se_linux = |options: Value| json!({"securityContext": {"seLinuxOptions": options}});
+    let unconfined = |profile: Value| pod(json!({"securityContext": {"seccompProfile": profile}}));
+    let host = |path: Value| pod(json!({"volumes": [{"name": "h", "hostPath": path}]}));
+    for (planned, own) in [
+        (host(json!({"path": "/x"})), json!({"podSpec": host(json!({"path": "/x", "type": null}))})),
+        (
+            unconfined(json!({"type": "Unconfined"})),
+            json!({"podSpec": unconfined(json!({"type": "Unconfined", "localhostProfile": null}))}),
+        ),
+        (
+            container(se_linux(json!({"user": "u", "level": "s0"}))),
+            json!({"container": se_linux(json!({"user": "u"})),
+                "podSpec": container(se_linux(json!({"level": "s0"})))}),
+        ),
+    ] {
+        let rendered = run("{}", planned, own);
+        assert!(rendered.planned().is_some(), "{:?}", rendered.verdict);
+    }
+}
+
+#[test]
+fn what_is_written_for_no_container_in_particular_is_for_the_main_one() {
+    let own = || json!({"container": {"securityContext": {"privileged": true}}});
+    let privileged = |name: &str| json!({"name": name, "securityContext": {"privileged": true}});
+    assert!(run("{}", json!({"containers": [privileged("main"), {"name": "b"}]}), own()).planned().is_some());
+    let beside = json!({"containers": [{"name": "main"}, privileged("b")]});
+    assert_eq!(rules(&run("{}", beside, own())), [Rule::NoPrivilege]);
+    let before = json!({"containers": [{"name": "main"}], "initContainers": [privileged("b")]});
+    assert_eq!(rules(&run("{}", before, own())), [Rule::NoPrivilege]);
+}
+
+#[test]
+fn twenty_breaches_are_told_and_the_rest_is_not_looked_for() {
+    let ports: Vec<Value> = (1..5000).map(|port| json!({"containerPort": port, "hostPort": port})).collect();
+    let spec: Vec<Value> = (0..2000).map(|i| json!({"hostPort": 10_000 + i})).collect();
+    let told = rules(&run("{}", container(json!({"ports": ports})), json!({"list": spec})));
+    assert_eq!(told, [Rule::NoPrivilege; 20]);
+    let many: Vec<Value> = (0..60).map(|_| config("same")).collect();
+    assert_eq!(rules(&planned("{}", &[], &json!(many), json!({}), UserPrivileges::Allowed)).len(), 20);
+}

@@ -1,0 +1,114 @@
+//! Settings and the memo, seen through the pass with a native policy.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unnecessary_wraps,
+    clippy::needless_pass_by_value
+)]
+
+#[path = "support/widget.rs"]
+mod widget;
+
+use std::sync::Arc;
+
+use kaos_policy::{
+    contract::{Cluster, Refusal},
+    lookup::Fixed,
+    memo::Memo,
+    policy::Stack,
+    render::Renderer,
+    settings::{Layer, Origin, Path},
+};
+use serde_json::json;
+use widget::{policy, renderer, widget};
+
+#[test]
+fn settings_are_merged_in_the_order_of_their_origins_and_know_their_source() {
+    let env = |origin, pairs: &[(&str, &str)]| {
+        Layer::env(origin, pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+    };
+    let layers = [
+        Layer::tree(Origin::ClusterPolicy("p".into()), "widget", json!({"probe": {"path": "/x"}})),
+        env(Origin::OperatorConfig, &[("WIDGET_IMAGE", ""), ("WIDGET_PERIOD", "7")]),
+        env(Origin::Environment, &[("WIDGET_IMAGE", "img:env"), ("WIDGET_PERIOD", "6")]),
+    ];
+    let renderer = renderer("{}", &layers);
+    let (_, settings) = renderer.layers().next().unwrap();
+    let tree = settings.tree();
+    assert_eq!((&tree["image"], &tree["port"]), (&json!("img:env"), &json!(8000)));
+    assert_eq!(tree["probe"], json!({"period": 7, "path": "/x"}));
+    let source = |path: &str| settings.source(&Path::parse(path)).unwrap().origin.clone();
+    assert_eq!(source("image"), Origin::Environment);
+    assert_eq!(source("probe.period"), Origin::OperatorConfig);
+    assert_eq!(source("probe.path"), Origin::ClusterPolicy("p".into()));
+    assert_eq!(source("port"), Origin::SchemaDefault);
+}
+
+#[test]
+fn a_setting_that_does_not_fit_is_told_with_path_layer_and_remedy() {
+    let new = |layer| Renderer::new(&Stack::single(policy("{}")).unwrap(), &[layer], Cluster::default());
+    let wrong = |layer| new(layer).err().unwrap().to_string();
+    let text = wrong(Layer::env(Origin::OperatorConfig, [("WIDGET_PERIOD".to_owned(), "soon".to_owned())]));
+    assert!(
+        text.contains("widget.probe.period") && text.contains("WIDGET_PERIOD of ConfigMap kaos-operator-config"),
+        "{text}"
+    );
+    let text = wrong(Layer::tree(Origin::File("s.yaml".into()), "widget", json!({"probe": {"period": 0}})));
+    assert!(text.contains("file s.yaml") && text.contains("default 10"), "{text}");
+    let text = wrong(Layer::tree(Origin::CommandLine, "widget", json!({"colour": "red"})));
+    assert!(text.contains("widget.colour") && text.contains("does not exist"), "{text}");
+}
+
+#[test]
+fn annotations_override_where_the_schema_says_so_and_are_the_users_error_elsewhere() {
+    let renderer = renderer("{}", &[]);
+    let run = |key: &str, value: &str| {
+        let mut object = widget(json!({}));
+        object["metadata"]["annotations"] = json!({format!("settings.kaos.tools/{key}"): value});
+        renderer.render(&object, &Fixed::default()).unwrap()
+    };
+    assert!(run("image", "mine").subject().settings.contains("\"image\":\"mine\""));
+    for (key, value) in [("port", "1"), ("colour", "red")] {
+        let refusal = run(key, value);
+        let Some(Refusal::Invalid(violations)) = refusal.refused() else { panic!("{key}") };
+        assert_eq!(violations[0].path, format!("metadata.annotations[\"settings.kaos.tools/{key}\"]"));
+    }
+}
+
+#[test]
+fn assignments_take_the_type_of_their_setting() {
+    let policy = policy("{}");
+    let policies = [("widget", policy.schema())];
+    let set = |text: &str| kaos_policy::settings::assignments(&[text.to_owned()], &policies);
+    assert_eq!(set("widget.port=1").unwrap(), [Layer::tree(Origin::CommandLine, "widget", json!({"port": 1}))]);
+    assert_eq!(
+        set("probe.path=5").unwrap(),
+        [Layer::tree(Origin::CommandLine, "widget", json!({"probe": {"path": "5"}}))]
+    );
+    for wrong in ["port", "nothing=1", "port=x", "=", ""] {
+        assert!(set(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn the_memo_answers_as_long_as_nothing_that_was_looked_at_changes() {
+    let memo = Arc::new(Memo::new(1 << 20));
+    let renderer = renderer("{}", &[]).with_memo(Arc::clone(&memo));
+    let object = widget(json!({"needs": [{"name": "c"}]}));
+    let found = |data: &str| {
+        Fixed::new([json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "c", "namespace": "n", "resourceVersion": data}, "data": {"x": data}})])
+    };
+    assert!(!renderer.render(&object, &found("1")).unwrap().recalled());
+    assert!(renderer.render(&object, &found("1")).unwrap().recalled());
+    assert!(!renderer.render(&object, &found("2")).unwrap().recalled());
+    let small = Arc::new(Memo::new(1));
+    let renderer = renderer_with(&small);
+    renderer.render(&object, &found("1")).unwrap();
+    assert_eq!(small.size(), (0, 0));
+}
+
+fn renderer_with(memo: &Arc<Memo>) -> Renderer {
+    renderer("{}", &[]).with_memo(Arc::clone(memo))
+}

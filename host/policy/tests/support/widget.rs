@@ -1,0 +1,177 @@
+//! A native policy for Widgets that answers what it finds in the object: `spec.plan` is its plan, and `spec.planned`
+//! one that stands in a text, so that no word of it is the user's.
+#![allow(dead_code)]
+
+use std::sync::Arc;
+
+use kaos_policy::{
+    code::Native,
+    contract::{
+        Claim, Cluster, Descriptor, EnvSource, EnvVar, Need, Observation, Plan, Reference, Refusal, Report,
+        ResourceType, Sample, Subject, Target,
+    },
+    digest::Digest,
+    failure::Failure,
+    guard::{Rule, UserPrivileges},
+    limits::Limits,
+    lookup::Fixed,
+    manifest::PolicyFile,
+    policy::{Policy, Stack},
+    render::{Rendered, Renderer},
+    settings::Layer,
+};
+use serde_json::{Value, json};
+
+pub(crate) const SCHEMA: &str = r##"{"type":"object","additionalProperties":false,"properties":{
+    "image":{"type":"string","default":"img:1","x-env":"WIDGET_IMAGE","x-annotation":true},
+    "port":{"type":"integer","default":8000},
+    "pullSecrets":{"type":"array","default":["of-the-policy"],"x-annotation":true},
+    "security":{"type":"object","default":{}},
+    "probe":{"$ref":"#/$defs/Probe","default":{"period":10}}},
+    "$defs":{"Probe":{"type":"object","additionalProperties":false,"properties":{
+        "period":{"type":"integer","minimum":1,"default":5,"x-env":"WIDGET_PERIOD"},
+        "path":{"type":"string","default":"/health"}}}}}"##;
+
+pub(crate) const NATIVE: Native = Native { describe, needs, map_env, translate, assess };
+
+pub(crate) fn of(api_version: &str, kind: &str) -> ResourceType {
+    ResourceType::new(api_version, kind)
+}
+
+pub(crate) fn describe() -> Descriptor {
+    let claim = Claim {
+        primary: of("example.com/v1", "Widget"),
+        emits: ["ConfigMap", "Service", "Secret", "ServiceAccount"]
+            .map(|kind| of("v1", kind))
+            .into_iter()
+            .chain(["Deployment", "StatefulSet"].map(|kind| of("apps/v1", kind)))
+            .collect(),
+        reads: vec![of("v1", "ConfigMap"), of("v1", "Secret")],
+        wishes: vec![],
+        finalizer: None,
+        retired_finalizers: vec![],
+        samples: vec![Sample { name: "one".into(), object: "{}".into(), beside: vec![] }],
+        extra: "{}".into(),
+    };
+    Descriptor {
+        name: "widget".into(),
+        version: "0.1.0".into(),
+        claims: vec![claim],
+        settings_schema: SCHEMA.into(),
+        extra: "{}".into(),
+    }
+}
+
+pub(crate) fn object(subject: &Subject) -> Value {
+    serde_json::from_str(&subject.object).unwrap()
+}
+
+pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
+    let object = object(subject);
+    let list = object["spec"]["needs"].as_array().cloned().unwrap_or_default();
+    list.iter()
+        .map(|need| Need {
+            id: need["name"].as_str().unwrap().into(),
+            target: Target::Named(Reference {
+                api_version: "v1".into(),
+                kind: need["kind"].as_str().unwrap_or("ConfigMap").into(),
+                namespace: need["namespace"].as_str().map(Into::into),
+                name: need["name"].as_str().unwrap().into(),
+            }),
+        })
+        .collect()
+}
+
+/// Maps each literal of `spec.plan` in `spec.env`.
+pub(crate) fn map_env(subject: &Subject, _: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+    let object = object(subject);
+    let empty = serde_json::Map::new();
+    Ok(object["spec"]["env"]
+        .as_object()
+        .unwrap_or(&empty)
+        .iter()
+        .map(|(name, value)| EnvVar {
+            container: "main".into(),
+            name: name.clone(),
+            source: EnvSource::Literal(value.as_str().unwrap().into()),
+            origin: "spec.env".into(),
+        })
+        .collect())
+}
+
+pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+    let object = object(subject);
+    let manifests = object["spec"]["plan"].as_array().cloned().unwrap_or_default();
+    // A text is a manifest of the policy's own making.
+    let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
+    let manifests = manifests.iter().map(text).collect();
+    Ok(Plan { manifests, gates: vec![], env, notes: vec![], extra: "{}".into() })
+}
+
+pub(crate) fn assess(_: &Subject, _: &Observation) -> Report {
+    Report {
+        ready: false,
+        phase: "Pending".into(),
+        message: String::new(),
+        fields: "{}".into(),
+        conditions: vec![],
+        extra: "{}".into(),
+    }
+}
+
+pub(crate) fn policy(file: &str) -> Arc<Policy> {
+    let file = PolicyFile::parse(file).unwrap();
+    Arc::new(Policy::admit(Arc::new(NATIVE), Digest::of(b"native"), &file, Limits::default()).unwrap())
+}
+
+pub(crate) fn renderer(file: &str, layers: &[Layer]) -> Renderer {
+    Renderer::new(&Stack::single(policy(file)).unwrap(), layers, Cluster::default()).unwrap()
+}
+
+pub(crate) fn widget(spec: Value) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": {"name": "w", "namespace": "n", "uid": "u"}, "spec": spec})
+}
+
+pub(crate) fn render(spec: Value) -> Rendered {
+    renderer("{}", &[]).render(&widget(spec), &Fixed::default()).unwrap()
+}
+
+pub(crate) fn rules(rendered: &Rendered) -> Vec<Rule> {
+    match rendered.failed().map(|failed| &*failed.failure) {
+        Some(Failure::Guard(breaches)) => breaches.iter().map(|breach| breach.rule).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(crate) fn config(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}})
+}
+
+pub(crate) fn deployment(pod: Value) -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "w"},
+        "spec": {"selector": {}, "template": {"metadata": {"labels": {"app": "w"}}, "spec": pod}}})
+}
+
+pub(crate) fn translate_planned(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+    let object = object(subject);
+    let manifests: Vec<Value> = serde_json::from_str(object["spec"]["planned"].as_str().unwrap()).unwrap();
+    // A text is a manifest of the policy's own making.
+    let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
+    let manifests = manifests.iter().map(text).collect();
+    Ok(Plan { manifests, gates: vec![], env, notes: vec![], extra: "{}".into() })
+}
+
+/// What comes of manifests that are the policy's own making, beside what the user wrote.
+pub(crate) fn planned(file: &str, layers: &[Layer], plan: &Value, user: Value, rule: UserPrivileges) -> Rendered {
+    let native = Native { translate: translate_planned, ..NATIVE };
+    let file = PolicyFile::parse(file).unwrap();
+    let policy = Policy::admit(Arc::new(native), Digest::of(b"n"), &file, Limits::default()).unwrap();
+    let mut spec = user;
+    spec["planned"] = json!(plan.to_string());
+    Renderer::new(&Stack::single(Arc::new(policy)).unwrap(), layers, Cluster::default())
+        .unwrap()
+        .with_user_privileges(rule)
+        .render(&widget(spec), &Fixed::default())
+        .unwrap()
+}
