@@ -28,7 +28,7 @@ impl Check {
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { file, output } = self;
         let candidate = Candidate::read(&file)?;
-        let Checked { steps, result } = Loader::new(sample_cluster())?.check(&candidate);
+        let Checked { steps, result, .. } = Loader::new(sample_cluster())?.check(&candidate);
         match output {
             Form::Json => out.json(&json!({
                 "digest": result.as_ref().ok().map(|policy| policy.id().digest),
