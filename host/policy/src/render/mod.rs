@@ -2,6 +2,7 @@
 //! the gate run.
 
 mod annotations;
+mod document;
 mod found;
 mod object;
 mod pass;
