@@ -95,16 +95,13 @@ fn shapes(manifests: &[Value], object: &Value, breaches: &mut Breaches) -> Vec<V
     for (i, manifest) in manifests.iter().enumerate() {
         // Whose word a value is takes a look at the whole object: a few are enough to be told.
         for misfit in misfits(manifest).into_iter().take(TOLD) {
-            match words::of_the_user(object, &misfit.path, misfit.value) {
-                Some(path) => {
-                    let kind = manifest["kind"].as_str().unwrap_or_default();
-                    let message = format!("{}: no {kind} can hold it; correct it or take it out", misfit.message);
-                    violations.push(Violation { path: written(&path), message });
-                }
-                None => {
-                    let path = format_args!("{} {}", manifest::path(i, manifest), written(&misfit.path));
-                    breaches.add(Rule::FitsKind, path, misfit.message);
-                }
+            if let Some(path) = words::of_the_user(object, &misfit.path, misfit.value) {
+                let kind = manifest["kind"].as_str().unwrap_or_default();
+                let message = format!("{}: no {kind} can hold it; correct it or take it out", misfit.message);
+                violations.push(Violation { path: written(&path), message });
+            } else {
+                let path = format_args!("{} {}", manifest::path(i, manifest), written(&misfit.path));
+                breaches.add(Rule::FitsKind, path, misfit.message);
             }
         }
     }
