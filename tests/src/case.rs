@@ -134,7 +134,14 @@ fn ignore_missing(error: std::io::Error) -> std::io::Result<()> {
     if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
-fn documents(path: &Path) -> Result<Vec<Value>> {
+/// The environment of the profile `default`.
+pub fn default_environment() -> Result<BTreeMap<String, String>> {
+    let profiles: Profiles = serde_saphyr::from_str(&read(&golden().join("profiles.yaml"))?)?;
+    Ok(profiles.base.into_iter().filter_map(|(key, value)| Some((key, value?))).collect())
+}
+
+/// The objects of a YAML file.
+pub fn documents(path: &Path) -> Result<Vec<Value>> {
     // YAML 1.2, as the cases were recorded: `y` is a text.
     let options = serde_saphyr::options! { strict_booleans: true };
     let documents: Vec<Value> =

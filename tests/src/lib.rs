@@ -3,6 +3,8 @@
 
 pub mod case;
 pub mod fuzzed;
+pub mod gadget;
+pub mod harness;
 pub mod hostile;
 pub mod normalize;
 pub mod play;

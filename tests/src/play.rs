@@ -66,7 +66,7 @@ pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) 
 }
 
 /// A child as it was recorded: without the server's defaults but for the replicas, which were kept.
-fn recorded_form(child: Value) -> Value {
+pub fn recorded_form(child: Value) -> Value {
     let mut child = normalize::stripped(child);
     if child["kind"] == "Deployment" && child["spec"].get("replicas").is_none() {
         child["spec"]["replicas"] = json!(1);
@@ -121,7 +121,7 @@ fn recorded_deployments(stage: &mut Stage, wanted: &Value) {
 }
 
 /// `Deployment/agent-b` was looked at too: whose child it is.
-fn owner_of_recorded(name: &str, wanted: &Value) -> Option<Key> {
+pub fn owner_of_recorded(name: &str, wanted: &Value) -> Option<Key> {
     let looked_at = named(name);
     let child = wanted["children"].as_array()?.iter().find(|child| key(child) == looked_at)?;
     let owner = &child["metadata"]["ownerReferences"][0];

@@ -1,0 +1,89 @@
+//! What a Gadget must be seen with.
+
+use kaos_policy::contract::{Answer, Blocker, Need, Reference, ResourceType, SecretFacts, Selector, Subject, Target};
+use serde_json::Value;
+
+use super::{API_VERSION, KIND, object, text};
+
+/// A chain of two ConfigMaps, ConfigMaps by label, a Secret, a Gadget, and the defaults of all.
+pub(super) fn needs(subject: &Subject) -> Vec<Need> {
+    let object = object(subject);
+    let spec = &object["spec"];
+    let mut needs = Vec::new();
+    let mut named = |id: &str, of: &str, kind: &str, namespace: Option<&str>, name: &str| {
+        if !name.is_empty() {
+            let namespace = namespace.map(str::to_owned);
+            let target =
+                Reference { api_version: of.to_owned(), kind: kind.to_owned(), namespace, name: name.to_owned() };
+            needs.push(Need { id: id.to_owned(), target: Target::Named(target) });
+        }
+    };
+    named("first", "v1", "ConfigMap", None, text(&spec["chain"]));
+    if let Some(first) = one(subject, "first") {
+        named("second", "v1", "ConfigMap", None, text(&first["data"]["next"]));
+    }
+    named("token", "v1", "Secret", None, text(&spec["token"]));
+    named("after", API_VERSION, KIND, None, text(&spec["after"]));
+    if spec["shared"] == true {
+        named("shared", "v1", "ConfigMap", Some(&subject.cluster.operator_namespace), "gadget-defaults");
+    }
+    if let Some(value) = spec["listens"].as_str() {
+        let labels = vec![("gadget".to_owned(), value.to_owned())];
+        let selector = Selector { of: ResourceType::new("v1", "ConfigMap"), namespace: None, labels };
+        needs.push(Need { id: "heard".to_owned(), target: Target::Labelled(selector) });
+    }
+    needs
+}
+
+/// The objects of an answer.
+pub(super) fn all(subject: &Subject, id: &str) -> Vec<Value> {
+    let found = subject.found.iter().find(|found| found.id == id);
+    match found.map(|found| &found.answer) {
+        Some(Answer::Objects(objects)) => objects.iter().filter_map(|json| serde_json::from_str(json).ok()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The object of an answer.
+pub(super) fn one(subject: &Subject, id: &str) -> Option<Value> {
+    all(subject, id).pop()
+}
+
+/// A Secret's facts, if it is there.
+pub(super) fn secret<'a>(subject: &'a Subject, id: &str) -> Option<&'a SecretFacts> {
+    let found = subject.found.iter().find(|found| found.id == id)?;
+    match &found.answer {
+        Answer::Secret(facts) if facts.present => Some(facts),
+        _ => None,
+    }
+}
+
+/// Whether the operator may not read what was asked for.
+pub(super) fn is_forbidden(subject: &Subject, id: &str) -> bool {
+    subject.found.iter().any(|found| found.id == id && matches!(found.answer, Answer::Forbidden(_)))
+}
+
+/// What is asked for and not there.
+pub(super) fn missing(subject: &Subject) -> Vec<Blocker> {
+    let is_missing = |need: &Need| match need.id.as_str() {
+        "first" | "second" => one(subject, &need.id).is_none(),
+        "token" => secret(subject, "token").is_none() && !is_forbidden(subject, "token"),
+        _ => false,
+    };
+    let absent = needs(subject).into_iter().filter(is_missing);
+    absent.filter_map(|need| blocker(need.target, "NotFound", "is not there")).collect()
+}
+
+/// What is asked for and not ready.
+pub(super) fn unready(subject: &Subject) -> Vec<Blocker> {
+    let is_unready =
+        |need: &Need| need.id == "after" && one(subject, "after").is_none_or(|other| other["status"]["ready"] != true);
+    let unready = needs(subject).into_iter().filter(is_unready);
+    unready.filter_map(|need| blocker(need.target, "NotReady", "is not ready")).collect()
+}
+
+fn blocker(target: Target, reason: &str, what: &str) -> Option<Blocker> {
+    let Target::Named(on) = target else { return None };
+    let message = format!("{} {} {what}", on.kind, on.name);
+    Some(Blocker { on, reason: reason.to_owned(), message })
+}

@@ -1,0 +1,100 @@
+//! A policy for tests, of a kind that no default policy knows: it does everything that the contract allows.
+//!
+//! A `Gadget` becomes a Secret, a `ServiceAccount`, a `ConfigMap`, a Deployment and a Service, named like itself. It has a
+//! finalizer, needs that are two rounds deep, needs by label, needs in another namespace, a gate, and fields that make
+//! the policy refuse, trap or stray. Its manifests come in the wrong order, since the host has to find the right one.
+
+mod inputs;
+mod plan;
+mod report;
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use kaos_policy::{
+    code::Native,
+    contract::{Claim, Descriptor, EnvVar, Plan, Refusal, ResourceType, Sample, Subject},
+    digest::Digest,
+    limits::Limits,
+    manifest::PolicyFile,
+    policy::Policy,
+};
+use serde_json::{Value, json};
+
+/// The API version of the kind.
+pub const API_VERSION: &str = "test.example.com/v1";
+/// The kind.
+pub const KIND: &str = "Gadget";
+/// Held until the children are gone.
+pub const FINALIZER: &str = "test.example.com/teardown";
+/// Taken off on sight.
+pub const RETIRED: &str = "test.example.com/old";
+/// The definition of the kind.
+pub const DEFINITION: &str = include_str!("crd.yaml");
+
+const FILE: &str = include_str!("policy.yaml");
+
+/// Two editions of the policy; the second changes the image of Gadgets that follow, and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edition {
+    /// The first.
+    First,
+    /// The second.
+    Second,
+}
+
+/// The policy, compiled into this process.
+pub fn policy(edition: Edition) -> Result<Arc<Policy>> {
+    let (describe, translate): (fn() -> Descriptor, Translate) = match edition {
+        Edition::First => (|| descriptor("1.0.0"), plan::first),
+        Edition::Second => (|| descriptor("2.0.0"), plan::second),
+    };
+    let code = Native { describe, needs: inputs::needs, map_env: plan::map_env, translate, assess: report::assess };
+    let digest = Digest::of(format!("{FILE}{edition:?}").as_bytes());
+    Ok(Arc::new(Policy::admit(Arc::new(code), digest, &PolicyFile::parse(FILE)?, Limits::default())?))
+}
+
+type Translate = fn(&Subject, Vec<EnvVar>) -> Result<Plan, Refusal>;
+
+/// A Gadget without a namespace.
+pub fn gadget(name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": name}, "spec": spec})
+}
+
+fn descriptor(version: &str) -> Descriptor {
+    let core = |kind: &str| ResourceType::new("v1", kind);
+    let mut sample = gadget("sample", &json!({}));
+    sample["metadata"]["namespace"] = json!("default");
+    let claim = Claim {
+        primary: ResourceType::new(API_VERSION, KIND),
+        emits: vec![
+            core("Secret"),
+            core("ServiceAccount"),
+            core("ConfigMap"),
+            ResourceType::new("apps/v1", "Deployment"),
+            core("Service"),
+        ],
+        reads: vec![core("ConfigMap"), core("Secret"), ResourceType::new(API_VERSION, KIND)],
+        wishes: Vec::new(),
+        finalizer: Some(FINALIZER.to_owned()),
+        retired_finalizers: vec![RETIRED.to_owned()],
+        samples: vec![Sample { name: "empty".to_owned(), object: sample.to_string(), beside: Vec::new() }],
+        extra: "{}".to_owned(),
+    };
+    Descriptor {
+        name: "gadget".to_owned(),
+        version: version.to_owned(),
+        claims: vec![claim],
+        settings_schema: json!({"type": "object", "properties": {}}).to_string(),
+        extra: "{}".to_owned(),
+    }
+}
+
+/// The object of a subject.
+fn object(subject: &Subject) -> Value {
+    serde_json::from_str(&subject.object).unwrap_or_default()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}

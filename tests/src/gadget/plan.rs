@@ -1,0 +1,152 @@
+//! The manifests of a Gadget, in an order that the host has to put right.
+
+use kaos_policy::contract::{EnvSource, EnvVar, KeySelector, Plan, Refusal, Subject, Violation};
+use serde_json::{Map, Value, json};
+
+use super::{inputs, object, text};
+
+const CONTAINER: &str = "main";
+
+/// What was found becomes variables.
+pub(super) fn map_env(subject: &Subject, mut env: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+    let mut set = |name: &str, source: EnvSource, origin: &str| {
+        env.push(EnvVar { container: CONTAINER.to_owned(), name: name.to_owned(), source, origin: origin.to_owned() });
+    };
+    if let Some(second) = inputs::one(subject, "second") {
+        set("CHAIN", EnvSource::Literal(text(&second["data"]["value"]).to_owned()), "spec.chain");
+    }
+    let heard: Vec<_> =
+        inputs::all(subject, "heard").iter().map(|map| text(&map["metadata"]["name"]).to_owned()).collect();
+    if !heard.is_empty() {
+        set("HEARD", EnvSource::Literal(heard.join(",")), "spec.listens");
+    }
+    if let Some(shared) = inputs::one(subject, "shared") {
+        set("SHARED", EnvSource::Literal(text(&shared["data"]["value"]).to_owned()), "spec.shared");
+    }
+    let object = object(subject);
+    if let Some(name) = object["spec"]["token"].as_str() {
+        let selector = KeySelector { name: name.to_owned(), key: "token".to_owned(), optional: false };
+        set("TOKEN", EnvSource::SecretKey(selector), "spec.token");
+    }
+    Ok(env)
+}
+
+/// The plan of the first edition.
+pub(super) fn first(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+    translate(subject, env, None)
+}
+
+/// The plan of the second.
+pub(super) fn second(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+    translate(subject, env, Some("registry.example/gadget:second"))
+}
+
+#[expect(clippy::panic, reason = "a panic is to native code what a trap is to a component")]
+fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result<Plan, Refusal> {
+    let mut object = object(subject);
+    match text(&object["spec"]["does"]) {
+        "trap" => panic!("told to"),
+        "refuse" => {
+            let message = "says refuse: write work".to_owned();
+            return Err(Refusal::Invalid(vec![Violation { path: "spec.does".to_owned(), message }]));
+        }
+        "give-up" => return Err(Refusal::Unsupported("this cluster has no gadgets".to_owned())),
+        _ => {}
+    }
+    let missing = inputs::missing(subject);
+    if !missing.is_empty() {
+        return Err(Refusal::Waiting(missing));
+    }
+    if let Some(image) = image.filter(|_| object["spec"]["follows"] == true) {
+        object["spec"]["image"] = json!(image);
+    }
+    let mut env = env;
+    let mut manifests = manifests(&object, &env);
+    let left_out =
+        |manifest: &Value| object["spec"]["leaveOut"].as_array().is_some_and(|kinds| kinds.contains(&manifest["kind"]));
+    manifests.retain(|manifest| !left_out(manifest));
+    if manifests.iter().all(|manifest| manifest["kind"] != "Deployment") {
+        env.clear();
+    }
+    if object["spec"]["does"] == "stray" {
+        manifests.push(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stray"}}));
+    }
+    Ok(Plan {
+        manifests: manifests.iter().map(Value::to_string).collect(),
+        gates: inputs::unready(subject),
+        env,
+        notes: Vec::new(),
+        extra: "{}".to_owned(),
+    })
+}
+
+fn manifests(object: &Value, env: &[EnvVar]) -> Vec<Value> {
+    let (spec, name) = (&object["spec"], text(&object["metadata"]["name"]));
+    let mut labels = spec["labels"].as_object().cloned().unwrap_or_default();
+    labels.insert("gadget-of".to_owned(), json!(name));
+    let metadata = |name: &str| json!({"name": name, "labels": labels, "annotations": spec["annotations"].as_object()});
+    let secret: Map<String, Value> = spec["secret"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (key.clone(), json!(base64(text(value)))))
+        .collect();
+    let selector = json!({"gadget": name});
+    let entry = |var: &EnvVar| match &var.source {
+        EnvSource::Literal(value) => json!({"name": var.name, "value": value}),
+        EnvSource::SecretKey(key) => {
+            json!({"name": var.name, "valueFrom": {"secretKeyRef": {"name": key.name, "key": key.key}}})
+        }
+        _ => json!({"name": var.name}),
+    };
+    let mut deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": metadata(spec["deployment"].as_str().unwrap_or(name)),
+        "spec": {"selector": {"matchLabels": selector}, "template": {"metadata": {"labels": selector}, "spec": {
+            "serviceAccountName": name,
+            "containers": [{"name": CONTAINER, "image": spec["image"], "env": env.iter().map(entry).collect::<Vec<_>>()}],
+            "volumes": [{"name": "config", "configMap": {"name": name}}]}}}});
+    if !spec["replicas"].is_null() {
+        deployment["spec"]["replicas"] = spec["replicas"].clone();
+    }
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata(name),
+        "spec": {"selector": selector, "ports": [{"name": "http", "port": spec["port"]}]}});
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(name)});
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata(name), "data": spec["config"].as_object()});
+    let secret =
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata(name), "type": "Opaque", "data": secret});
+    let mut manifests = vec![service, deployment, secret, config, account];
+    for manifest in &mut manifests {
+        let metadata = &mut manifest["metadata"];
+        if metadata["annotations"].is_null() {
+            metadata.as_object_mut().map(|fields| fields.remove("annotations"));
+        }
+        if manifest.get("data").is_some_and(Value::is_null) {
+            manifest.as_object_mut().map(|fields| fields.remove("data"));
+        }
+    }
+    manifests
+}
+
+/// As the API has a Secret's values.
+pub(super) fn base64(text: &str) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let group = |chunk: &[u8]| {
+        let bits = (0..3).fold(0_usize, |bits, at| bits << 8 | usize::from(chunk.get(at).copied().unwrap_or(0)));
+        let symbol = |at: usize| match at > chunk.len() {
+            true => '=',
+            false => char::from(ALPHABET[bits >> (18 - 6 * at) & 63]),
+        };
+        [symbol(0), symbol(1), symbol(2), symbol(3)]
+    };
+    text.as_bytes().chunks(3).flat_map(group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn values_of_secrets_are_encoded_with_padding() {
+        for (text, encoded) in [("", ""), ("a", "YQ=="), ("ab", "YWI="), ("abc", "YWJj"), ("hello", "aGVsbG8=")] {
+            assert_eq!(super::base64(text), encoded);
+        }
+    }
+}

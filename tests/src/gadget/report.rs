@@ -1,0 +1,58 @@
+//! What is told of a Gadget: ready when its Deployment is, or when everything is applied and there is none.
+
+use kaos_policy::contract::{Condition, Observation, Outcome, Refusal, Report, Subject, Truth};
+use serde_json::{Value, json};
+
+use super::{object, text};
+
+/// The report. Its fields hold one that the definition does not declare.
+pub(super) fn assess(subject: &Subject, seen: &Observation) -> Report {
+    let object = object(subject);
+    let live = |kind: &str| -> Option<Value> {
+        let child = seen.children.iter().find(|child| child.identity.kind == kind && child.live.is_some())?;
+        serde_json::from_str(child.live.as_deref()?).ok()
+    };
+    let left_out = object["spec"]["leaveOut"].as_array().is_some_and(|kinds| kinds.contains(&json!("Deployment")));
+    let deployment = live("Deployment").unwrap_or_default();
+    let wanted = deployment["spec"]["replicas"].as_i64().unwrap_or(1);
+    let available = deployment["status"]["availableReplicas"].as_i64().unwrap_or(0);
+    let is_current = deployment["status"]["observedGeneration"] == deployment["metadata"]["generation"];
+    let is_applied = matches!(seen.outcome, Outcome::Applied);
+    let ready = is_applied && (left_out || (available > 0 && is_current));
+    let (phase, message) = match &seen.outcome {
+        Outcome::Applied if ready => ("Ready", format!("{available}/{wanted} pods ready")),
+        Outcome::Applied => ("Pending", format!("{available}/{wanted} pods ready")),
+        Outcome::Gated => ("Waiting", first(seen.gates.iter().map(|gate| gate.message.clone()))),
+        Outcome::Refused(Refusal::Waiting(on)) => ("Waiting", first(on.iter().map(|blocker| blocker.message.clone()))),
+        Outcome::Refused(Refusal::Invalid(wrong)) => {
+            ("Failed", first(wrong.iter().map(|violation| format!("{}: {}", violation.path, violation.message))))
+        }
+        Outcome::Refused(Refusal::Unsupported(message)) | Outcome::Failed(message) => ("Failed", message.clone()),
+    };
+    let service = live("Service").map_or((Truth::No, "Missing"), |_| (Truth::Yes, "Created"));
+    let metadata = &object["metadata"];
+    let endpoint = format!(
+        "http://{}.{}.svc.{}:{}",
+        text(&metadata["name"]),
+        text(&metadata["namespace"]),
+        subject.cluster.domain,
+        object["spec"]["port"]
+    );
+    Report {
+        ready,
+        phase: phase.to_owned(),
+        message,
+        fields: json!({"endpoint": endpoint, "undeclared": "dropped"}).to_string(),
+        conditions: vec![Condition {
+            type_: "ServiceReady".to_owned(),
+            status: service.0,
+            reason: service.1.to_owned(),
+            message: "the Service is looked at by name".to_owned(),
+        }],
+        extra: "{}".to_owned(),
+    }
+}
+
+fn first(mut messages: impl Iterator<Item = String>) -> String {
+    messages.next().unwrap_or_default()
+}

@@ -1,0 +1,119 @@
+//! Names of objects as tests write them, and the types that tests use.
+
+use std::fmt;
+
+use kube::api::ApiResource;
+use kube::core::GroupVersionKind;
+use serde_json::Value;
+
+/// A type that tests use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Kind {
+    /// `apps/v1`
+    pub api_version: &'static str,
+    /// `Deployment`
+    pub kind: &'static str,
+    /// `deployments`
+    pub plural: &'static str,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+}
+
+const fn kind(api_version: &'static str, kind: &'static str, plural: &'static str) -> Kind {
+    Kind { api_version, kind, plural, namespaced: true }
+}
+
+const fn of_cluster(api_version: &'static str, kind: &'static str, plural: &'static str) -> Kind {
+    Kind { api_version, kind, plural, namespaced: false }
+}
+
+const KINDS: [Kind; 21] = [
+    kind("kaos.tools/v1alpha1", "Agent", "agents"),
+    kind("kaos.tools/v1alpha1", "ModelAPI", "modelapis"),
+    kind("kaos.tools/v1alpha1", "MCPServer", "mcpservers"),
+    kind("test.example.com/v1", "Gadget", "gadgets"),
+    kind("apps/v1", "Deployment", "deployments"),
+    kind("apps/v1", "ReplicaSet", "replicasets"),
+    kind("v1", "Pod", "pods"),
+    kind("v1", "Service", "services"),
+    kind("v1", "ConfigMap", "configmaps"),
+    kind("v1", "Secret", "secrets"),
+    kind("v1", "ServiceAccount", "serviceaccounts"),
+    kind("v1", "Event", "events"),
+    kind("gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes"),
+    kind("coordination.k8s.io/v1", "Lease", "leases"),
+    kind("rbac.authorization.k8s.io/v1", "Role", "roles"),
+    kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings"),
+    of_cluster("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles"),
+    of_cluster("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings"),
+    of_cluster("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions"),
+    of_cluster("v1", "Namespace", "namespaces"),
+    of_cluster("v1", "Node", "nodes"),
+];
+
+impl Kind {
+    /// A kind by its name.
+    ///
+    /// # Panics
+    /// If no test uses it yet: add it above.
+    #[expect(clippy::panic, reason = "a test that names an unknown kind is wrong")]
+    pub fn named(name: &str) -> Self {
+        KINDS.into_iter().find(|kind| kind.kind == name).unwrap_or_else(|| panic!("no kind {name} in the harness"))
+    }
+
+    /// The kind of an object.
+    pub fn of(object: &Value) -> Self {
+        Self::named(object["kind"].as_str().unwrap_or_default())
+    }
+
+    /// Its group; empty for the core group.
+    pub fn group(&self) -> &'static str {
+        self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// As the client has it.
+    pub fn resource(&self) -> ApiResource {
+        let version = self.api_version.rsplit_once('/').map_or(self.api_version, |(_, version)| version);
+        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(self.group(), version, self.kind), self.plural)
+    }
+}
+
+/// One object: `Agent/a` in the test's namespace, `kaos-system:ConfigMap/x` in another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct At {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its namespace; empty for cluster-scoped kinds.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl At {
+    /// Reads a name; `namespace` is the test's own.
+    ///
+    /// # Panics
+    /// If it is not one.
+    #[expect(clippy::panic, reason = "a test that names nothing is wrong")]
+    pub fn parse(text: &str, namespace: &str) -> Self {
+        let (namespace, rest) = text.split_once(':').unwrap_or((namespace, text));
+        let Some((kind, name)) = rest.split_once('/') else { panic!("`{text}` is not Kind/name") };
+        let kind = Kind::named(kind);
+        let namespace = if kind.namespaced { namespace.to_owned() } else { String::new() };
+        Self { kind, namespace, name: name.to_owned() }
+    }
+
+    /// Where an object is; `namespace` fills in for one that names none.
+    pub fn of(object: &Value, namespace: &str) -> Self {
+        let kind = Kind::of(object);
+        let own = object["metadata"]["namespace"].as_str().unwrap_or(namespace);
+        let namespace = if kind.namespaced { own.to_owned() } else { String::new() };
+        Self { kind, namespace, name: object["metadata"]["name"].as_str().unwrap_or_default().to_owned() }
+    }
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}/{}", self.namespace, self.kind.kind, self.name)
+    }
+}

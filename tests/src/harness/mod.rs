@@ -1,0 +1,32 @@
+//! A cluster with an operator on it, as the tests of reconciliation hold it.
+//!
+//! A test says what it needs in a [`Scenario`], and gets a [`World`]: usually the embedded cluster, one a test, in this
+//! process and in simulated time. With `KAOS_TEST_KUBECONFIG` set it is a real control plane instead, shared by all
+//! tests, with a namespace for each. What only one of the two can show says so, and is skipped on the other.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`scenario`] | what a test asks for, and the runtime that it gets |
+//! | [`world`] | the handle: apply, patch, delete, look |
+//! | [`wait`] | waiting for a condition, and what is printed when it does not come |
+//! | [`operator`] | starting, stopping and crashing operators |
+//! | [`requests`] | what the operator asked of the API server |
+//! | [`faults`] | scripts of what goes wrong |
+//! | [`kinds`] | names of objects, and the types that tests use |
+//! | [`samples`] | objects of the KAOS kinds |
+//! | [`read`] | reading conditions and metadata |
+
+pub mod faults;
+pub mod kinds;
+pub mod operator;
+pub mod read;
+pub mod requests;
+pub mod samples;
+pub mod scenario;
+pub mod wait;
+pub mod world;
+
+pub use faults::Fault;
+pub use read::{condition, is_ready, is_true, reason};
+pub use scenario::{Scenario, play};
+pub use world::World;

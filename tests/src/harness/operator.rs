@@ -1,0 +1,222 @@
+//! Starting, stopping and crashing operators, in this process.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+use anyhow::Result;
+use kaos_operator::catalogue::Catalogue;
+use kaos_operator::metrics::Metrics;
+use kaos_operator::operator::{Clock, Compute, Operator, OperatorError, Options, Probe};
+use kaos_operator::watch::Scope;
+use kaos_policy::contract::ResourceType;
+use kaos_policy::policy::{Policy, Stack};
+use kaos_policy::settings::{Layer, Origin};
+use kube::{Client, Config};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::World;
+use super::faults::OPERATOR;
+use super::scenario::SYSTEM;
+use super::world::Below;
+use crate::gadget::{self, Edition};
+use crate::policies;
+
+/// What operators of a world start with.
+pub(super) struct Setting {
+    environment: RefCell<BTreeMap<String, String>>,
+    edition: Cell<Edition>,
+    clock: Clock,
+    tune: fn(&mut Options),
+    only: Option<(BTreeSet<String>, Config)>,
+}
+
+/// An operator that runs.
+pub struct Running {
+    /// What it says of itself.
+    pub probe: Probe,
+    /// What it counts.
+    pub metrics: Arc<Metrics>,
+    catalogue: Arc<Catalogue>,
+    stop: CancellationToken,
+    task: JoinHandle<Result<(), OperatorError>>,
+}
+
+impl Setting {
+    pub(super) fn new(environment: BTreeMap<String, String>, clock: Clock, tune: fn(&mut Options)) -> Self {
+        Self { environment: RefCell::new(environment), edition: Cell::new(Edition::First), clock, tune, only: None }
+    }
+
+    /// On a shared cluster, an operator looks at its test's namespace and at nothing else.
+    pub(super) fn only_in(&mut self, namespace: &str, config: Config) {
+        self.only = Some((BTreeSet::from([namespace.to_owned()]), config));
+    }
+
+    fn options(&self) -> Options {
+        let mut options = Options { operator_namespace: SYSTEM.to_owned(), seed: 1, ..Options::default() };
+        match &self.only {
+            None => {
+                // A late start reads the same clock as the cluster: both count on with tokio's time.
+                options.compute = Compute::Inline;
+                options.clock = self.clock;
+            }
+            Some((namespaces, _)) => options.namespaces = Scope::Listed(namespaces.clone()),
+        }
+        (self.tune)(&mut options);
+        options
+    }
+
+    fn layers(&self) -> Vec<Layer> {
+        vec![Layer::env(Origin::Environment, self.environment.borrow().clone())]
+    }
+
+    /// What answers for each kind.
+    fn stacks(&self) -> Result<BTreeMap<ResourceType, Stack>> {
+        let mut stacks = BTreeMap::new();
+        for policy in self.policies()? {
+            for claim in &policy.descriptor().claims {
+                stacks.insert(claim.primary.clone(), Stack::single(Arc::clone(&policy))?);
+            }
+        }
+        Ok(stacks)
+    }
+
+    fn policies(&self) -> Result<Vec<Arc<Policy>>> {
+        static NATIVE: OnceLock<Vec<Arc<Policy>>> = OnceLock::new();
+        let mut policies = match NATIVE.get() {
+            Some(native) => native.clone(),
+            None => NATIVE.get_or_init(|| policies::native().unwrap_or_default()).clone(),
+        };
+        policies.push(gadget::policy(self.edition.get())?);
+        Ok(policies)
+    }
+}
+
+impl World {
+    /// Starts an operator and waits until it has seen everything that it looks at.
+    ///
+    /// # Panics
+    /// If it does not get there.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn start(&self) {
+        self.spawn();
+        self.until_true("the operator is ready", async || self.probe().ready().is_ok()).await;
+        if let Err(missing) = self.probe().ready() {
+            panic!("the operator is not ready: {missing:?}");
+        }
+    }
+
+    /// Starts an operator.
+    ///
+    /// # Panics
+    /// If it cannot be put together.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub fn spawn(&self) {
+        let running = self.assemble().unwrap_or_else(|error| panic!("the operator cannot start: {error:#}"));
+        self.running.borrow_mut().push(running);
+    }
+
+    fn assemble(&self) -> Result<Running> {
+        let setting = &self.setting;
+        let client = match (&self.below, &setting.only) {
+            (Below::Embedded(cluster), _) => Client::new(cluster.service().as_user(OPERATOR), self.namespace.clone()),
+            (Below::Real, Some((_, config))) => Client::try_from(config.clone())?,
+            (Below::Real, None) => self.client.clone(),
+        };
+        let metrics = Arc::new(Metrics::new());
+        let catalogue = Arc::new(Catalogue::new(setting.stacks()?, setting.layers())?);
+        let operator = Operator::new(client, Arc::clone(&catalogue), Arc::clone(&metrics), setting.options());
+        let (probe, stop) = (operator.probe(), CancellationToken::new());
+        let task = tokio::spawn(operator.run(stop.clone()));
+        Ok(Running { probe, metrics, catalogue, stop, task })
+    }
+
+    /// What the operator that was started last says of itself.
+    ///
+    /// # Panics
+    /// If none runs.
+    #[expect(clippy::panic, reason = "the test is wrong")]
+    pub fn probe(&self) -> Probe {
+        self.running.borrow().last().map_or_else(|| panic!("no operator runs"), |running| running.probe.clone())
+    }
+
+    /// What the operator that was started last has counted.
+    pub fn metrics(&self) -> String {
+        self.running.borrow().last().map(|running| running.metrics.encode().unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// The sum of a metric's samples whose labels contain all of these texts.
+    pub fn counted(&self, metric: &str, labels: &[&str]) -> f64 {
+        let text = self.metrics();
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let fits = lines.filter(|line| {
+            let name = line.split(['{', ' ']).next().unwrap_or_default();
+            name == metric && labels.iter().all(|label| line.contains(label))
+        });
+        fits.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    }
+
+    /// Stops all operators in order.
+    ///
+    /// # Panics
+    /// If one does not end well.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn stop_all(&self) {
+        let running: Vec<Running> = self.running.borrow_mut().drain(..).collect();
+        for operator in running {
+            operator.stop.cancel();
+            match operator.task.await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => panic!("the operator ended with: {error}"),
+                Err(error) if error.is_cancelled() => {}
+                Err(error) => panic!("the operator came down: {error}"),
+            }
+        }
+    }
+
+    /// Ends the operator at once, in the middle of whatever it does.
+    pub async fn crash(&self) {
+        let running: Vec<Running> = self.running.borrow_mut().drain(..).collect();
+        for operator in running {
+            operator.task.abort();
+            let _cancelled = operator.task.await;
+        }
+    }
+
+    /// Stops the operator in order and starts another.
+    pub async fn restart(&self) {
+        self.stop_all().await;
+        self.start().await;
+    }
+
+    /// Lets another edition of the test policy answer from now on.
+    ///
+    /// # Panics
+    /// If it cannot.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub fn swap(&self, edition: Edition) {
+        self.setting.edition.set(edition);
+        let swapped = self.setting.stacks().and_then(|stacks| {
+            for running in self.running.borrow().iter() {
+                running.catalogue.replace(stacks.clone(), self.setting.layers())?;
+            }
+            Ok(())
+        });
+        swapped.unwrap_or_else(|error| panic!("the policies cannot be swapped: {error:#}"));
+    }
+
+    /// The policies that answer.
+    ///
+    /// # Panics
+    /// If one does not describe itself.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub fn policies(&self) -> Vec<Arc<Policy>> {
+        self.setting.policies().unwrap_or_else(|error| panic!("the policies are not in order: {error:#}"))
+    }
+
+    /// Changes one setting of the operator's environment; it counts from the next start.
+    pub fn set_environment(&self, name: &str, value: &str) {
+        self.setting.environment.borrow_mut().insert(name.to_owned(), value.to_owned());
+    }
+}

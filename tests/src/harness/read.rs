@@ -1,0 +1,71 @@
+//! Reading objects.
+
+use serde_json::{Map, Value};
+
+/// A condition of an object; null if it has none of that type.
+pub fn condition(object: &Value, of: &str) -> Value {
+    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.filter(|condition| condition["type"] == of).next_back().cloned().unwrap_or_default()
+}
+
+/// Whether a condition is true for the generation that the object has.
+pub fn is_true(object: &Value, of: &str) -> bool {
+    let condition = condition(object, of);
+    condition["status"] == "True" && condition["observedGeneration"] == object["metadata"]["generation"]
+}
+
+/// A condition's reason; empty without it.
+pub fn reason(object: &Value, of: &str) -> String {
+    text(&condition(object, of)["reason"]).to_owned()
+}
+
+/// Whether the current generation of an object is told to be ready.
+pub fn is_ready(object: &Value) -> bool {
+    is_true(object, "Ready") && object["status"]["ready"] == true
+}
+
+/// A text, or nothing.
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// An object's UID.
+pub fn uid(object: &Value) -> &str {
+    text(&object["metadata"]["uid"])
+}
+
+/// An object's resource version.
+pub fn version(object: &Value) -> &str {
+    text(&object["metadata"]["resourceVersion"])
+}
+
+/// Labels or annotations.
+pub fn entries(object: &Value, field: &str) -> Map<String, Value> {
+    object["metadata"][field].as_object().cloned().unwrap_or_default()
+}
+
+/// The reference to the controller of an object; null without one.
+pub fn controller(object: &Value) -> Value {
+    let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    owners.filter(|owner| owner["controller"] == true).next_back().cloned().unwrap_or_default()
+}
+
+/// The finalizers of an object.
+pub fn finalizers(object: &Value) -> Vec<&str> {
+    object["metadata"]["finalizers"].as_array().into_iter().flatten().map(text).collect()
+}
+
+/// The hash on a Deployment's pod template.
+pub fn hash(deployment: &Value) -> &str {
+    text(&deployment["spec"]["template"]["metadata"]["annotations"]["kaos.tools/pod-spec-hash"])
+}
+
+/// The value of a variable of a Deployment's first container; null without it.
+pub fn variable(deployment: &Value, name: &str) -> Value {
+    let variables = deployment["spec"]["template"]["spec"]["containers"][0]["env"].as_array().into_iter().flatten();
+    variables
+        .filter(|variable| variable["name"] == name)
+        .map(|variable| variable["value"].clone())
+        .next_back()
+        .unwrap_or_default()
+}

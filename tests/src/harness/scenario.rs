@@ -1,0 +1,243 @@
+//! What a test asks for, and the runtime that it gets.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use kaos_cluster::{Cluster, TokioClock};
+use kaos_operator::operator::{Clock, Options};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::{Value, json};
+
+use super::World;
+use super::faults::Script;
+use super::operator::Setting;
+use super::world::Below;
+use crate::case;
+
+/// The namespace of the operator.
+pub const SYSTEM: &str = "kaos-system";
+
+/// Which cluster a test can run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    Either,
+    Embedded,
+    Real,
+}
+
+/// What a test asks for.
+#[derive(Clone)]
+pub struct Scenario {
+    needs: Needs,
+    why: &'static str,
+    idle: bool,
+    bare: bool,
+    gateway: bool,
+    environment: BTreeMap<String, String>,
+    namespace: Option<&'static str>,
+    tune: fn(&mut Options),
+}
+
+impl Default for Scenario {
+    /// Either cluster, all kinds, an operator that runs.
+    fn default() -> Self {
+        Self {
+            needs: Needs::Either,
+            why: "",
+            idle: false,
+            bare: false,
+            gateway: false,
+            environment: case::default_environment().unwrap_or_default(),
+            namespace: None,
+            tune: |_| {},
+        }
+    }
+}
+
+impl Scenario {
+    /// Only the embedded cluster can show it, and why.
+    pub fn embedded(why: &'static str) -> Self {
+        Self { needs: Needs::Embedded, why, ..Self::default() }
+    }
+
+    /// Only a real control plane can show it, and why.
+    pub fn real(why: &'static str) -> Self {
+        Self { needs: Needs::Real, why, ..Self::default() }
+    }
+
+    /// No operator runs until the test starts one.
+    #[must_use]
+    pub fn idle(mut self) -> Self {
+        self.idle = true;
+        self
+    }
+
+    /// No definitions are installed; nor does an operator run.
+    #[must_use]
+    pub fn bare(mut self) -> Self {
+        self.bare = true;
+        self.idle = true;
+        self
+    }
+
+    /// Serves HTTPRoutes.
+    #[must_use]
+    pub fn gateway(mut self) -> Self {
+        self.gateway = true;
+        self
+    }
+
+    /// The operator's environment.
+    #[must_use]
+    pub fn environment(mut self, environment: &BTreeMap<String, String>) -> Self {
+        self.environment.clone_from(environment);
+        self
+    }
+
+    /// A certain namespace, on an embedded cluster.
+    #[must_use]
+    pub fn within(mut self, namespace: &'static str) -> Self {
+        self.namespace = Some(namespace);
+        self
+    }
+
+    /// Changes the operator's options.
+    #[must_use]
+    pub fn tuned(mut self, tune: fn(&mut Options)) -> Self {
+        self.tune = tune;
+        self
+    }
+}
+
+fn kubeconfig() -> Option<PathBuf> {
+    std::env::var_os("KAOS_TEST_KUBECONFIG").map(PathBuf::from)
+}
+
+/// Plays a story: on an embedded cluster in simulated time, or on the real one.
+///
+/// # Panics
+/// If the story or its stage fails.
+#[expect(clippy::panic, reason = "that is how a test fails")]
+pub fn play(scenario: Scenario, story: impl AsyncFnOnce(&World)) {
+    let real = kubeconfig();
+    let skipped = match scenario.needs {
+        Needs::Either => false,
+        Needs::Embedded => real.is_some(),
+        Needs::Real => real.is_none(),
+    };
+    if skipped {
+        eprintln!("skipped: {}", scenario.why);
+        return;
+    }
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().start_paused(real.is_none());
+    let runtime = runtime.build().unwrap_or_else(|error| panic!("no runtime: {error}"));
+    runtime.block_on(async {
+        let idle = scenario.idle;
+        let set = match real {
+            None => embedded(scenario).await,
+            Some(path) => on_control_plane(scenario, path).await,
+        };
+        let world = set.unwrap_or_else(|error| panic!("the stage cannot be set: {error:#}"));
+        if !idle {
+            world.start().await;
+        }
+        story(&world).await;
+        world.stop_all().await;
+        if world.try_embedded().is_none() {
+            world.delete(&format!("Namespace/{}", world.namespace)).await;
+        }
+    });
+}
+
+async fn embedded(scenario: Scenario) -> Result<World> {
+    let epoch = "2026-01-01T00:00:00Z";
+    let clock = TokioClock::starting_at(epoch.parse()?);
+    let script = Script::default();
+    let cluster = Cluster::builder().clock(clock).faults(script.clone()).start();
+    let namespace = scenario.namespace.unwrap_or("test").to_owned();
+    let client = Client::new(cluster.service(), namespace.clone());
+    let setting = Setting::new(scenario.environment.clone(), Clock::starting_at(epoch.parse()?), scenario.tune);
+    let world =
+        World { client, namespace, below: Below::Embedded(cluster), script, setting, running: RefCell::default() };
+    furnish(&world, &scenario).await?;
+    world.embedded().settled().await;
+    Ok(world)
+}
+
+async fn on_control_plane(scenario: Scenario, path: PathBuf) -> Result<World> {
+    let config = Kubeconfig::read_from(&path).with_context(|| path.display().to_string())?;
+    let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
+    let client = Client::try_from(config.clone())?;
+    let namespace = own_namespace();
+    let mut setting = Setting::new(scenario.environment.clone(), Clock::System, scenario.tune);
+    setting.only_in(&namespace, config);
+    let script = Script::default();
+    let world = World { client, namespace, below: Below::Real, script, setting, running: RefCell::default() };
+    furnish(&world, &scenario).await?;
+    Ok(world)
+}
+
+/// A name that no other test has, now or in an earlier run.
+fn own_namespace() -> String {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("test").rsplit("::").next().unwrap_or("test").replace('_', "-");
+    let short: String = test.chars().take(40).collect();
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    format!("{}-{}", short.trim_matches('-'), since.as_millis() % 100_000_000)
+}
+
+/// Namespaces, definitions and the registry of runtimes.
+async fn furnish(world: &World, scenario: &Scenario) -> Result<()> {
+    for name in [SYSTEM, &world.namespace] {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        world.try_apply(&namespace).await?;
+    }
+    for object in case::documents(&case::golden().join("runtimes.yaml"))? {
+        world.try_apply(&object).await?;
+    }
+    if !scenario.bare {
+        world.install_definitions(scenario.gateway).await?;
+    }
+    Ok(())
+}
+
+/// The definitions of all kinds.
+pub fn definitions() -> Result<Vec<Value>> {
+    let texts = kaos_crds::manifests::ALL.iter().copied().chain([crate::gadget::DEFINITION]);
+    texts.map(|text| Ok(serde_saphyr::from_str(text)?)).collect()
+}
+
+/// As much of the Gateway API's definition as a route needs.
+fn routes() -> Value {
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "httproutes.gateway.networking.k8s.io",
+            "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/gateway-api/pull/2466"}},
+        "spec": {"group": "gateway.networking.k8s.io", "scope": "Namespaced",
+            "names": {"plural": "httproutes", "singular": "httproute", "kind": "HTTPRoute", "listKind": "HTTPRouteList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": any}}}}]}})
+}
+
+impl World {
+    /// Installs the definitions, and waits until they are served.
+    pub async fn install_definitions(&self, gateway: bool) -> Result<()> {
+        let mut all = definitions()?;
+        if gateway {
+            all.push(routes());
+        }
+        for definition in &all {
+            self.try_apply(definition).await?;
+            let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+            self.until("it is served", &format!("CustomResourceDefinition/{name}"), |crd| {
+                super::condition(crd, "Established")["status"] == "True"
+            })
+            .await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,158 @@
+//! Waiting for a condition, and what is printed when it does not come.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::World;
+use super::kinds::{At, Kind};
+use super::read::{text, version};
+
+impl World {
+    /// Waits until an object is as it should be; null stands for one that is not there.
+    ///
+    /// # Panics
+    /// If that does not happen in good time, with everything that may say why.
+    pub async fn until(&self, what: &str, at: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        self.until_all(what, &[at], |objects| holds(&objects[0])).await.remove(0)
+    }
+
+    /// Waits until several objects are as they should be together.
+    ///
+    /// # Panics
+    /// As [`Self::until`].
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn until_all(&self, what: &str, at: &[&str], holds: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+        let deadline = Instant::now() + self.patience();
+        loop {
+            let mut objects = Vec::new();
+            for at in at {
+                objects.push(self.look(at).await);
+            }
+            if holds(&objects) {
+                return objects;
+            }
+            if Instant::now() >= deadline {
+                panic!("waited in vain until {what}\n{}", self.explanation(at).await);
+            }
+            tokio::time::sleep(self.beat()).await;
+        }
+    }
+
+    /// Waits until an object is told to be ready.
+    pub async fn until_ready(&self, at: &str) -> Value {
+        self.until(&format!("{at} is ready"), at, super::is_ready).await
+    }
+
+    /// Waits until an object is gone.
+    pub async fn until_gone(&self, at: &str) {
+        self.until(&format!("{at} is gone"), at, Value::is_null).await;
+    }
+
+    /// Waits until a count or another fact of the world is as it should be.
+    ///
+    /// # Panics
+    /// If that does not happen in good time.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn until_true(&self, what: &str, holds: impl AsyncFn() -> bool) {
+        let deadline = Instant::now() + self.patience();
+        while !holds().await {
+            if Instant::now() >= deadline {
+                panic!("waited in vain until {what}\n{}", self.explanation(&[]).await);
+            }
+            tokio::time::sleep(self.beat()).await;
+        }
+    }
+
+    /// Waits until nothing in the test's namespace has changed for a while.
+    ///
+    /// # Panics
+    /// If it goes on changing.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn quiet(&self) {
+        let (mut before, mut still) = (self.fingerprint().await, 0);
+        for _ in 0..200 {
+            tokio::time::sleep(self.beat() * 10).await;
+            let now = self.fingerprint().await;
+            still = if now == before { still + 1 } else { 0 };
+            before = now;
+            if still == 3 {
+                return;
+            }
+        }
+        panic!("it goes on changing\n{}", self.explanation(&[]).await);
+    }
+
+    /// The resource versions of everything that an operator may write in the test's namespace.
+    pub async fn fingerprint(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for kind in [
+            "Agent",
+            "ModelAPI",
+            "MCPServer",
+            "Gadget",
+            "Deployment",
+            "Service",
+            "ConfigMap",
+            "Secret",
+            "ServiceAccount",
+        ] {
+            for object in self.list(kind).await {
+                lines.push(format!("{} {}", At::of(&object, &self.namespace), version(&object)));
+            }
+        }
+        lines
+    }
+
+    /// Lets time pass.
+    pub async fn pass_time(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+
+    /// Objects, Events and the last requests, for whoever reads a failed test.
+    async fn explanation(&self, at: &[&str]) -> String {
+        let mut lines = Vec::new();
+        for at in at {
+            let mut object = self.look(at).await;
+            object["metadata"].as_object_mut().map(|metadata| metadata.remove("managedFields"));
+            lines.push(format!("--- {at}\n{}", serde_json::to_string_pretty(&object).unwrap_or_default()));
+        }
+        lines.push("--- everything".to_owned());
+        lines.extend(self.fingerprint().await);
+        lines.push("--- events".to_owned());
+        for event in self.list("Event").await {
+            lines.push(format!("{} {}: {}", text(&event["type"]), text(&event["reason"]), event_text(&event)));
+        }
+        if let Some(cluster) = self.try_embedded() {
+            lines.push("--- the last requests".to_owned());
+            let entries = cluster.journal().entries();
+            lines.extend(
+                entries.iter().skip(entries.len().saturating_sub(60)).map(|entry| format!("{} {entry}", entry.at)),
+            );
+        }
+        lines.join("\n")
+    }
+
+    /// Events about an object: type, reason and message.
+    pub async fn events(&self, at: &str) -> Vec<(String, String, String)> {
+        let at = At::parse(at, &self.namespace);
+        let about = |event: &Value| {
+            ["regarding", "involvedObject"]
+                .iter()
+                .any(|field| event[*field]["kind"] == at.kind.kind && event[*field]["name"] == *at.name)
+        };
+        let events = self.list_in(Kind::named("Event"), &at.namespace).await;
+        let own = |field: &Value| text(field).to_owned();
+        events
+            .iter()
+            .filter(|event| about(event))
+            .map(|event| (own(&event["type"]), own(&event["reason"]), event_text(event)))
+            .collect()
+    }
+}
+
+fn event_text(event: &Value) -> String {
+    let note = text(&event["note"]);
+    if note.is_empty() { text(&event["message"]).to_owned() } else { note.to_owned() }
+}

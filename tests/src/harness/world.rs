@@ -1,0 +1,269 @@
+//! The handle: apply, patch, delete, look.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use kaos_cluster::faults::EventFate;
+use kaos_cluster::{Cluster, PodFate};
+use kube::Client;
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+use super::faults::{Fault, Script};
+use super::kinds::{At, Kind};
+use super::operator::{Running, Setting};
+use super::read::{text, uid};
+
+/// The cluster below a world.
+pub(super) enum Below {
+    Embedded(Cluster),
+    Real,
+}
+
+/// A cluster, a namespace of the test's own, and an operator that can be started and stopped.
+pub struct World {
+    /// A client that may do everything.
+    pub client: Client,
+    /// The test's namespace.
+    pub namespace: String,
+    pub(super) below: Below,
+    pub(super) script: Script,
+    pub(super) setting: Setting,
+    pub(super) running: RefCell<Vec<Running>>,
+}
+
+/// The field manager of the user.
+const USER: &str = "user";
+
+impl World {
+    /// The embedded cluster.
+    ///
+    /// # Panics
+    /// On a real one: the test's scenario has to say that it needs the embedded cluster.
+    #[expect(clippy::panic, reason = "the scenario is wrong")]
+    pub fn embedded(&self) -> &Cluster {
+        self.try_embedded().unwrap_or_else(|| panic!("this test has to say `embedded` in its scenario"))
+    }
+
+    /// The embedded cluster, if it is one.
+    pub fn try_embedded(&self) -> Option<&Cluster> {
+        match &self.below {
+            Below::Embedded(cluster) => Some(cluster),
+            Below::Real => None,
+        }
+    }
+
+    pub(super) fn patience(&self) -> Duration {
+        Duration::from_secs(if self.try_embedded().is_some() { 900 } else { 90 })
+    }
+
+    /// How often is looked.
+    pub(super) fn beat(&self) -> Duration {
+        Duration::from_millis(100)
+    }
+
+    pub(super) fn api(&self, kind: Kind, namespace: &str) -> Api<DynamicObject> {
+        let resource = kind.resource();
+        if kind.namespaced && !namespace.is_empty() {
+            Api::namespaced_with(self.client.clone(), namespace, &resource)
+        } else {
+            Api::all_with(self.client.clone(), &resource)
+        }
+    }
+
+    fn at(&self, at: &str) -> (At, Api<DynamicObject>) {
+        let at = At::parse(at, &self.namespace);
+        let api = self.api(at.kind, &at.namespace);
+        (at, api)
+    }
+
+    /// Applies an object as the user, in the test's namespace unless it names another.
+    pub async fn try_apply(&self, object: &Value) -> kube::Result<Value> {
+        self.apply_as(USER, object).await
+    }
+
+    /// Applies an object in the name of a manager.
+    pub async fn apply_as(&self, manager: &str, object: &Value) -> kube::Result<Value> {
+        let at = At::of(object, &self.namespace);
+        let mut object = object.clone();
+        if at.kind.namespaced {
+            object["metadata"]["namespace"] = json!(at.namespace);
+        }
+        let params = PatchParams::apply(manager).force();
+        self.api(at.kind, &at.namespace).patch(&at.name, &params, &Patch::Apply(&object)).await.map(value)
+    }
+
+    /// Applies an object as the user.
+    ///
+    /// # Panics
+    /// If it is refused.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn apply(&self, object: &Value) -> Value {
+        self.try_apply(object).await.unwrap_or_else(|error| panic!("{object} is refused: {error}"))
+    }
+
+    /// Applies several objects, one after the other.
+    pub async fn apply_all(&self, objects: &[Value]) {
+        for object in objects {
+            self.apply(object).await;
+        }
+    }
+
+    /// Creates an object by a POST.
+    ///
+    /// # Panics
+    /// If it is refused.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn create(&self, object: &Value, params: &PostParams) {
+        let at = At::of(object, &self.namespace);
+        let created = match serde_json::from_value(object.clone()) {
+            Ok(object) => self.api(at.kind, &at.namespace).create(params, &object).await,
+            Err(error) => panic!("{object} is no object: {error}"),
+        };
+        created.unwrap_or_else(|error| panic!("{object} is refused: {error}"));
+    }
+
+    /// Changes an object by a merge patch, as somebody who is neither the user nor the operator.
+    ///
+    /// # Panics
+    /// If it is refused.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn patch(&self, at: &str, patch: &Value) -> Value {
+        let (place, api) = self.at(at);
+        let params = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
+        let patched = api.patch(&place.name, &params, &Patch::Merge(patch)).await;
+        patched.map(value).unwrap_or_else(|error| panic!("the patch of {at} is refused: {error}"))
+    }
+
+    /// Changes the status of an object by a merge patch.
+    ///
+    /// # Panics
+    /// If it is refused.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn patch_status(&self, at: &str, status: &Value) {
+        let (place, api) = self.at(at);
+        let patch = json!({"status": status});
+        let patched = api.patch_status(&place.name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+        patched.unwrap_or_else(|error| panic!("the status of {at} is refused: {error}"));
+    }
+
+    /// Deletes an object, if it is there.
+    ///
+    /// # Panics
+    /// If that is refused.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn delete(&self, at: &str) {
+        let (place, api) = self.at(at);
+        match api.delete(&place.name, &DeleteParams::default()).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => panic!("the deletion of {at} is refused: {error}"),
+        }
+    }
+
+    /// An object as it is now; null if it is not there.
+    ///
+    /// # Panics
+    /// If it cannot be read.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn look(&self, at: &str) -> Value {
+        let (place, api) = self.at(at);
+        if let Some(cluster) = self.try_embedded() {
+            let object = cluster.object(place.kind.group(), place.kind.plural, &place.namespace, &place.name);
+            return object.map(|object| typed((*object).clone(), place.kind)).unwrap_or_default();
+        }
+        match api.get_opt(&place.name).await {
+            Ok(object) => object.map(value).unwrap_or_default(),
+            Err(error) => panic!("{at} cannot be read: {error}"),
+        }
+    }
+
+    /// The objects of a kind in the test's namespace.
+    pub async fn list(&self, kind: &str) -> Vec<Value> {
+        self.list_in(Kind::named(kind), &self.namespace).await
+    }
+
+    /// The objects of a kind in a namespace; none where the kind is not served.
+    ///
+    /// # Panics
+    /// If they cannot be read.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn list_in(&self, kind: Kind, namespace: &str) -> Vec<Value> {
+        if let Some(cluster) = self.try_embedded() {
+            let objects = cluster.objects(kind.group(), kind.plural).into_iter();
+            let here = objects.filter(|object| !kind.namespaced || object["metadata"]["namespace"] == *namespace);
+            return here.map(|object| typed((*object).clone(), kind)).collect();
+        }
+        match self.api(kind, namespace).list(&ListParams::default()).await {
+            Ok(list) => list.items.into_iter().map(|object| typed(value(object), kind)).collect(),
+            Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
+            Err(error) => panic!("{} cannot be listed: {error}", kind.plural),
+        }
+    }
+
+    /// What an object owns, of a kind.
+    pub async fn owned(&self, owner: &str, kind: &str) -> Vec<Value> {
+        let owner = self.look(owner).await;
+        let is_owned = |object: &Value| {
+            let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+            owners.filter(|reference| text(&reference["uid"]) == uid(&owner)).count() > 0
+        };
+        self.list(kind).await.into_iter().filter(is_owned).collect()
+    }
+
+    /// How many ReplicaSets a Deployment has had.
+    pub async fn rollouts(&self, deployment: &str) -> usize {
+        self.owned(&format!("Deployment/{deployment}"), "ReplicaSet").await.len()
+    }
+
+    /// The table that the API server makes of a list.
+    ///
+    /// # Panics
+    /// If it does not.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn table(&self, path: &str) -> Value {
+        let accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+        let request = http::Request::get(path).header("accept", accept).body(Vec::new());
+        let asked = match request {
+            Ok(request) => self.client.request(request).await,
+            Err(error) => panic!("{path}: {error}"),
+        };
+        asked.unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// Lets something go wrong with the operator's requests.
+    pub fn break_it(&self, fault: Fault) {
+        self.script.add(fault);
+    }
+
+    /// Decides what becomes of the events of a type on their way to the operator.
+    pub fn break_events(&self, plural: &'static str, fate: EventFate) {
+        self.script.events(plural, fate);
+    }
+
+    /// Lets nothing go wrong any more.
+    pub fn mend(&self) {
+        self.script.clear();
+    }
+
+    /// What becomes of the pods of a Deployment.
+    pub fn pods_of(&self, deployment: &str, fate: PodFate) {
+        self.embedded().set_pods_of(&self.namespace, deployment, Some(fate));
+    }
+
+    /// What becomes of all other pods.
+    pub fn pods(&self, fate: PodFate) {
+        self.embedded().set_pods(fate);
+    }
+}
+
+fn value(object: DynamicObject) -> Value {
+    serde_json::to_value(object).unwrap_or_default()
+}
+
+/// Items of lists come without their type.
+fn typed(mut object: Value, kind: Kind) -> Value {
+    object["apiVersion"] = json!(kind.api_version);
+    object["kind"] = json!(kind.kind);
+    object
+}

@@ -1,0 +1,129 @@
+//! E1, E5, E6, E11, E12: when something is tried again.
+
+use std::time::Duration;
+
+use kaos_cluster::faults::{Entry, Failure};
+use kaos_operator::operator::Options;
+use kaos_tests::gadget::gadget;
+use kaos_tests::harness::requests::Sort;
+use kaos_tests::harness::{Fault, Scenario, World, is_ready, play, reason};
+use serde_json::json;
+
+use crate::support::{image, passes, retries, web, web_with};
+
+const FAILS: Failure = Failure::Server(503);
+
+/// Times between the failed writes of a Deployment, in milliseconds.
+fn intervals(w: &World, name: &str) -> Vec<i64> {
+    let fits =
+        |entry: &Entry| entry.attempt.resource == "deployments" && entry.attempt.name == name && !entry.attempt.dry_run;
+    let times: Vec<_> =
+        w.requests(Sort::Refused).into_iter().filter(fits).map(|entry| entry.at.as_millisecond()).collect();
+    times.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+#[test]
+fn e1_each_passing_error_is_tried_again_until_it_passes() {
+    for failure in [FAILS, Failure::Server(500), Failure::Conflict, Failure::Throttled(2), Failure::Disconnect] {
+        play(Scenario::embedded("requests fail on purpose"), async |w| {
+            w.break_it(Fault::on_writes().fail(failure).times(4));
+            w.apply(&web()).await;
+            w.until_ready("Gadget/web").await;
+            assert!(retries(w) >= 1.0, "{failure:?}");
+        });
+    }
+}
+
+#[test]
+fn e1_the_time_between_tries_grows_to_a_cap() {
+    let capped = |options: &mut Options| {
+        options.backoff.first = Duration::from_secs(1);
+        options.backoff.max = Duration::from_secs(30);
+    };
+    play(Scenario::embedded("requests fail on purpose").tuned(capped), async |w| {
+        w.break_it(Fault::on_writes().of("deployments").fail(FAILS));
+        w.apply(&web()).await;
+        w.pass_time(Duration::from_secs(400)).await;
+        let waited = intervals(w, "web");
+        assert!(waited.len() >= 8, "{waited:?}");
+        assert!(waited[4] > waited[0] * 2, "it does not grow: {waited:?}");
+        assert!(waited.iter().all(|time| *time <= 45_000), "it has no cap: {waited:?}");
+        let capped = &waited[waited.len() - 4..];
+        assert!(capped.windows(2).any(|pair| pair[0] != pair[1]), "there is no jitter: {waited:?}");
+    });
+}
+
+#[test]
+fn e5_after_a_success_it_starts_small_again() {
+    play(Scenario::embedded("requests fail on purpose"), async |w| {
+        for round in 0..2 {
+            w.forget_requests();
+            w.break_it(Fault::on_writes().of("deployments").fail(FAILS).times(6));
+            w.apply(&web_with(&json!({"image": format!("registry.example/gadget:{round}")}))).await;
+            w.until("it got there", "Deployment/web", |now| image(now) == format!("registry.example/gadget:{round}"))
+                .await;
+            w.until_ready("Gadget/web").await;
+            let waited = intervals(w, "web");
+            assert!(waited[0] * 4 < *waited.last().unwrap(), "round {round}: {waited:?}");
+        }
+    });
+}
+
+#[test]
+fn e6_nothing_is_scheduled_for_what_is_steady_and_events_do_for_what_is_not_ready() {
+    play(Scenario::embedded("requests and passes are counted"), async |w| {
+        w.pods_of("waits", kaos_cluster::PodFate::NotReady);
+        w.apply_all(&[gadget("steady", &json!({})), gadget("waits", &json!({}))]).await;
+        w.until_ready("Gadget/steady").await;
+        w.quiet().await;
+        let before = passes(w);
+        w.forget_requests();
+        w.pass_time(Duration::from_secs(240)).await;
+        assert_eq!((passes(w), w.writes(), w.reads()), (before, Vec::new(), Vec::new()));
+        w.pods_of("waits", kaos_cluster::PodFate::ReadyAfter(Duration::ZERO));
+        w.until_ready("Gadget/waits").await;
+    });
+}
+
+#[test]
+fn e11_trying_again_looking_again_later_and_doing_nothing_can_be_told_apart() {
+    let resync = |options: &mut Options| options.resync = Duration::from_secs(100);
+    play(Scenario::embedded("passes are counted").tuned(resync), async |w| {
+        // Later: a refusal.
+        w.apply(&web_with(&json!({"does": "refuse"}))).await;
+        w.until("it is refused", "Gadget/web", |gadget| reason(gadget, "Accepted") == "InvalidSpec").await;
+        w.quiet().await;
+        let (passed, retried) = (passes(w), retries(w));
+        w.pass_time(Duration::from_secs(1000)).await;
+        let later = passes(w) - passed;
+        assert!((5.0..=25.0).contains(&later), "{later} passes in ten times the resync");
+        assert_eq!(retries(w), retried, "a refusal is not tried again");
+        // At once, with backoff: an error.
+        w.break_it(Fault::on_writes().of("deployments").fail(FAILS).times(5));
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        assert!(retries(w) >= retried + 4.0);
+        // None: what is gone.
+        w.delete("Gadget/web").await;
+        w.until_gone("Gadget/web").await;
+        w.pass_time(Duration::from_secs(10)).await;
+        let passed = passes(w);
+        w.pass_time(Duration::from_secs(1000)).await;
+        assert_eq!(passes(w), passed);
+    });
+}
+
+#[test]
+fn e12_an_object_that_fails_does_not_delay_another() {
+    play(Scenario::embedded("requests fail on purpose"), async |w| {
+        w.break_it(Fault::on_writes().of("deployments").named("bad").fail(FAILS));
+        w.apply(&gadget("bad", &json!({}))).await;
+        w.pass_time(Duration::from_secs(600)).await;
+        w.break_it(Fault::on_writes().of("deployments").named("web").fail(FAILS).times(2));
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        let (bad, web) = (intervals(w, "bad"), intervals(w, "web"));
+        assert!(web.iter().all(|time| *time * 4 < *bad.last().unwrap()), "{web:?} beside {bad:?}");
+        assert!(!is_ready(&w.look("Gadget/bad").await));
+    });
+}

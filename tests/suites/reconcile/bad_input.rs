@@ -1,0 +1,210 @@
+//! Malformed objects, definitions that go and come back, namespaces that end: each heals without a restart, and something
+//! said why.
+
+use std::time::Duration;
+
+use kaos_tests::gadget::{FINALIZER, gadget};
+use kaos_tests::harness::faults::OPERATOR;
+use kaos_tests::harness::samples::{agent, model_api};
+use kaos_tests::harness::{Fault, Scenario, World, condition, is_ready, play};
+use serde_json::{Value, json};
+
+use crate::support::{CHILDREN, web};
+
+/// Objects as an older server with an older schema might have left them.
+fn malformed() -> Vec<(&'static str, Value)> {
+    let of = |api: &str, kind: &str, name: &str, spec: Value| json!({"apiVersion": api, "kind": kind, "metadata": {"name": name, "namespace": "test", "generation": 1}, "spec": spec});
+    let kaos = "kaos.tools/v1alpha1";
+    let test = "test.example.com/v1";
+    vec![
+        ("agents", of(kaos, "Agent", "spec-is-text", json!("text"))),
+        ("agents", of(kaos, "Agent", "spec-is-null", Value::Null)),
+        (
+            "agents",
+            of(kaos, "Agent", "model-is-number", json!({"modelAPI": 7, "model": ["x"], "mcpServers": {"a": 1}})),
+        ),
+        ("agents", of(kaos, "Agent", "old-fields", json!({"modelAPIRef": {"name": "llm"}, "replicas": "three"}))),
+        ("modelapis", of(kaos, "ModelAPI", "mode-is-list", json!({"mode": ["Proxy"], "proxyConfig": "none"}))),
+        ("modelapis", of(kaos, "ModelAPI", "empty", json!({}))),
+        ("mcpservers", of(kaos, "MCPServer", "params-is-list", json!({"runtime": "python-string", "params": [1, 2]}))),
+        (
+            "gadgets",
+            of(
+                test,
+                "Gadget",
+                "config-is-text",
+                json!({"config": "text", "labels": [], "leaveOut": {"a": 1}, "port": "x"}),
+            ),
+        ),
+        ("gadgets", json!({"apiVersion": test, "kind": "Gadget", "metadata": {"name": "bare", "namespace": "test"}})),
+        (
+            "gadgets",
+            json!({"apiVersion": test, "kind": "Gadget", "metadata": {"name": "odd-metadata", "namespace": "test",
+            "labels": "text", "annotations": [1], "finalizers": "none", "ownerReferences": {}, "generation": "one"},
+            "spec": {}, "status": {"conditions": "none", "ready": "yes"}}),
+        ),
+    ]
+}
+
+fn group(plural: &str) -> &'static str {
+    if plural == "gadgets" { "test.example.com" } else { "kaos.tools" }
+}
+
+async fn plant(w: &World) {
+    for (plural, object) in malformed() {
+        w.embedded().plant(group(plural), plural, object);
+    }
+}
+
+#[test]
+fn malformed_objects_that_were_there_before_stop_nobody_else_and_are_told() {
+    play(Scenario::embedded("objects are planted past the schema").idle(), async |w| {
+        plant(w).await;
+        w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
+        w.start().await;
+        w.until_all("the good ones are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| {
+            all.iter().all(is_ready)
+        })
+        .await;
+        w.pass_time(Duration::from_secs(60)).await;
+        for (plural, object) in malformed().into_iter().filter(|(plural, _)| *plural != "gadgets") {
+            let at = format!("{}/{}", object["kind"].as_str().unwrap(), object["metadata"]["name"].as_str().unwrap());
+            let now = w.look(&at).await;
+            let told =
+                condition(&now, "Accepted")["status"] == "False" || condition(&now, "Resolved")["status"] == "False";
+            let kind = format!("kind=\"{}\"", object["kind"].as_str().unwrap());
+            let counted: f64 = ["refused", "failed", "retried"]
+                .iter()
+                .map(|result| w.counted("kaos_operator_passes_total", &[&kind, &format!("result=\"{result}\"")]))
+                .sum();
+            assert!(told || counted >= 1.0, "{plural} {at}: {now:#}\n{}", w.metrics());
+        }
+    });
+}
+
+#[test]
+fn malformed_objects_that_appear_while_it_runs_heal_when_they_are_mended() {
+    play(Scenario::embedded("objects are planted past the schema"), async |w| {
+        plant(w).await;
+        w.pass_time(Duration::from_secs(60)).await;
+        w.apply_all(&[model_api("empty"), model_api("mode-is-list"), gadget("bare", &json!({}))]).await;
+        for (name, agent) in ["spec-is-text", "spec-is-null", "model-is-number", "old-fields"]
+            .map(|name| (name, agent(name, "empty", &json!({}))))
+        {
+            w.delete(&format!("Agent/{name}")).await;
+            w.apply(&agent).await;
+        }
+        let mended = [
+            "ModelAPI/empty",
+            "ModelAPI/mode-is-list",
+            "Gadget/bare",
+            "Agent/spec-is-text",
+            "Agent/spec-is-null",
+            "Agent/model-is-number",
+            "Agent/old-fields",
+        ];
+        w.until_all("they are ready", &mended, |all| all.iter().all(is_ready)).await;
+    });
+}
+
+const GADGETS: &str = "CustomResourceDefinition/gadgets.test.example.com";
+const MODELS: &str = "CustomResourceDefinition/modelapis.kaos.tools";
+
+#[test]
+fn a_definition_that_goes_and_comes_back_is_followed_without_a_restart() {
+    play(Scenario::embedded("definitions are shared on a real control plane"), async |w| {
+        w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
+        w.until_all("all are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| all.iter().all(is_ready)).await;
+        for definition in [GADGETS, MODELS] {
+            w.delete(definition).await;
+            w.until_gone(definition).await;
+        }
+        w.until_all("the children went along", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
+        w.until_true("a metric says so", async || {
+            w.counted("kaos_operator_watch_state", &["kind=\"Gadget\"", "state=\"unserved\""]) >= 1.0
+        })
+        .await;
+        w.until("the Agent says so", "Agent/a", |agent| condition(agent, "Resolved")["status"] == "False").await;
+        assert!(!w.look("Deployment/agent-a").await.is_null());
+        w.install_definitions(false).await.unwrap();
+        w.apply_all(&[web(), model_api("llm")]).await;
+        w.until_all("all are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| all.iter().all(is_ready)).await;
+    });
+}
+
+#[test]
+fn definitions_that_are_installed_after_the_start_are_served() {
+    play(Scenario::embedded("definitions are shared on a real control plane").bare(), async |w| {
+        w.spawn();
+        w.pass_time(Duration::from_secs(30)).await;
+        w.install_definitions(false).await.unwrap();
+        w.apply_all(&[web(), model_api("llm")]).await;
+        w.until_all("both are ready", &["Gadget/web", "ModelAPI/llm"], |all| all.iter().all(is_ready)).await;
+        assert!(w.probe().ready().is_ok());
+    });
+}
+
+#[test]
+fn an_optional_type_that_appears_and_goes_is_used_while_it_is_there() {
+    let environment =
+        [("GATEWAY_API_ENABLED", "true"), ("GATEWAY_NAME", "gateway"), ("GATEWAY_NAMESPACE", "kaos-system")];
+    play(Scenario::embedded("definitions are shared on a real control plane").idle(), async |w| {
+        for (name, value) in environment {
+            w.set_environment(name, value);
+        }
+        w.start().await;
+        w.apply(&model_api("llm")).await;
+        w.until_ready("ModelAPI/llm").await;
+        w.install_definitions(true).await.unwrap();
+        w.until("there is a route", "HTTPRoute/modelapi-llm", |route| !route.is_null()).await;
+        let routes = "CustomResourceDefinition/httproutes.gateway.networking.k8s.io";
+        w.delete(routes).await;
+        w.until_gone(routes).await;
+        w.pass_time(Duration::from_secs(120)).await;
+        w.patch("ModelAPI/llm", &json!({"metadata": {"annotations": {"touch": "1"}}})).await;
+        w.until_ready("ModelAPI/llm").await;
+        w.install_definitions(true).await.unwrap();
+        w.until("the route is back", "HTTPRoute/modelapi-llm", |route| !route.is_null()).await;
+    });
+}
+
+#[test]
+fn a_namespace_that_is_deleted_in_the_middle_of_a_pass_goes_and_can_come_back() {
+    play(Scenario::embedded("requests take their time").within("test"), async |w| {
+        w.apply(&model_api("llm")).await;
+        w.until_ready("ModelAPI/llm").await;
+        w.break_it(Fault::on_writes().slow(Duration::from_secs(5)));
+        w.apply_all(&[web(), agent("a", "llm", &json!({}))]).await;
+        w.pass_time(Duration::from_secs(8)).await;
+        w.delete("Namespace/test").await;
+        w.until_gone("Namespace/test").await;
+        w.mend();
+        w.pass_time(Duration::from_secs(600)).await;
+        assert_eq!(w.probe().queue().0, 0);
+        w.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "test"}})).await;
+        w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
+        let all = w.until_all("all are ready", &["Gadget/web", "Agent/a"], |all| all.iter().all(is_ready)).await;
+        assert_eq!(all[0]["metadata"]["finalizers"], json!([FINALIZER]));
+    });
+}
+
+#[test]
+fn rights_that_are_taken_away_and_given_back_heal_and_were_told() {
+    play(Scenario::embedded("rights are taken away"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.embedded().authorise(|attempt| attempt.user != OPERATOR);
+        w.embedded().cut_watches();
+        w.pass_time(Duration::from_secs(30)).await;
+        w.delete("Service/web").await;
+        w.apply_all(&[gadget("other", &json!({})), model_api("llm")]).await;
+        w.pass_time(Duration::from_secs(400)).await;
+        let told = w.counted("kaos_operator_watch_state", &["state=\"forbidden\""])
+            + w.counted("kaos_operator_watch_errors_total", &[]);
+        assert!(told >= 1.0, "{}", w.metrics());
+        w.embedded().allow_everything();
+        w.until_all("all are ready", &["Gadget/web", "Gadget/other", "ModelAPI/llm"], |all| all.iter().all(is_ready))
+            .await;
+        w.until("the Service is back", "Service/web", |service| !service.is_null()).await;
+    });
+}

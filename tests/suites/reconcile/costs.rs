@@ -1,0 +1,133 @@
+//! What all of it costs the API server: writes, reads, silence.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kaos_tests::gadget::gadget;
+use kaos_tests::harness::requests::Sort;
+use kaos_tests::harness::samples::{agent, mcp_server, model_api};
+use kaos_tests::harness::{Scenario, World, is_ready, play};
+use serde_json::json;
+
+use crate::support::web;
+
+fn counts<const N: usize>(counts: [(&str, usize); N]) -> BTreeMap<String, usize> {
+    counts.into_iter().map(|(of, count)| (of.to_owned(), count)).collect()
+}
+
+/// Takes the writes of statuses out, which may be one or two for each of so many objects.
+fn without_statuses(mut writes: BTreeMap<String, usize>, objects: &[(&str, usize)]) -> BTreeMap<String, usize> {
+    for (plural, count) in objects {
+        let statuses = writes.remove(&format!("{plural}/status")).unwrap_or_default();
+        assert!((*count..=2 * count).contains(&statuses), "{statuses} writes of the status of {count} {plural}");
+    }
+    writes
+}
+
+#[test]
+fn an_object_costs_one_write_for_each_child_and_two_for_its_status() {
+    play(Scenario::embedded("requests are counted"), async |w| {
+        w.forget_requests();
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.quiet().await;
+        let writes = without_statuses(w.writes_by_type(), &[("gadgets", 1)]);
+        let wanted = [
+            ("gadgets", 1),
+            ("configmaps", 1),
+            ("deployments", 1),
+            ("secrets", 1),
+            ("serviceaccounts", 1),
+            ("services", 1),
+        ];
+        assert_eq!(writes, counts(wanted), "{:#?}", w.writes());
+    });
+}
+
+#[test]
+fn a_graph_of_kaos_objects_costs_one_write_for_each_child_and_two_for_each_status() {
+    play(Scenario::embedded("requests are counted"), async |w| {
+        w.forget_requests();
+        w.apply_all(&[model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]}))]).await;
+        w.until_all("all are ready", &["ModelAPI/llm", "MCPServer/echo", "Agent/a"], |all| all.iter().all(is_ready))
+            .await;
+        w.quiet().await;
+        // While it waits for the others, an Agent tells of what.
+        let mut writes = w.writes_by_type();
+        let agents = writes.remove("agents/status").unwrap_or_default();
+        assert!((1..=4).contains(&agents), "{agents} writes of the Agent's status");
+        let writes = without_statuses(writes, &[("modelapis", 1), ("mcpservers", 1)]);
+        let children = w.list("Deployment").await.len();
+        assert_eq!((children, writes["deployments"], writes["services"]), (3, 3, 3), "{:#?}", w.writes());
+    });
+}
+
+#[test]
+fn nothing_is_read_that_a_watch_delivers() {
+    play(Scenario::embedded("requests are counted"), async |w| {
+        w.forget_requests();
+        w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
+        w.until_all("all are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| all.iter().all(is_ready)).await;
+        w.quiet().await;
+        // A child that no watch has shown is read once before it is first applied, lest a stranger's is taken over.
+        let mut reads: BTreeMap<String, usize> = BTreeMap::new();
+        for entry in w.requests(Sort::Read) {
+            *reads.entry(format!("{}/{}", entry.attempt.resource, entry.attempt.name)).or_default() += 1;
+        }
+        let children = ["deployments", "services", "configmaps", "secrets", "serviceaccounts"];
+        for (of, count) in &reads {
+            let (plural, name) = of.split_once('/').unwrap();
+            assert!(*count == 1 && !name.is_empty() && children.contains(&plural), "{of} was read {count} times");
+        }
+        w.forget_requests();
+        w.delete("Deployment/web").await;
+        w.until_ready("Gadget/web").await;
+        w.quiet().await;
+        let reads: Vec<_> = w.reads();
+        assert!(reads.len() <= 1, "{reads:#?}");
+    });
+}
+
+/// Five hundred objects of all kinds.
+async fn crowd(w: &World) {
+    for at in 0..100 {
+        w.apply(&model_api(&format!("llm-{at}"))).await;
+        w.apply(&mcp_server(&format!("echo-{at}"))).await;
+        w.apply(&gadget(&format!("gadget-{at}"), &json!({"config": {"a": "1"}, "secret": {"k": "v"}}))).await;
+        let more = json!({"mcpServers": [format!("echo-{at}")], "agentNetwork": {"access": [format!("worker-{at}")]}});
+        w.apply(&agent(&format!("boss-{at}"), &format!("llm-{at}"), &more)).await;
+        w.apply(&agent(&format!("worker-{at}"), &format!("llm-{at}"), &json!({}))).await;
+    }
+    w.until_true("all are ready", async || {
+        let mut ready = 0;
+        for kind in ["Agent", "ModelAPI", "MCPServer", "Gadget"] {
+            ready += w.list(kind).await.iter().filter(|object| is_ready(object)).count();
+        }
+        ready == 500
+    })
+    .await;
+    w.quiet().await;
+}
+
+#[test]
+fn five_hundred_settled_objects_are_silent_for_ten_minutes_and_over_a_restart() {
+    play(Scenario::embedded("requests are counted, and time is simulated"), async |w| {
+        crowd(w).await;
+        w.forget_requests();
+        w.pass_time(Duration::from_secs(600)).await;
+        assert_eq!((w.writes(), w.reads()), (Vec::new(), Vec::new()));
+        let rest = [Sort::Refused, Sort::DryRun, Sort::Event].map(|sort| w.requests(sort).len());
+        assert_eq!(rest, [0, 0, 0]);
+        w.stop_all().await;
+        w.forget_requests();
+        w.start().await;
+        w.quiet().await;
+        w.pass_time(Duration::from_secs(60)).await;
+        assert_eq!(w.writes(), Vec::<String>::new());
+        assert_eq!([Sort::Refused, Sort::DryRun, Sort::Event].map(|sort| w.requests(sort).len()), [0, 0, 0]);
+        w.crash().await;
+        w.start().await;
+        w.quiet().await;
+        assert_eq!(w.writes(), Vec::<String>::new());
+    });
+}

@@ -1,0 +1,184 @@
+//! F: finalizers and deletion.
+
+use std::time::Duration;
+
+use kaos_cluster::faults::Failure;
+use kaos_operator::release::{Event, finalizers as finalizers_of, release};
+use kaos_operator::watch::Scope;
+use kaos_tests::gadget::{FINALIZER, RETIRED};
+use kaos_tests::harness::read::{finalizers, text};
+use kaos_tests::harness::requests::Sort;
+use kaos_tests::harness::samples::{agent, model_api};
+use kaos_tests::harness::{Fault, Scenario, condition, is_ready, play, reason};
+use serde_json::{Value, json};
+
+use crate::support::{CHILDREN, web};
+
+#[test]
+fn f1_a_named_finalizer_comes_first_none_stays_none_and_retired_ones_go() {
+    play(Scenario::default(), async |w| {
+        let mut gadget = web();
+        gadget["metadata"]["finalizers"] = json!([RETIRED, "example.com/foreign"]);
+        let mut api = model_api("llm");
+        api["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);
+        w.apply_all(&[gadget, api]).await;
+        let all = w.until_all("both are ready", &["Gadget/web", "ModelAPI/llm"], |all| all.iter().all(is_ready)).await;
+        let mut held = finalizers(&all[0]);
+        held.sort_unstable();
+        assert_eq!(held, ["example.com/foreign", FINALIZER]);
+        assert_eq!(finalizers(&all[1]), Vec::<&str>::new());
+        if w.try_embedded().is_some() {
+            let writes = w.requests(Sort::Write);
+            let first = writes.iter().find(|entry| entry.attempt.name == "web").unwrap();
+            assert_eq!(
+                (first.attempt.resource.as_str(), first.attempt.subresource.as_str()),
+                ("gadgets", ""),
+                "{first}"
+            );
+        }
+    });
+}
+
+#[test]
+fn f2_an_object_that_is_going_gets_nothing_made_or_changed() {
+    play(Scenario::embedded("requests are looked at"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.break_it(Fault::on(&["delete"]).of("services").fail(Failure::Server(500)));
+        w.forget_requests();
+        w.delete("Gadget/web").await;
+        w.patch("Deployment/web", &json!({"spec": {"replicas": 5}})).await;
+        w.delete("ConfigMap/web").await;
+        w.pass_time(Duration::from_secs(60)).await;
+        for entry in w.requests(Sort::Write) {
+            let is_own = entry.attempt.resource == "gadgets";
+            assert!(is_own || entry.attempt.verb.name() == "delete", "{entry}");
+        }
+        assert!(w.look("ConfigMap/web").await.is_null());
+    });
+}
+
+#[test]
+fn f3_after_the_cleanup_the_finalizer_goes_and_nothing_is_left() {
+    play(Scenario::default(), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.delete("Gadget/web").await;
+        w.until_gone("Gadget/web").await;
+        w.until_all("nothing is left", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
+        w.until_true("no pod is left", async || w.list("Pod").await.is_empty()).await;
+    });
+}
+
+#[test]
+fn f3_an_object_without_a_finalizer_takes_its_children_along() {
+    play(Scenario::default(), async |w| {
+        w.apply(&model_api("llm")).await;
+        w.until_ready("ModelAPI/llm").await;
+        w.delete("ModelAPI/llm").await;
+        w.until_all("nothing is left", &["ModelAPI/llm", "Deployment/modelapi-llm", "Service/modelapi-llm"], |all| {
+            all.iter().all(Value::is_null)
+        })
+        .await;
+    });
+}
+
+#[test]
+fn f4_a_cleanup_that_fails_keeps_the_finalizer_is_told_and_lets_go_in_the_end() {
+    play(Scenario::embedded("requests fail on purpose"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.break_it(Fault::on(&["delete"]).of("deployments").fail(Failure::Server(500)));
+        w.forget_requests();
+        w.delete("Gadget/web").await;
+        w.pass_time(Duration::from_secs(30)).await;
+        assert!(finalizers(&w.look("Gadget/web").await).contains(&FINALIZER));
+        let told = async |what: &str| {
+            w.events("Gadget/web").await.iter().any(|(of, reason, _)| of == "Warning" && reason.contains(what))
+        };
+        w.until_true("there is an Event about the cleanup", async || told("Cleanup").await).await;
+        let tries = w.requests(Sort::Refused).len();
+        assert!((2..=20).contains(&tries), "{tries} tries in half a minute");
+        w.pass_time(Duration::from_secs(3600)).await;
+        w.until_gone("Gadget/web").await;
+        let events = w.events("Gadget/web").await;
+        assert!(
+            events.iter().any(|(_, _, message)| message.contains("finalizer")),
+            "it lets go and says so: {events:?}"
+        );
+    });
+}
+
+#[test]
+fn f4_a_cleanup_that_failed_for_a_while_ends_as_it_should() {
+    play(Scenario::embedded("requests fail on purpose"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.break_it(Fault::on(&["delete"]).fail(Failure::Server(500)).times(4));
+        w.delete("Gadget/web").await;
+        w.until_gone("Gadget/web").await;
+        w.until_all("nothing is left", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
+    });
+}
+
+#[test]
+fn f5_finalizers_of_others_are_kept() {
+    play(Scenario::default(), async |w| {
+        let mut gadget = web();
+        gadget["metadata"]["finalizers"] = json!(["example.com/foreign"]);
+        w.apply(&gadget).await;
+        w.until_ready("Gadget/web").await;
+        w.delete("Gadget/web").await;
+        w.until("only the foreign one is left", "Gadget/web", |now| finalizers(now) == ["example.com/foreign"]).await;
+        w.quiet().await;
+        w.patch("Gadget/web", &json!({"metadata": {"finalizers": null}})).await;
+        w.until_gone("Gadget/web").await;
+    });
+}
+
+#[test]
+fn f6_an_object_that_is_deleted_while_referred_to_leaves_conditions_and_running_pods() {
+    play(Scenario::default(), async |w| {
+        w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
+        w.until_ready("Agent/a").await;
+        w.quiet().await;
+        let before = w.look("Deployment/agent-a").await;
+        w.delete("ModelAPI/llm").await;
+        let told = w.until("it says so", "Agent/a", |agent| reason(agent, "Resolved") == "NotFound").await;
+        assert!(text(&condition(&told, "Resolved")["message"]).contains("llm"), "{told:#}");
+        let after = w.look("Deployment/agent-a").await;
+        assert_eq!(after["metadata"]["generation"], before["metadata"]["generation"]);
+        w.apply(&model_api("llm")).await;
+        w.until("it has it back", "Agent/a", |agent| condition(agent, "Resolved")["status"] == "True").await;
+        w.until_ready("Agent/a").await;
+        w.quiet().await;
+        assert_eq!(w.rollouts("agent-a").await, 1);
+    });
+}
+
+#[test]
+fn f7_after_release_no_finalizer_is_left_and_namespaces_go_without_an_operator() {
+    play(Scenario::embedded("its namespace ends").within("test"), async |w| {
+        let mut gadget = web();
+        gadget["metadata"]["finalizers"] = json!([RETIRED]);
+        let mut api = model_api("llm");
+        api["metadata"]["finalizers"] = json!(["example.com/foreign"]);
+        w.apply_all(&[gadget, api]).await;
+        w.until_all("both are ready", &["Gadget/web", "ModelAPI/llm"], |all| all.iter().all(is_ready)).await;
+        w.stop_all().await;
+        let mut old = model_api("old");
+        old["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);
+        w.apply(&old).await;
+        let policies = w.policies();
+        let finalizers_of_all = finalizers_of(policies.iter().map(|policy| &**policy), &[]);
+        let mut told = Vec::new();
+        release(&w.client, &finalizers_of_all, &Scope::All, false, |event| told.push(event)).await.unwrap();
+        assert!(told.iter().all(|event| !matches!(event, Event::Failed { .. })), "{told:#?}");
+        for (at, left) in [("Gadget/web", &[][..]), ("ModelAPI/old", &[]), ("ModelAPI/llm", &["example.com/foreign"])] {
+            assert_eq!(finalizers(&w.look(at).await), left, "{at}");
+        }
+        w.patch("ModelAPI/llm", &json!({"metadata": {"finalizers": null}})).await;
+        w.delete("Namespace/test").await;
+        w.until_gone("Namespace/test").await;
+    });
+}

@@ -1,0 +1,200 @@
+//! E2–E4, E7–E10: what goes wrong, whom it concerns, and how it ends.
+
+use std::time::Duration;
+
+use kaos_cluster::faults::Failure;
+use kaos_tests::gadget::gadget;
+use kaos_tests::harness::read::text;
+use kaos_tests::harness::requests::Sort;
+use kaos_tests::harness::samples::{agent, config_map, model_api_for, secret};
+use kaos_tests::harness::{Fault, Scenario, condition, is_ready, is_true, play, reason};
+use serde_json::{Value, json};
+
+use crate::support::{image, passes, web, web_with};
+
+#[test]
+fn e2_a_permanent_error_is_told_once_and_not_tried_again_until_something_changes() {
+    play(Scenario::embedded("passes are counted"), async |w| {
+        w.apply(&web_with(&json!({"does": "refuse"}))).await;
+        w.until("it is refused", "Gadget/web", |gadget| reason(gadget, "Accepted") == "InvalidSpec").await;
+        w.until_true("there is an Event", async || {
+            w.events("Gadget/web").await.iter().any(|(of, reason, _)| of == "Warning" && reason == "InvalidSpec")
+        })
+        .await;
+        let before = passes(w);
+        w.forget_requests();
+        w.pass_time(Duration::from_secs(240)).await;
+        assert_eq!(passes(w), before);
+        assert_eq!((w.writes(), w.requests(Sort::Event).len()), (Vec::new(), 0));
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn e2_what_the_api_server_refuses_is_told_and_not_tried_again_in_a_hurry() {
+    play(Scenario::embedded("requests are counted"), async |w| {
+        w.apply(&web_with(&json!({"port": 70_000}))).await;
+        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+        assert!(text(&condition(&told, "Applied")["message"]).contains("65535"), "{told:#}");
+        w.quiet().await;
+        w.forget_requests();
+        w.pass_time(Duration::from_secs(240)).await;
+        let refused = w.requests(Sort::Refused).len();
+        assert!(refused <= 2, "{refused} refused writes in four minutes");
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn e3_a_users_mistake_is_told_with_the_name_of_the_field() {
+    play(Scenario::default(), async |w| {
+        w.apply_all(&[model_api_for("llm", &["tiny"]), agent("a", "llm", &json!({"model": "huge"}))]).await;
+        let told = w.until("it is refused", "Agent/a", |agent| reason(agent, "Accepted") == "InvalidSpec").await;
+        assert!(text(&condition(&told, "Accepted")["message"]).contains("spec.model"), "{told:#}");
+        w.apply(&model_api_for("llm", &["tiny", "huge"])).await;
+        w.until_ready("Agent/a").await;
+    });
+}
+
+#[test]
+fn e4_a_missing_reference_is_waited_for_and_heals_when_it_appears() {
+    play(Scenario::default(), async |w| {
+        w.apply_all(&[gadget("one", &json!({"chain": "one"})), gadget("two", &json!({"token": "key"}))]).await;
+        w.until_all("both wait", &["Gadget/one", "Gadget/two"], |all| {
+            all.iter().all(|gadget| gadget["status"]["phase"] == "Waiting")
+        })
+        .await;
+        let told = w.until("it says for what", "Gadget/one", |gadget| reason(gadget, "Resolved") == "NotFound").await;
+        assert!(text(&condition(&told, "Resolved")["message"]).contains("one"), "{told:#}");
+        assert_ne!(condition(&told, "Accepted")["status"], "False", "{told:#}");
+        w.apply(&config_map("one", &json!({"next": "two"}))).await;
+        w.until("it waits for the next", "Gadget/one", |gadget| {
+            text(&condition(gadget, "Resolved")["message"]).contains("two")
+        })
+        .await;
+        w.apply(&config_map("two", &json!({"value": "x"}))).await;
+        w.until_ready("Gadget/one").await;
+    });
+}
+
+#[test]
+fn e4_a_secret_is_waited_for_where_secrets_are_looked_at() {
+    play(Scenario::default().tuned(|options| options.secrets = true), async |w| {
+        w.apply(&gadget("web", &json!({"token": "key"}))).await;
+        w.until("it waits", "Gadget/web", |gadget| reason(gadget, "Resolved") == "NotFound").await;
+        w.apply(&secret("key", &json!({"token": "x"}))).await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn e4_objects_that_are_looked_for_by_label_are_seen_as_they_come_change_and_go() {
+    play(Scenario::default(), async |w| {
+        w.apply(&gadget("web", &json!({"listens": "yes"}))).await;
+        w.until_ready("Gadget/web").await;
+        let heard = async |what: Value| {
+            w.until("it hears", "Deployment/web", |now| kaos_tests::harness::read::variable(now, "HEARD") == what)
+                .await;
+        };
+        let labelled = |name: &str, value: &str| {
+            let mut map = config_map(name, &json!({}));
+            map["metadata"]["labels"] = json!({"gadget": value});
+            map
+        };
+        w.apply(&labelled("b", "yes")).await;
+        heard(json!("b")).await;
+        w.apply(&labelled("a", "yes")).await;
+        heard(json!("a,b")).await;
+        w.apply(&labelled("b", "no")).await;
+        heard(json!("a")).await;
+        w.delete("ConfigMap/a").await;
+        heard(Value::Null).await;
+    });
+}
+
+#[test]
+fn e4_what_is_granted_in_another_namespace_is_seen_as_it_comes_and_changes() {
+    play(Scenario::embedded("the operator's namespace is shared on a real control plane"), async |w| {
+        w.apply(&gadget("web", &json!({"shared": true}))).await;
+        w.until_ready("Gadget/web").await;
+        for value in ["one", "two"] {
+            let mut defaults = config_map("gadget-defaults", &json!({"value": value}));
+            defaults["metadata"]["namespace"] = json!("kaos-system");
+            w.apply(&defaults).await;
+            w.until("it has it", "Deployment/web", |now| kaos_tests::harness::read::variable(now, "SHARED") == value)
+                .await;
+        }
+    });
+}
+
+#[test]
+fn e7_objects_whose_requests_hang_do_not_starve_the_others() {
+    let few = |options: &mut kaos_operator::operator::Options| {
+        options.workers = 2;
+        options.pass_deadline = Duration::from_secs(30);
+    };
+    play(Scenario::embedded("requests hang on purpose").tuned(few), async |w| {
+        for name in ["bad-1", "bad-2", "bad-3"] {
+            w.break_it(Fault::on_writes().of("deployments").named(name).slow(Duration::from_secs(86_400)));
+            w.apply(&gadget(name, &json!({}))).await;
+        }
+        w.pass_time(Duration::from_secs(5)).await;
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
+        w.until("it follows", "Deployment/web", |now| image(now) == "registry.example/gadget:2").await;
+        w.mend();
+        w.until_all("all are ready", &["Gadget/bad-1", "Gadget/bad-2", "Gadget/bad-3"], |all| all.iter().all(is_ready))
+            .await;
+    });
+}
+
+#[test]
+fn e8_what_is_forbidden_is_told_tried_again_and_heals_when_it_is_allowed() {
+    play(Scenario::embedded("rights are taken away"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.embedded().authorise(|attempt| attempt.verb.name() != "patch" || attempt.resource != "deployments");
+        w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
+        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "NotPermitted").await;
+        assert!(is_true(&told, "Accepted"), "{told:#}");
+        assert!(text(&condition(&told, "Applied")["message"]).contains("deployments"), "{told:#}");
+        w.embedded().allow_everything();
+        w.until("it heals", "Deployment/web", |now| image(now) == "registry.example/gadget:2").await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn e9_a_passing_error_does_not_make_an_accepted_object_refused() {
+    play(Scenario::embedded("requests fail on purpose"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.break_it(Fault::on_writes().of("deployments").fail(Failure::Server(503)));
+        w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
+        w.until("it says so", "Gadget/web", |gadget| condition(gadget, "Applied")["status"] == "False").await;
+        w.until("the generation is told", "Gadget/web", |gadget| gadget["status"]["observedGeneration"] == 2).await;
+        assert!(is_true(&w.look("Gadget/web").await, "Accepted"));
+    });
+}
+
+#[test]
+fn e10_a_trap_is_contained_counted_and_told_and_the_operator_goes_on() {
+    play(Scenario::default(), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        let before = w.look("Deployment/web").await;
+        w.apply(&web_with(&json!({"does": "trap"}))).await;
+        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Accepted") == "PolicyFailed").await;
+        assert!(!is_ready(&told));
+        assert!(w.counted("kaos_operator_policy_failures_total", &["policy=\"gadget\""]) >= 1.0, "{}", w.metrics());
+        // What ran goes on running.
+        assert_eq!(w.look("Deployment/web").await["metadata"]["generation"], before["metadata"]["generation"]);
+        w.apply(&gadget("other", &json!({}))).await;
+        w.until_ready("Gadget/other").await;
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+    });
+}

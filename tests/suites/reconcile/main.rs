@@ -1,0 +1,40 @@
+//! What the reconcile loop must do, one test a rule.
+//!
+//! Tests are named after the rows of the checklist that the operator was specified by: `a1_…` shows row A1. They run on the
+//! embedded cluster; with `KAOS_TEST_KUBECONFIG` set, those that can run on a real control plane instead.
+//!
+//! | module | rows |
+//! |---|---|
+//! | `healing` | A: what is broken heals |
+//! | `passes` | A: how passes are made |
+//! | `order` | A12, B9: in whatever order things are applied |
+//! | `rollout` | B: changes reach the pods, once |
+//! | `ownership` | C: whose objects are touched |
+//! | `takeover` | C8: objects that the Go operator left |
+//! | `status` | D: what users are told |
+//! | `errors` | E: what goes wrong, and for how long |
+//! | `backoff` | E: when it is tried again |
+//! | `deletion` | F: finalizers |
+//! | `operations` | G: watches, Events, metrics, readiness |
+//! | `rights` | G3, G7, E8: what the operator may do |
+//! | `costs` | writes, reads, silence |
+//! | `bad_input` | malformed objects, definitions that go, namespaces that end |
+//! | `recorded` | the recorded cases that need a running operator |
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
+
+mod backoff;
+mod bad_input;
+mod costs;
+mod deletion;
+mod errors;
+mod healing;
+mod operations;
+mod order;
+mod ownership;
+mod passes;
+mod recorded;
+mod rights;
+mod rollout;
+mod status;
+mod support;
+mod takeover;

@@ -1,0 +1,165 @@
+//! G1, G2, G5, G6, G8: watches, Events, metrics, readiness.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use kaos_cluster::PodFate;
+use kaos_cluster::faults::Verb;
+use kaos_tests::gadget::gadget;
+use kaos_tests::harness::faults::OPERATOR;
+use kaos_tests::harness::requests::Sort;
+use kaos_tests::harness::samples::{agent, mcp_server, model_api};
+use kaos_tests::harness::{Fault, Scenario, condition, is_ready, play, reason};
+use serde_json::json;
+
+use crate::support::{web, web_with};
+
+#[test]
+fn g1_the_types_that_policies_claim_emit_and_read_are_watched_and_no_others() {
+    play(Scenario::embedded("requests are looked at"), async |w| {
+        w.apply_all(&[web(), model_api("llm")]).await;
+        w.until_all("both are ready", &["Gadget/web", "ModelAPI/llm"], |all| all.iter().all(is_ready)).await;
+        let watches = w.requests(Sort::Watch);
+        let watched: BTreeSet<&str> = watches.iter().map(|entry| entry.attempt.resource.as_str()).collect();
+        let wanted = [
+            "agents",
+            "modelapis",
+            "mcpservers",
+            "gadgets",
+            "deployments",
+            "services",
+            "configmaps",
+            "secrets",
+            "serviceaccounts",
+        ];
+        for plural in wanted {
+            assert!(watched.contains(plural), "{plural} is not among {watched:?}");
+        }
+        let also = BTreeSet::from(["customresourcedefinitions", "namespaces"]);
+        let more: Vec<_> =
+            watched.iter().filter(|plural| !wanted.contains(plural) && !also.contains(**plural)).collect();
+        assert!(more.is_empty(), "{more:?} are watched too");
+    });
+}
+
+#[test]
+fn g2_events_tell_transitions_and_not_passes_or_children() {
+    play(Scenario::embedded("requests are counted"), async |w| {
+        w.pods(PodFate::ReadyAfter(Duration::from_secs(5)));
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.quiet().await;
+        let first = w.events("Gadget/web").await;
+        assert!(!first.is_empty() && first.len() <= 5, "{first:#?}");
+        w.forget_requests();
+        for touch in 0..5 {
+            w.patch("Gadget/web", &json!({"metadata": {"annotations": {"touch": touch.to_string()}}})).await;
+            w.delete("ConfigMap/web").await;
+            w.pass_time(Duration::from_secs(10)).await;
+        }
+        let told = w.requests(Sort::Event).len();
+        assert!(told <= 2, "{told} Events for ten passes that changed no condition for long");
+        w.apply(&web_with(&json!({"does": "refuse"}))).await;
+        w.until_true("a transition is told", async || {
+            w.events("Gadget/web").await.iter().any(|(of, reason, _)| of == "Warning" && reason == "InvalidSpec")
+        })
+        .await;
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.until_true("the way back is told too", async || w.requests(Sort::Event).len() > told + 1).await;
+    });
+}
+
+#[test]
+fn g2_an_event_that_cannot_be_written_stops_nothing() {
+    play(Scenario::embedded("requests fail on purpose"), async |w| {
+        w.embedded().authorise(|attempt| attempt.user != OPERATOR || attempt.resource != "events");
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        assert!(w.events("Gadget/web").await.is_empty());
+    });
+}
+
+#[test]
+fn g5_passes_failures_durations_and_the_queue_are_counted() {
+    play(Scenario::default(), async |w| {
+        w.apply_all(&[web(), gadget("bad", &json!({"does": "refuse"})), gadget("trapped", &json!({"does": "trap"}))])
+            .await;
+        w.until_ready("Gadget/web").await;
+        w.until("it is refused", "Gadget/bad", |gadget| reason(gadget, "Accepted") == "InvalidSpec").await;
+        w.until("it is trapped", "Gadget/trapped", |gadget| reason(gadget, "Accepted") == "PolicyFailed").await;
+        let counted = |metric: &str, labels: &[&str]| w.counted(&format!("kaos_operator_{metric}"), labels);
+        let text = w.metrics();
+        for result in ["changed", "refused", "failed"] {
+            assert!(
+                counted("passes_total", &["kind=\"Gadget\"", &format!("result=\"{result}\"")]) >= 1.0,
+                "{result}\n{text}"
+            );
+        }
+        assert!(counted("pass_duration_seconds_count", &["kind=\"Gadget\""]) >= 3.0, "{text}");
+        assert!(
+            text.contains("kaos_operator_queue_depth") && text.contains("kaos_operator_queue_oldest_age_seconds"),
+            "{text}"
+        );
+        assert!(counted("policy_info", &["policy=\"gadget\""]) >= 1.0, "{text}");
+        assert!(counted("watch_state", &["kind=\"Gadget\"", "state=\"synced\""]) >= 1.0, "{text}");
+        assert!(counted("stored_objects", &["kind=\"Gadget\""]) >= 3.0, "{text}");
+    });
+}
+
+#[test]
+fn g6_an_operator_is_ready_only_when_it_has_seen_everything() {
+    play(Scenario::embedded("requests take their time").idle(), async |w| {
+        w.break_it(Fault::on(&["list", "watch"]).of("deployments").slow(Duration::from_secs(60)));
+        w.spawn();
+        w.pass_time(Duration::from_secs(30)).await;
+        let missing = w.probe().ready().unwrap_err();
+        assert!(missing.iter().any(|what| what.contains("Deployment")), "{missing:?}");
+        w.until_true("it is ready", async || w.probe().ready().is_ok()).await;
+    });
+}
+
+#[test]
+fn g6_nothing_is_written_before_everything_is_seen() {
+    play(Scenario::embedded("requests take their time").idle(), async |w| {
+        w.apply(&web()).await;
+        w.start().await;
+        w.until_ready("Gadget/web").await;
+        w.quiet().await;
+        w.crash().await;
+        w.forget_requests();
+        w.break_it(Fault::on(&["list", "watch"]).of("deployments").slow(Duration::from_secs(60)));
+        w.start().await;
+        w.quiet().await;
+        assert_eq!(w.writes(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn g8_an_agent_waits_until_what_it_depends_on_is_ready() {
+    play(Scenario::embedded("pods follow a script"), async |w| {
+        w.pods_of("modelapi-llm", PodFate::NotReady);
+        w.pods_of("mcpserver-echo", PodFate::NotReady);
+        w.apply_all(&[agent("a", "llm", &json!({"mcpServers": ["echo"]})), model_api("llm"), mcp_server("echo")]).await;
+        let gated =
+            |agent: &serde_json::Value| agent["status"]["phase"] == "Waiting" && reason(agent, "Applied") == "Gated";
+        w.until("it waits", "Agent/a", gated).await;
+        w.pods_of("modelapi-llm", PodFate::ReadyAfter(Duration::ZERO));
+        w.until_ready("ModelAPI/llm").await;
+        w.quiet().await;
+        let waits = w.look("Agent/a").await;
+        assert!(
+            gated(&waits) && condition(&waits, "Applied")["message"].as_str().unwrap().contains("echo"),
+            "{waits:#}"
+        );
+        assert!(w.look("Deployment/agent-a").await.is_null());
+        w.pods_of("mcpserver-echo", PodFate::ReadyAfter(Duration::ZERO));
+        w.until_ready("Agent/a").await;
+        // From then on the gate is told and does not bind.
+        w.pods_of("mcpserver-echo", PodFate::NotReady);
+        w.until("it is told", "Agent/a", |agent| condition(agent, "DependenciesReady")["status"] == "False").await;
+        w.apply(&agent("a", "llm", &json!({"mcpServers": ["echo"], "config": {"instructions": "new"}}))).await;
+        w.until("an edit gets through", "Deployment/agent-a", |now| now["spec"].to_string().contains("new")).await;
+        assert!(w.embedded().journal().count(|entry| entry.attempt.verb == Verb::Watch) > 0);
+    });
+}

@@ -1,0 +1,116 @@
+//! A12, B9: in whatever order things are applied, they end the same.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kaos_cluster::PodFate;
+use kaos_tests::harness::samples::{agent, mcp_server, model_api};
+use kaos_tests::harness::{Scenario, World, is_ready, play};
+use kaos_tests::normalize;
+use serde_json::{Value, json};
+
+const ALL: [&str; 4] = ["ModelAPI/llm", "MCPServer/echo", "Agent/worker", "Agent/boss"];
+const DEPLOYMENTS: [&str; 4] = ["modelapi-llm", "mcpserver-echo", "agent-worker", "agent-boss"];
+
+fn objects() -> [Value; 4] {
+    [
+        model_api("llm"),
+        mcp_server("echo"),
+        agent("worker", "llm", &json!({})),
+        agent("boss", "llm", &json!({"mcpServers": ["echo"], "agentNetwork": {"access": ["worker"]}})),
+    ]
+}
+
+/// Every order of four.
+fn permutations() -> Vec<[usize; 4]> {
+    let mut all = Vec::new();
+    for a in 0..4 {
+        for b in (0..4).filter(|b| *b != a) {
+            for c in (0..4).filter(|c| *c != a && *c != b) {
+                all.push([a, b, c, 6 - a - b - c]);
+            }
+        }
+    }
+    all
+}
+
+/// Children and statuses without what differs from run to run.
+async fn end(w: &World) -> BTreeMap<String, Value> {
+    w.until_all("everything is ready", &ALL, |all| all.iter().all(is_ready)).await;
+    w.quiet().await;
+    let mut end = BTreeMap::new();
+    for kind in ["Deployment", "Service", "ConfigMap", "Secret", "ServiceAccount"] {
+        for child in w.list(kind).await {
+            let name = child["metadata"]["name"].clone();
+            let mut child = normalize::stripped(child);
+            child["metadata"].as_object_mut().unwrap().remove("annotations");
+            end.insert(format!("{kind}/{name}"), child);
+        }
+    }
+    for at in ALL {
+        let mut status = w.look(at).await["status"].take();
+        for condition in status["conditions"].as_array_mut().unwrap() {
+            condition.as_object_mut().unwrap().remove("lastTransitionTime");
+        }
+        // Names of ReplicaSets.
+        status.as_object_mut().unwrap().remove("deployment");
+        end.insert(at.to_owned(), status);
+    }
+    end
+}
+
+fn play_orders(apply: impl AsyncFn(&World, &[Value; 4], [usize; 4])) {
+    let mut first: Option<BTreeMap<String, Value>> = None;
+    for order in permutations() {
+        play(Scenario::embedded("24 clusters are cheaper than 24 namespaces"), async |w| {
+            w.pods(PodFate::ReadyAfter(Duration::from_secs(3)));
+            apply(w, &objects(), order).await;
+            let end = end(w).await;
+            if let Some(first) = &first {
+                for (name, value) in first {
+                    assert_eq!(end.get(name), Some(value), "{name} after {order:?}");
+                }
+                assert_eq!(end.len(), first.len(), "after {order:?}");
+            } else {
+                first = Some(end);
+            }
+        });
+    }
+}
+
+#[test]
+fn a12_every_order_of_applying_model_tools_peer_and_agent_ends_the_same_with_one_rollout_each() {
+    play_orders(async |w, objects, order| {
+        for at in order {
+            w.apply(&objects[at]).await;
+        }
+        w.until_all("everything is ready", &ALL, |all| all.iter().all(is_ready)).await;
+        for deployment in DEPLOYMENTS {
+            assert_eq!(w.rollouts(deployment).await, 1, "{deployment} after {order:?}");
+        }
+    });
+}
+
+#[test]
+fn a12_every_order_with_time_between_ends_the_same_too() {
+    play_orders(async |w, objects, order| {
+        for at in order {
+            w.apply(&objects[at]).await;
+            w.pass_time(Duration::from_secs(20)).await;
+        }
+    });
+}
+
+#[test]
+fn b9_everything_in_one_apply_ends_with_one_replica_set_for_each_deployment() {
+    play(Scenario::default(), async |w| {
+        let mut objects = objects();
+        objects.reverse();
+        w.apply_all(&objects).await;
+        w.until_all("everything is ready", &ALL, |all| all.iter().all(is_ready)).await;
+        w.quiet().await;
+        for deployment in DEPLOYMENTS {
+            assert_eq!(w.rollouts(deployment).await, 1, "{deployment}");
+        }
+    });
+}

@@ -1,0 +1,175 @@
+//! C1–C7: whose objects are touched.
+
+use std::time::Duration;
+
+use kaos_cluster::faults::Failure;
+use kaos_tests::gadget::gadget;
+use kaos_tests::harness::read::{controller, entries, uid};
+use kaos_tests::harness::requests::Sort;
+use kaos_tests::harness::samples::{config_map, deployment};
+use kaos_tests::harness::{Fault, Scenario, condition, is_ready, play, reason};
+use serde_json::{Value, json};
+
+use crate::support::{CHILDREN, image, web, web_with};
+
+#[test]
+fn c1_every_child_has_its_object_as_controller() {
+    play(Scenario::default(), async |w| {
+        w.apply(&web()).await;
+        let owner = w.until_ready("Gadget/web").await;
+        for child in CHILDREN {
+            let reference = controller(&w.look(child).await);
+            let wanted = json!({"apiVersion": "test.example.com/v1", "kind": "Gadget", "name": "web",
+                "uid": uid(&owner), "controller": true, "blockOwnerDeletion": true});
+            assert_eq!(reference, wanted, "{child}");
+        }
+    });
+}
+
+#[test]
+fn c2_a_child_that_is_no_longer_wanted_is_deleted() {
+    play(Scenario::default(), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.apply(&web_with(&json!({"leaveOut": ["Service", "Secret", "ServiceAccount", "ConfigMap", "Deployment"]})))
+            .await;
+        w.until_all("all are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
+        w.until_ready("Gadget/web").await;
+        w.apply(&web()).await;
+        w.until_all("all are back", &CHILDREN, |all| all.iter().all(|child| !child.is_null())).await;
+    });
+}
+
+#[test]
+fn c3_what_is_not_ours_is_not_deleted_whatever_its_labels_say() {
+    play(Scenario::default(), async |w| {
+        let mut stranger = config_map("stranger", &json!({"a": "b"}));
+        stranger["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "kaos-operator", "gadget-of": "web"});
+        stranger["metadata"]["annotations"] = json!({"kaos.tools/applied-digest": "sha256:0"});
+        // It has an owner that is not the controller.
+        let owner = w.apply(&web()).await;
+        let mut shared = config_map("shared", &json!({"a": "b"}));
+        shared["metadata"]["labels"] = stranger["metadata"]["labels"].clone();
+        shared["metadata"]["ownerReferences"] = json!([
+            {"apiVersion": "test.example.com/v1", "kind": "Gadget", "name": "web", "uid": uid(&owner)}]);
+        let before = [w.apply(&stranger).await, w.apply(&shared).await];
+        w.until_ready("Gadget/web").await;
+        w.apply(&web_with(&json!({"leaveOut": ["ConfigMap"]}))).await;
+        w.until_gone("ConfigMap/web").await;
+        w.restart().await;
+        w.quiet().await;
+        for (at, before) in ["ConfigMap/stranger", "ConfigMap/shared"].into_iter().zip(before) {
+            assert_eq!(w.look(at).await["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"], "{at}");
+        }
+        w.delete("Gadget/web").await;
+        w.until_gone("Gadget/web").await;
+        assert!(!w.look("ConfigMap/stranger").await.is_null());
+    });
+}
+
+#[test]
+fn c4_nothing_is_pruned_while_something_cannot_be_applied() {
+    play(Scenario::embedded("requests fail on purpose"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.break_it(Fault::on_writes().of("deployments").fail(Failure::Server(500)));
+        w.apply(&web_with(&json!({"image": "registry.example/gadget:2", "leaveOut": ["Service"]}))).await;
+        w.until("it says so", "Gadget/web", |gadget| condition(gadget, "Applied")["status"] == "False").await;
+        w.pass_time(Duration::from_secs(60)).await;
+        assert!(!w.look("Service/web").await.is_null());
+        w.mend();
+        w.until_gone("Service/web").await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn c5_a_strangers_object_of_the_same_name_is_left_alone_and_told() {
+    play(Scenario::default(), async |w| {
+        let stranger = w.apply(&deployment("web", "stranger:1")).await;
+        w.apply(&web()).await;
+        let told = w.until("it says so", "Gadget/web", |g| reason(g, "Applied") == "OwnershipConflict").await;
+        let message = condition(&told, "Applied")["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("Deployment web") || message.contains("Deployment/web"), "{message}");
+        w.until_true("there is an Event", async || {
+            w.events("Gadget/web").await.iter().any(|(of, reason, _)| of == "Warning" && reason == "OwnershipConflict")
+        })
+        .await;
+        let now = w.look("Deployment/web").await;
+        assert_eq!((uid(&now), image(&now), controller(&now)), (uid(&stranger), "stranger:1", Value::Null));
+        w.delete("Deployment/web").await;
+        w.until_ready("Gadget/web").await;
+        assert_eq!(image(&w.look("Deployment/web").await), "registry.example/gadget:1");
+    });
+}
+
+#[test]
+fn c5_a_clash_is_not_tried_again_in_a_hurry() {
+    play(Scenario::embedded("requests are counted"), async |w| {
+        w.apply(&deployment("web", "stranger:1")).await;
+        w.apply(&web()).await;
+        w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "OwnershipConflict").await;
+        w.quiet().await;
+        w.forget_requests();
+        w.pass_time(Duration::from_secs(600)).await;
+        let asked: Vec<_> = [Sort::Read, Sort::Write, Sort::Refused].map(|sort| w.requests(sort).len()).to_vec();
+        assert!(asked.iter().sum::<usize>() <= 4, "{asked:?} reads, writes and refused writes in ten minutes");
+    });
+}
+
+#[test]
+fn c5_of_two_objects_that_want_one_child_the_first_has_it_and_the_second_inherits() {
+    play(Scenario::default(), async |w| {
+        w.apply(&gadget("one", &json!({"deployment": "shared"}))).await;
+        let one = w.until_ready("Gadget/one").await;
+        w.apply(&gadget("two", &json!({"deployment": "shared"}))).await;
+        w.until("it says so", "Gadget/two", |gadget| reason(gadget, "Applied") == "OwnershipConflict").await;
+        assert_eq!(controller(&w.look("Deployment/shared").await)["uid"], uid(&one));
+        assert!(is_ready(&w.look("Gadget/one").await));
+        w.delete("Gadget/one").await;
+        w.until_ready("Gadget/two").await;
+    });
+}
+
+#[test]
+fn c6_what_replaced_a_child_in_the_last_moment_is_not_deleted_in_its_place() {
+    play(Scenario::embedded("requests take their time"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.break_it(Fault::on(&["delete"]).of("configmaps").slow(Duration::from_secs(20)));
+        w.apply(&web_with(&json!({"leaveOut": ["ConfigMap"]}))).await;
+        w.pass_time(Duration::from_secs(10)).await;
+        w.delete("ConfigMap/web").await;
+        let stranger = w.apply(&config_map("web", &json!({"mine": "yes"}))).await;
+        w.pass_time(Duration::from_secs(60)).await;
+        assert_eq!(uid(&w.look("ConfigMap/web").await), uid(&stranger));
+        assert!(w.requests(Sort::Refused).iter().any(|entry| entry.code == 409), "the deletion was not asked for");
+    });
+}
+
+#[test]
+fn c7_labels_that_are_no_longer_wanted_go_and_foreign_ones_stay() {
+    play(Scenario::default(), async |w| {
+        let both = json!({"labels": {"keep": "1", "drop": "1"}, "annotations": {"keep": "1", "drop": "1"}});
+        w.apply(&web_with(&both)).await;
+        w.until_ready("Gadget/web").await;
+        for child in CHILDREN {
+            w.patch(child, &json!({"metadata": {"labels": {"foreign": "1"}, "annotations": {"foreign": "1"}}})).await;
+        }
+        w.apply(&web_with(&json!({"labels": {"keep": "1"}, "annotations": {"keep": "1"}}))).await;
+        w.until_all("they are gone", &CHILDREN, |all| {
+            let has = |child: &Value, key: &str| {
+                ["labels", "annotations"].map(|field| entries(child, field).contains_key(key))
+            };
+            let good = |child: &Value| {
+                has(child, "keep") == [true; 2]
+                    && has(child, "foreign") == [true; 2]
+                    && has(child, "drop") == [false; 2]
+            };
+            all.iter().all(good)
+        })
+        .await;
+        w.quiet().await;
+        assert_eq!(w.rollouts("web").await, 1);
+    });
+}

@@ -1,0 +1,155 @@
+//! A6, A7, A10, A11, A13, A15: how passes are made.
+
+use std::time::Duration;
+
+use kaos_cluster::faults::{Entry, EventFate, Failure};
+use kaos_tests::harness::requests::Sort;
+use kaos_tests::harness::samples::model_api;
+use kaos_tests::harness::{Fault, Scenario, is_ready, play};
+use serde_json::json;
+
+use crate::support::{image, of_type, web, web_with};
+
+#[test]
+fn a6_a_pass_that_finds_everything_as_planned_writes_nothing() {
+    play(Scenario::default(), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.quiet().await;
+        let touched = w.patch("Gadget/web", &json!({"metadata": {"annotations": {"note": "hello"}}})).await;
+        let before = w.fingerprint().await;
+        if w.try_embedded().is_some() {
+            w.forget_requests();
+        }
+        w.pass_time(Duration::from_secs(5)).await;
+        assert_eq!(w.fingerprint().await, before);
+        if w.try_embedded().is_some() {
+            assert_eq!(w.writes(), Vec::<String>::new());
+            assert_eq!(w.reads(), Vec::<String>::new());
+        }
+        assert_eq!(w.look("Gadget/web").await["metadata"]["resourceVersion"], touched["metadata"]["resourceVersion"]);
+    });
+}
+
+#[test]
+fn a7_many_edits_in_a_row_end_at_the_last_and_collapse_into_few_passes() {
+    play(Scenario::embedded("requests take their time"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.forget_requests();
+        w.break_it(Fault::on_writes().slow(Duration::from_secs(10)));
+        for edit in 0..30 {
+            w.apply(&web_with(&json!({"image": format!("registry.example/gadget:{edit}")}))).await;
+            w.pass_time(Duration::from_secs(1)).await;
+        }
+        w.until("the last edit is there", "Deployment/web", |child| image(child) == "registry.example/gadget:29").await;
+        w.until_ready("Gadget/web").await;
+        let writes = of_type(&w.requests(Sort::Write), "deployments").len();
+        assert!(writes <= 4, "{writes} writes for 30 edits within three slow requests");
+    });
+}
+
+#[test]
+fn a10_an_object_that_is_gone_before_its_pass_is_no_error() {
+    play(Scenario::embedded("requests are counted"), async |w| {
+        w.break_events("modelapis", EventFate::Delay(Duration::from_secs(5)));
+        w.apply(&model_api("llm")).await;
+        w.pass_time(Duration::from_secs(4)).await;
+        w.delete("ModelAPI/llm").await;
+        w.pass_time(Duration::from_secs(60)).await;
+        assert!(w.list("Deployment").await.is_empty());
+        assert_eq!(w.counted("kaos_operator_retries_total", &[]), 0.0);
+        let gone = [("retried", 0.0), ("failed", 0.0)];
+        for (result, count) in gone {
+            assert_eq!(w.counted("kaos_operator_passes_total", &[&format!("result=\"{result}\"")]), count, "{result}");
+        }
+    });
+}
+
+const SLOW: Duration = Duration::from_secs(7);
+
+/// Whether two slow requests were under way at the same time.
+fn overlap(one: &Entry, other: &Entry) -> bool {
+    one.at.duration_since(other.at).unsigned_abs() < SLOW
+}
+
+#[test]
+fn a11_one_key_has_one_pass_at_a_time_and_different_keys_have_several() {
+    play(Scenario::embedded("requests take their time"), async |w| {
+        w.break_it(Fault::on(&["patch"]).of("deployments").slow(SLOW));
+        for round in 0..10 {
+            let image = format!("registry.example/gadget:{round}");
+            for name in ["web", "net"] {
+                let mut gadget = web_with(&json!({"image": image}));
+                gadget["metadata"]["name"] = json!(name);
+                w.apply(&gadget).await;
+            }
+            w.pass_time(Duration::from_secs(3)).await;
+        }
+        w.until_ready("Gadget/web").await;
+        let writes = w.requests(Sort::Write);
+        let of = |name: &str| -> Vec<Entry> {
+            of_type(&writes, "deployments").into_iter().filter(|entry| entry.attempt.name == name).cloned().collect()
+        };
+        let (web, net) = (of("web"), of("net"));
+        assert!(web.len() > 1 && web.windows(2).all(|pair| !overlap(&pair[0], &pair[1])), "{web:#?}");
+        assert!(web.iter().any(|one| net.iter().any(|other| overlap(one, other))), "{web:#?} {net:#?}");
+    });
+}
+
+#[test]
+fn a13_a_pass_writes_finalizer_configuration_workload_service_and_status_in_this_order() {
+    play(Scenario::embedded("the order of requests is looked at").idle(), async |w| {
+        w.apply(&web()).await;
+        w.start().await;
+        w.until_ready("Gadget/web").await;
+        let mut first = Vec::new();
+        for entry in w.requests(Sort::Write) {
+            let of = format!("{} {}", entry.attempt.resource, entry.attempt.subresource);
+            if !first.contains(&of) {
+                first.push(of);
+            }
+        }
+        let at = |of: &str| first.iter().position(|seen| seen == of).unwrap_or_else(|| panic!("no {of} in {first:?}"));
+        assert_eq!(at("gadgets "), 0, "{first:?}");
+        for config in ["configmaps ", "secrets ", "serviceaccounts "] {
+            assert!(at(config) < at("deployments "), "{first:?}");
+        }
+        assert!(at("deployments ") < at("services ") && at("services ") < at("gadgets status"), "{first:?}");
+    });
+}
+
+#[test]
+fn a15_what_a_late_event_hides_is_put_right_by_it_and_duplicates_nothing() {
+    play(Scenario::embedded("events come late"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.break_events("gadgets", EventFate::Delay(Duration::from_secs(20)));
+        w.break_events("deployments", EventFate::Delay(Duration::from_secs(40)));
+        w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
+        w.patch("Deployment/web", &json!({"spec": {"replicas": 3}})).await;
+        w.apply(&web_with(&json!({"image": "registry.example/gadget:3", "leaveOut": ["Service"]}))).await;
+        w.until_all("the last state is there", &["Deployment/web", "Service/web", "Gadget/web"], |all| {
+            image(&all[0]) == "registry.example/gadget:3" && all[1].is_null() && is_ready(&all[2])
+        })
+        .await;
+        assert_eq!(w.owned("Gadget/web", "Deployment").await.len(), 1);
+        w.mend();
+        w.quiet().await;
+        assert_eq!(image(&w.look("Deployment/web").await), "registry.example/gadget:3");
+    });
+}
+
+#[test]
+fn a15_a_lost_answer_is_no_second_child() {
+    play(Scenario::embedded("answers are lost"), async |w| {
+        w.break_it(Fault::on_writes().lose_answer().times(12));
+        w.break_it(Fault::on_writes().fail(Failure::Disconnect).times(5));
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        for kind in ["Secret", "ServiceAccount", "ConfigMap", "Deployment", "Service"] {
+            assert_eq!(w.owned("Gadget/web", kind).await.len(), 1, "{kind}");
+        }
+        assert_eq!(w.rollouts("web").await, 1);
+    });
+}

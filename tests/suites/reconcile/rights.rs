@@ -1,0 +1,119 @@
+//! G3, G7: what the operator may do.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use kaos_cluster::faults::{Attempt, Entry};
+use kaos_operator::rbac::{Duties, Rule, Scope, manifests, rules};
+use kaos_policy::policy::Policy;
+use kaos_tests::harness::faults::OPERATOR;
+use kaos_tests::harness::samples::{agent, mcp_server, model_api};
+use kaos_tests::harness::{Scenario, World, is_ready, play};
+use serde_json::{Value, json};
+
+use crate::support::{CHILDREN, web, web_with};
+
+/// Gives the operator the rights that `kaos-operator rbac` prints, and nothing else.
+async fn grant(w: &World, scope: Scope) -> Vec<Rule> {
+    let duties = Duties { scope, operator_namespace: "kaos-system".to_owned(), secrets: false, leader_election: false };
+    let policies = w.policies();
+    let policies: Vec<&Policy> = policies.iter().map(|policy| &**policy).collect();
+    let rights = rules(&policies, &duties);
+    for object in manifests(&rights, &duties, OPERATOR.rsplit(':').next().unwrap()) {
+        w.apply(&object).await;
+    }
+    w.embedded().authorise_by_rbac();
+    rights.working.into_iter().chain(rights.operator).collect()
+}
+
+/// What was asked of the API server by the operator, and whether it was refused.
+fn asked(w: &World, refused: bool) -> BTreeSet<(String, String, String)> {
+    let entries = w.embedded().journal().entries();
+    let fits = |entry: &&Entry| {
+        entry.attempt.user == OPERATOR && !entry.attempt.resource.is_empty() && (entry.code == 403) == refused
+    };
+    let of = |entry: &Entry| {
+        let Attempt { group, resource, subresource, .. } = &entry.attempt;
+        let slash = if subresource.is_empty() { "" } else { "/" };
+        (entry.attempt.verb.name().to_owned(), group.clone(), format!("{resource}{slash}{subresource}"))
+    };
+    entries.iter().filter(fits).map(of).collect()
+}
+
+/// A life: made, changed, healed, pruned, deleted.
+async fn live(w: &World) {
+    w.apply_all(&[web(), model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]}))])
+        .await;
+    let all = ["Gadget/web", "ModelAPI/llm", "MCPServer/echo", "Agent/a"];
+    w.until_all("all are ready", &all, |all| all.iter().all(is_ready)).await;
+    w.delete("Deployment/web").await;
+    w.apply(&web_with(&json!({"leaveOut": ["Service"], "image": "registry.example/gadget:2"}))).await;
+    w.until_gone("Service/web").await;
+    w.until_ready("Gadget/web").await;
+    w.delete("Gadget/web").await;
+    w.until_gone("Gadget/web").await;
+    w.until_all("its children are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
+}
+
+#[test]
+fn g3_the_rights_that_are_printed_are_enough_for_a_life() {
+    play(Scenario::embedded("access is decided by the stored roles").idle(), async |w| {
+        grant(w, Scope::All).await;
+        w.start().await;
+        live(w).await;
+        assert_eq!(asked(w, true), BTreeSet::new(), "more was asked for than is granted");
+    });
+}
+
+#[test]
+fn g3_every_right_that_is_printed_is_used_in_a_life() {
+    play(Scenario::embedded("access is decided by the stored roles").idle(), async |w| {
+        let rules = grant(w, Scope::All).await;
+        w.start().await;
+        live(w).await;
+        let used = asked(w, false);
+        // What the API server asks for on the way, or what is used when a watch cannot say.
+        let implied = |verb: &str, resource: &str| {
+            resource.ends_with("/finalizers") || ["get", "create"].contains(&verb) || resource == "events"
+        };
+        let mut idle = Vec::new();
+        for rule in &rules {
+            let rule = rule.manifest();
+            let list = |field: &str| -> Vec<String> {
+                rule[field].as_array().unwrap().iter().map(|item| item.as_str().unwrap().to_owned()).collect()
+            };
+            for group in list("apiGroups") {
+                for resource in list("resources") {
+                    for verb in list("verbs") {
+                        if !implied(&verb, &resource)
+                            && !used.contains(&(verb.clone(), group.clone(), resource.clone()))
+                        {
+                            idle.push(format!("{verb} {resource}.{group}"));
+                        }
+                    }
+                }
+            }
+        }
+        // No life here has routes, and of the KAOS kinds only Gadgets lose children.
+        idle.retain(|right| !right.contains("gateway.networking.k8s.io"));
+        assert_eq!(idle, Vec::<String>::new());
+    });
+}
+
+#[test]
+fn g7_roles_in_the_listed_namespaces_are_enough() {
+    let listed = |options: &mut kaos_operator::operator::Options| {
+        options.namespaces = Scope::Listed(BTreeSet::from(["test".to_owned()]));
+    };
+    play(Scenario::embedded("access is decided by the stored roles").idle().within("test").tuned(listed), async |w| {
+        grant(w, Scope::Listed(BTreeSet::from(["test".to_owned()]))).await;
+        w.start().await;
+        live(w).await;
+        assert_eq!(asked(w, true), BTreeSet::new(), "more was asked for than is granted");
+        let mut elsewhere = model_api("elsewhere");
+        elsewhere["metadata"]["namespace"] = json!("default");
+        w.apply(&elsewhere).await;
+        w.pass_time(Duration::from_secs(60)).await;
+        assert!(w.look("default:ModelAPI/elsewhere").await["status"].is_null());
+    });
+}

@@ -1,0 +1,204 @@
+//! B: a change reaches the pods, once, and nothing else does.
+
+use std::time::Duration;
+
+use kaos_cluster::PodFate;
+use kaos_tests::gadget::{Edition, gadget};
+use kaos_tests::harness::read::{hash, text, variable};
+use kaos_tests::harness::requests::Sort;
+use kaos_tests::harness::samples::{agent, config_map, mcp_server, model_api, model_api_for, secret};
+use kaos_tests::harness::{Scenario, World, condition, is_ready, play, reason};
+use serde_json::{Value, json};
+
+use crate::support::{CHILDREN, image, of_type, web_with};
+
+async fn settled_agent(w: &World, more: &Value) {
+    w.apply_all(&[model_api("llm"), mcp_server("echo"), agent("a", "llm", more)]).await;
+    w.until_all("all are ready", &["ModelAPI/llm", "MCPServer/echo", "Agent/a"], |all| all.iter().all(is_ready)).await;
+    w.quiet().await;
+}
+
+#[test]
+fn b1_another_model_api_rolls_the_agent() {
+    play(Scenario::default(), async |w| {
+        settled_agent(w, &json!({})).await;
+        let before = w.look("Deployment/agent-a").await;
+        w.apply(&model_api("other")).await;
+        w.until_ready("ModelAPI/other").await;
+        w.apply(&agent("a", "other", &json!({}))).await;
+        w.until("the template has changed", "Deployment/agent-a", |now| hash(now) != hash(&before)).await;
+        w.until_ready("Agent/a").await;
+        w.quiet().await;
+        assert_eq!(w.rollouts("agent-a").await, 2);
+    });
+}
+
+#[test]
+fn b2_a_change_inside_what_is_referred_to_rolls_those_who_refer_to_it_and_no_others() {
+    play(Scenario::default(), async |w| {
+        w.apply_all(&[
+            config_map("one", &json!({"next": "two"})),
+            config_map("two", &json!({"value": "old"})),
+            gadget("near", &json!({"chain": "one"})),
+            gadget("far", &json!({})),
+        ])
+        .await;
+        w.until_all("both are ready", &["Gadget/near", "Gadget/far"], |all| all.iter().all(is_ready)).await;
+        let far = w.look("Deployment/far").await;
+        w.apply(&config_map("two", &json!({"value": "new"}))).await;
+        w.until("it has the value", "Deployment/near", |now| variable(now, "CHAIN") == "new").await;
+        w.apply(&config_map("three", &json!({"value": "newest"}))).await;
+        w.apply(&config_map("one", &json!({"next": "three"}))).await;
+        w.until("it follows the chain", "Deployment/near", |now| variable(now, "CHAIN") == "newest").await;
+        w.quiet().await;
+        assert_eq!((w.rollouts("near").await, w.rollouts("far").await), (3, 1));
+        assert_eq!(w.look("Deployment/far").await["metadata"]["resourceVersion"], far["metadata"]["resourceVersion"]);
+    });
+}
+
+async fn rotate(w: &World) -> usize {
+    w.apply_all(&[secret("key", &json!({"token": "old"})), gadget("web", &json!({"token": "key"}))]).await;
+    w.until_ready("Gadget/web").await;
+    w.quiet().await;
+    w.apply(&secret("key", &json!({"token": "new"}))).await;
+    w.pass_time(Duration::from_secs(5)).await;
+    w.quiet().await;
+    w.rollouts("web").await
+}
+
+#[test]
+fn b3_a_rotated_secret_rolls_where_secrets_are_looked_at() {
+    play(Scenario::default().tuned(|options| options.secrets = true), async |w| assert_eq!(rotate(w).await, 2));
+}
+
+#[test]
+fn b3_a_rotated_secret_rolls_nothing_where_they_are_not() {
+    play(Scenario::default().tuned(|options| options.secrets = false), async |w| assert_eq!(rotate(w).await, 1));
+}
+
+#[test]
+fn b4_a_change_of_an_mcp_server_reaches_the_agents_that_use_it() {
+    play(Scenario::embedded("pods follow a script"), async |w| {
+        settled_agent(w, &json!({"mcpServers": ["echo"]})).await;
+        let before = w.look("Deployment/agent-a").await;
+        w.pods_of("mcpserver-echo", PodFate::NotReady);
+        w.until("the Agent says so", "Agent/a", |a| condition(a, "DependenciesReady")["status"] == "False").await;
+        w.pods_of("mcpserver-echo", PodFate::ReadyAfter(Duration::ZERO));
+        w.until("and that it is over", "Agent/a", |a| condition(a, "DependenciesReady")["status"] == "True").await;
+        w.delete("MCPServer/echo").await;
+        w.until("the Agent misses it", "Agent/a", |a| reason(a, "Resolved") == "NotFound").await;
+        w.apply(&mcp_server("echo")).await;
+        w.until_ready("Agent/a").await;
+        w.until("and has it back", "Agent/a", |a| a["status"]["linkedResources"]["mcpserver/echo"] == "echo").await;
+        w.quiet().await;
+        assert_eq!(hash(&w.look("Deployment/agent-a").await), hash(&before));
+    });
+}
+
+#[test]
+fn b5_what_changes_nothing_rolls_nothing() {
+    play(Scenario::default(), async |w| {
+        settled_agent(w, &json!({"config": {"instructions": "x", "env": [{"name": "A", "value": "1"}]}})).await;
+        let before = w.look("Deployment/agent-a").await;
+        w.patch("Agent/a", &json!({"metadata": {"labels": {"team": "x"}, "annotations": {"note": "y"}}})).await;
+        w.patch("ModelAPI/llm", &json!({"metadata": {"annotations": {"note": "y"}}})).await;
+        // The same in another order of keys.
+        let same = json!({"config": {"env": [{"value": "1", "name": "A"}], "instructions": "x"}});
+        w.apply(&agent("a", "llm", &same)).await;
+        w.pass_time(Duration::from_secs(5)).await;
+        w.quiet().await;
+        let after = w.look("Deployment/agent-a").await;
+        assert_eq!(
+            (hash(&after), &after["metadata"]["generation"]),
+            (hash(&before), &before["metadata"]["generation"])
+        );
+        assert_eq!(w.rollouts("agent-a").await, 1);
+    });
+}
+
+#[test]
+fn b6_a_config_map_is_written_before_the_template_that_refers_to_it() {
+    play(Scenario::embedded("the order of requests is looked at"), async |w| {
+        w.apply(&web_with(&json!({}))).await;
+        w.until_ready("Gadget/web").await;
+        w.forget_requests();
+        w.apply(&web_with(&json!({"config": {"a": "2"}}))).await;
+        w.until("the pods roll", "Deployment/web", |now| now["metadata"]["generation"] == 2).await;
+        let writes = w.requests(Sort::Write);
+        let at = |plural: &str| of_type(&writes, plural).first().map(|entry| entry.revision);
+        assert!(at("configmaps").unwrap() < at("deployments").unwrap(), "{writes:#?}");
+        assert_eq!(w.rollouts("web").await, 2);
+    });
+}
+
+#[test]
+fn b7_a_change_of_a_peer_reaches_the_agents_that_call_it() {
+    play(Scenario::default(), async |w| {
+        settled_agent(w, &json!({"agentNetwork": {"access": ["worker"]}})).await;
+        w.apply(&agent("worker", "llm", &json!({}))).await;
+        w.until("it knows the peer", "Deployment/agent-a", |now| variable(now, "PEER_AGENTS") == "worker").await;
+        w.apply(&agent("worker", "llm", &json!({"agentNetwork": {"expose": false}}))).await;
+        w.until("it knows it no more", "Deployment/agent-a", |now| variable(now, "PEER_AGENTS") != "worker").await;
+        w.until("it says so", "Agent/a", |now| condition(now, "PeersResolved")["status"] == "False").await;
+    });
+}
+
+#[test]
+fn b8_another_policy_retranslates_everything_and_rolls_only_what_differs() {
+    play(Scenario::default(), async |w| {
+        w.apply_all(&[gadget("follower", &json!({"follows": true})), gadget("other", &json!({}))]).await;
+        w.until_all("both are ready", &["Gadget/follower", "Gadget/other"], |all| all.iter().all(is_ready)).await;
+        w.quiet().await;
+        let other = w.look("Deployment/other").await;
+        w.swap(Edition::Second);
+        w.until("it follows", "Deployment/follower", |now| image(now) == "registry.example/gadget:second").await;
+        w.until_all("both were looked at", &["Gadget/follower", "Gadget/other"], |all| {
+            all.iter().all(|gadget| gadget["status"]["policy"]["version"] == "2.0.0" && is_ready(gadget))
+        })
+        .await;
+        w.quiet().await;
+        assert_eq!((w.rollouts("follower").await, w.rollouts("other").await), (2, 1));
+        let version = |object: &Value| object["metadata"]["generation"].clone();
+        assert_eq!(version(&w.look("Deployment/other").await), version(&other));
+        w.swap(Edition::First);
+        w.until("it goes back", "Deployment/follower", |now| image(now) == "registry.example/gadget:1").await;
+    });
+}
+
+#[test]
+fn b10_a_change_of_a_model_api_regenerates_its_configuration_and_rolls_its_pods() {
+    play(Scenario::default(), async |w| {
+        w.apply(&model_api_for("llm", &["a"])).await;
+        w.until_ready("ModelAPI/llm").await;
+        let (config, before) = (w.list("ConfigMap").await, w.look("Deployment/modelapi-llm").await);
+        w.apply(&model_api_for("llm", &["a", "b"])).await;
+        w.until("the pods roll", "Deployment/modelapi-llm", |now| hash(now) != hash(&before)).await;
+        w.until_ready("ModelAPI/llm").await;
+        w.quiet().await;
+        assert_ne!(w.list("ConfigMap").await.len(), 0);
+        assert_ne!(w.list("ConfigMap").await, config);
+        assert_eq!(w.rollouts("modelapi-llm").await, 2);
+    });
+}
+
+#[test]
+fn b11_what_is_removed_from_the_spec_leaves_nothing_behind() {
+    play(Scenario::default(), async |w| {
+        settled_agent(w, &json!({"mcpServers": ["echo"]})).await;
+        let names = |now: &Value| {
+            let variables = now["spec"]["template"]["spec"]["containers"][0]["env"].as_array().unwrap().clone();
+            variables.iter().map(|variable| text(&variable["name"]).to_owned()).collect::<Vec<_>>()
+        };
+        let with = names(&w.look("Deployment/agent-a").await);
+        assert!(with.iter().any(|name| name.contains("MCP")), "{with:?}");
+        w.apply(&agent("a", "llm", &json!({}))).await;
+        w.until("nothing is left of it", "Deployment/agent-a", |now| {
+            names(now).iter().all(|name| !name.starts_with("MCP_SERVER"))
+        })
+        .await;
+        w.apply(&web_with(&json!({}))).await;
+        w.until_ready("Gadget/web").await;
+        w.apply(&gadget("web", &json!({"leaveOut": ["ConfigMap", "Secret"]}))).await;
+        w.until_all("they are gone", &CHILDREN[..3], |all| all[0].is_null() && all[2].is_null()).await;
+    });
+}

@@ -1,0 +1,279 @@
+//! D: what users are told.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use kaos_cluster::PodFate;
+use kaos_cluster::faults::Failure;
+use kaos_tests::gadget::gadget;
+use kaos_tests::harness::read::text;
+use kaos_tests::harness::requests::Sort;
+use kaos_tests::harness::samples::{agent, deployment, mcp_server, model_api};
+use kaos_tests::harness::{Fault, Scenario, condition, is_ready, is_true, play, reason};
+use serde_json::{Value, json};
+
+use crate::support::{image, passes, web, web_with};
+
+fn message(object: &Value) -> &str {
+    text(&object["status"]["message"])
+}
+
+#[test]
+fn d1_accepted_says_why_with_the_path_of_what_is_wrong() {
+    play(Scenario::default(), async |w| {
+        w.apply(&web()).await;
+        let good = w.until("it is accepted", "Gadget/web", |gadget| is_true(gadget, "Accepted")).await;
+        assert_ne!(condition(&good, "Accepted")["message"], "");
+        w.apply(&web_with(&json!({"does": "refuse"}))).await;
+        let bad = w.until("it is refused", "Gadget/web", |g| condition(g, "Accepted")["status"] == "False").await;
+        let condition = condition(&bad, "Accepted");
+        assert_eq!(condition["reason"], "InvalidSpec");
+        assert!(text(&condition["message"]).contains("spec.does"), "{condition}");
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn d2_ready_counts_pods_while_they_start() {
+    play(Scenario::embedded("pods follow a script"), async |w| {
+        w.pods(PodFate::NotReady);
+        w.apply(&web_with(&json!({"replicas": 3}))).await;
+        w.until("none is ready", "Gadget/web", |gadget| !is_ready(gadget) && message(gadget).contains("0/3")).await;
+        w.pods(PodFate::ReadyAfter(Duration::ZERO));
+        w.until("all are", "Gadget/web", |gadget| is_ready(gadget) && message(gadget).contains("3/3")).await;
+    });
+}
+
+#[test]
+fn d3_accepted_and_ready_are_both_there_after_the_first_pass() {
+    play(Scenario::embedded("the first status is looked at"), async |w| {
+        w.pods(PodFate::NotReady);
+        w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
+        for at in ["Gadget/web", "ModelAPI/llm", "Agent/a"] {
+            let first = w.until("there is a status", at, |object| !object["status"].is_null()).await;
+            assert_eq!(condition(&first, "Accepted").is_null(), false, "{at}: {first:#}");
+            assert!(["False", "Unknown"].contains(&text(&condition(&first, "Ready")["status"])), "{at}: {first:#}");
+        }
+        w.pods(PodFate::ReadyAfter(Duration::ZERO));
+        w.until_all("they are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| all.iter().all(is_ready)).await;
+    });
+}
+
+#[test]
+fn d4_the_observed_generation_is_told_at_the_top_and_in_each_condition() {
+    play(Scenario::default(), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
+        let now = w.until("the second is told", "Gadget/web", |g| g["status"]["observedGeneration"] == 2).await;
+        for condition in now["status"]["conditions"].as_array().unwrap() {
+            assert_eq!(condition["observedGeneration"], 2, "{condition}");
+        }
+    });
+}
+
+#[test]
+fn d5_a_transition_time_moves_when_its_condition_flips_and_at_no_other_time() {
+    play(Scenario::embedded("pods follow a script, and time is simulated"), async |w| {
+        w.apply(&web()).await;
+        let since = |gadget: &Value, of: &str| text(&condition(gadget, of)["lastTransitionTime"]).to_owned();
+        let first = w.until_ready("Gadget/web").await;
+        w.pass_time(Duration::from_secs(100)).await;
+        w.pods(PodFate::ReadyAfter(Duration::from_secs(100)));
+        w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
+        let down = w
+            .until("Ready flips", "Gadget/web", |g| {
+                condition(g, "Ready")["status"] == "False" && g["status"]["observedGeneration"] == 2
+            })
+            .await;
+        assert_eq!(since(&down, "Accepted"), since(&first, "Accepted"));
+        assert!(since(&down, "Ready") > since(&first, "Ready"), "{down:#}");
+        let up = w.until_ready("Gadget/web").await;
+        assert!(since(&up, "Ready") > since(&down, "Ready"), "{up:#}");
+        assert_eq!(since(&up, "Applied"), since(&first, "Applied"));
+    });
+}
+
+#[test]
+fn d6_phase_ready_and_endpoint_are_told_of_every_kind() {
+    play(Scenario::default(), async |w| {
+        w.apply_all(&[model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({})), web()]).await;
+        let at = ["ModelAPI/llm", "MCPServer/echo", "Agent/a", "Gadget/web"];
+        let all = w.until_all("all are ready", &at, |all| all.iter().all(is_ready)).await;
+        let services = ["modelapi-llm", "mcpserver-echo", "agent-a", "web"];
+        for (object, service) in all.iter().zip(services) {
+            let status = &object["status"];
+            assert_eq!((&status["phase"], &status["ready"]), (&json!("Ready"), &json!(true)), "{status:#}");
+            let port = w.look(&format!("Service/{service}")).await["spec"]["ports"][0]["port"].clone();
+            let endpoint = format!("http://{service}.{}.svc.cluster.local:{port}", w.namespace);
+            assert_eq!(status["endpoint"], endpoint);
+        }
+    });
+}
+
+#[test]
+fn d7_conditions_of_the_policys_own_are_told_beside_the_common_ones() {
+    play(Scenario::default(), async |w| {
+        w.apply(&web()).await;
+        w.until("there is a Service", "Gadget/web", |gadget| is_true(gadget, "ServiceReady")).await;
+        let told = w.until_ready("Gadget/web").await;
+        let types: Vec<_> = told["status"]["conditions"].as_array().unwrap().iter().map(|c| text(&c["type"])).collect();
+        assert_eq!(types, ["Accepted", "Resolved", "Applied", "Ready", "ServiceReady"]);
+    });
+}
+
+fn is_camel_case(reason: &str) -> bool {
+    reason.starts_with(|first: char| first.is_ascii_uppercase()) && reason.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+/// The reasons that are documented for the common conditions.
+const REASONS: [(&str, &[&str]); 4] = [
+    ("Accepted", &["Accepted", "InvalidSpec", "Unsupported", "NoPolicy", "PolicyFailed", "Waiting"]),
+    ("Resolved", &["Resolved", "NotFound", "NotPermitted", "Waiting"]),
+    (
+        "Applied",
+        &[
+            "Applied",
+            "Gated",
+            "OwnershipConflict",
+            "GuardRefused",
+            "ApplyFailed",
+            "NotPermitted",
+            "Refused",
+            "PolicyFailed",
+        ],
+    ),
+    ("Ready", &["Ready", "Progressing", "Unavailable", "Gated", "Refused"]),
+];
+
+#[test]
+fn d8_reasons_are_words_of_a_documented_list() {
+    play(Scenario::default(), async |w| {
+        w.apply(&deployment("clash", "stranger:1")).await;
+        let specs = json!({"good": {}, "refused": {"does": "refuse"}, "unsupported": {"does": "give-up"}, "trapped": {"does": "trap"},
+            "astray": {"does": "stray"}, "waiting": {"chain": "nothing"}, "gated": {"after": "nobody"}, "clash": {},
+            "impossible": {"port": 70_000}});
+        for (name, spec) in specs.as_object().unwrap() {
+            w.apply(&gadget(name, spec)).await;
+        }
+        let names: Vec<String> = specs.as_object().unwrap().keys().map(|name| format!("Gadget/{name}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let all = w
+            .until_all("all have a status", &names, |all| {
+                all.iter().all(|object| !condition(object, "Ready").is_null())
+            })
+            .await;
+        w.until_ready("Gadget/good").await;
+        for object in &all {
+            for (of, documented) in REASONS {
+                let reason = reason(object, of);
+                let name = &object["metadata"]["name"];
+                assert!(is_camel_case(&reason) && documented.contains(&reason.as_str()), "{name}: {of} {reason}");
+            }
+        }
+        let wanted = [
+            ("refused", "Accepted", "InvalidSpec"),
+            ("unsupported", "Accepted", "Unsupported"),
+            ("trapped", "Accepted", "PolicyFailed"),
+            ("astray", "Applied", "GuardRefused"),
+            ("waiting", "Resolved", "NotFound"),
+            ("gated", "Applied", "Gated"),
+            ("clash", "Applied", "OwnershipConflict"),
+            ("impossible", "Applied", "ApplyFailed"),
+        ];
+        for (name, of, wanted) in wanted {
+            w.until(&format!("{of} is {wanted}"), &format!("Gadget/{name}"), |object| reason(object, of) == wanted)
+                .await;
+        }
+    });
+}
+
+#[test]
+fn d9_a_status_goes_through_its_subresource_and_starts_no_pass_that_writes() {
+    play(Scenario::embedded("requests and passes are counted"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.quiet().await;
+        let writes = w.requests(Sort::Write);
+        let plain: Vec<_> =
+            writes.iter().filter(|e| e.attempt.resource == "gadgets" && e.attempt.subresource.is_empty()).collect();
+        assert_eq!(plain.len(), 1, "only the finalizer is written outside the status: {plain:#?}");
+        assert_eq!(w.look("Gadget/web").await["metadata"]["generation"], 1);
+        let before = passes(w);
+        w.pass_time(Duration::from_secs(120)).await;
+        assert_eq!(passes(w), before);
+    });
+}
+
+#[test]
+fn d9_what_the_definition_does_not_declare_is_left_out() {
+    play(Scenario::default(), async |w| {
+        w.apply(&web()).await;
+        let told = w.until_ready("Gadget/web").await;
+        assert_eq!(told["status"].get("undeclared"), None);
+    });
+}
+
+#[test]
+fn d10_a_status_that_met_a_conflict_is_written_again() {
+    play(Scenario::embedded("requests fail on purpose"), async |w| {
+        w.break_it(Fault::on_writes().of("gadgets").under("status").fail(Failure::Conflict).times(3));
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn d11_ready_stays_true_while_more_pods_start_and_the_message_counts_them() {
+    play(Scenario::embedded("pods follow a script"), async |w| {
+        w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({"replicas": 2}))]).await;
+        w.until_ready("Agent/a").await;
+        w.pods_of("agent-a", PodFate::ReadyAfter(Duration::from_secs(60)));
+        w.apply(&agent("a", "llm", &json!({"replicas": 5}))).await;
+        let counted = Cell::new(false);
+        w.until("all five are ready", "Agent/a", |agent| {
+            if agent["status"]["observedGeneration"] == 2 && message(agent).contains("2/5") {
+                counted.set(true);
+                assert!(is_ready(agent), "{agent:#}");
+            }
+            is_ready(agent) && message(agent).contains("5/5")
+        })
+        .await;
+        assert!(counted.get(), "it never counted 2/5");
+    });
+}
+
+#[test]
+fn d11_ready_is_about_the_current_generation() {
+    play(Scenario::embedded("pods follow a script"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.pods_of("web", PodFate::ImagePullBackOff);
+        w.apply(&web_with(&json!({"image": "registry.example/none:1"}))).await;
+        w.until("it has the image", "Deployment/web", |now| image(now) == "registry.example/none:1").await;
+        w.apply(&web()).await;
+        w.pods_of("web", PodFate::ReadyAfter(Duration::ZERO));
+        let now = w.until_ready("Gadget/web").await;
+        assert_eq!(condition(&now, "Ready")["observedGeneration"], 3);
+    });
+}
+
+#[test]
+fn d12_printer_columns_show_ready_and_what_keeps_it_from_being_so() {
+    play(Scenario::default(), async |w| {
+        w.apply_all(&[model_api("llm"), web()]).await;
+        w.until_all("both are ready", &["ModelAPI/llm", "Gadget/web"], |all| all.iter().all(is_ready)).await;
+        for (group, plural, wanted) in [
+            ("test.example.com/v1", "gadgets", vec![("Ready", json!("True")), ("Accepted", json!("True"))]),
+            ("kaos.tools/v1alpha1", "modelapis", vec![("Ready", json!(true)), ("Phase", json!("Ready"))]),
+        ] {
+            let table = w.table(&format!("/apis/{group}/namespaces/{}/{plural}", w.namespace)).await;
+            let columns = table["columnDefinitions"].as_array().unwrap();
+            for (column, value) in wanted {
+                let at = columns.iter().position(|definition| definition["name"] == column).unwrap();
+                assert_eq!(table["rows"][0]["cells"][at], value, "{column}: {table:#}");
+            }
+        }
+    });
+}

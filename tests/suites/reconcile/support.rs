@@ -1,0 +1,43 @@
+//! What the tests of this suite share.
+
+use kaos_cluster::faults::Entry;
+use kaos_tests::gadget::gadget;
+use kaos_tests::harness::World;
+use serde_json::{Value, json};
+
+/// The children of [`web`].
+pub(crate) const CHILDREN: [&str; 5] =
+    ["Secret/web", "ServiceAccount/web", "ConfigMap/web", "Deployment/web", "Service/web"];
+
+/// A Gadget with every child.
+pub(crate) fn web() -> Value {
+    web_with(&json!({}))
+}
+
+/// The same; `more` goes into its spec.
+pub(crate) fn web_with(more: &Value) -> Value {
+    let mut spec = json!({"config": {"a": "1"}, "secret": {"k": "v"}});
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    gadget("web", &spec)
+}
+
+/// The image of a Deployment's first container.
+pub(crate) fn image(deployment: &Value) -> &str {
+    deployment["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap_or_default()
+}
+
+/// Writes to objects of a type, subresources apart.
+pub(crate) fn of_type<'a>(entries: &'a [Entry], plural: &str) -> Vec<&'a Entry> {
+    let fits = |entry: &&Entry| entry.attempt.resource == plural && entry.attempt.subresource.is_empty();
+    entries.iter().filter(fits).collect()
+}
+
+/// How many passes over Gadgets were made.
+pub(crate) fn passes(world: &World) -> f64 {
+    world.counted("kaos_operator_passes_total", &["kind=\"Gadget\""])
+}
+
+/// How many of them are to be made again.
+pub(crate) fn retries(world: &World) -> f64 {
+    world.counted("kaos_operator_retries_total", &["kind=\"Gadget\""])
+}

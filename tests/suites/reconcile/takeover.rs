@@ -1,0 +1,123 @@
+//! C8: objects that the Go operator left.
+
+use kaos_tests::harness::read::{entries, finalizers, hash, text, uid};
+use kaos_tests::harness::samples::{agent, model_api};
+use kaos_tests::harness::{Scenario, World, is_ready, play};
+use kube::api::PostParams;
+use serde_json::{Value, json};
+
+/// The field manager of the Go operator, which writes by updates.
+const GO: &str = "manager";
+const CHILDREN: [&str; 2] = ["Deployment/modelapi-llm", "Service/modelapi-llm"];
+
+/// Creates an object as the Go operator did.
+async fn create(w: &World, object: &Value) {
+    let params = PostParams { field_manager: Some(GO.to_owned()), ..PostParams::default() };
+    w.create(object, &params).await;
+}
+
+/// Lets the operator make a child, and puts it there again as the Go operator would have.
+async fn as_go_left_it(w: &World, at: &str, change: impl Fn(&mut Value)) {
+    let mut child = w.look(at).await;
+    w.delete(at).await;
+    w.until_gone(at).await;
+    let metadata = child["metadata"].as_object_mut().unwrap();
+    metadata.retain(|key, _| ["name", "namespace", "labels", "ownerReferences"].contains(&key.as_str()));
+    metadata.get_mut("labels").unwrap().as_object_mut().unwrap().remove("app.kubernetes.io/managed-by");
+    let fields = child.as_object_mut().unwrap();
+    fields.remove("status");
+    change(&mut child);
+    create(w, &child).await;
+}
+
+fn go_hash(child: &mut Value) {
+    if child["kind"] == "Deployment" {
+        child["spec"]["template"]["metadata"]["annotations"]["kaos.tools/pod-spec-hash"] = json!("gohash");
+    }
+}
+
+#[test]
+fn c8_children_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
+    play(Scenario::default(), async |w| {
+        w.apply(&model_api("llm")).await;
+        w.until_ready("ModelAPI/llm").await;
+        w.stop_all().await;
+        for child in CHILDREN {
+            as_go_left_it(w, child, go_hash).await;
+        }
+        let before = w.look(CHILDREN[0]).await;
+        w.start().await;
+        w.until_all("they are ours", &CHILDREN, |all| {
+            all.iter().all(|child| {
+                entries(child, "labels").get("app.kubernetes.io/managed-by").is_some_and(|by| by == "kaos-operator")
+            })
+        })
+        .await;
+        w.until_ready("ModelAPI/llm").await;
+        w.quiet().await;
+        let after = w.look(CHILDREN[0]).await;
+        assert_eq!(hash(&after), "gohash");
+        assert_eq!((uid(&after), &after["metadata"]["generation"]), (uid(&before), &before["metadata"]["generation"]));
+        assert_eq!(w.rollouts("modelapi-llm").await, 1);
+        let managers = after["metadata"]["managedFields"].as_array().unwrap().clone();
+        assert!(managers.iter().all(|entry| entry["manager"] != GO), "{managers:#?}");
+    });
+}
+
+#[test]
+fn c8_what_the_go_operator_wrote_and_nobody_wants_any_more_goes() {
+    play(Scenario::default(), async |w| {
+        w.apply(&model_api("llm")).await;
+        w.until_ready("ModelAPI/llm").await;
+        w.stop_all().await;
+        as_go_left_it(w, CHILDREN[0], |child| {
+            let container = &mut child["spec"]["template"]["spec"]["containers"][0];
+            container["env"].as_array_mut().unwrap().push(json!({"name": "OBSOLETE", "value": "1"}));
+            child["metadata"]["labels"]["obsolete"] = json!("1");
+        })
+        .await;
+        w.start().await;
+        w.until("the field is gone", CHILDREN[0], |child| {
+            !child["spec"].to_string().contains("OBSOLETE") && !entries(child, "labels").contains_key("obsolete")
+        })
+        .await;
+        w.until_ready("ModelAPI/llm").await;
+    });
+}
+
+#[test]
+fn c8_a_child_of_the_go_operator_that_is_no_longer_wanted_is_pruned() {
+    play(Scenario::default(), async |w| {
+        w.apply(&model_api("llm")).await;
+        let owner = w.until_ready("ModelAPI/llm").await;
+        w.stop_all().await;
+        let reference = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI", "name": "llm", "uid": uid(&owner),
+            "controller": true, "blockOwnerDeletion": true});
+        let obsolete = json!({"apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": "obsolete", "ownerReferences": [reference]}, "spec": {"ports": [{"port": 80}]}});
+        create(w, &obsolete).await;
+        w.start().await;
+        w.until_gone("Service/obsolete").await;
+    });
+}
+
+#[test]
+fn c8_finalizers_of_the_go_operator_are_taken_off_on_sight_also_where_the_object_is_going() {
+    play(Scenario::default().idle(), async |w| {
+        let with = |mut object: Value, finalizer: &str| {
+            object["metadata"]["finalizers"] = json!([finalizer, "example.com/foreign"]);
+            object
+        };
+        w.apply(&with(model_api("llm"), "kaos.tools/modelapi-finalizer")).await;
+        w.apply(&with(agent("a", "llm", &json!({})), "kaos.tools/agent-finalizer")).await;
+        w.delete("Agent/a").await;
+        w.start().await;
+        w.until_all("they are off", &["ModelAPI/llm", "Agent/a"], |all| {
+            all.iter().all(|object| finalizers(object) == ["example.com/foreign"])
+        })
+        .await;
+        let going = w.look("Agent/a").await;
+        assert_ne!(text(&going["metadata"]["deletionTimestamp"]), "");
+        w.until("the other is ready", "ModelAPI/llm", is_ready).await;
+    });
+}
