@@ -49,7 +49,13 @@ pub fn policy(edition: Edition) -> Result<Arc<Policy>> {
         Edition::First => (|| descriptor("1.0.0"), plan::first),
         Edition::Second => (|| descriptor("2.0.0"), plan::second),
     };
-    let code = Native { describe, needs: inputs::needs, map_env: plan::map_env, translate, assess: report::assess };
+    let code = Native {
+        describe,
+        needs: inputs::needs,
+        map_env: |subject, env| Ok(plan::map_env(subject, env)),
+        translate,
+        assess: report::assess,
+    };
     let digest = Digest::of(format!("{FILE}{edition:?}").as_bytes());
     Ok(Arc::new(Policy::admit(Arc::new(code), digest, &PolicyFile::parse(FILE)?, Limits::default())?))
 }

@@ -8,7 +8,7 @@ use super::{inputs, object, text};
 const CONTAINER: &str = "main";
 
 /// What was found becomes variables.
-pub(super) fn map_env(subject: &Subject, mut env: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+pub(super) fn map_env(subject: &Subject, mut env: Vec<EnvVar>) -> Vec<EnvVar> {
     let mut set = |name: &str, source: EnvSource, origin: &str| {
         env.push(EnvVar { container: CONTAINER.to_owned(), name: name.to_owned(), source, origin: origin.to_owned() });
     };
@@ -28,7 +28,7 @@ pub(super) fn map_env(subject: &Subject, mut env: Vec<EnvVar>) -> Result<Vec<Env
         let selector = KeySelector { name: name.to_owned(), key: "token".to_owned(), optional: false };
         set("TOKEN", EnvSource::SecretKey(selector), "spec.token");
     }
-    Ok(env)
+    env
 }
 
 /// The plan of the first edition.
@@ -132,10 +132,7 @@ pub(super) fn base64(text: &str) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let group = |chunk: &[u8]| {
         let bits = (0..3).fold(0_usize, |bits, at| bits << 8 | usize::from(chunk.get(at).copied().unwrap_or(0)));
-        let symbol = |at: usize| match at > chunk.len() {
-            true => '=',
-            false => char::from(ALPHABET[bits >> (18 - 6 * at) & 63]),
-        };
+        let symbol = |at: usize| if at > chunk.len() { '=' } else { char::from(ALPHABET[bits >> (18 - 6 * at) & 63]) };
         [symbol(0), symbol(1), symbol(2), symbol(3)]
     };
     text.as_bytes().chunks(3).flat_map(group).collect()

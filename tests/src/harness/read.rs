@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 /// A condition of an object; null if it has none of that type.
 pub fn condition(object: &Value, of: &str) -> Value {
-    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
-    conditions.filter(|condition| condition["type"] == of).next_back().cloned().unwrap_or_default()
+    let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.rfind(|condition| condition["type"] == of).cloned().unwrap_or_default()
 }
 
 /// Whether a condition is true for the generation that the object has.
@@ -46,8 +46,8 @@ pub fn entries(object: &Value, field: &str) -> Map<String, Value> {
 
 /// The reference to the controller of an object; null without one.
 pub fn controller(object: &Value) -> Value {
-    let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
-    owners.filter(|owner| owner["controller"] == true).next_back().cloned().unwrap_or_default()
+    let mut owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    owners.rfind(|owner| owner["controller"] == true).cloned().unwrap_or_default()
 }
 
 /// The finalizers of an object.

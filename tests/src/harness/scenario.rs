@@ -83,7 +83,7 @@ impl Scenario {
         self
     }
 
-    /// Serves HTTPRoutes.
+    /// Serves `HTTPRoutes`.
     #[must_use]
     pub fn gateway(mut self) -> Self {
         self.gateway = true;

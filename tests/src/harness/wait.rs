@@ -9,6 +9,9 @@ use super::World;
 use super::kinds::{At, Kind};
 use super::read::{text, version};
 
+/// How often is looked.
+const BEAT: Duration = Duration::from_millis(100);
+
 impl World {
     /// Waits until an object is as it should be; null stands for one that is not there.
     ///
@@ -22,7 +25,6 @@ impl World {
     ///
     /// # Panics
     /// As [`Self::until`].
-    #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn until_all(&self, what: &str, at: &[&str], holds: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let deadline = Instant::now() + self.patience();
         loop {
@@ -33,10 +35,8 @@ impl World {
             if holds(&objects) {
                 return objects;
             }
-            if Instant::now() >= deadline {
-                panic!("waited in vain until {what}\n{}", self.explanation(at).await);
-            }
-            tokio::time::sleep(self.beat()).await;
+            assert!(Instant::now() < deadline, "waited in vain until {what}\n{}", self.explanation(at).await);
+            tokio::time::sleep(BEAT).await;
         }
     }
 
@@ -54,14 +54,11 @@ impl World {
     ///
     /// # Panics
     /// If that does not happen in good time.
-    #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn until_true(&self, what: &str, holds: impl AsyncFn() -> bool) {
         let deadline = Instant::now() + self.patience();
         while !holds().await {
-            if Instant::now() >= deadline {
-                panic!("waited in vain until {what}\n{}", self.explanation(&[]).await);
-            }
-            tokio::time::sleep(self.beat()).await;
+            assert!(Instant::now() < deadline, "waited in vain until {what}\n{}", self.explanation(&[]).await);
+            tokio::time::sleep(BEAT).await;
         }
     }
 
@@ -73,7 +70,7 @@ impl World {
     pub async fn quiet(&self) {
         let (mut before, mut still) = (self.fingerprint().await, 0);
         for _ in 0..200 {
-            tokio::time::sleep(self.beat() * 10).await;
+            tokio::time::sleep(BEAT * 10).await;
             let now = self.fingerprint().await;
             still = if now == before { still + 1 } else { 0 };
             before = now;

@@ -57,11 +57,6 @@ impl World {
         Duration::from_secs(if self.try_embedded().is_some() { 900 } else { 90 })
     }
 
-    /// How often is looked.
-    pub(super) fn beat(&self) -> Duration {
-        Duration::from_millis(100)
-    }
-
     pub(super) fn api(&self, kind: Kind, namespace: &str) -> Api<DynamicObject> {
         let resource = kind.resource();
         if kind.namespaced && !namespace.is_empty() {
@@ -132,7 +127,7 @@ impl World {
         let (place, api) = self.at(at);
         let params = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
         let patched = api.patch(&place.name, &params, &Patch::Merge(patch)).await;
-        patched.map(value).unwrap_or_else(|error| panic!("the patch of {at} is refused: {error}"))
+        patched.map_or_else(|error| panic!("the patch of {at} is refused: {error}"), value)
     }
 
     /// Changes the status of an object by a merge patch.
@@ -211,7 +206,7 @@ impl World {
         self.list(kind).await.into_iter().filter(is_owned).collect()
     }
 
-    /// How many ReplicaSets a Deployment has had.
+    /// How many `ReplicaSets` a Deployment has had.
     pub async fn rollouts(&self, deployment: &str) -> usize {
         self.owned(&format!("Deployment/{deployment}"), "ReplicaSet").await.len()
     }
