@@ -1,12 +1,6 @@
 //! The guard's rules and the stamp, seen through the pass with a native policy that answers what it finds in the
 //! object: `spec.plan` is its plan.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unnecessary_wraps,
-    clippy::needless_pass_by_value
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "support/widget.rs"]
 mod widget;

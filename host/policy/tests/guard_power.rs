@@ -1,11 +1,5 @@
 //! Power that a plan would raise: the user's own word, the settings', or granted; told and bounded.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unnecessary_wraps,
-    clippy::needless_pass_by_value
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
 
 #[path = "support/widget.rs"]
 mod widget;

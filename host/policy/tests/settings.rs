@@ -1,11 +1,5 @@
 //! Settings and the memo, seen through the pass with a native policy.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unnecessary_wraps,
-    clippy::needless_pass_by_value
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "support/widget.rs"]
 mod widget;

@@ -4,21 +4,17 @@ use anyhow::Context;
 use kaos_policy::settings::{self, Layer, Origin, Schema};
 use serde_json::Value;
 
-use crate::policies::Loaded;
+use crate::{catalogue::environment, policies::Loaded};
 
 /// All layers, in no order: the origin of each says how strong it is.
 pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) -> anyhow::Result<Vec<Layer>> {
-    // A variable that is no text feeds no setting.
-    let variables =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut layers = vec![Layer::env(Origin::Environment, variables)];
+    let mut layers = vec![environment(std::env::vars_os())];
     for Loaded { policy, settings, origin } in policies {
         if !settings.is_null() {
             layers.push(Layer::tree(Origin::ClusterPolicy(origin.to_string()), &policy.id().name, settings.clone()));
         }
     }
-    let schemas: Vec<(&str, &Schema)> =
-        policies.iter().map(|loaded| (loaded.policy.id().name.as_str(), loaded.policy.schema())).collect();
+    let schemas = schemas(policies);
     if let Some(file) = file {
         let text = std::fs::read_to_string(file).with_context(|| file.to_owned())?;
         let document: Value = serde_saphyr::from_str(&text).with_context(|| file.to_owned())?;
@@ -29,4 +25,9 @@ pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) ->
     }
     layers.extend(settings::assignments(set, &schemas)?);
     Ok(layers)
+}
+
+/// The schema of each policy, by the policy's name.
+pub(super) fn schemas(policies: &[Loaded]) -> Vec<(&str, &Schema)> {
+    policies.iter().map(|loaded| (loaded.policy.id().name.as_str(), loaded.policy.schema())).collect()
 }

@@ -133,7 +133,7 @@ impl<'a> World<'a> {
     }
 
     fn renderer(&self, position: usize) -> Option<&'a Renderer> {
-        self.renderers.get(&type_of(&self.objects[position]))
+        self.renderers.get(&ResourceType::of_object(&self.objects[position]))
     }
 
     fn decide(&self, position: usize, renderer: &Renderer) -> Result<Entry, RenderError> {
@@ -200,10 +200,4 @@ fn with_status(object: &Value, status: &Value) -> Arc<Value> {
         fields.insert("status".to_owned(), status.clone());
     }
     Arc::new(object)
-}
-
-/// The type that an object says it is of.
-pub fn type_of(object: &Value) -> ResourceType {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    ResourceType::new(text(&object["apiVersion"]), text(&object["kind"]))
 }

@@ -6,7 +6,7 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use super::{World, type_of};
+use super::World;
 use crate::status::{self, Hindrance, Standing};
 
 /// How far the host would have come with an object, and its status.
@@ -41,27 +41,16 @@ pub(super) fn first(renderer: &Renderer, rendered: &Rendered, object: &Value, wo
 /// What is planned, with what of it is there; and whether all of it is. Without a plan: what the object owns.
 fn children(rendered: &Rendered, world: &World<'_>) -> (Vec<Child>, bool) {
     if rendered.planned().is_none() {
-        let owned = world.owned_by(&rendered.object).map(|live| Child::new(reference(live), Some(live)));
+        let owned = world.owned_by(&rendered.object).map(|live| Child::new(Reference::of_object(live), Some(live)));
         return (owned.collect(), false);
     }
     let mut all_live = true;
     let children = rendered.manifests().iter().map(|manifest| {
-        let reference = reference(manifest);
+        let reference = Reference::of_object(manifest);
         let live = world.stored(&reference);
         all_live &= live.is_some();
         Child::new(reference, live)
     });
     let children = children.collect();
     (children, all_live)
-}
-
-fn reference(object: &Value) -> Reference {
-    let of = type_of(object);
-    let text = |field: &str| object["metadata"][field].as_str().map(str::to_owned);
-    Reference {
-        api_version: of.api_version,
-        kind: of.kind,
-        namespace: text("namespace"),
-        name: text("name").unwrap_or_default(),
-    }
 }

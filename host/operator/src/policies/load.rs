@@ -65,8 +65,7 @@ impl Loader {
 
     /// What answers for each kind when nobody names a policy.
     pub fn embedded(&self) -> Result<BTreeMap<ResourceType, Stack>, PolicyError> {
-        let policies = self.load(&[])?.into_iter().map(|Loaded { origin, policy, .. }| (origin, policy));
-        select(&policies.collect::<Vec<_>>())
+        select(&self.load(&[])?)
     }
 
     fn admit(&self, candidate: Candidate) -> Result<Loaded, PolicyError> {

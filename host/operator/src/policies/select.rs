@@ -2,49 +2,43 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use kaos_policy::{
-    code::World,
-    contract::ResourceType,
-    describe::emitted_primary,
-    policy::{Policy, Stack},
-};
+use kaos_policy::{code::World, contract::ResourceType, describe::emitted_primary, policy::Stack};
 
-use super::{Origin, PolicyError};
+use super::{Loaded, Origin, PolicyError};
 
 /// The stack of each claimed kind. A policy from a file takes the place of the embedded one for the kinds that it
 /// claims; an overlay lies over whatever answers, the last named on top. Nothing that one of them emits may be an object
 /// for another, since from one object could then come others without end.
-pub fn select(policies: &[(Origin, Arc<Policy>)]) -> Result<BTreeMap<ResourceType, Stack>, PolicyError> {
-    let mut bases: BTreeMap<&ResourceType, &(Origin, Arc<Policy>)> = BTreeMap::new();
-    let mut overlays: BTreeMap<&ResourceType, Vec<&(Origin, Arc<Policy>)>> = BTreeMap::new();
-    for named in policies {
-        let (origin, policy) = named;
-        for claim in &policy.descriptor().claims {
+pub fn select(policies: &[Loaded]) -> Result<BTreeMap<ResourceType, Stack>, PolicyError> {
+    let mut bases: BTreeMap<&ResourceType, &Loaded> = BTreeMap::new();
+    let mut overlays: BTreeMap<&ResourceType, Vec<&Loaded>> = BTreeMap::new();
+    for loaded in policies {
+        for claim in &loaded.policy.descriptor().claims {
             let of = &claim.primary;
-            if policy.world() == World::EnvironmentOverlay {
-                overlays.entry(of).or_default().push(named);
+            if loaded.policy.world() == World::EnvironmentOverlay {
+                overlays.entry(of).or_default().push(loaded);
                 continue;
             }
-            match bases.insert(of, named) {
-                Some((first, _)) if *first != Origin::Embedded && *origin != Origin::Embedded => {
-                    let (first, second) = (first.clone(), origin.clone());
+            match bases.insert(of, loaded) {
+                Some(first) if first.origin != Origin::Embedded && loaded.origin != Origin::Embedded => {
+                    let (first, second) = (first.origin.clone(), loaded.origin.clone());
                     return Err(PolicyError::ClaimedTwice { of: of.clone(), first, second });
                 }
                 _ => {}
             }
         }
     }
-    if let Some((of, named)) = overlays.iter().find(|(of, _)| !bases.contains_key(*of)) {
-        return Err(PolicyError::NothingBelow { origin: named[0].0.clone(), of: (*of).clone() });
+    if let Some((of, over)) = overlays.iter().find(|(of, _)| !bases.contains_key(*of)) {
+        return Err(PolicyError::NothingBelow { origin: over[0].origin.clone(), of: (*of).clone() });
     }
-    let claims: Vec<_> = bases.iter().filter_map(|(of, (_, policy))| policy.claim(of)).collect();
+    let claims: Vec<_> = bases.iter().filter_map(|(of, base)| base.policy.claim(of)).collect();
     if let Some((claim, of)) = emitted_primary(&claims) {
-        let origin = bases.get(&claim.primary).map_or(Origin::Embedded, |(origin, _)| origin.clone());
+        let origin = bases.get(&claim.primary).map_or(Origin::Embedded, |base| base.origin.clone());
         return Err(PolicyError::EmitsClaimed { origin, claimed: claim.primary.clone(), of: of.clone() });
     }
-    let stack = |(of, (_, base)): (&ResourceType, &(Origin, Arc<Policy>))| {
-        let over = overlays.get(of).into_iter().flatten().map(|(_, policy)| Arc::clone(policy)).collect();
-        Ok((of.clone(), Stack::new(Arc::clone(base), over)?))
+    let stack = |(of, base): (&ResourceType, &Loaded)| {
+        let over = overlays.get(of).into_iter().flatten().map(|loaded| Arc::clone(&loaded.policy)).collect();
+        Ok((of.clone(), Stack::new(Arc::clone(&base.policy), over)?))
     };
     bases.into_iter().map(stack).collect()
 }

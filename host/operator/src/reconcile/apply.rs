@@ -12,7 +12,7 @@ use super::{
     context::Context,
     error::{CallError, Class},
     memory::{Memory, Rejected, child_mark, mark_of},
-    wanted::{Wanted, rank, reference_of},
+    wanted::{Wanted, rank},
 };
 use crate::status::Hindrance;
 
@@ -77,7 +77,7 @@ impl Context {
                 break;
             }
             reached = rank;
-            let child = reference_of(manifest);
+            let child = Reference::of_object(manifest);
             let sight = match self.sight(&child, memory).await {
                 Ok(sight) => sight,
                 Err(error) => {
@@ -151,5 +151,5 @@ fn rejected(wanted: &Wanted, memory: &Memory) -> Option<CallError> {
 }
 
 fn rank_of(manifest: &Value) -> u8 {
-    rank(&reference_of(manifest).of(), kaos_policy::stamp::pod_template(manifest).is_some())
+    rank(&Reference::of_object(manifest).of(), kaos_policy::stamp::pod_template(manifest).is_some())
 }

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use super::{
     context::Context,
     decide::{Owner, owner},
-    wanted::reference_of,
 };
 use crate::{
     status::{self, Hindrance, Standing},
@@ -35,10 +34,10 @@ impl Context {
         if rendered.planned().is_none() {
             let owned = self.watch.children(uid);
             let objects = owned.iter().filter_map(Seen::object);
-            return objects.map(|live| Child::new(reference_of(&live), Some(&live))).collect();
+            return objects.map(|live| Child::new(Reference::of_object(&live), Some(&live))).collect();
         }
         let child = |manifest: &Value| {
-            let reference = reference_of(manifest);
+            let reference = Reference::of_object(manifest);
             let namespace = reference.namespace.as_deref().unwrap_or_default();
             let live = self.watch.live(&reference.of(), namespace, &reference.name).and_then(|seen| seen.object());
             let live = live.or_else(|| answers.get(&reference).cloned());

@@ -21,7 +21,7 @@ impl Context {
                     answer["needs"] = json!(rendered.needs);
                     answer["found"] = json!(rendered.subject().found);
                     answer["settings"] = rendered.settings.iter().map(|settings| settings.tree().clone()).collect();
-                    answer["plan"] = rendered.document(None);
+                    answer["plan"] = json!(rendered.document(&json!({})));
                 }
             },
         }

@@ -1,9 +1,8 @@
 //! Whether the gates of a plan bind: until it was applied once in full, and never again.
 
-use kaos_policy::{render::Planned, stamp::pod_template};
+use kaos_policy::{contract::Reference, render::Planned, stamp::pod_template};
 use serde_json::Value;
 
-use super::wanted::reference_of;
 use crate::watch::Seen;
 
 /// Whether the plan has to wait. The status says that it was applied once; where the kind's schema has no room for
@@ -13,7 +12,7 @@ pub(crate) fn bind(planned: &Planned, object: &Value, children: &[Seen]) -> bool
         return false;
     }
     let is_there = |manifest: &&Value| {
-        let wanted = reference_of(manifest);
+        let wanted = Reference::of_object(manifest);
         let same = |child: &Seen| {
             child.of.group() == wanted.of().group() && child.of.kind == wanted.kind && child.name == wanted.name
         };

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use kaos_policy::{
-    contract::{Outcome, Refusal},
+    contract::{Outcome, Reference, Refusal},
     failure::Failure,
     render::{Rendered, Renderer, Verdict},
 };
@@ -21,7 +21,6 @@ use super::{
     memory::{Last, Memory},
     resolve::Resolved,
     times,
-    wanted::reference_of,
 };
 use crate::{
     catalogue::Kind,
@@ -186,7 +185,7 @@ impl Context {
             self.set_needs(subject.key, &rendered.needs, memory);
         }
         if applied.in_full() {
-            let wanted: Vec<_> = planned.manifests.iter().map(reference_of).collect();
+            let wanted: Vec<_> = planned.manifests.iter().map(Reference::of_object).collect();
             let pruned = self.prune(&subject.uid, &wanted).await?;
             applied.wrote |= !pruned.is_empty();
             applied.decisions.extend(pruned);

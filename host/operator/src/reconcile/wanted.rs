@@ -45,7 +45,7 @@ impl Wanted {
             keep_hash(&mut body, live, beside, plan);
         }
         seal(&mut body);
-        let reference = reference_of(&body);
+        let reference = Reference::of_object(&body);
         Self {
             of: reference.of(),
             namespace: reference.namespace.unwrap_or_default(),
@@ -62,7 +62,7 @@ impl Wanted {
 
     /// A reference to it.
     pub(crate) fn reference(&self) -> Reference {
-        reference_of(&self.body)
+        Reference::of_object(&self.body)
     }
 }
 
@@ -79,17 +79,6 @@ pub(crate) fn rank(of: &ResourceType, runs_pods: bool) -> u8 {
 /// Whether somebody else drives the replicas of what an object runs.
 pub(crate) fn is_external(object: &Value) -> bool {
     object["metadata"]["annotations"][REPLICAS] == "external"
-}
-
-/// Which object a manifest is.
-pub(crate) fn reference_of(object: &Value) -> Reference {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    Reference {
-        api_version: text(&object["apiVersion"]).unwrap_or_default(),
-        kind: text(&object["kind"]).unwrap_or_default(),
-        namespace: text(&object["metadata"]["namespace"]),
-        name: text(&object["metadata"]["name"]).unwrap_or_default(),
-    }
 }
 
 /// Keeps the hash of a live template that somebody else computed, as long as neither the template nor a ConfigMap of
@@ -123,7 +112,7 @@ fn keep_hash(body: &mut Value, live: &Value, beside: &dyn Fn(&Reference) -> Opti
 /// Whether every ConfigMap of the plan that a workload refers to is there with the content that is wanted.
 fn config_unchanged(spec: &Value, beside: &dyn Fn(&Reference) -> Option<Value>, plan: &[Value]) -> bool {
     plan.iter().filter(|manifest| manifest["apiVersion"] == "v1" && manifest["kind"] == "ConfigMap").all(|manifest| {
-        let reference = reference_of(manifest);
+        let reference = Reference::of_object(manifest);
         !refers_to(spec, &reference.name)
             || beside(&reference).is_some_and(|live| {
                 ["data", "binaryData"].into_iter().all(|field| content(manifest, field) == content(&live, field))

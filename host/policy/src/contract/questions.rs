@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Json;
 
@@ -20,6 +21,12 @@ impl ResourceType {
     /// A type by its two names.
     pub fn new(api_version: impl Into<String>, kind: impl Into<String>) -> Self {
         Self { api_version: api_version.into(), kind: kind.into() }
+    }
+
+    /// The type that an object says it is of; what it does not say is empty.
+    pub fn of_object(object: &Value) -> Self {
+        let text = |field: &str| object[field].as_str().unwrap_or_default();
+        Self::new(text("apiVersion"), text("kind"))
     }
 
     /// The API group; empty for the core group.
@@ -60,6 +67,13 @@ pub struct Reference {
 }
 
 impl Reference {
+    /// A reference to an object; what it does not say is empty.
+    pub fn of_object(object: &Value) -> Self {
+        let text = |field: &str| object["metadata"][field].as_str().map(str::to_owned);
+        let ResourceType { api_version, kind } = ResourceType::of_object(object);
+        Self { api_version, kind, namespace: text("namespace"), name: text("name").unwrap_or_default() }
+    }
+
     /// The type of the object referred to.
     pub fn of(&self) -> ResourceType {
         ResourceType::new(&self.api_version, &self.kind)

@@ -2,13 +2,9 @@
 
 use serde_json::Value;
 
-use super::{
-    Rule,
-    breaches::Breaches,
-    metadata,
-    plan::{Rules, type_of},
-};
+use super::{Rule, breaches::Breaches, metadata, plan::Rules};
 use crate::{
+    contract::ResourceType,
     describe::is_cluster_power,
     names::{is_label, is_subdomain},
 };
@@ -30,7 +26,7 @@ pub(super) fn check(path: &str, manifest: &Value, rules: &Rules<'_>, breaches: &
     let Some(fields) = manifest.as_object() else {
         return breach(Rule::WellFormed, "", "is not an object".to_owned());
     };
-    let of = type_of(manifest);
+    let of = ResourceType::of_object(manifest);
     if !rules.claim.emits.contains(&of) {
         breach(Rule::EmitsClaimed, "", format!("{of} is not a type that the claim emits"));
     }

@@ -71,7 +71,7 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
     for Seen { path, manifest, specs } in &plan_seen {
         manifest::check(path, manifest, rules, &mut breaches);
         bounds(path, specs, rules.limits, &mut breaches);
-        let (of, name) = (type_of(manifest), manifest["metadata"]["name"].as_str().unwrap_or_default());
+        let (of, name) = (ResourceType::of_object(manifest), manifest["metadata"]["name"].as_str().unwrap_or_default());
         if !names.insert((of.group().to_owned(), of.kind, name)) {
             breaches.add(Rule::NoDuplicates, path, "is there twice");
         }
@@ -108,12 +108,6 @@ fn shapes(manifests: &[Value], object: &Value, breaches: &mut Breaches) -> Vec<V
     violations.dedup();
     violations.truncate(TOLD);
     violations
-}
-
-/// The type that a manifest says it is of.
-pub(super) fn type_of(manifest: &Value) -> ResourceType {
-    let text = |field: &str| manifest[field].as_str().unwrap_or_default();
-    ResourceType::new(text("apiVersion"), text("kind"))
 }
 
 /// Pods and containers are not more than anybody can mean.

@@ -5,11 +5,11 @@ use serde_json::Value;
 use super::{
     Rule, UserPrivileges,
     breaches::Breaches,
-    plan::{Rules, type_of},
+    plan::Rules,
     raised::{self, Raised},
     said::Said,
 };
-use crate::manifest::Privilege;
+use crate::{contract::ResourceType, manifest::Privilege};
 
 /// One manifest with its path and its pods.
 pub(super) struct Seen<'a> {
@@ -55,7 +55,7 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
 /// Whether a ServiceAccount of this name is part of the plan.
 fn is_planned(plan: &[Seen<'_>], name: &Value) -> bool {
     plan.iter().any(|Seen { manifest, .. }| {
-        let of = type_of(manifest);
+        let of = ResourceType::of_object(manifest);
         of.group().is_empty() && of.kind == "ServiceAccount" && manifest["metadata"]["name"] == *name
     })
 }
@@ -66,7 +66,10 @@ fn tokens(path: &str, manifest: &Value, rules: &Rules<'_>, breaches: &mut Breach
     const ACCOUNT: &str = "kubernetes.io/service-account.name";
     let is_token = manifest["type"].as_str().is_some_and(|of| TYPES.contains(&of))
         || !manifest["metadata"]["annotations"][ACCOUNT].is_null();
-    if is_token && type_of(manifest).is_secret() && !rules.grants.privileges.contains(&Privilege::ServiceAccounts) {
+    if is_token
+        && ResourceType::of_object(manifest).is_secret()
+        && !rules.grants.privileges.contains(&Privilege::ServiceAccounts)
+    {
         let message = "is a Secret that holds the token of a ServiceAccount: grant privilege serviceAccounts";
         breaches.add(Rule::NoPrivilege, path, message);
     }

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::plan::type_of;
-use crate::{manifest::Privilege, pods};
+use crate::{contract::ResourceType, manifest::Privilege, pods};
 
 /// The names that lead to a value: the first one may be the manifest's own, such as the type of a volume.
 pub(super) type Field<'a> = (&'a str, &'static [&'static str]);
@@ -67,7 +66,7 @@ const VOLUMES: [&str; 8] =
 /// Everything in a manifest that raises privilege. `specs` are its pods.
 pub(super) fn of_manifest<'a>(manifest: &'a Value, specs: &[(String, &'a Value)]) -> Vec<Raised<'a>> {
     let mut raised = of_annotations(manifest);
-    if type_of(manifest).is_service() {
+    if ResourceType::of_object(manifest).is_service() {
         raised.extend(of_service(&manifest["spec"]));
     }
     for (at, spec) in specs {

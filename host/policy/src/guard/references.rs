@@ -5,13 +5,8 @@ use std::{collections::BTreeSet, fmt};
 
 use serde_json::Value;
 
-use super::{
-    Rule,
-    breaches::Breaches,
-    plan::{Rules, type_of},
-    privilege::Seen,
-};
-use crate::pods;
+use super::{Rule, breaches::Breaches, plan::Rules, privilege::Seen};
+use crate::{contract::ResourceType, pods};
 
 /// What is referred to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,7 +57,7 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
         names(text, &mut allowed);
     }
     for Seen { manifest, .. } in plan {
-        let of = type_of(manifest);
+        let of = ResourceType::of_object(manifest);
         let claim = of.group().is_empty() && of.kind == "PersistentVolumeClaim";
         if let (true, Some(name)) = (claim || of.is_secret(), manifest["metadata"]["name"].as_str()) {
             allowed.insert((if claim { Kind::Claim } else { Kind::Secret }, name));

@@ -1,84 +1,117 @@
-//! A rendered object as one JSON document: the form of `render -o json`.
+//! A rendered object as one document: what `render -o json` and the operator's explanation show.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Rendered, Verdict};
-use crate::contract::{Blocker, EnvSource, EnvVar, KeySelector, Refusal};
+use super::{PolicyFailure, Rendered, Verdict};
+use crate::{
+    contract::{Blocker, EnvSource, EnvVar, KeySelector, Note, Reference, Refusal, Violation},
+    policy::PolicyId,
+};
+
+/// Everything about one object.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Document<'a> {
+    object: Reference,
+    policy: &'a PolicyId,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    overlays: &'a [PolicyId],
+    fuel: u64,
+    env: Vec<Value>,
+    manifests: &'a [Value],
+    gates: &'a [Blocker],
+    refused: Option<Refused>,
+    notes: &'a [Note],
+    status: &'a Value,
+}
+
+/// Why there are no manifests.
+#[derive(Debug, Serialize)]
+pub struct Refused {
+    /// `Invalid`, `Waiting` or `Unsupported` when the policy says so; `Failed` when it did not answer as it must.
+    pub reason: &'static str,
+    /// One for each thing that is wrong.
+    pub messages: Vec<Message>,
+}
+
+/// One reason.
+#[derive(Debug, Serialize)]
+pub struct Message {
+    /// The field that it is about, or the object that is waited for; empty for the object as a whole.
+    pub path: String,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl Refused {
+    /// What a policy said.
+    pub fn of(refusal: &Refusal) -> Self {
+        let message = |path: String, message: &str| Message { path, message: message.to_owned() };
+        let messages = match refusal {
+            Refusal::Invalid(violations) => {
+                violations.iter().map(|Violation { path, message: text }| message(path.clone(), text)).collect()
+            }
+            Refusal::Waiting(blockers) => {
+                blockers.iter().map(|blocker| message(blocker.on.to_string(), &blocker.message)).collect()
+            }
+            Refusal::Unsupported(text) => vec![message(String::new(), text)],
+        };
+        Self { reason: refusal.reason(), messages }
+    }
+
+    fn failed(failure: &PolicyFailure) -> Self {
+        Self { reason: "Failed", messages: vec![Message { path: String::new(), message: failure.to_string() }] }
+    }
+}
 
 impl Rendered {
-    /// The document. `status` is what the operator would write, where that was worked out.
-    pub fn document(&self, status: Option<&Value>) -> Value {
-        let Self { object, policy, fuel, .. } = self;
-        json!({
-            "object": {
-                "apiVersion": object.api_version,
-                "kind": object.kind,
-                "namespace": object.namespace,
-                "name": object.name,
+    /// The document, with a status that was worked out elsewhere.
+    pub fn document<'a>(&'a self, status: &'a Value) -> Document<'a> {
+        Document {
+            object: self.object.reference(),
+            policy: &self.policy,
+            overlays: &self.overlays,
+            fuel: self.fuel,
+            env: self.env().iter().map(variable).collect(),
+            manifests: self.manifests(),
+            gates: self.gates(),
+            refused: match &self.verdict {
+                Verdict::Planned(_) => None,
+                Verdict::Refused(refusal) => Some(Refused::of(refusal)),
+                Verdict::Failed(failure) => Some(Refused::failed(failure)),
             },
-            "policy": policy,
-            "overlays": self.overlays,
-            "fuel": fuel,
-            "env": self.env().iter().map(env_entry).collect::<Vec<_>>(),
-            "manifests": self.manifests(),
-            "gates": self.gates().iter().map(gate).collect::<Vec<_>>(),
-            "refused": match &self.verdict {
-                Verdict::Planned(_) => Value::Null,
-                Verdict::Refused(refusal) => refused(refusal),
-                Verdict::Failed(failure) => json!({
-                    "reason": failure.failure.category(),
-                    "messages": [{"path": "", "message": failure.to_string()}],
-                }),
-            },
-            "notes": self.notes(),
-            "status": status.cloned().unwrap_or_else(|| json!({})),
-        })
-    }
-}
-
-impl EnvVar {
-    /// The variable as an entry of a container's `env`.
-    pub fn entry(&self) -> Value {
-        let selector = |KeySelector { name, key, optional }: &KeySelector| {
-            let mut selector = json!({ "name": name, "key": key });
-            if *optional {
-                selector["optional"] = json!(true);
-            }
-            selector
-        };
-        let (field, value) = match &self.source {
-            EnvSource::Literal(value) => ("value", json!(value)),
-            EnvSource::SecretKey(key) => ("valueFrom", json!({ "secretKeyRef": selector(key) })),
-            EnvSource::ConfigMapKey(key) => ("valueFrom", json!({ "configMapKeyRef": selector(key) })),
-            EnvSource::FieldPath(path) => ("valueFrom", json!({ "fieldRef": { "fieldPath": path } })),
-            EnvSource::Other(text) => ("valueFrom", serde_json::from_str(text).unwrap_or(Value::Null)),
-        };
-        let mut entry = Map::new();
-        entry.insert("name".to_owned(), json!(self.name));
-        entry.insert(field.to_owned(), value);
-        Value::Object(entry)
-    }
-}
-
-fn env_entry(var: &EnvVar) -> Value {
-    let mut entry = var.entry();
-    entry["container"] = json!(var.container);
-    entry["origin"] = json!(var.origin);
-    entry
-}
-
-fn gate(Blocker { on, reason, message }: &Blocker) -> Value {
-    json!({ "on": on, "reason": reason, "message": message })
-}
-
-fn refused(refusal: &Refusal) -> Value {
-    let messages: Vec<Value> = match refusal {
-        Refusal::Invalid(violations) => violations.iter().map(|violation| json!(violation)).collect(),
-        Refusal::Waiting(blockers) => {
-            let message = |blocker: &Blocker| json!({ "path": blocker.on.to_string(), "message": blocker.message });
-            blockers.iter().map(message).collect()
+            notes: self.notes(),
+            status,
         }
-        Refusal::Unsupported(message) => vec![json!({ "path": "", "message": message })],
+    }
+}
+
+/// A variable as Kubernetes spells it, with its container and its origin.
+fn variable(variable: &EnvVar) -> Value {
+    let EnvVar { container, name, source, origin } = variable;
+    let mut shown = Map::new();
+    shown.insert("container".to_owned(), container.as_str().into());
+    shown.insert("name".to_owned(), name.as_str().into());
+    match source {
+        EnvSource::Literal(value) => shown.insert("value".to_owned(), value.as_str().into()),
+        other => shown.insert("valueFrom".to_owned(), value_from(other)),
     };
-    json!({ "reason": refusal.reason(), "messages": messages })
+    shown.insert("origin".to_owned(), origin.as_str().into());
+    Value::Object(shown)
+}
+
+fn value_from(source: &EnvSource) -> Value {
+    let selector = |KeySelector { name, key, optional }: &KeySelector| match optional {
+        true => json!({"name": name, "key": key, "optional": true}),
+        false => json!({"name": name, "key": key}),
+    };
+    match source {
+        EnvSource::Literal(_) => Value::Null,
+        EnvSource::SecretKey(from) => json!({"secretKeyRef": selector(from)}),
+        EnvSource::ConfigMapKey(from) => json!({"configMapKeyRef": selector(from)}),
+        EnvSource::FieldPath(path) => json!({"fieldRef": {"fieldPath": path}}),
+        // The guard has parsed it before.
+        EnvSource::Other(text) => serde_json::from_str(text).unwrap_or_else(|_| text.as_str().into()),
+    }
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub use document::{Document, Message, Refused};
 pub(crate) use found::Asked;
 pub use object::{ObjectError, ObjectRef, stripped};
 pub use report::Assessed;

@@ -1,6 +1,6 @@
 //! A native policy for Widgets that answers what it finds in the object: `spec.plan` is its plan, and `spec.planned`
 //! one that stands in a text, so that no word of it is the user's.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
 
 use std::sync::Arc;
 

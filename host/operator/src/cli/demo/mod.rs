@@ -13,14 +13,18 @@ use clap::Args;
 use kaos_policy::{
     contract::ResourceType,
     policy::Stack,
-    settings::{self, Layer, Schema},
+    settings::{self, Layer},
 };
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::{screen::Screen, stage::Stage};
-use super::{HELD_BACK, output::complain};
+use super::{
+    HELD_BACK,
+    output::complain,
+    settings::{layers, schemas},
+};
 use crate::{
     catalogue::Catalogue,
     input::{self, Document, Sources},
@@ -145,7 +149,7 @@ impl Demo {
         }
         let before = stage.children().await?;
         let mut layers = answering.layers.clone();
-        layers.extend(settings::file(name, document, &answering.schemas())?);
+        layers.extend(settings::file(name, document, &schemas(&answering.policies))?);
         catalogue.replace(answering.stacks.clone(), layers)?;
         let ready = self.until_ready(stage, screen).await?;
         let after = stage.children().await?;
@@ -232,13 +236,8 @@ impl Answering {
     /// The embedded policies, and over them those of files.
     fn load(files: &[PathBuf]) -> anyhow::Result<Self> {
         let policies = Loader::new(sample_cluster())?.load(files)?;
-        let named: Vec<_> = policies.iter().map(|loaded| (loaded.origin.clone(), Arc::clone(&loaded.policy))).collect();
-        let layers = super::settings::layers(&policies, None, &[])?;
-        Ok(Self { stacks: select(&named)?, layers, policies })
-    }
-
-    fn schemas(&self) -> Vec<(&str, &Schema)> {
-        self.policies.iter().map(|loaded| (loaded.policy.id().name.as_str(), loaded.policy.schema())).collect()
+        let layers = layers(&policies, None, &[])?;
+        Ok(Self { stacks: select(&policies)?, layers, policies })
     }
 }
 

@@ -15,7 +15,7 @@ use kaos_policy::stamp::{MANAGED_BY, MANAGER};
 use kube::{
     Api, Client,
     api::{DynamicObject, Patch, PatchParams},
-    discovery::{Discovery, Scope},
+    discovery::{Discovery, Scope, pinned_kind},
 };
 use serde_json::{Value, json};
 
@@ -110,9 +110,7 @@ impl Stage {
         let object: DynamicObject = serde_json::from_value(object.clone())?;
         let types = object.types.as_ref().ok_or_else(|| anyhow!("an object without apiVersion and kind"))?;
         let gvk = kube::core::GroupVersionKind::try_from(types)?;
-        let group = Discovery::new(self.client.clone()).filter(&[&gvk.group]).run().await?;
-        let (resource, capabilities) =
-            group.resolve_gvk(&gvk).ok_or_else(|| anyhow!("the cluster serves no {}", types.kind))?;
+        let (resource, capabilities) = pinned_kind(&self.client, &gvk).await?;
         let api: Api<DynamicObject> = match (&capabilities.scope, &object.metadata.namespace) {
             (Scope::Namespaced, Some(namespace)) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             (Scope::Namespaced, None) => Api::default_namespaced_with(self.client.clone(), &resource),

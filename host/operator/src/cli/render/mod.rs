@@ -5,14 +5,14 @@ mod json;
 mod table;
 mod yaml;
 
-use std::{collections::HashMap, path::PathBuf, process::ExitCode, sync::Arc};
+use std::{collections::HashMap, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use kaos_policy::{
     contract::{Cluster, Note, Outcome, ResourceType, Severity},
     near::nearest,
-    render::{Renderer, Verdict},
+    render::{Message, Refused, Renderer, Verdict},
 };
 
 use super::{
@@ -110,9 +110,7 @@ impl Render {
             |served| Cluster { domain: cluster_domain.clone(), operator_namespace: operator_namespace.clone(), served };
         let policies = Loader::new(cluster(vec![]))?.load(&policies)?;
         let layers = settings::layers(&policies, settings.as_deref(), &set)?;
-        let stacks = select(
-            &policies.iter().map(|policy| (policy.origin.clone(), Arc::clone(&policy.policy))).collect::<Vec<_>>(),
-        )?;
+        let stacks = select(&policies)?;
         let unserved = Unserved(unserved);
         let mut renderers = HashMap::new();
         for (of, stack) in stacks {
@@ -271,8 +269,8 @@ fn tell(document: &Document, entry: &Entry, quiet: bool) -> bool {
             gated
         }
         Verdict::Refused(refusal) => {
-            let json::Refused { reason, messages } = json::Refused::of(refusal);
-            for json::Message { path, message } in &messages {
+            let Refused { reason, messages } = Refused::of(refusal);
+            for Message { path, message } in &messages {
                 say(if reason == "Waiting" { "waiting" } else { "refused" }, path, message);
             }
             true

@@ -2,9 +2,12 @@
 
 use std::fmt;
 
-use kaos_policy::{contract::Outcome, render::Verdict};
+use kaos_policy::{
+    contract::Outcome,
+    render::{Refused, Verdict},
+};
 
-use super::{super::table::Table, json::Refused};
+use super::super::table::Table;
 use crate::{input::Document, offline::Entry};
 
 /// The lines so far.

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, ValueEnum};
-use kaos_policy::guard::UserPrivileges;
+use kaos_policy::{guard::UserPrivileges, names::is_label};
 
 use super::super::{connection::Connection, rbac::scope};
 use crate::{
@@ -23,13 +23,13 @@ pub(in crate::cli) struct Run {
     #[command(flatten)]
     pub(super) connection: Connection,
     /// Namespace that the operator runs in
-    #[arg(short = 'n', long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(short = 'n', long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::super::namespace)]
     operator_namespace: String,
     /// Work in these namespaces only, with Roles and nothing cluster-wide; in all when there is none
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B")]
     namespaces: Vec<String>,
     /// DNS domain of the cluster's Services
-    #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = super::super::domain)]
     cluster_domain: String,
     /// A policy's component, in place of the embedded one for the kinds it claims, or over it when it is an overlay
     #[arg(long = "policy", value_name = "X.wasm")]
@@ -140,8 +140,7 @@ impl Run {
     /// How the operator is to behave.
     pub(super) fn options(&self) -> Result<Options, FlagError> {
         for namespace in self.namespaces.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
-            let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-            if namespace.len() > 63 || !namespace.bytes().all(fits) {
+            if !is_label(namespace) {
                 return Err(FlagError::Namespace(namespace.to_owned()));
             }
         }

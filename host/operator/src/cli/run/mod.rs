@@ -22,7 +22,7 @@ use crate::{
     lead::{Election, Fence, Held, Timing, identity},
     metrics::Metrics,
     operator::{Operator, Options},
-    policies::{Loaded, Loader, select},
+    policies::{Loader, select},
     serve::{Listeners, Report},
 };
 use board::{Board, Stage};
@@ -149,8 +149,7 @@ fn catalogue(
 ) -> anyhow::Result<Catalogue> {
     let loaded = Loader::new(cluster)?.load(policies)?;
     let layers: Vec<Layer> = settings::layers(&loaded, file, set)?;
-    let named: Vec<_> = loaded.into_iter().map(|Loaded { origin, policy, .. }| (origin, policy)).collect();
-    Ok(Catalogue::new(select(&named)?, layers)?)
+    Ok(Catalogue::new(select(&loaded)?, layers)?)
 }
 
 /// Waits until the API server answers.
