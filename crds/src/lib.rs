@@ -1,4 +1,5 @@
-//! The spec and status types of the KAOS kinds (`kaos.tools/v1alpha1`): Agent, ModelAPI, MCPServer.
+//! The spec and status types of the KAOS kinds (`kaos.tools/v1alpha1`): Agent, ModelAPI, MCPServer; and of
+//! PolicyRevision, in which the operator tells what became of a policy.
 //!
 //! The types exist once. Policies read objects through them (`kaos_decode`, so that a guest stays small), and
 //! with the feature `schema` the CustomResourceDefinitions are generated from the same structs, doc comments
@@ -25,6 +26,7 @@ pub mod defaults;
 pub mod manifests;
 pub mod mcpserver;
 pub mod modelapi;
+mod revision;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod status;
@@ -34,6 +36,9 @@ pub use common::{GatewayRoute, KeySelector, Telemetry};
 pub use container::{Container, EnvVar};
 pub use mcpserver::MCPServerSpec;
 pub use modelapi::ModelAPISpec;
+#[cfg(feature = "schema")]
+pub use revision::PolicyRevision;
+pub use revision::{PolicyRevisionSpec, PolicyRevisionStatus, PolicyScope, PolicySource, RevisionState};
 pub use status::{Condition, DeploymentStatus, Phase, PolicyStatus, Status};
 
 /// The API group of the KAOS kinds.

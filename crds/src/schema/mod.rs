@@ -19,16 +19,21 @@ pub use crate::modelapi::ModelAPI;
 const HEADER: &str = "# Generated from the types in crds/src by:\n\
                       #   cargo run -p kaos-crds --features schema --bin crdgen\n";
 
-/// The three definitions, as the API server gets them.
+/// The definitions of the three kinds that users write, as the API server gets them.
 pub fn definitions() -> serde_json::Result<[Value; 3]> {
     let made = |crd: CustomResourceDefinition| serde_json::to_value(crd).map(tidy::tidy);
     Ok([made(Agent::crd())?, made(ModelAPI::crd())?, made(MCPServer::crd())?])
 }
 
+/// The definition of PolicyRevision.
+pub fn revision() -> serde_json::Result<Value> {
+    serde_json::to_value(crate::PolicyRevision::crd()).map(tidy::tidy)
+}
+
 /// The generated files: name and text.
 pub fn files() -> io::Result<Vec<(String, String)>> {
     let mut files = Vec::new();
-    for crd in definitions()? {
+    for crd in definitions()?.into_iter().chain([revision()?]) {
         let name = crd["spec"]["names"]["plural"].as_str().unwrap_or_default();
         let yaml = serde_saphyr::to_string(&crd).map_err(io::Error::other)?;
         files.push((format!("{name}.yaml"), format!("{HEADER}{yaml}")));

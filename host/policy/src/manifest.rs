@@ -36,6 +36,8 @@ pub struct PolicyFile {
 pub struct Scope {
     /// These namespaces; with none listed, the whole cluster.
     pub namespaces: Vec<String>,
+    /// Only objects that name it in their annotation `kaos.tools/policy`.
+    pub pinned: bool,
 }
 
 /// What a policy may do beyond what any policy may.
