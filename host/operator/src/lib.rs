@@ -9,6 +9,7 @@ pub mod lead;
 pub mod metrics;
 pub mod offline;
 pub mod operator;
+pub mod package;
 pub mod policies;
 pub mod queue;
 pub mod rbac;

@@ -1,0 +1,225 @@
+//! From ConfigMaps to a package.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Deref,
+};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kaos_policy::{
+    digest::Digest,
+    gate::{Bounds, unpacked},
+    manifest::{Grants, PolicyFile},
+    names::is_subdomain,
+    near::nearest,
+};
+
+use super::{
+    CHUNK, CHUNKS, COMPONENT, FILE, GZIPPED, INDEX_ANNOTATION, LABEL, PART, Package, PackageError, Problem, shown,
+};
+
+const ANY_COMPONENT: &str = "write policy.wasm or policy.wasm.gz, or remove the key for settings alone";
+
+/// Whether a ConfigMap is the index of a package.
+pub fn is_index(config_map: &ConfigMap) -> bool {
+    label(config_map).is_some_and(|value| value != CHUNK)
+}
+
+/// Whether a ConfigMap is a chunk of a component.
+pub fn is_chunk(config_map: &ConfigMap) -> bool {
+    label(config_map) == Some(CHUNK)
+}
+
+/// The name of the index that a chunk belongs to.
+pub fn index_of(chunk: &ConfigMap) -> Result<&str, PackageError> {
+    annotated(chunk).ok_or_else(|| PackageError::new(shown(chunk), Problem::NoIndex))
+}
+
+/// The names of the chunks that an index lists, in order; none if its component is not in chunks.
+pub fn chunk_names(index: &ConfigMap) -> Result<Vec<String>, PackageError> {
+    listed(index).map_err(|problem| PackageError::new(shown(index), problem))
+}
+
+/// The package of an index. `chunk` finds ConfigMaps of the same namespace by name.
+pub fn unpack<C: Deref<Target = ConfigMap>>(
+    index: &ConfigMap,
+    chunk: impl Fn(&str) -> Option<C>,
+) -> Result<Package, PackageError> {
+    let wrong = |problem| PackageError::new(shown(index), problem);
+    keys(index).map_err(wrong)?;
+    let file = file(index).map_err(wrong)?;
+    let names = chunk_names(index)?;
+    let component = if names.is_empty() {
+        whole(index).map_err(wrong)?.map(<[u8]>::to_vec)
+    } else {
+        let wanted = file.sha256.ok_or_else(|| wrong(Problem::NotPinned))?;
+        Some(joined(index, &names, wanted, chunk)?)
+    };
+    if component.is_none() {
+        settings_alone(&file).map_err(wrong)?;
+    }
+    let metadata = &index.metadata;
+    Ok(Package {
+        name: metadata.name.clone().unwrap_or_default(),
+        namespace: metadata.namespace.clone().unwrap_or_default(),
+        file,
+        component,
+    })
+}
+
+/// That every key is one of a package, in the field where it belongs, and that one at most says where the component is.
+fn keys(index: &ConfigMap) -> Result<(), Problem> {
+    let (texts, bytes): (BTreeSet<&str>, BTreeSet<&str>) = (texts(index).collect(), binaries(index).collect());
+    if texts.is_empty() && bytes.is_empty() {
+        return Err(Problem::Empty);
+    }
+    for (key, here, there, field) in [
+        (FILE, &texts, &bytes, "data"),
+        (CHUNKS, &texts, &bytes, "data"),
+        (COMPONENT, &bytes, &texts, "binaryData"),
+        (GZIPPED, &bytes, &texts, "binaryData"),
+    ] {
+        if there.contains(key) && !here.contains(key) {
+            return Err(Problem::WrongField { key, field });
+        }
+    }
+    let known = [FILE, COMPONENT, GZIPPED, CHUNKS];
+    // What is spelt wrong must not pass for left out.
+    if let Some(key) = texts.union(&bytes).find(|key| key.starts_with("policy") && !known.contains(key)) {
+        return Err(Problem::UnknownKey { key: (*key).to_owned(), hint: nearest(key, known) });
+    }
+    let components: Vec<_> =
+        known[1..].iter().copied().filter(|key| texts.contains(key) || bytes.contains(key)).collect();
+    if components.len() > 1 {
+        return Err(Problem::SeveralComponents(components));
+    }
+    Ok(())
+}
+
+fn file(index: &ConfigMap) -> Result<PolicyFile, Problem> {
+    let remedy = "write what the policy is called and where it holds, at least `{}`";
+    let text = text(index, FILE).ok_or(Problem::MissingKey { key: FILE, remedy })?;
+    if text.trim().is_empty() {
+        return Err(Problem::EmptyKey { key: FILE, remedy });
+    }
+    Ok(PolicyFile::parse(text)?)
+}
+
+/// The component that lies in the index itself.
+fn whole(index: &ConfigMap) -> Result<Option<&[u8]>, Problem> {
+    for key in [COMPONENT, GZIPPED] {
+        match binary(index, key) {
+            Some([]) => return Err(Problem::EmptyKey { key, remedy: ANY_COMPONENT }),
+            Some(bytes) => return Ok(Some(bytes)),
+            None => {}
+        }
+    }
+    Ok(None)
+}
+
+fn listed(index: &ConfigMap) -> Result<Vec<String>, Problem> {
+    let Some(text) = text(index, CHUNKS) else { return Ok(Vec::new()) };
+    let (mut names, mut seen) = (Vec::new(), BTreeSet::new());
+    for (line, name) in
+        (1..).zip(text.lines()).map(|(line, name)| (line, name.trim())).filter(|(_, name)| !name.is_empty())
+    {
+        let wrong = |problem| Problem::BadChunkName { line, name: name.chars().take(80).collect(), problem };
+        if !is_subdomain(name) {
+            return Err(wrong("is not the name of a ConfigMap"));
+        }
+        if !seen.insert(name) {
+            return Err(wrong("stands there twice"));
+        }
+        names.push(name.to_owned());
+    }
+    if names.is_empty() {
+        return Err(Problem::EmptyKey { key: CHUNKS, remedy: "list the ConfigMaps of the component's chunks" });
+    }
+    Ok(names)
+}
+
+/// The chunks put together, which must come to what was pinned.
+fn joined<C: Deref<Target = ConfigMap>>(
+    index: &ConfigMap,
+    names: &[String],
+    wanted: Digest,
+    chunk: impl Fn(&str) -> Option<C>,
+) -> Result<Vec<u8>, PackageError> {
+    let wrong = |problem| PackageError::new(shown(index), problem);
+    let (mut bytes, bounds) = (Vec::new(), Bounds::default());
+    for (number, name) in (1..).zip(names) {
+        let missing = || Problem::MissingChunk { name: name.clone(), number, count: names.len() };
+        let chunk = chunk(name).ok_or_else(|| wrong(missing()))?;
+        bytes.extend_from_slice(part(index, &chunk).map_err(|problem| PackageError::new(shown(&chunk), problem))?);
+        if bytes.len() > bounds.bytes {
+            let remedy = "strip debug information and build with opt-level s";
+            let (bytes, limit) = (bytes.len(), bounds.bytes);
+            return Err(wrong(Problem::TooLarge { key: CHUNKS, bytes, limit, remedy }));
+        }
+    }
+    if Digest::of(&bytes) == wanted {
+        return Ok(bytes);
+    }
+    // Damaged gzip is one more way to be other bytes.
+    let found = unpacked(&bytes, &bounds).map_or_else(|_| Digest::of(&bytes), |component| Digest::of(&component));
+    if found == wanted { Ok(bytes) } else { Err(wrong(Problem::OtherChunks { found, wanted })) }
+}
+
+fn part<'a>(index: &ConfigMap, chunk: &'a ConfigMap) -> Result<&'a [u8], Problem> {
+    let (of, annotated) = (index.metadata.name.as_deref(), annotated(chunk));
+    if annotated.is_none() || annotated != of {
+        let index = of.unwrap_or_default().to_owned();
+        return Err(Problem::ForeignChunk { index, annotated: annotated.map(str::to_owned) });
+    }
+    let remedy = "write a piece of the component under binaryData; `policy pack` does";
+    match binary(chunk, PART) {
+        None if text(chunk, PART).is_some() => Err(Problem::WrongField { key: PART, field: "binaryData" }),
+        None => Err(Problem::MissingKey { key: PART, remedy }),
+        Some([]) => Err(Problem::EmptyKey { key: PART, remedy }),
+        Some(bytes) => Ok(bytes),
+    }
+}
+
+/// That a file without a component says whose settings it changes, and nothing that would need a component.
+pub(super) fn settings_alone(file: &PolicyFile) -> Result<(), Problem> {
+    let PolicyFile { name, version, sha256, scope: _, settings, limits, grants } = file;
+    for (present, field) in [
+        (sha256.is_some(), "sha256"),
+        (version.is_some(), "version"),
+        (limits.is_some(), "limits"),
+        (*grants != Grants::default(), "grants"),
+    ] {
+        if present {
+            return Err(Problem::WithoutComponent(field));
+        }
+    }
+    if settings.is_null() {
+        return Err(Problem::Nothing);
+    }
+    if name.as_deref().is_none_or(|name| name.trim().is_empty()) { Err(Problem::NoName) } else { Ok(()) }
+}
+
+fn label(config_map: &ConfigMap) -> Option<&str> {
+    Some(config_map.metadata.labels.as_ref()?.get(LABEL)?.as_str())
+}
+
+fn annotated(chunk: &ConfigMap) -> Option<&str> {
+    let name = chunk.metadata.annotations.as_ref()?.get(INDEX_ANNOTATION)?.as_str();
+    Some(name).filter(|name| !name.is_empty())
+}
+
+fn text<'a>(config_map: &'a ConfigMap, key: &str) -> Option<&'a str> {
+    Some(config_map.data.as_ref()?.get(key)?.as_str())
+}
+
+fn binary<'a>(config_map: &'a ConfigMap, key: &str) -> Option<&'a [u8]> {
+    Some(config_map.binary_data.as_ref()?.get(key)?.0.as_slice())
+}
+
+fn texts(config_map: &ConfigMap) -> impl Iterator<Item = &str> {
+    config_map.data.iter().flat_map(BTreeMap::keys).map(String::as_str)
+}
+
+fn binaries(config_map: &ConfigMap) -> impl Iterator<Item = &str> {
+    config_map.binary_data.iter().flat_map(BTreeMap::keys).map(String::as_str)
+}

@@ -1,0 +1,265 @@
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use kaos_policy::manifest::{Grants, ReadGrant, Scope};
+use serde_json::json;
+
+use super::{write::ROOM, *};
+
+/// Bytes that gzip makes nothing of.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[3]
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+fn file() -> PolicyFile {
+    PolicyFile {
+        name: Some("kite".into()),
+        scope: Scope { namespaces: vec!["a".into(), "b".into()] },
+        settings: json!({"image": "registry.example/kite:2", "none": null, "list": [], "text": "a\n b: c\n"}),
+        grants: Grants {
+            reads: vec![ReadGrant {
+                api_version: "v1".into(),
+                kind: "ConfigMap".into(),
+                namespace: None,
+                names: vec!["sizes".into()],
+            }],
+            ..Grants::default()
+        },
+        ..PolicyFile::default()
+    }
+}
+
+fn packed(file: &PolicyFile, component: Option<&[u8]>) -> Packed {
+    pack("kite", "home", file, component).unwrap()
+}
+
+fn read(packed: &Packed) -> Result<Package, PackageError> {
+    let Packed { index, chunks } = packed;
+    unpack(index, |name| chunks.iter().find(|chunk| chunk.metadata.name.as_deref() == Some(name)))
+}
+
+fn problem(packed: &Packed) -> Problem {
+    *read(packed).unwrap_err().problem
+}
+
+/// An index with these keys.
+fn index(texts: &[(&str, &str)], binaries: &[(&str, &[u8])]) -> Packed {
+    let mut index = packed(&file(), Some(b"component")).index;
+    index.data = Some(texts.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect());
+    index.binary_data =
+        Some(binaries.iter().map(|(key, bytes)| ((*key).to_owned(), ByteString(bytes.to_vec()))).collect());
+    Packed { index, chunks: Vec::new() }
+}
+
+fn large() -> Packed {
+    let packed = packed(&file(), Some(&noise(2 * ROOM)));
+    assert_eq!(packed.chunks.len(), 3);
+    packed
+}
+
+#[test]
+fn what_was_packed_unpacks_to_the_same_package() {
+    for component in [noise(10), noise(ROOM + 1), vec![0; 3 << 20]] {
+        let packed = packed(&file(), Some(&component));
+        let package = read(&packed).unwrap();
+        assert_eq!((package.name.as_str(), package.namespace.as_str()), ("kite", "home"));
+        assert_eq!(package.file, PolicyFile { sha256: Some(Digest::of(&component)), ..file() });
+        let bytes = package.component.as_deref().unwrap();
+        assert_eq!(unpacked(bytes, &Bounds::default()).unwrap(), component);
+        assert!(is_index(&packed.index) && !is_chunk(&packed.index));
+        for chunk in &packed.chunks {
+            assert!(is_chunk(chunk) && !is_index(chunk));
+            assert_eq!(index_of(chunk), Ok("kite"));
+        }
+    }
+}
+
+#[test]
+fn every_config_map_fits_into_one_and_the_index_comes_last() {
+    let packed = large();
+    let size = |map: &ConfigMap| {
+        let texts: usize = map.data.iter().flatten().map(|(key, text)| key.len() + text.len()).sum();
+        texts + map.binary_data.iter().flatten().map(|(key, bytes)| key.len() + bytes.0.len()).sum::<usize>()
+    };
+    assert!(packed.config_maps().all(|map| size(map) < 1 << 20));
+    assert_eq!(packed.config_maps().last(), Some(&packed.index));
+    assert!(packed.chunks.iter().all(|chunk| chunk.immutable == Some(true)));
+}
+
+#[test]
+fn the_same_package_has_the_same_digest_however_it_is_cut_packed_and_written() {
+    let component = noise(2 * ROOM);
+    let packed = packed(&file(), Some(&component));
+    let Package { name, namespace, .. } = read(&packed).unwrap();
+    let plain = Package { name, namespace, file: file(), component: Some(component.clone()) };
+    assert_eq!(read(&packed).unwrap().digest(), plain.digest());
+    assert_eq!(pack("kite", "home", &file(), read(&packed).unwrap().component.as_deref()).unwrap(), packed);
+    let elsewhere = Package { name: "other".into(), namespace: "other".into(), ..plain.clone() };
+    assert_eq!(elsewhere.digest(), plain.digest());
+    assert_eq!(plain.component_digest(), Some(Digest::of(&component)));
+}
+
+#[test]
+fn another_file_component_or_pin_is_another_digest() {
+    let package = read(&packed(&file(), Some(b"component"))).unwrap();
+    let mut digests = vec![package.digest()];
+    let mut changed = |change: &dyn Fn(&mut Package)| {
+        let mut package = package.clone();
+        change(&mut package);
+        digests.push(package.digest());
+    };
+    changed(&|package| package.component = Some(b"Component".to_vec()));
+    changed(&|package| package.component = None);
+    changed(&|package| package.file.settings = json!({}));
+    changed(&|package| package.file.scope = Scope::default());
+    changed(&|package| package.file.sha256 = Some(Digest::of(b"something else")));
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!(digests.len(), 6);
+}
+
+#[test]
+fn a_bomb_has_a_digest_and_is_not_unpacked() {
+    let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::copy(&mut std::io::Read::take(std::io::repeat(0), 64 << 20), &mut bomb).unwrap();
+    let bomb = bomb.finish().unwrap();
+    let package = read(&index(&[(FILE, "{}")], &[(GZIPPED, &bomb)])).unwrap();
+    assert_eq!(package.component_digest(), Some(Digest::of(&bomb)));
+}
+
+#[test]
+fn settings_alone_name_their_policy_and_need_no_component() {
+    let file = PolicyFile { name: Some("kite".into()), settings: json!({"image": "x"}), ..PolicyFile::default() };
+    let package = read(&packed(&file, None)).unwrap();
+    assert_eq!((package.component, package.file), (None, file));
+    let nameless = index(&[(FILE, "settings: {image: x}")], &[]);
+    assert_eq!(problem(&nameless), Problem::NoName);
+    assert_eq!(problem(&index(&[(FILE, "name: kite")], &[])), Problem::Nothing);
+}
+
+#[test]
+fn what_a_component_is_given_does_not_stand_without_one() {
+    for (text, field) in [
+        ("{name: kite, settings: {}, version: '1'}", "version"),
+        ("{name: kite, settings: {}, limits: {fuel: 1}}", "limits"),
+        ("{name: kite, settings: {}, grants: {secrets: [a]}}", "grants"),
+        // A component whose key was forgotten, or is still to come.
+        (&format!("{{name: kite, settings: {{}}, sha256: {}}}", Digest::of(b"a")), "sha256"),
+    ] {
+        assert_eq!(problem(&index(&[(FILE, text)], &[])), Problem::WithoutComponent(field));
+    }
+}
+
+#[test]
+fn a_half_written_config_map_says_what_is_missing() {
+    let none: &[(&str, &[u8])] = &[];
+    assert_eq!(problem(&index(&[], none)), Problem::Empty);
+    assert!(matches!(problem(&index(&[], &[(COMPONENT, b"x")])), Problem::MissingKey { key: FILE, .. }));
+    assert!(matches!(problem(&index(&[(FILE, " \n")], none)), Problem::EmptyKey { key: FILE, .. }));
+    assert!(matches!(problem(&index(&[(FILE, "{}")], &[(GZIPPED, b"")])), Problem::EmptyKey { key: GZIPPED, .. }));
+    let several = index(&[(FILE, "{}"), (CHUNKS, "a")], &[(COMPONENT, b"x")]);
+    assert_eq!(problem(&several), Problem::SeveralComponents(vec![COMPONENT, CHUNKS]));
+    let text = index(&[(FILE, "{}"), (COMPONENT, "AGFzbQ==")], none);
+    assert_eq!(problem(&text), Problem::WrongField { key: COMPONENT, field: "binaryData" });
+    let misspelt = index(&[(FILE, "{}")], &[("policy.wasm.gzip", b"x")]);
+    assert_eq!(problem(&misspelt), Problem::UnknownKey { key: "policy.wasm.gzip".into(), hint: Some(GZIPPED) });
+    let mut emptied = packed(&file(), Some(b"component"));
+    (emptied.index.data, emptied.index.binary_data) = (None, None);
+    assert_eq!(
+        read(&emptied).unwrap_err().to_string(),
+        "ConfigMap home/kite: is empty: write policy.yaml and a component, or delete it"
+    );
+}
+
+#[test]
+fn a_policy_file_that_does_not_parse_is_named_with_its_line() {
+    let broken = index(&[(FILE, "name: kite\nscope:\n  namespace: [a]\n")], &[(COMPONENT, b"x")]);
+    let told = read(&broken).unwrap_err().to_string();
+    assert!(told.starts_with("ConfigMap home/kite: policy.yaml is not usable: "), "{told}");
+    assert!(told.contains("line 3") && told.contains("namespace"), "{told}");
+}
+
+#[test]
+fn a_missing_chunk_is_awaited_by_its_name() {
+    let mut packed = large();
+    let gone = packed.chunks.remove(1).metadata.name.unwrap();
+    let error = read(&packed).unwrap_err();
+    assert!(error.is_incomplete());
+    assert_eq!(*error.problem, Problem::MissingChunk { name: gone, number: 2, count: 3 });
+}
+
+#[test]
+fn swapped_emptied_or_replaced_chunks_are_never_taken_for_the_component() {
+    let mut swapped = large();
+    let names = chunk_names(&swapped.index).unwrap();
+    let list = [&names[1], &names[0], &names[2]].map(|name| format!("{name}\n")).concat();
+    swapped.index.data.as_mut().unwrap().insert(CHUNKS.to_owned(), list);
+    assert!(matches!(problem(&swapped), Problem::OtherChunks { .. }));
+    assert!(read(&swapped).unwrap_err().is_incomplete());
+
+    let part = |bytes: &[u8]| Some(BTreeMap::from([(PART.to_owned(), ByteString(bytes.to_vec()))]));
+    let mut emptied = large();
+    emptied.chunks[2].binary_data = part(b"");
+    let error = read(&emptied).unwrap_err();
+    assert!(error.config_map.starts_with("home/kite-") && error.config_map.ends_with("-3"), "{error}");
+    assert!(matches!(*error.problem, Problem::EmptyKey { key: PART, .. }));
+    emptied.chunks[2].binary_data = None;
+    assert!(matches!(problem(&emptied), Problem::MissingKey { key: PART, .. }));
+
+    let mut replaced = large();
+    replaced.chunks[2].binary_data = part(b"other bytes");
+    assert!(matches!(problem(&replaced), Problem::OtherChunks { .. }));
+}
+
+#[test]
+fn a_chunk_of_nobody_or_of_another_is_not_taken() {
+    let mut foreign = large();
+    foreign.chunks[0].metadata.annotations = Some([(INDEX_ANNOTATION.to_owned(), "other".to_owned())].into());
+    let expected = Problem::ForeignChunk { index: "kite".into(), annotated: Some("other".into()) };
+    assert_eq!(problem(&foreign), expected);
+    foreign.chunks[0].metadata.annotations = None;
+    assert_eq!(problem(&foreign), Problem::ForeignChunk { index: "kite".into(), annotated: None });
+    assert_eq!(*index_of(&foreign.chunks[0]).unwrap_err().problem, Problem::NoIndex);
+}
+
+#[test]
+fn chunks_need_a_pin_and_a_proper_list() {
+    let listed = |list: &str, file: &str| problem(&index(&[(FILE, file), (CHUNKS, list)], &[]));
+    assert_eq!(listed("a\n", "{}"), Problem::NotPinned);
+    assert!(matches!(listed("\n \n", "{}"), Problem::EmptyKey { key: CHUNKS, .. }));
+    assert!(matches!(listed("a\n\nA b\n", "{}"), Problem::BadChunkName { line: 3, .. }));
+    assert!(matches!(listed("a\nb\na\n", "{}"), Problem::BadChunkName { line: 3, .. }));
+}
+
+#[test]
+fn chunks_that_never_end_are_cut_off() {
+    let mut packed = large();
+    let part = packed.chunks[0].clone();
+    let names: Vec<String> = (0..20).map(|number| format!("part-{number}")).collect();
+    packed.index.data.as_mut().unwrap().insert(CHUNKS.to_owned(), names.join("\n"));
+    let error = unpack(&packed.index, |_| Some(&part)).unwrap_err();
+    assert!(matches!(*error.problem, Problem::TooLarge { key: CHUNKS, .. }), "{error}");
+    assert!(!error.is_incomplete());
+}
+
+#[test]
+fn what_cannot_become_a_package_is_refused_when_it_is_packed() {
+    let refused = |name: &str, file: &PolicyFile, component: Option<&[u8]>| {
+        *pack(name, "home", file, component).unwrap_err().problem
+    };
+    assert_eq!(refused("Kite", &file(), Some(b"x")), Problem::BadName);
+    assert_eq!(refused(&"a".repeat(201), &file(), Some(b"x")), Problem::BadName);
+    let pinned = PolicyFile { sha256: Some(Digest::of(b"y")), ..file() };
+    assert!(matches!(refused("kite", &pinned, Some(b"x")), Problem::Component(_)));
+    let wordy = PolicyFile { settings: json!({"a": "b".repeat(ROOM)}), ..file() };
+    assert!(matches!(refused("kite", &wordy, Some(b"x")), Problem::TooLarge { key: FILE, .. }));
+    assert_eq!(refused("kite", &file(), None), Problem::WithoutComponent("grants"));
+    assert!(matches!(refused("kite", &file(), Some(&vec![0; 9 << 20])), Problem::Component(_)));
+}

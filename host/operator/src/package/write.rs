@@ -1,0 +1,158 @@
+//! From a policy to ConfigMaps.
+//!
+//! The same policy becomes the same bytes wherever it is packed. Chunks are named after what they hold and never change,
+//! so that an update brings new ones beside the old, and the index moves from these to those in one write.
+
+use std::{collections::BTreeMap, io::Write};
+
+use flate2::{Compression, write::GzEncoder};
+use k8s_openapi::{ByteString, api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use kaos_policy::{
+    digest::Digest,
+    gate::{Bounds, LoadError, unpacked},
+    manifest::PolicyFile,
+    names::is_subdomain,
+};
+use serde_json::Value;
+
+use super::{CHUNK, CHUNKS, FILE, GZIPPED, INDEX, INDEX_ANNOTATION, LABEL, PART, PackageError, Problem, read};
+
+/// What we put into one ConfigMap, which may hold a mebibyte: there is room left for whoever annotates it.
+pub(super) const ROOM: usize = 900_000;
+/// The longest name of an index; chunks add to it.
+const LONGEST_NAME: usize = 200;
+
+/// The ConfigMaps of a package.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Packed {
+    /// Its index.
+    pub index: ConfigMap,
+    /// The pieces of its component, where one ConfigMap is too small for it.
+    pub chunks: Vec<ConfigMap>,
+}
+
+impl Packed {
+    /// All of them, in the order in which they are to be written: the index last, so that it never waits for chunks.
+    pub fn config_maps(&self) -> impl Iterator<Item = &ConfigMap> {
+        self.chunks.iter().chain(std::iter::once(&self.index))
+    }
+}
+
+/// A policy as ConfigMaps: the component gzipped, in chunks if it must be, and pinned in the policy file.
+pub fn pack(name: &str, namespace: &str, file: &PolicyFile, component: Option<&[u8]>) -> Result<Packed, PackageError> {
+    package(name, namespace, file, component)
+        .map_err(|problem| PackageError::new(format!("{namespace}/{name}"), problem))
+}
+
+fn package(name: &str, namespace: &str, file: &PolicyFile, component: Option<&[u8]>) -> Result<Packed, Problem> {
+    if name.len() > LONGEST_NAME || !is_subdomain(name) {
+        return Err(Problem::BadName);
+    }
+    let place = Place { name, namespace };
+    let Some(component) = component else {
+        read::settings_alone(file)?;
+        return Ok(Packed { index: place.index([(FILE, written(file)?)], None), chunks: Vec::new() });
+    };
+    let bounds = Bounds::default();
+    let whole = unpacked(component, &bounds)?;
+    if whole.len() > bounds.bytes {
+        return Err(LoadError::TooLarge { bytes: whole.len(), limit: bounds.bytes }.into());
+    }
+    let digest = Digest::of(&whole);
+    if let Some(wanted) = file.sha256.filter(|pin| *pin != digest && *pin != Digest::of(component)) {
+        return Err(LoadError::WrongDigest { found: digest, wanted }.into());
+    }
+    let text = written(&PolicyFile { sha256: Some(digest), ..file.clone() })?;
+    let gzipped = gzip(&whole).map_err(|error| Problem::NotWritten(error.to_string()))?;
+    if text.len() + gzipped.len() <= ROOM {
+        let index = place.index([(FILE, text)], Some((GZIPPED, gzipped)));
+        return Ok(Packed { index, chunks: Vec::new() });
+    }
+    let parts = gzipped.chunks(ROOM).map(<[u8]>::to_vec);
+    let chunks: Vec<ConfigMap> = (1..).zip(parts).map(|(number, part)| place.chunk(&digest, number, part)).collect();
+    let names: String =
+        chunks.iter().filter_map(|chunk| chunk.metadata.name.as_deref()).flat_map(|name| [name, "\n"]).collect();
+    Ok(Packed { index: place.index([(FILE, text), (CHUNKS, names)], None), chunks })
+}
+
+/// The policy file as text: only what it says, and `settings` to the letter.
+fn written(file: &PolicyFile) -> Result<String, Problem> {
+    let failed = |error: &dyn std::fmt::Display| Problem::NotWritten(error.to_string());
+    let mut value = serde_json::to_value(file).map_err(|error| failed(&error))?;
+    if let Some(fields) = value.as_object_mut() {
+        for (_, value) in fields.iter_mut().filter(|(name, _)| *name != "settings") {
+            shorten(value);
+        }
+        fields.retain(|name, value| if name == "settings" { !value.is_null() } else { !is_void(value) });
+    }
+    let text = serde_saphyr::to_string(&value).map_err(|error| failed(&error))?;
+    if text.len() > ROOM {
+        let remedy = "keep settings short, and large files in ConfigMaps of their own";
+        return Err(Problem::TooLarge { key: FILE, bytes: text.len(), limit: ROOM, remedy });
+    }
+    // What cannot be read back is no policy file, whatever was written.
+    match PolicyFile::parse(&text) {
+        Ok(read) if read == *file => Ok(text),
+        Ok(_) => Err(failed(&"it would read back as another")),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn shorten(value: &mut Value) {
+    if let Some(fields) = value.as_object_mut() {
+        fields.values_mut().for_each(shorten);
+        fields.retain(|_, value| !is_void(value));
+    }
+}
+
+fn is_void(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+/// The same bytes every time: without a time or a file name in the header.
+fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+struct Place<'a> {
+    name: &'a str,
+    namespace: &'a str,
+}
+
+impl Place<'_> {
+    fn index<const N: usize>(&self, texts: [(&str, String); N], component: Option<(&str, Vec<u8>)>) -> ConfigMap {
+        ConfigMap {
+            metadata: self.metadata(self.name.to_owned(), INDEX),
+            data: Some(texts.into_iter().map(|(key, text)| (key.to_owned(), text)).collect()),
+            binary_data: component.map(|(key, bytes)| [(key.to_owned(), ByteString(bytes))].into()),
+            immutable: None,
+        }
+    }
+
+    fn chunk(&self, digest: &Digest, number: usize, part: Vec<u8>) -> ConfigMap {
+        let mut metadata = self.metadata(format!("{}-{}-{number}", self.name, digest.short()), CHUNK);
+        metadata.annotations = Some([(INDEX_ANNOTATION.to_owned(), self.name.to_owned())].into());
+        ConfigMap {
+            metadata,
+            binary_data: Some([(PART.to_owned(), ByteString(part))].into()),
+            immutable: Some(true),
+            data: None,
+        }
+    }
+
+    fn metadata(&self, name: String, label: &str) -> ObjectMeta {
+        ObjectMeta {
+            name: Some(name),
+            namespace: Some(self.namespace.to_owned()),
+            labels: Some(BTreeMap::from([(LABEL.to_owned(), label.to_owned())])),
+            ..ObjectMeta::default()
+        }
+    }
+}
