@@ -21,7 +21,7 @@ fn noise(length: usize) -> Vec<u8> {
 fn file() -> PolicyFile {
     PolicyFile {
         name: Some("kite".into()),
-        scope: Scope { namespaces: vec!["a".into(), "b".into()] },
+        scope: Scope { namespaces: vec!["a".into(), "b".into()], ..Scope::default() },
         settings: json!({"image": "registry.example/kite:2", "none": null, "list": [], "text": "a\n b: c\n"}),
         grants: Grants {
             reads: vec![ReadGrant {
