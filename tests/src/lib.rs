@@ -2,6 +2,7 @@
 //! are compared.
 
 pub mod case;
+pub mod control_plane;
 pub mod fuzzed;
 pub mod gadget;
 pub mod harness;

@@ -1,0 +1,28 @@
+//! Starts a real control plane for as long as a command runs, or until it is ended:
+//!
+//! `cargo run --locked -p kaos-tests --bin control-plane -- [COMMAND [ARGUMENT …]]`
+//!
+//! The command finds it by `KUBECONFIG`, the suites of this package by `KAOS_TEST_KUBECONFIG`.
+
+use std::io::Write as _;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result};
+use kaos_tests::control_plane::ControlPlane;
+
+fn main() -> Result<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    let cluster = ControlPlane::start()?;
+    let kubeconfig = cluster.kubeconfig();
+    let Some(program) = arguments.next() else {
+        writeln!(std::io::stdout(), "export KUBECONFIG={}", kubeconfig.display())?;
+        // The cluster ends with this process.
+        loop {
+            std::thread::park();
+        }
+    };
+    let mut command = Command::new(&program);
+    command.args(arguments).env("KUBECONFIG", &kubeconfig).env("KAOS_TEST_KUBECONFIG", &kubeconfig);
+    let ended = command.status().with_context(|| program.display().to_string())?;
+    Ok(ExitCode::from(u8::try_from(ended.code().unwrap_or(1)).unwrap_or(1)))
+}

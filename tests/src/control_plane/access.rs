@@ -1,0 +1,113 @@
+//! Tokens, users, kubeconfigs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+use serde_json::json;
+
+/// Users with a token of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum User {
+    /// May do everything: whoever sets a cluster up.
+    Admin,
+    /// May do nothing until a test gives it rights.
+    Developer,
+    /// What runs the controllers.
+    ControllerManager,
+    /// What schedules.
+    Scheduler,
+    /// What plays the nodes.
+    Nodes,
+}
+
+impl User {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Admin, Self::Developer, Self::ControllerManager, Self::Scheduler, Self::Nodes];
+
+    /// As the API server knows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Developer => "developer",
+            Self::ControllerManager => "system:kube-controller-manager",
+            Self::Scheduler => "system:kube-scheduler",
+            Self::Nodes => "nodes",
+        }
+    }
+
+    fn groups(self) -> &'static str {
+        match self {
+            Self::Admin | Self::Nodes => "system:masters",
+            Self::Developer | Self::ControllerManager | Self::Scheduler => "",
+        }
+    }
+
+    /// Its token. They guard nothing: the API server listens on loopback and forgets everything.
+    pub fn token(self) -> String {
+        format!("{}-token", self.name().replace(':', "-"))
+    }
+}
+
+/// Writes what the API server authenticates by, into `folder`.
+pub(super) fn credentials(folder: &Path) -> Result<()> {
+    let mut users = String::new();
+    for (number, user) in User::ALL.into_iter().enumerate() {
+        users.push_str(&format!("{},{},{number},\"{}\"\n", user.token(), user.name(), user.groups()));
+    }
+    fs::write(folder.join("tokens.csv"), users)?;
+    let (key, public) = signing_key()?;
+    fs::write(folder.join("service-accounts.key"), pem("PRIVATE KEY", &key))?;
+    fs::write(folder.join("service-accounts.pub"), pem("PUBLIC KEY", &public))?;
+    Ok(())
+}
+
+/// What stands before the point of a P-256 key in DER: that it is one.
+const P256: [u8; 26] = [
+    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
+    0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+];
+
+/// A new key to sign tokens of service accounts with, and its public half, in DER.
+fn signing_key() -> Result<(Vec<u8>, Vec<u8>)> {
+    let (random, algorithm) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
+    let key = EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(|_| anyhow!("no key could be made"))?;
+    let pair = EcdsaKeyPair::from_pkcs8(algorithm, key.as_ref(), &random).map_err(|error| anyhow!("{error}"))?;
+    let public = [&P256, pair.public_key().as_ref()].concat();
+    Ok((key.as_ref().to_vec(), public))
+}
+
+fn pem(what: &str, der: &[u8]) -> String {
+    let encoded = STANDARD.encode(der);
+    let mut text = format!("-----BEGIN {what}-----\n");
+    let mut rest = encoded.as_str();
+    while !rest.is_empty() {
+        let (line, after) = rest.split_at(rest.len().min(64));
+        text.push_str(&format!("{line}\n"));
+        rest = after;
+    }
+    text + &format!("-----END {what}-----\n")
+}
+
+/// Where a kubeconfig is.
+pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{}.kubeconfig", name.replace(':', "-")))
+}
+
+/// Writes a kubeconfig for a token.
+pub(super) fn write(folder: &Path, url: &str, name: &str, token: &str) -> Result<PathBuf> {
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "test",
+        "clusters": [{"name": "test", "cluster":
+            {"server": url, "certificate-authority": folder.join("serving/apiserver.crt")}}],
+        "users": [{"name": "user", "user": {"token": token}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "user"}}],
+    });
+    let path = path(folder, name);
+    fs::write(&path, serde_json::to_string_pretty(&config)?)?;
+    Ok(path)
+}

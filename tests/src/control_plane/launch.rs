@@ -1,0 +1,259 @@
+//! Starting the parts, with their flags.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use serde_json::{Value, json};
+
+use super::access::{self, User};
+use super::programs::{self, Programs};
+use super::{ControlPlane, Group, audit, client};
+
+/// How long a part may take until it works. Machines are slow when they compile something else.
+const PATIENCE: Duration = Duration::from_mins(2);
+const BEAT: Duration = Duration::from_millis(50);
+
+/// The processes of a cluster.
+#[derive(Debug, Default)]
+pub(super) struct Parts(Vec<(&'static str, Child)>);
+
+impl Parts {
+    pub(super) fn running(&mut self) -> Result<Vec<&'static str>> {
+        let mut running = Vec::new();
+        for (name, child) in &mut self.0 {
+            if child.try_wait()?.is_none() {
+                running.push(*name);
+            }
+        }
+        Ok(running)
+    }
+
+    /// Fails if one of them ended, with what it said last.
+    fn check(&mut self, folder: &Path) -> Result<()> {
+        for (name, child) in &mut self.0 {
+            if let Some(status) = child.try_wait()? {
+                let log = fs::read_to_string(log(folder, name)).unwrap_or_default();
+                let lines: Vec<&str> = log.lines().collect();
+                bail!("{name} ended: {status}\n{}", lines[lines.len().saturating_sub(8)..].join("\n"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        for (_, child) in &mut self.0 {
+            // One that has ended cannot be killed, and that is well.
+            let _ended = child.kill().and_then(|()| child.wait());
+        }
+    }
+}
+
+fn log(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("log/{name}.log"))
+}
+
+/// A port that nobody listens on.
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// A folder that no other run has. Those of runs before today are of no use to anybody.
+fn own_folder() -> Result<PathBuf> {
+    let runs = programs::provided().join("runs");
+    fs::create_dir_all(&runs)?;
+    for old in fs::read_dir(&runs)? {
+        let old = old?;
+        if old.metadata()?.modified()?.elapsed().unwrap_or_default() > Duration::from_hours(24) {
+            fs::remove_dir_all(old.path())?;
+        }
+    }
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
+    let folder = runs.canonicalize()?.join(format!("{}-{}", std::process::id(), since.as_millis()));
+    for part in ["log", "etcd", "serving"] {
+        fs::create_dir_all(folder.join(part))?;
+    }
+    Ok(folder)
+}
+
+struct Launcher {
+    folder: PathBuf,
+    programs: Programs,
+    group: Group,
+    parts: Parts,
+}
+
+impl Launcher {
+    fn spawn(&mut self, name: &'static str, flags: &[String]) -> Result<()> {
+        let log = File::create(log(&self.folder, name))?;
+        let mut command = Command::new(self.programs.get(name)?);
+        command.args(flags).stdout(log.try_clone()?).stderr(log);
+        let child = self.group.spawn(&mut command)?;
+        self.parts.0.push((name, child));
+        Ok(())
+    }
+
+    fn at(&self, file: &str) -> String {
+        self.folder.join(file).display().to_string()
+    }
+
+    /// Waits until something is there, or a part ends, or patience does.
+    async fn until<T>(&mut self, what: &str, ask: impl AsyncFn() -> Option<T>) -> Result<T> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(answer) = ask().await {
+                return Ok(answer);
+            }
+            self.parts.check(&self.folder)?;
+            if Instant::now() > deadline {
+                bail!("{what} in vain; logs are in {}", self.folder.join("log").display());
+            }
+            tokio::time::sleep(BEAT).await;
+        }
+    }
+
+    fn storage(&mut self) -> Result<String> {
+        let url = format!("http://127.0.0.1:{}", free_port()?);
+        let peers = format!("http://127.0.0.1:{}", free_port()?);
+        let flags = [
+            "--name=test".to_owned(),
+            format!("--data-dir={}", self.at("etcd")),
+            format!("--listen-client-urls={url}"),
+            format!("--advertise-client-urls={url}"),
+            format!("--listen-peer-urls={peers}"),
+            format!("--initial-advertise-peer-urls={peers}"),
+            format!("--initial-cluster=test={peers}"),
+            // Nothing here outlives the test.
+            "--unsafe-no-fsync".to_owned(),
+            "--log-level=warn".to_owned(),
+        ];
+        self.spawn("etcd", &flags)?;
+        Ok(url)
+    }
+
+    fn server(&mut self, storage: &str) -> Result<String> {
+        let port = free_port()?;
+        fs::write(self.folder.join("audit-policy.json"), audit::POLICY)?;
+        let key = self.at("service-accounts.key");
+        let flags = [
+            format!("--etcd-servers={storage}"),
+            "--bind-address=127.0.0.1".to_owned(),
+            "--advertise-address=127.0.0.1".to_owned(),
+            format!("--secure-port={port}"),
+            "--endpoint-reconciler-type=none".to_owned(),
+            format!("--cert-dir={}", self.at("serving")),
+            format!("--token-auth-file={}", self.at("tokens.csv")),
+            "--authorization-mode=RBAC".to_owned(),
+            "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+            format!("--service-account-key-file={}", self.at("service-accounts.pub")),
+            format!("--service-account-signing-key-file={key}"),
+            "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
+            "--enable-admission-plugins=OwnerReferencesPermissionEnforcement,PodSecurity".to_owned(),
+            // Nodes are there as soon as they are made.
+            "--disable-admission-plugins=TaintNodesByCondition".to_owned(),
+            format!("--audit-policy-file={}", self.at("audit-policy.json")),
+            format!("--audit-log-path={}", self.at("log/audit.log")),
+            // What was answered is in the log.
+            "--audit-log-mode=blocking".to_owned(),
+        ];
+        self.spawn("kube-apiserver", &flags)?;
+        Ok(format!("https://127.0.0.1:{port}"))
+    }
+
+    fn controllers(&mut self) -> Result<()> {
+        let kubeconfig = |user: User| access::path(&self.folder, user.name()).display().to_string();
+        let (manager, scheduler) = (kubeconfig(User::ControllerManager), kubeconfig(User::Scheduler));
+        let manager = [
+            format!("--kubeconfig={manager}"),
+            "--secure-port=0".to_owned(),
+            "--leader-elect=false".to_owned(),
+            "--use-service-account-credentials".to_owned(),
+            format!("--service-account-private-key-file={}", self.at("service-accounts.key")),
+            format!("--root-ca-file={}", self.at("serving/apiserver.crt")),
+            "--concurrent-gc-syncs=10".to_owned(),
+        ];
+        self.spawn("kube-controller-manager", &manager)?;
+        let scheduler =
+            [format!("--kubeconfig={scheduler}"), "--secure-port=0".to_owned(), "--leader-elect=false".to_owned()];
+        self.spawn("kube-scheduler", &scheduler)?;
+        let mut nodes = vec![
+            format!("--kubeconfig={}", access::path(&self.folder, User::Nodes.name()).display()),
+            "--manage-all-nodes=true".to_owned(),
+            "--node-ip=127.0.0.1".to_owned(),
+            format!("--server-address=127.0.0.1:{}", free_port()?),
+        ];
+        nodes.extend(programs::stages()?.iter().map(|stage| format!("--config={}", stage.display())));
+        self.spawn("kwok", &nodes)
+    }
+}
+
+/// Starts a cluster.
+pub(super) async fn start() -> Result<ControlPlane> {
+    let folder = own_folder()?;
+    let group = Group::new(&folder.join("etcd"))?;
+    let mut launcher = Launcher { programs: Programs::find(), group, parts: Parts::default(), folder };
+    access::credentials(&launcher.folder)?;
+    let storage = launcher.storage()?;
+    let url = launcher.server(&storage)?;
+    for user in User::ALL {
+        access::write(&launcher.folder, &url, user.name(), &user.token())?;
+    }
+    let serving = launcher.folder.join("serving/apiserver.crt");
+    launcher.until("waited for the API server's certificate", async || serving.exists().then_some(())).await?;
+    let client = client(&access::path(&launcher.folder, User::Admin.name())).await?;
+    launcher
+        .until("waited for the API server", async || {
+            let asked = client.request_text(http::Request::get("/readyz").body(Vec::new()).ok()?).await;
+            asked.ok()
+        })
+        .await?;
+    launcher.controllers()?;
+    for number in 0..2 {
+        node(&client, &format!("node-{number}")).await?;
+    }
+    let accounts = api(&client, "", "ServiceAccount", Some("default"));
+    launcher.until("waited for the controllers", async || accounts.get_opt("default").await.ok().flatten()).await?;
+    let nodes = api(&client, "", "Node", None);
+    launcher
+        .until("waited for the nodes", async || {
+            let nodes = nodes.list(&kube::api::ListParams::default()).await.ok()?;
+            nodes.items.iter().all(|node| is_ready(&node.data["status"])).then_some(())
+        })
+        .await?;
+    let Launcher { folder, programs, group, parts } = launcher;
+    Ok(ControlPlane { folder, url, programs, parts, group })
+}
+
+fn is_ready(status: &Value) -> bool {
+    let conditions = status["conditions"].as_array().into_iter().flatten();
+    conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+fn api(client: &Client, group: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    }
+}
+
+/// A node with room for everything.
+async fn node(client: &Client, name: &str) -> Result<()> {
+    let room = json!({"cpu": "64", "memory": "512Gi", "pods": "5000"});
+    let nodes = api(client, "", "Node", None);
+    let params = PatchParams::apply("control-plane").force();
+    let node = json!({"apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "type": "kwok"}}});
+    nodes.patch(name, &params, &Patch::Apply(&node)).await.with_context(|| name.to_owned())?;
+    let status = json!({"apiVersion": "v1", "kind": "Node", "status": {"allocatable": room, "capacity": room}});
+    nodes.patch_status(name, &params, &Patch::Apply(&status)).await.with_context(|| name.to_owned())?;
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! Where the programs are: `$KUBEBUILDER_ASSETS`, then `target/control-plane`, then PATH.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+/// Where programs are looked for.
+#[derive(Debug, Clone)]
+pub struct Programs(Vec<PathBuf>);
+
+impl Programs {
+    /// As this process finds them.
+    pub fn find() -> Self {
+        let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        Self(assets.into_iter().chain([provided()]).chain(path).collect())
+    }
+
+    /// A program by its name.
+    pub fn get(&self, name: &str) -> Result<PathBuf> {
+        let found = self.0.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
+        found.with_context(|| format!("{name} is not here: run tests/control-plane/provision"))
+    }
+
+    /// The operator, as cargo built it beside this test.
+    pub fn operator() -> Result<PathBuf> {
+        let this = std::env::current_exe()?;
+        let here = this.ancestors().map(|folder| folder.join("kaos-operator"));
+        let found = here.take(4).find(|path| path.is_file());
+        found.with_context(|| format!("no kaos-operator beside {}: build the whole workspace", this.display()))
+    }
+}
+
+/// The folder that `tests/control-plane/provision` fills.
+pub fn provided() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/control-plane")
+}
+
+/// The rules by which nodes and pods behave.
+pub fn stages() -> Result<Vec<PathBuf>> {
+    let folder = provided().join("stages");
+    let read = std::fs::read_dir(&folder)
+        .with_context(|| format!("{}: run tests/control-plane/provision", folder.display()))?;
+    let mut files: Vec<PathBuf> = read.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    files.sort();
+    if files.is_empty() {
+        bail!("{} is empty: remove it and run tests/control-plane/provision", folder.display());
+    }
+    Ok(files)
+}

@@ -1,0 +1,91 @@
+//! Running `kubectl`, `helm` and the operator's own commands, as a person would.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::ControlPlane;
+use super::programs::Programs;
+
+/// What a command came to.
+#[derive(Debug)]
+pub struct Ran {
+    shown: String,
+    /// Whether it ended with 0.
+    pub ok: bool,
+    /// What it printed.
+    pub out: String,
+    /// What it complained.
+    pub err: String,
+}
+
+impl Ran {
+    /// What it printed.
+    ///
+    /// # Panics
+    /// If it failed.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub fn expect(self) -> String {
+        if self.ok { self.out } else { panic!("{}\n{}\n{}", self.shown, self.out, self.err) }
+    }
+
+    /// What it complained.
+    ///
+    /// # Panics
+    /// If it did not fail.
+    pub fn expect_failure(self) -> String {
+        assert!(!self.ok, "{} should have failed\n{}", self.shown, self.out);
+        self.err
+    }
+}
+
+impl ControlPlane {
+    /// `kubectl`, as somebody who may do everything.
+    pub fn kubectl(&self, arguments: &[&str]) -> Ran {
+        self.kubectl_as(&self.kubeconfig(), arguments)
+    }
+
+    /// `kubectl` as whom a kubeconfig names.
+    pub fn kubectl_as(&self, kubeconfig: &Path, arguments: &[&str]) -> Ran {
+        self.tool("kubectl", kubeconfig, arguments)
+    }
+
+    /// `helm`, as somebody who may do everything.
+    pub fn helm(&self, arguments: &[&str]) -> Ran {
+        self.tool("helm", &self.kubeconfig(), arguments)
+    }
+
+    fn tool(&self, name: &str, kubeconfig: &Path, arguments: &[&str]) -> Ran {
+        match self.programs.get(name) {
+            Ok(program) => run(self.prepared(&program, kubeconfig).args(arguments)),
+            Err(error) => Ran { shown: name.to_owned(), ok: false, out: String::new(), err: error.to_string() },
+        }
+    }
+
+    /// The operator's command line, as whom a kubeconfig names.
+    pub fn operator(&self, kubeconfig: &Path, arguments: &[&str]) -> Ran {
+        match Programs::operator() {
+            Ok(program) => run(self.prepared(&program, kubeconfig).args(arguments)),
+            Err(error) => Ran { shown: String::new(), ok: false, out: String::new(), err: error.to_string() },
+        }
+    }
+
+    /// A command with nothing of this process's environment but PATH.
+    pub(super) fn prepared(&self, program: &Path, kubeconfig: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("KUBECONFIG", kubeconfig).env("HOME", self.folder()).current_dir(env!("CARGO_MANIFEST_DIR"));
+        command
+    }
+}
+
+fn run(command: &mut Command) -> Ran {
+    let arguments: Vec<_> = command.get_args().map(|argument| argument.display().to_string()).collect();
+    let shown = format!("{} {}", command.get_program().display(), arguments.join(" "));
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    match command.output() {
+        Ok(Output { status, stdout, stderr }) => {
+            Ran { shown, ok: status.success(), out: text(stdout), err: text(stderr) }
+        }
+        Err(error) => Ran { shown, ok: false, out: String::new(), err: error.to_string() },
+    }
+}

@@ -1,0 +1,101 @@
+//! The control plane itself: what tests rely on.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use kaos_tests::control_plane::{ControlPlane, User};
+use serde_json::Value;
+
+#[test]
+fn a_deployment_gets_pods_that_become_ready() {
+    let cluster = ControlPlane::shared();
+    cluster.kubectl(&["create", "namespace", "pods"]).expect();
+    cluster.kubectl(&["-n", "pods", "create", "deployment", "web", "--image=registry.example/web"]).expect();
+    cluster.kubectl(&["-n", "pods", "rollout", "status", "deployment/web", "--timeout=60s"]).expect();
+}
+
+#[test]
+fn a_user_without_rights_is_refused_and_the_audit_log_tells() {
+    let cluster = ControlPlane::shared();
+    let mark = cluster.audit().mark().unwrap();
+    let developer = cluster.kubeconfig_for("developer", &User::Developer.token()).unwrap();
+    let refused = cluster.kubectl_as(&developer, &["get", "secrets", "-n", "default"]).expect_failure();
+    assert!(refused.contains("cannot list resource \"secrets\""), "{refused}");
+    let asked = cluster.audit().since(mark, User::Developer.name()).unwrap();
+    assert!(asked.iter().any(|r| r.verb == "list" && r.resource == "secrets" && r.code == 403), "{asked:?}");
+}
+
+#[test]
+fn pods_below_the_standard_of_their_namespace_are_refused() {
+    let cluster = ControlPlane::shared();
+    cluster.kubectl(&["create", "namespace", "strict"]).expect();
+    cluster.kubectl(&["label", "namespace", "strict", "pod-security.kubernetes.io/enforce=restricted"]).expect();
+    let run = ["-n", "strict", "run", "web", "--image=registry.example/web"];
+    assert!(cluster.kubectl(&run).expect_failure().contains("violates PodSecurity"));
+}
+
+#[test]
+fn a_reference_that_blocks_deletion_takes_the_right_to_the_owners_finalizers() {
+    let cluster = ControlPlane::shared();
+    cluster.kubectl(&["create", "namespace", "owners"]).expect();
+    cluster.kubectl(&["-n", "owners", "create", "configmap", "owner"]).expect();
+    let uid =
+        cluster.kubectl(&["-n", "owners", "get", "configmap", "owner", "-o", "jsonpath={.metadata.uid}"]).expect();
+    cluster.kubectl(&["-n", "owners", "create", "role", "maker", "--verb=create", "--resource=configmaps"]).expect();
+    cluster.kubectl(&["-n", "owners", "create", "rolebinding", "maker", "--role=maker", "--user=developer"]).expect();
+    let child = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child", "namespace": "owners",
+        "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid, "blockOwnerDeletion": true}]}});
+    let file = cluster.folder().join("child.json");
+    std::fs::write(&file, child.to_string()).unwrap();
+    let developer = cluster.kubeconfig_for("developer", &User::Developer.token()).unwrap();
+    let create = ["create", "-f", file.to_str().unwrap()];
+    let refused = cluster.kubectl_as(&developer, &create).expect_failure();
+    assert!(refused.contains("cannot set blockOwnerDeletion"), "{refused}");
+}
+
+#[test]
+fn a_cluster_that_is_dropped_leaves_no_process_and_no_data() {
+    let mut cluster = ControlPlane::start().unwrap();
+    assert_eq!(
+        cluster.running().unwrap(),
+        ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"]
+    );
+    let folder = cluster.folder().to_owned();
+    drop(cluster);
+    assert_eq!(processes_of(folder.to_str().unwrap()), Vec::<String>::new());
+    assert!(!folder.join("etcd").exists() && folder.join("log/kube-apiserver.log").exists());
+}
+
+#[test]
+fn a_cluster_ends_with_the_process_that_started_it_even_when_that_is_killed() {
+    let program = env!("CARGO_BIN_EXE_control-plane");
+    let mut starter = Command::new(program).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(starter.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let folder = Path::new(line.trim().trim_start_matches("export KUBECONFIG=")).parent().unwrap().to_owned();
+    let folder = folder.to_str().unwrap();
+    assert!(processes_of(folder).len() >= 5, "{line}");
+    starter.kill().unwrap();
+    starter.wait().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !processes_of(folder).is_empty() {
+        assert!(Instant::now() < deadline, "{:#?}", processes_of(folder));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Command lines that name a text.
+fn processes_of(text: &str) -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path().join("cmdline")));
+    let lines = processes.filter_map(|path| Some(std::fs::read_to_string(path).ok()?.replace('\0', " ")));
+    lines.filter(|line| line.contains(text)).collect()
+}
+
+#[test]
+fn the_server_says_which_version_it_is() {
+    let version = ControlPlane::shared().kubectl(&["version", "-o", "json"]).expect();
+    let version: Value = serde_json::from_str(&version).unwrap();
+    assert!(version["serverVersion"]["gitVersion"].as_str().unwrap().starts_with("v1."), "{version}");
+}

@@ -1,0 +1,8 @@
+//! What only real Kubernetes can show: the control plane, the chart, the operator as a process.
+//!
+//! `tests/run e2e` provides the programs and runs it. All tests share one cluster, which the first of them starts; those
+//! that install the chart take turns.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
+
+mod cluster;
