@@ -21,3 +21,4 @@ mod sections;
 pub mod serve;
 pub mod status;
 pub mod watch;
+mod yaml;

@@ -1,24 +1,17 @@
 //! The command line: one file a verb.
 
-#[cfg(feature = "authoring")]
-mod build;
-mod check;
 mod connection;
 mod crds;
 #[cfg(feature = "demo")]
 mod demo;
-mod inspect;
 mod output;
+mod policy;
 mod rbac;
 mod release;
 mod render;
 mod run;
 mod settings;
 mod table;
-#[cfg(feature = "authoring")]
-mod test_runner;
-#[cfg(feature = "authoring")]
-mod wasm;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -75,24 +68,7 @@ enum Verb {
     #[command(name = COMPILE_CHILD, hide = true)]
     CompileChild { limits: Vec<OsString> },
     /// Work on a policy
-    Policy {
-        #[command(subcommand)]
-        verb: PolicyVerb,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-enum PolicyVerb {
-    /// Show what a policy is: digest, size, world, claims, settings, imports
-    Inspect(inspect::Inspect),
-    /// Check everything that a cluster would check before it runs a policy, step by step
-    Check(check::Check),
-    /// Make a component of a core module
-    #[cfg(feature = "authoring")]
-    Build(build::Build),
-    /// Run a test executable built for wasm32-wasip1; cargo's `runner` for policy tests
-    #[cfg(feature = "authoring")]
-    TestRunner(test_runner::TestRunner),
+    Policy(policy::Policy),
 }
 
 impl Cli {
@@ -109,14 +85,7 @@ impl Cli {
             Verb::Rbac(rbac) => rbac.run(&mut out),
             Verb::Release(release) => release.run(&mut out),
             Verb::CompileChild { limits } => Ok(compile_child_main(&limits)),
-            Verb::Policy { verb } => match verb {
-                PolicyVerb::Inspect(inspect) => inspect.run(&mut out),
-                PolicyVerb::Check(check) => check.run(&mut out),
-                #[cfg(feature = "authoring")]
-                PolicyVerb::Build(build) => build.run(),
-                #[cfg(feature = "authoring")]
-                PolicyVerb::TestRunner(runner) => runner.run(),
-            },
+            Verb::Policy(policy) => policy.run(&mut out),
         };
         match outcome.and_then(|code| Ok(out.flush().map(|()| code)?)) {
             Ok(code) => code,

@@ -4,12 +4,13 @@ use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
 
 use clap::{Args, ValueEnum};
 use kaos_policy::policy::Policy;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::output::Output;
 use crate::{
     policies::{Loader, sample_cluster},
     rbac::{Duties, Scope, manifests, rules},
+    yaml,
 };
 
 /// Arguments of `rbac`.
@@ -62,7 +63,7 @@ impl Rbac {
         let objects = manifests(&rules(&claiming, &duties), &duties, &name);
         match output {
             Form::Json => out.json(&json!({"apiVersion": "v1", "kind": "List", "items": objects}))?,
-            Form::Yaml => out.text(&yaml(&objects)?)?,
+            Form::Yaml => out.text(&yaml::stream(&objects)?)?,
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -73,9 +74,4 @@ pub(super) fn scope(namespaces: &[String]) -> Scope {
     let named: BTreeSet<String> =
         namespaces.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
     if named.is_empty() { Scope::All } else { Scope::Listed(named) }
-}
-
-fn yaml(objects: &[Value]) -> anyhow::Result<String> {
-    let documents = objects.iter().map(serde_saphyr::to_string).collect::<Result<Vec<_>, _>>()?;
-    Ok(documents.join("---\n"))
 }

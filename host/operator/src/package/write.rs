@@ -16,6 +16,7 @@ use kaos_policy::{
 use serde_json::Value;
 
 use super::{CHUNK, CHUNKS, FILE, GZIPPED, INDEX, INDEX_ANNOTATION, LABEL, PART, PackageError, Problem, read};
+use crate::yaml;
 
 /// What we put into one ConfigMap, which may hold a mebibyte: there is room left for whoever annotates it.
 pub(super) const ROOM: usize = 900_000;
@@ -85,7 +86,7 @@ fn written(file: &PolicyFile) -> Result<String, Problem> {
         }
         fields.retain(|name, value| if name == "settings" { !value.is_null() } else { !is_void(value) });
     }
-    let text = serde_saphyr::to_string(&value).map_err(|error| failed(&error))?;
+    let text = yaml::text(&value).map_err(|error| failed(&error))?;
     if text.len() > ROOM {
         let remedy = "keep settings short, and large files in ConfigMaps of their own";
         return Err(Problem::TooLarge { key: FILE, bytes: text.len(), limit: ROOM, remedy });
@@ -107,7 +108,7 @@ fn shorten(value: &mut Value) {
 
 fn is_void(value: &Value) -> bool {
     match value {
-        Value::Null => true,
+        Value::Null | Value::Bool(false) => true,
         Value::Object(fields) => fields.is_empty(),
         Value::Array(items) => items.is_empty(),
         _ => false,

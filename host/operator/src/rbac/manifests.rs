@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use super::{Duties, Rights, Rule};
 
 const API: &str = "rbac.authorization.k8s.io";
+/// The label of a `ClusterRole` whose rules the operator's own role takes up, in each namespace that it works in.
+pub const AGGREGATED: &str = "kaos.tools/aggregate-to-operator";
 
 /// Everything to apply, in an order that works. `name` is the service account's, and stands before the names of the rest.
 pub fn manifests(rights: &Rights, duties: &Duties, name: &str) -> Vec<Value> {
@@ -24,6 +26,23 @@ pub fn manifests(rights: &Rights, duties: &Duties, name: &str) -> Vec<Value> {
         }
     }
     objects.extend(grant(&format!("{name}-home"), Some(home), &rights.operator, (name, home)));
+    objects
+}
+
+/// What adds the rights that one policy's claims take to those of an operator that is there already. `account` is the
+/// operator's service account.
+pub fn aggregated(rights: &Rights, duties: &Duties, name: &str, account: &str) -> Vec<Value> {
+    let home = duties.operator_namespace.as_str();
+    let mut objects = Vec::new();
+    if !rights.working.is_empty() {
+        let rules: Vec<Value> = rights.working.iter().map(Rule::manifest).collect();
+        let mut metadata = metadata(name, None);
+        metadata["labels"][AGGREGATED] = "true".into();
+        objects.push(
+            json!({"apiVersion": format!("{API}/v1"), "kind": "ClusterRole", "metadata": metadata, "rules": rules}),
+        );
+    }
+    objects.extend(grant(name, Some(home), &rights.operator, (account, home)));
     objects
 }
 

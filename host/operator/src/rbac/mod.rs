@@ -11,9 +11,9 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-pub use manifests::manifests;
+pub use manifests::{AGGREGATED, aggregated, manifests};
 pub use rule::Rule;
-pub use rules::{Rights, rules};
+pub use rules::{Rights, claimed, rules};
 
 pub use crate::watch::Scope;
 

@@ -42,31 +42,42 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
         operator.add_named("coordination.k8s.io", "leases", name, &["get", "update"]);
     }
     for policy in policies {
-        for claim in &policy.descriptor().claims {
-            let (group, plural) = names(&claim.primary);
-            working.add(&group, &plural, &["get", "list", "patch", "watch"]);
-            working.add(&group, format!("{plural}/status"), &["patch"]);
-            // Children block the deletion of their owner, which takes this where the API server checks it.
-            working.add(&group, format!("{plural}/finalizers"), &["update"]);
-            for of in &claim.emits {
-                let (group, plural) = names(of);
-                working.add(&group, plural, KEEP);
-            }
-            for of in claim.reads.iter().filter(|of| duties.secrets || !of.is_secret()) {
-                let (group, plural) = names(of);
-                working.add(&group, plural, FOLLOW);
-            }
-        }
-        let own = policy.grants().reads.iter().filter(|grant| {
-            let here = [OPERATOR_NAMESPACE, &duties.operator_namespace];
-            grant.namespace.as_deref().is_some_and(|namespace| here.contains(&namespace))
-        });
-        for grant in own.filter(|grant| duties.secrets || !grant.of().is_secret()) {
-            let (group, plural) = names(&grant.of());
-            operator.add_named(&group, plural, grant.names.iter().cloned().collect(), FOLLOW);
-        }
+        claim(policy, duties, &mut working, &mut operator);
     }
     Rights { working: working.rules(), operator: operator.rules() }
+}
+
+/// What the claims of one policy come to, beside what the host needs anyway.
+pub fn claimed(policy: &Policy, duties: &Duties) -> Rights {
+    let (mut working, mut operator) = (Collected::default(), Collected::default());
+    claim(policy, duties, &mut working, &mut operator);
+    Rights { working: working.rules(), operator: operator.rules() }
+}
+
+fn claim(policy: &Policy, duties: &Duties, working: &mut Collected, operator: &mut Collected) {
+    for claim in &policy.descriptor().claims {
+        let (group, plural) = names(&claim.primary);
+        working.add(&group, &plural, &["get", "list", "patch", "watch"]);
+        working.add(&group, format!("{plural}/status"), &["patch"]);
+        // Children block the deletion of their owner, which takes this where the API server checks it.
+        working.add(&group, format!("{plural}/finalizers"), &["update"]);
+        for of in &claim.emits {
+            let (group, plural) = names(of);
+            working.add(&group, plural, KEEP);
+        }
+        for of in claim.reads.iter().filter(|of| duties.secrets || !of.is_secret()) {
+            let (group, plural) = names(of);
+            working.add(&group, plural, FOLLOW);
+        }
+    }
+    let own = policy.grants().reads.iter().filter(|grant| {
+        let here = [OPERATOR_NAMESPACE, &duties.operator_namespace];
+        grant.namespace.as_deref().is_some_and(|namespace| here.contains(&namespace))
+    });
+    for grant in own.filter(|grant| duties.secrets || !grant.of().is_secret()) {
+        let (group, plural) = names(&grant.of());
+        operator.add_named(&group, plural, grant.names.iter().cloned().collect(), FOLLOW);
+    }
 }
 
 /// The plurals that the embedded definitions say, by group and kind.

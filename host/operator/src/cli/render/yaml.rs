@@ -3,10 +3,10 @@
 use std::io;
 
 use kaos_policy::contract::Outcome;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::super::output::Output;
-use crate::{input::Document, offline::Entry};
+use crate::{input::Document, offline::Entry, yaml::text};
 
 pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_status: bool) -> io::Result<()> {
     let Entry { rendered, outcome, status } = entry;
@@ -21,7 +21,7 @@ pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_s
     out.text(&format!("# {}: policy {}{verdict}\n", document.identity, layers.join(", with ")))?;
     for manifest in rendered.manifests() {
         out.text("---\n")?;
-        out.text(&text(manifest)?)?;
+        out.text(&text(manifest).map_err(io::Error::other)?)?;
     }
     if with_status {
         let object = rendered.object.reference();
@@ -32,78 +32,7 @@ pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_s
             "status": status,
         });
         out.text("---\n# what the operator would write to its status\n")?;
-        out.text(&text(&shown)?)?;
+        out.text(&text(&shown).map_err(io::Error::other)?)?;
     }
     Ok(())
-}
-
-fn text(value: &Value) -> io::Result<String> {
-    let options = serde_saphyr::ser_options! {
-        // Folded text depends on where lines are broken: texts without newlines stay in one line.
-        folded_wrap_chars: usize::MAX,
-    };
-    serde_saphyr::to_string_with_options(value, options).map_err(io::Error::other)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_written_reads_back_the_same() {
-        for value in [
-            "",
-            " ",
-            "a",
-            " a",
-            "a ",
-            "a\n",
-            "a\n\n",
-            "\na",
-            "a\nb",
-            "a\n b\n",
-            "  a\nb",
-            "a \nb",
-            "\t",
-            "a\tb",
-            "yes",
-            "null",
-            "0644",
-            "1e3",
-            "- a",
-            "a: b",
-            "# a",
-            "'",
-            "\"",
-            "\u{feff}a",
-            "\u{85}",
-            "\u{2028}",
-            "é",
-            "😀",
-            "a\r\nb",
-            "%a",
-            "---",
-            "...",
-            "~",
-            "=",
-            "<<",
-            "!a",
-            "&a",
-            "*a",
-            "@",
-            "`",
-            "{",
-            "|",
-            ">",
-        ] {
-            let object =
-                json!({"a": value, value: 1, "list": [value, {"b": value}], "n": null, "e": {}, "l": [], "f": 1.5});
-            let written = text(&object).unwrap();
-            let read: Value =
-                serde_saphyr::from_str(&written).unwrap_or_else(|error| panic!("{value:?}: {error}\n{written}"));
-            assert_eq!(read, object, "{written}");
-        }
-        let long = "x ".repeat(500);
-        assert_eq!(serde_saphyr::from_str::<Value>(&text(&json!({"a": long})).unwrap()).unwrap()["a"], *long);
-    }
 }

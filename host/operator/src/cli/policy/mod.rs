@@ -1,0 +1,58 @@
+//! `policy`: the verbs of those who write, check and ship policies; one file a verb.
+
+#[cfg(feature = "authoring")]
+mod build;
+mod check;
+mod inspect;
+mod pack;
+mod shipment;
+#[cfg(feature = "authoring")]
+mod test_runner;
+#[cfg(feature = "authoring")]
+mod wasm;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use super::{Form, HELD_BACK, namespace, output, table};
+use output::Output;
+
+/// What can be done with a policy.
+#[derive(Debug, Args)]
+pub(super) struct Policy {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Show what a policy is: digest, size, world, claims, settings, imports
+    Inspect(inspect::Inspect),
+    /// Check everything that a cluster would check before it runs a policy, step by step
+    Check(check::Check),
+    /// Print a policy, or settings for one, as ConfigMaps, ready for `kubectl apply --server-side -f -`
+    Pack(pack::Pack),
+    /// Make a component of a core module
+    #[cfg(feature = "authoring")]
+    Build(build::Build),
+    /// Run a test executable built for wasm32-wasip1; cargo's `runner` for policy tests
+    #[cfg(feature = "authoring")]
+    TestRunner(test_runner::TestRunner),
+}
+
+impl Policy {
+    /// Does it.
+    pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
+        let Self { verb } = self;
+        match verb {
+            Verb::Inspect(inspect) => inspect.run(out),
+            Verb::Check(check) => check.run(out),
+            Verb::Pack(pack) => pack.run(out),
+            #[cfg(feature = "authoring")]
+            Verb::Build(build) => build.run(),
+            #[cfg(feature = "authoring")]
+            Verb::TestRunner(runner) => runner.run(),
+        }
+    }
+}

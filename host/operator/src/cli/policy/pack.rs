@@ -1,0 +1,77 @@
+//! `policy pack`: a policy as ConfigMaps, with the rights that its claims take.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::{
+    output::Output,
+    shipment::{Ready, Shipment},
+};
+use crate::{
+    policies::{Loader, sample_cluster},
+    rbac::{Duties, Scope, aggregated, claimed},
+    yaml,
+};
+
+/// Arguments of `policy pack`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Who applies ClusterRoles must hold the rights in them; --without-rights leaves them to somebody else."
+)]
+pub(super) struct Pack {
+    #[command(flatten)]
+    shipment: Shipment,
+    /// Namespace of the ConfigMap: the operator's, unless the operator was started to take policies from others
+    #[arg(short, long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
+    namespace: String,
+    /// Leave out the rights that the policy's claims take
+    #[arg(long)]
+    without_rights: bool,
+    /// With the right to look at Secrets, as far as the policy claims to
+    #[arg(long, conflicts_with = "without_rights")]
+    watch_secrets: bool,
+    /// The operator's service account
+    #[arg(long, default_value = "kaos-operator", value_name = "NAME")]
+    service_account: String,
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Form,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// One document an object
+    #[default]
+    Yaml,
+    /// A List
+    Json,
+}
+
+impl Pack {
+    /// Prints the objects in an order that works.
+    pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
+        let Self { shipment, namespace, without_rights, watch_secrets, service_account, output } = self;
+        let loader = Loader::new(sample_cluster())?;
+        let Ready { policy, packed, .. } = shipment.ready(&loader, &namespace)?;
+        let mut objects = Vec::new();
+        if let Some(loaded) = policy.filter(|_| !without_rights) {
+            let duties = Duties {
+                scope: Scope::All,
+                operator_namespace: namespace,
+                secrets: watch_secrets,
+                leader_election: false,
+            };
+            let name = format!("kaos-policy-{}", loaded.policy.id().name);
+            objects.extend(aggregated(&claimed(&loaded.policy, &duties), &duties, &name, &service_account));
+        }
+        let config_maps = packed.config_maps().map(serde_json::to_value).collect::<Result<Vec<Value>, _>>()?;
+        objects.extend(config_maps);
+        match output {
+            Form::Json => out.json(&json!({"apiVersion": "v1", "kind": "List", "items": objects}))?,
+            Form::Yaml => out.text(&yaml::stream(&objects)?)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,166 @@
+//! What is to be shipped to a cluster, as the user names it: a component, ConfigMaps that were packed before, or
+//! settings alone. It is checked here as a cluster would check it, whatever verb asks.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kaos_policy::{
+    gate,
+    manifest::{PolicyFile, Scope},
+    settings::{Layer, Origin as Given},
+};
+use serde_json::Value;
+
+use super::output::complain;
+use crate::{
+    input,
+    package::{Packed, is_chunk, is_index, pack, unpack},
+    policies::{Candidate, Loaded, Loader, Origin},
+};
+
+/// Arguments that say what to ship.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Shipment {
+    /// A component, its policy.yaml beside it; ConfigMaps that `policy pack` printed; or a policy.yaml of settings alone
+    #[arg(value_name = "X.wasm|FILE.yaml", required_unless_present = "policy")]
+    file: Option<PathBuf>,
+    /// Settings as YAML, instead of those in policy.yaml
+    #[arg(long, value_name = "FILE")]
+    settings: Option<PathBuf>,
+    /// The policy whose settings to change, when nothing but settings is shipped
+    #[arg(long = "for", value_name = "POLICY", conflicts_with = "file", requires = "settings")]
+    policy: Option<String>,
+    /// Let it hold in these namespaces, instead of those in policy.yaml
+    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = super::namespace)]
+    scope: Vec<String>,
+    /// Name of the ConfigMap; otherwise policy-<name>, and policy-<name>-settings for settings alone
+    #[arg(long)]
+    name: Option<String>,
+}
+
+/// What is shipped, checked.
+pub(super) struct Ready {
+    /// The component that passed the gate; none for settings alone.
+    pub(super) policy: Option<Loaded>,
+    /// Its ConfigMaps.
+    pub(super) packed: Packed,
+}
+
+/// A package as it was read.
+struct Raw {
+    file: PolicyFile,
+    component: Option<Vec<u8>>,
+    name: Option<String>,
+}
+
+impl Shipment {
+    /// Reads and checks it. The ConfigMaps are to lie in this namespace.
+    pub(super) fn ready(self, loader: &Loader, namespace: &str) -> anyhow::Result<Ready> {
+        let Self { file: path, settings, policy: of, scope, name } = self;
+        let Raw { mut file, component, name: packed_name } = match &path {
+            Some(path) => read(path)?,
+            None => Raw { file: PolicyFile { name: of, ..PolicyFile::default() }, component: None, name: None },
+        };
+        if let Some(path) = &settings {
+            file.settings = tree(path)?;
+        }
+        if !scope.is_empty() {
+            file.scope = Scope { namespaces: scope, ..file.scope };
+        }
+        let told = path.or(settings).unwrap_or_default();
+        let policy = if let Some(bytes) = component {
+            let inner = gate::Candidate { bytes: bytes.clone(), file: file.clone() };
+            let policy = admitted(loader, &told, inner)?;
+            let id = policy.policy.id();
+            (file.name, file.version) = (Some(id.name.clone()), Some(id.version.clone()));
+            Some((policy, bytes))
+        } else {
+            check_settings(loader, &told, &file)?;
+            None
+        };
+        let of = file.name.clone().unwrap_or_default();
+        let usual = if policy.is_some() { format!("policy-{of}") } else { format!("policy-{of}-settings") };
+        let component = policy.as_ref().map(|(_, bytes)| bytes.as_slice());
+        let packed = pack(&name.or(packed_name).unwrap_or(usual), namespace, &file, component)?;
+        Ok(Ready { policy: policy.map(|(policy, _)| policy), packed })
+    }
+}
+
+/// Whatever the file is.
+fn read(path: &Path) -> anyhow::Result<Raw> {
+    let named = || path.display().to_string();
+    let bytes = fs::read(path).with_context(named)?;
+    let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| !text.starts_with('\0')) else {
+        let Candidate { inner: gate::Candidate { bytes, file }, .. } = Candidate::read(path)?;
+        return Ok(Raw { file, component: Some(bytes), name: None });
+    };
+    if let Some(raw) = packed(&named(), text)? {
+        return Ok(raw);
+    }
+    let file = PolicyFile::parse(text).with_context(named)?;
+    Ok(Raw { file, component: None, name: None })
+}
+
+/// The one package among the objects of a text; none if it has no objects.
+fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
+    let (documents, _) = input::parse(&path.into(), text, "default");
+    let mut config_maps = Vec::new();
+    for document in documents.into_iter().filter(|document| document.identity.kind == "ConfigMap") {
+        let map: ConfigMap = serde_json::from_value(document.object)
+            .with_context(|| format!("{}: {}", document.origin, document.identity))?;
+        config_maps.push(map);
+    }
+    let mut indexes = config_maps.iter().filter(|map| is_index(map));
+    let Some(index) = indexes.next() else {
+        if config_maps.is_empty() {
+            return Ok(None);
+        }
+        bail!(
+            "{path}: no ConfigMap in it has the label {}: name one that `policy pack` printed",
+            crate::package::LABEL
+        );
+    };
+    if indexes.next().is_some() {
+        bail!("{path}: has several policies: name a file with one");
+    }
+    let chunk = |name: &str| config_maps.iter().find(|map| is_chunk(map) && map.metadata.name.as_deref() == Some(name));
+    let package = unpack(index, chunk).with_context(|| path.to_owned())?;
+    Ok(Some(Raw { file: package.file, component: package.component, name: Some(package.name) }))
+}
+
+fn tree(path: &Path) -> anyhow::Result<Value> {
+    let named = || path.display().to_string();
+    let text = fs::read_to_string(path).with_context(named)?;
+    let tree: Value = serde_saphyr::from_str(&text).with_context(named)?;
+    if !tree.is_object() {
+        bail!("{}: holds no settings: write the policy's settings as YAML fields", named());
+    }
+    Ok(tree)
+}
+
+fn admitted(loader: &Loader, path: &Path, inner: gate::Candidate) -> anyhow::Result<Loaded> {
+    let candidate = Candidate { origin: Origin::File(path.to_owned()), inner };
+    let policy = loader.check(&candidate).result.with_context(|| path.display().to_string())?;
+    Ok(Loaded { origin: candidate.origin, policy, settings: candidate.inner.file.settings })
+}
+
+/// Checks settings for a policy of this binary; those for another are checked by the cluster that has it.
+fn check_settings(loader: &Loader, path: &Path, file: &PolicyFile) -> anyhow::Result<()> {
+    let Some(name) = file.name.as_deref() else {
+        bail!("{}: says neither a component nor whose settings it has: add `name`, or use --for", path.display());
+    };
+    let embedded = loader.load(&[])?;
+    match embedded.iter().find(|loaded| loaded.policy.id().name == name) {
+        Some(loaded) => {
+            let layer = Layer::tree(Given::File(path.display().to_string()), name, file.settings.clone());
+            loaded.policy.schema().resolve(name, &[layer])?;
+        }
+        None => complain("note", format_args!("policy {name} is not at hand: its settings are checked by the cluster")),
+    }
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! YAML as we write it: whatever is written reads back the same.
+
+use serde::Serialize;
+
+/// A value as one document.
+pub(crate) fn text(value: &impl Serialize) -> Result<String, serde_saphyr::ser::Error> {
+    let options = serde_saphyr::ser_options! {
+        // Folded text depends on where lines are broken: texts without newlines stay in one line.
+        folded_wrap_chars: usize::MAX,
+    };
+    serde_saphyr::to_string_with_options(value, options)
+}
+
+/// Values as documents of one stream.
+pub(crate) fn stream<T: Serialize>(values: &[T]) -> Result<String, serde_saphyr::ser::Error> {
+    Ok(values.iter().map(text).collect::<Result<Vec<_>, _>>()?.join("---\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_reads_back_the_same() {
+        for value in [
+            "",
+            " ",
+            "a",
+            " a",
+            "a ",
+            "a\n",
+            "a\n\n",
+            "\na",
+            "a\nb",
+            "a\n b\n",
+            "  a\nb",
+            "a \nb",
+            "\t",
+            "a\tb",
+            "yes",
+            "null",
+            "0644",
+            "1e3",
+            "- a",
+            "a: b",
+            "# a",
+            "'",
+            "\"",
+            "\u{feff}a",
+            "\u{85}",
+            "\u{2028}",
+            "é",
+            "😀",
+            "a\r\nb",
+            "%a",
+            "---",
+            "...",
+            "~",
+            "=",
+            "<<",
+            "!a",
+            "&a",
+            "*a",
+            "@",
+            "`",
+            "{",
+            "|",
+            ">",
+        ] {
+            let object =
+                json!({"a": value, value: 1, "list": [value, {"b": value}], "n": null, "e": {}, "l": [], "f": 1.5});
+            let written = text(&object).unwrap();
+            let read: Value =
+                serde_saphyr::from_str(&written).unwrap_or_else(|error| panic!("{value:?}: {error}\n{written}"));
+            assert_eq!(read, object, "{written}");
+        }
+        let long = "x ".repeat(500);
+        assert_eq!(serde_saphyr::from_str::<Value>(&text(&json!({"a": long})).unwrap()).unwrap()["a"], *long);
+    }
+}

@@ -1,0 +1,99 @@
+//! `kaos-operator policy pack`, as a user runs it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use kaos_operator::embedded;
+use kaos_policy::digest::Digest;
+use serde_json::Value;
+use support::{Folder, Ran, run};
+
+fn objects(ran: &Ran) -> Vec<Value> {
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    serde_saphyr::from_multiple(&ran.stdout).expect("YAML")
+}
+
+fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    objects.iter().filter(|object| object["kind"] == kind).collect()
+}
+
+fn component(folder: &Folder) -> String {
+    folder.write("policy.yaml", embedded::DEFAULTS[0].manifest);
+    folder.write("a.wasm", embedded::DEFAULTS[0].component)
+}
+
+#[test]
+fn a_component_becomes_a_config_map_and_the_rights_that_its_claims_take() {
+    let folder = Folder::new("pack");
+    let ran = run(["policy", "pack", &component(&folder), "--scope", "a,b"], "");
+    let objects = objects(&ran);
+    let [index] = *of_kind(&objects, "ConfigMap") else { panic!("{}", ran.stdout) };
+    assert_eq!(index["metadata"]["labels"]["kaos.tools/policy"], "package");
+    assert_eq!(index["metadata"]["namespace"], "kaos-system");
+    let name = index["metadata"]["name"].as_str().unwrap().strip_prefix("policy-").unwrap();
+    let file: Value = serde_saphyr::from_str(index["data"]["policy.yaml"].as_str().unwrap()).unwrap();
+    assert_eq!((&file["name"], &file["scope"]["namespaces"][1]), (&Value::from(name), &Value::from("b")));
+    assert_eq!(file["sha256"], Digest::of(embedded::DEFAULTS[0].component).to_string());
+    assert!(index["binaryData"]["policy.wasm.gz"].is_string());
+    let [role] = *of_kind(&objects, "ClusterRole") else { panic!("{}", ran.stdout) };
+    assert_eq!(role["metadata"]["labels"]["kaos.tools/aggregate-to-operator"], "true");
+    let rules = role["rules"].as_array().unwrap();
+    assert!(
+        rules.iter().any(|rule| rule["apiGroups"][0] == "kaos.tools" && rule["verbs"].to_string().contains("watch"))
+    );
+    assert!(!role["rules"].to_string().contains("leases"), "the operator's own rights are not the policy's");
+    assert_eq!(
+        of_kind(&self::objects(&run(["policy", "pack", &component(&folder), "--without-rights"], "")), "ClusterRole")
+            .len(),
+        0
+    );
+}
+
+#[test]
+fn what_was_packed_can_be_packed_again_and_is_the_same() {
+    let folder = Folder::new("pack-again");
+    let first = run(["policy", "pack", &component(&folder), "--name", "mine", "-n", "home"], "");
+    let again = run(["policy", "pack", &folder.write("packed.yaml", &first.stdout), "-n", "home"], "");
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert_eq!(again.stdout, first.stdout);
+}
+
+#[test]
+fn settings_alone_name_their_policy() {
+    let folder = Folder::new("pack-settings");
+    let settings = folder.write("settings.yaml", "image: registry.example/agent:2\n");
+    let objects = objects(&run(["policy", "pack", "--settings", &settings, "--for", "agent"], ""));
+    assert_eq!(objects.len(), 1);
+    assert_eq!(objects[0]["metadata"]["name"], "policy-agent-settings");
+    let file: Value = serde_saphyr::from_str(objects[0]["data"]["policy.yaml"].as_str().unwrap()).unwrap();
+    assert_eq!(file, serde_json::json!({"name": "agent", "settings": {"image": "registry.example/agent:2"}}));
+    let whole = folder.write("settings/policy.yaml", objects[0]["data"]["policy.yaml"].as_str().unwrap());
+    assert_eq!(self::objects(&run(["policy", "pack", &whole], "")), objects);
+}
+
+#[test]
+fn settings_that_do_not_fit_are_told_with_their_path() {
+    let folder = Folder::new("pack-wrong");
+    let settings = folder.write("settings.yaml", "imagge: x\n");
+    let ran = run(["policy", "pack", "--settings", &settings, "--for", "agent"], "");
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    assert!(ran.stderr.contains("imagge") && ran.stderr.contains("image"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_a_cluster_would_refuse_is_not_packed() {
+    let folder = Folder::new("pack-refused");
+    for (file, content, told) in [
+        ("text.yaml", "grants: {privileges: [everything]}", "everything"),
+        ("broken.wasm", "\0asm\x01\0\0\0", "core module"),
+        ("stranger.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", "kaos.tools/policy"),
+    ] {
+        let ran = run(["policy", "pack", &folder.write(file, content)], "");
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{file}");
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    }
+    let ran = run(["policy", "pack"], "");
+    assert!(ran.code == 2 && ran.stderr.contains("X.wasm"), "{}", ran.stderr);
+    let ran = run(["policy", "pack", "--for", "agent"], "");
+    assert!(ran.code == 2 && ran.stderr.contains("--settings"), "{}", ran.stderr);
+}
