@@ -188,6 +188,8 @@ impl Launcher {
             format!("--kubeconfig={}", access::path(&self.folder, User::Nodes.name()).display()),
             "--manage-all-nodes=true".to_owned(),
             "--node-ip=127.0.0.1".to_owned(),
+            // Without leases, nodes count as lost after a minute.
+            "--node-lease-duration-seconds=40".to_owned(),
             format!("--server-address=127.0.0.1:{}", free_port()?),
         ];
         nodes.extend(programs::stages()?.iter().map(|stage| format!("--config={}", stage.display())));

@@ -46,6 +46,8 @@ enum Form {
     Yaml,
     /// A List
     Json,
+    /// The rules alone, by where they hold, for templates of one's own
+    Rules,
 }
 
 impl Rbac {
@@ -60,8 +62,10 @@ impl Rbac {
             secrets: watch_secrets,
             leader_election: leader_elect,
         };
-        let objects = manifests(&rules(&claiming, &duties), &duties, &name);
+        let rights = rules(&claiming, &duties);
+        let objects = manifests(&rights, &duties, &name);
         match output {
+            Form::Rules => out.text(&serde_saphyr::to_string(&rights.rules())?)?,
             Form::Json => out.json(&json!({"apiVersion": "v1", "kind": "List", "items": objects}))?,
             Form::Yaml => out.text(&yaml::stream(&objects)?)?,
         }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 
 use kaos_policy::{contract::ResourceType, manifest::OPERATOR_NAMESPACE, policy::Policy};
 use kube::core::{ApiResource, GroupVersionKind};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     Duties,
@@ -26,14 +26,23 @@ pub struct Rights {
     pub operator: Vec<Rule>,
 }
 
+impl Rights {
+    /// The rules as they stand in Roles, without the Roles.
+    pub fn rules(&self) -> Value {
+        let of = |rules: &[Rule]| rules.iter().map(Rule::manifest).collect::<Vec<Value>>();
+        json!({"working": of(&self.working), "operator": of(&self.operator)})
+    }
+}
+
 /// What these policies and the host need.
 pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     let (mut working, mut operator) = (Collected::default(), Collected::default());
     let everywhere = duties.namespaces().is_none();
     working.add("events.k8s.io", "events", &["create", "patch"]);
     if everywhere {
-        // Types that appear and go are noticed by their definitions; with Roles alone, discovery is asked now and then.
-        working.add("apiextensions.k8s.io", "customresourcedefinitions", &["list", "watch"]);
+        // Types that appear and go are noticed by their definitions, which also say what a status may hold. With Roles
+        // alone, discovery is asked now and then, and the binary's own definitions count.
+        working.add("apiextensions.k8s.io", "customresourcedefinitions", FOLLOW);
     }
     if duties.leader_election {
         // A Lease cannot be created by name: the name is not known when that is decided.

@@ -83,6 +83,17 @@ fn with_listed_namespaces_nothing_holds_for_the_cluster() {
 }
 
 #[test]
+fn the_rules_alone_are_those_of_the_roles() {
+    let duties = duties(Scope::All);
+    let rights = rights(&duties);
+    let roles = manifests(&rights, &duties, "x");
+    let rules = |kind: &str| roles.iter().find(|object| object["kind"] == kind).map(|role| role["rules"].clone());
+    let alone = rights.rules();
+    assert_eq!(rules("ClusterRole").as_ref(), Some(&alone["working"]));
+    assert_eq!(rules("Role").as_ref(), Some(&alone["operator"]));
+}
+
+#[test]
 fn the_same_question_has_the_same_answer() {
     let duties = duties(Scope::All);
     assert_eq!(manifests(&rights(&duties), &duties, "x"), manifests(&rights(&duties), &duties, "x"));
