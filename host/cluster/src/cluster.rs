@@ -13,7 +13,7 @@ use fastrand::Rng;
 use http::{Response, request::Parts};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 use crate::{
     access::Access,
@@ -22,7 +22,7 @@ use crate::{
     controllers::{Controllers, Fates, PodFate},
     faults::{Attempt, EventFate, FaultPlan, Journal, NoFaults, Verdict},
     http::{Body, ClusterService, Disconnected, Server},
-    respond, run,
+    respond, run, signal,
     state::State,
     storage::{GroupResource, Key, key_of},
 };
@@ -85,8 +85,8 @@ impl Builder {
         let mut state = State::new(self.seed, self.window);
         bootstrap::fill(&mut state, &clock::text(self.clock.now()));
         let inner = Inner {
-            settled: watch::Sender::new(0),
-            cuts: watch::Sender::new(0),
+            settled: signal::Sender::default(),
+            cuts: signal::Sender::default(),
             state: Mutex::new(state),
             controllers: Mutex::new(Controllers::new(self.controllers)),
             fates: Mutex::new(Fates::default()),
@@ -114,8 +114,8 @@ pub(crate) struct Inner {
     pub(crate) journal: Journal,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) poke: Arc<Notify>,
-    pub(crate) settled: watch::Sender<u64>,
-    cuts: watch::Sender<u64>,
+    pub(crate) settled: signal::Sender,
+    cuts: signal::Sender,
     pub(crate) lag: Duration,
 }
 
@@ -227,7 +227,7 @@ impl Cluster {
 
     /// Breaks every watch.
     pub fn cut_watches(&self) {
-        self.0.cuts.send_modify(|cuts| *cuts += 1);
+        self.0.cuts.bump();
     }
 
     /// An object as it is stored, whatever faults and access rules say.
@@ -260,9 +260,7 @@ impl Cluster {
     /// not waited for.
     pub async fn settled(&self) {
         let mut settled = self.0.settled.subscribe();
-        let wanted = self.revision();
-        // The sender lives as long as this handle.
-        let _reached = settled.wait_for(|reached| *reached >= wanted).await;
+        settled.reaches(self.revision()).await;
     }
 
     pub(crate) async fn respond(
@@ -296,7 +294,7 @@ impl Cluster {
         plan.event(watch, kind, rng)
     }
 
-    pub(crate) fn cuts(&self) -> watch::Receiver<u64> {
+    pub(crate) fn cuts(&self) -> signal::Receiver {
         self.0.cuts.subscribe()
     }
 }

@@ -25,7 +25,7 @@
 //! | `apply` | managed fields, server-side apply, strategic merge |
 //! | `kinds` | rules of the built-in kinds |
 //! | `schema`, `catalogue` | what objects look like, and which are served |
-//! | `storage`, `state` | objects, revisions, the watch log |
+//! | `storage`, `state`, `signal` | objects, revisions, the watch log, and who waits for it |
 //!
 //! Left out on purpose: admission and conversion webhooks, quotas, priorities, volumes, logs and exec, `EndpointSlice`s of
 //! Services, `OpenAPI` v2 in protobuf, detection of duplicate JSON keys, and every built-in kind that is not listed by
@@ -49,6 +49,7 @@ mod kinds;
 mod respond;
 mod run;
 mod schema;
+mod signal;
 mod state;
 mod status;
 mod storage;

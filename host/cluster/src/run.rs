@@ -3,13 +3,14 @@
 use std::sync::{Arc, Weak};
 
 use tokio::{
-    sync::{Notify, watch},
+    sync::Notify,
     time::{sleep, sleep_until},
 };
 
 use crate::{
     cluster::{Cluster, Inner, lock},
     controllers::Moment,
+    signal,
 };
 
 /// Starts the task.
@@ -19,9 +20,9 @@ pub(crate) fn spawn(cluster: &Cluster) {
 }
 
 /// Holds the cluster only while it works: with the last handle, the sender of changes goes, and this ends.
-async fn work(inner: Weak<Inner>, mut changed: watch::Receiver<u64>, poke: Arc<Notify>) {
+async fn work(inner: Weak<Inner>, mut changed: signal::Receiver, poke: Arc<Notify>) {
     loop {
-        changed.borrow_and_update();
+        changed.look();
         let Some(cluster) = inner.upgrade() else { return };
         if !cluster.lag.is_zero() {
             sleep(cluster.lag).await;
@@ -51,6 +52,6 @@ fn step(cluster: &Inner) -> Option<tokio::time::Instant> {
     let next = lock(&cluster.controllers).run(&mut state, &moment);
     let revision = state.store.revision();
     drop(state);
-    cluster.settled.send_replace(revision);
+    cluster.settled.raise(revision);
     next
 }

@@ -6,13 +6,14 @@ use bytes::Bytes;
 use futures_util::stream::{self, Stream};
 use http_body::Frame;
 use serde_json::{Value, json};
-use tokio::{sync::watch, time::Instant};
+use tokio::time::Instant;
 
 use super::Disconnected;
 use crate::{
     api::{self, Form, Watch, WatchEvent},
     cluster::Cluster,
     faults::{Attempt, EventFate},
+    signal,
 };
 
 /// How often a watch that wants bookmarks gets one.
@@ -24,8 +25,8 @@ pub(crate) struct Watcher {
     watch: Watch,
     attempt: Attempt,
     queue: VecDeque<WatchEvent>,
-    changed: watch::Receiver<u64>,
-    cuts: watch::Receiver<u64>,
+    changed: signal::Receiver,
+    cuts: signal::Receiver,
     deadline: Instant,
     bookmark: Instant,
     heads: bool,
@@ -37,8 +38,8 @@ impl Watcher {
         cluster: Cluster,
         mut watch: Watch,
         attempt: Attempt,
-        changed: watch::Receiver<u64>,
-        cuts: watch::Receiver<u64>,
+        changed: signal::Receiver,
+        cuts: signal::Receiver,
     ) -> Self {
         let now = Instant::now();
         Self {
@@ -65,7 +66,7 @@ impl Watcher {
 
     async fn next(&mut self) -> Option<Result<Bytes, Disconnected>> {
         loop {
-            if self.cuts.has_changed().unwrap_or(true) && !self.ended {
+            if self.cuts.has_changed() && !self.ended {
                 self.ended = true;
                 return Some(Err(Disconnected));
             }
@@ -112,7 +113,7 @@ impl Watcher {
 
     /// Takes what changed from the log; a line is returned when the watch cannot go on.
     fn advance(&mut self) -> Option<Bytes> {
-        self.changed.borrow_and_update();
+        self.changed.look();
         let watch = &mut self.watch;
         match self.cluster.with_state(|state| api::watch_is_served(state, watch).then(|| watch.advance(state))) {
             Some(Ok(events)) => {

@@ -12,10 +12,11 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use owners::Owners;
 pub(crate) use selector::{FieldSelector, LabelSelector};
+
+use crate::signal;
 
 /// A type of object, whatever the version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,7 +83,7 @@ pub(crate) struct Store {
     owners: Owners,
     window: usize,
     touched: VecDeque<(Place, Change)>,
-    changed: watch::Sender<u64>,
+    changed: signal::Sender,
 }
 
 impl Store {
@@ -94,7 +95,7 @@ impl Store {
             owners: Owners::default(),
             window,
             touched: VecDeque::new(),
-            changed: watch::Sender::new(1),
+            changed: signal::Sender::default(),
         }
     }
 
@@ -104,7 +105,7 @@ impl Store {
     }
 
     /// Tells of every new revision.
-    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+    pub(crate) fn subscribe(&self) -> signal::Receiver {
         self.changed.subscribe()
     }
 
@@ -168,7 +169,7 @@ impl Store {
             table.compacted = table.log.pop_front().map_or(table.compacted, |oldest| oldest.revision);
         }
         self.touched.push_back((place, change));
-        self.changed.send_replace(self.revision);
+        self.changed.raise(self.revision);
     }
 
     /// The changes of a type after a revision.

@@ -1,0 +1,126 @@
+//! A number that many wait for to rise, all of whom are woken in the order in which they began to wait.
+//!
+//! Tokio's own channel for this wakes in an order that it draws at random, and a run could not be repeated.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use tokio::sync::Notify;
+
+#[derive(Debug, Default)]
+struct Shared {
+    value: AtomicU64,
+    closed: AtomicBool,
+    raised: Notify,
+}
+
+/// Raises the number. Dropping it ends the waiting.
+#[derive(Debug, Default)]
+pub(crate) struct Sender(Arc<Shared>);
+
+/// Waits for it to rise.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    shared: Arc<Shared>,
+    seen: u64,
+}
+
+impl Sender {
+    /// Sets the number, which never sinks.
+    pub(crate) fn raise(&self, value: u64) {
+        self.0.value.fetch_max(value, Ordering::AcqRel);
+        self.0.raised.notify_waiters();
+    }
+
+    /// Adds one.
+    pub(crate) fn bump(&self) {
+        self.0.value.fetch_add(1, Ordering::AcqRel);
+        self.0.raised.notify_waiters();
+    }
+
+    /// Somebody who has seen the number as it is now.
+    pub(crate) fn subscribe(&self) -> Receiver {
+        Receiver { shared: Arc::clone(&self.0), seen: self.0.value.load(Ordering::Acquire) }
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.0.closed.store(true, Ordering::Release);
+        self.0.raised.notify_waiters();
+    }
+}
+
+/// Nobody raises the number any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Closed;
+
+impl Receiver {
+    /// Whether the number has risen since it was seen last.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.shared.value.load(Ordering::Acquire) > self.seen
+    }
+
+    /// Sees the number as it is now.
+    pub(crate) fn look(&mut self) -> u64 {
+        self.seen = self.shared.value.load(Ordering::Acquire);
+        self.seen
+    }
+
+    /// Waits until it has risen, and sees it.
+    pub(crate) async fn changed(&mut self) -> Result<(), Closed> {
+        loop {
+            let raised = self.shared.raised.notified();
+            if self.shared.value.load(Ordering::Acquire) > self.seen {
+                break;
+            }
+            if self.shared.closed.load(Ordering::Acquire) {
+                return Err(Closed);
+            }
+            raised.await;
+        }
+        self.look();
+        Ok(())
+    }
+
+    /// Waits until it is at least this.
+    pub(crate) async fn reaches(&mut self, value: u64) {
+        while self.look() < value && self.changed().await.is_ok() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn those_who_wait_are_woken_in_the_order_in_which_they_came() {
+        let (sender, order) = (Sender::default(), Arc::new(Mutex::new(Vec::new())));
+        for number in 0..50 {
+            let (mut receiver, order) = (sender.subscribe(), Arc::clone(&order));
+            tokio::spawn(async move {
+                receiver.changed().await.unwrap();
+                order.lock().unwrap().push(number);
+            });
+        }
+        tokio::task::yield_now().await;
+        sender.bump();
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        assert_eq!(*order.lock().unwrap(), (0..50).collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn waiting_ends_with_the_sender() {
+        let sender = Sender::default();
+        let mut receiver = sender.subscribe();
+        sender.raise(7);
+        assert!(receiver.has_changed());
+        receiver.reaches(7).await;
+        drop(sender);
+        assert_eq!(receiver.changed().await, Err(Closed));
+    }
+}
