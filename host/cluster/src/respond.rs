@@ -128,7 +128,8 @@ fn user_of(cluster: &Cluster, headers: &HeaderMap) -> String {
 fn attempt(call: &Call) -> Attempt {
     let (group, resource, namespace, name, subresource) = match &call.target {
         Target::Objects { resource, namespace } => {
-            (resource.group.as_str(), resource.plural.as_str(), namespace.as_str(), "", "")
+            let name = call.options.fields.name().unwrap_or_default();
+            (resource.group.as_str(), resource.plural.as_str(), namespace.as_str(), name, "")
         }
         Target::Object { resource, namespace, name, subresource } => {
             (resource.group.as_str(), resource.plural.as_str(), namespace.as_str(), name.as_str(), subresource.as_str())

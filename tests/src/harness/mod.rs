@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`scenario`] | what a test asks for, and the runtime that it gets |
 //! | [`world`] | the handle: apply, patch, delete, look |
-//! | [`wait`] | waiting for a condition, and what is printed when it does not come |
+//! | [`wait`], `watchdog` | waiting for a condition, and what is printed when it does not come |
 //! | [`operator`] | starting, stopping and crashing operators |
 //! | [`requests`] | what the operator asked of the API server |
 //! | [`faults`] | scripts of what goes wrong |
@@ -24,6 +24,7 @@ pub mod requests;
 pub mod samples;
 pub mod scenario;
 pub mod wait;
+mod watchdog;
 pub mod world;
 
 pub use faults::Fault;

@@ -138,7 +138,12 @@ impl World {
     /// If none runs.
     #[expect(clippy::panic, reason = "the test is wrong")]
     pub fn probe(&self) -> Probe {
-        self.running.borrow().last().map_or_else(|| panic!("no operator runs"), |running| running.probe.clone())
+        self.try_probe().unwrap_or_else(|| panic!("no operator runs"))
+    }
+
+    /// The same, if one runs.
+    pub fn try_probe(&self) -> Option<Probe> {
+        self.running.borrow().last().map(|running| running.probe.clone())
     }
 
     /// What the operator that was started last has counted.
@@ -204,6 +209,22 @@ impl World {
             Ok(())
         });
         swapped.unwrap_or_else(|error| panic!("the policies cannot be swapped: {error:#}"));
+    }
+
+    /// Takes the policy of a kind away; nobody answers for its objects from now on.
+    ///
+    /// # Panics
+    /// If it cannot.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub fn withdraw(&self, kind: &str) {
+        let withdrawn = self.setting.stacks().and_then(|mut stacks| {
+            stacks.retain(|of, _| of.kind != kind);
+            for running in self.running.borrow().iter() {
+                running.catalogue.replace(stacks.clone(), self.setting.layers())?;
+            }
+            Ok(())
+        });
+        withdrawn.unwrap_or_else(|error| panic!("the policy cannot be taken away: {error:#}"));
     }
 
     /// The policies that answer.

@@ -22,6 +22,8 @@ pub enum Sort {
     Refused,
     /// A dry run.
     DryRun,
+    /// Asks what is served, and how it looks.
+    Discovery,
     /// Any other read.
     Read,
 }
@@ -34,6 +36,8 @@ impl Sort {
             Verb::Watch => Self::Watch,
             _ if attempt.resource == "leases" => Self::Lease,
             verb if verb.is_write() && attempt.resource == "events" => Self::Event,
+            verb if !verb.is_write() && attempt.resource.is_empty() => Self::Discovery,
+            verb if !verb.is_write() && attempt.resource == "customresourcedefinitions" => Self::Discovery,
             verb if !verb.is_write() => Self::Read,
             _ if attempt.group == "authorization.k8s.io" => Self::Read,
             _ if attempt.dry_run => Self::DryRun,

@@ -14,11 +14,15 @@ use serde_json::{Value, json};
 use super::World;
 use super::faults::Script;
 use super::operator::Setting;
+use super::watchdog;
 use super::world::Below;
 use crate::case;
 
 /// The namespace of the operator.
 pub const SYSTEM: &str = "kaos-system";
+
+/// How long a test may take by the clock on the wall. In simulated time a loop that never waits never ends.
+const REAL_TIME: std::time::Duration = std::time::Duration::from_mins(5);
 
 /// Which cluster a test can run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,13 +139,14 @@ pub fn play(scenario: Scenario, story: impl AsyncFnOnce(&World)) {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_all().start_paused(real.is_none());
     let runtime = runtime.build().unwrap_or_else(|error| panic!("no runtime: {error}"));
-    runtime.block_on(async {
+    runtime.block_on(watchdog::within(REAL_TIME, async {
         let idle = scenario.idle;
         let set = match real {
             None => embedded(scenario).await,
             Some(path) => on_control_plane(scenario, path).await,
         };
         let world = set.unwrap_or_else(|error| panic!("the stage cannot be set: {error:#}"));
+        watchdog::on_bark(world.last_words());
         if !idle {
             world.start().await;
         }
@@ -150,7 +155,7 @@ pub fn play(scenario: Scenario, story: impl AsyncFnOnce(&World)) {
         if world.try_embedded().is_none() {
             world.delete(&format!("Namespace/{}", world.namespace)).await;
         }
-    });
+    }));
 }
 
 async fn embedded(scenario: Scenario) -> Result<World> {

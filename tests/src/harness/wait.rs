@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kaos_cluster::Cluster;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -121,14 +122,29 @@ impl World {
         for event in self.list("Event").await {
             lines.push(format!("{} {}: {}", text(&event["type"]), text(&event["reason"]), event_text(&event)));
         }
+        lines.extend(self.of_operator(at));
         if let Some(cluster) = self.try_embedded() {
-            lines.push("--- the last requests".to_owned());
-            let entries = cluster.journal().entries();
-            lines.extend(
-                entries.iter().skip(entries.len().saturating_sub(60)).map(|entry| format!("{} {entry}", entry.at)),
-            );
+            lines.extend(last_requests(cluster));
         }
         lines.join("\n")
+    }
+
+    /// What the operator says of itself and of these objects.
+    fn of_operator(&self, at: &[&str]) -> Vec<String> {
+        let Some(probe) = self.try_probe() else { return vec!["--- no operator runs".to_owned()] };
+        let mut lines = vec![format!("--- the operator: ready {:?}, queue {:?}", probe.ready(), probe.queue())];
+        for at in at.iter().map(|at| At::parse(at, &self.namespace)) {
+            if let Some(said) = probe.explain(at.kind.kind, &at.namespace, &at.name) {
+                lines.push(format!("{at}: {:#}", said["last"]));
+            }
+        }
+        lines
+    }
+
+    /// What is told when a test takes for ever: nothing that waits.
+    pub(super) fn last_words(&self) -> impl Fn() -> String + use<> {
+        let cluster = self.try_embedded().cloned();
+        move || cluster.as_ref().map(|cluster| last_requests(cluster).join("\n")).unwrap_or_default()
     }
 
     /// Events about an object: type, reason and message.
@@ -147,6 +163,14 @@ impl World {
             .map(|event| (own(&event["type"]), own(&event["reason"]), event_text(event)))
             .collect()
     }
+}
+
+/// The end of the journal.
+fn last_requests(cluster: &Cluster) -> Vec<String> {
+    let entries = cluster.journal().entries();
+    let last = entries.iter().skip(entries.len().saturating_sub(60));
+    let heading = format!("--- the last of {} requests", entries.len());
+    std::iter::once(heading).chain(last.map(|entry| format!("{} {entry}", entry.at))).collect()
 }
 
 fn event_text(event: &Value) -> String {

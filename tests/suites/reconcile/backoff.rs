@@ -54,6 +54,17 @@ fn e1_the_time_between_tries_grows_to_a_cap() {
 }
 
 #[test]
+fn e1_the_wait_that_the_server_asks_for_is_kept() {
+    play(Scenario::embedded("requests fail on purpose"), async |w| {
+        w.break_it(Fault::on_writes().of("deployments").fail(Failure::Throttled(60)).times(3));
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        let waited = intervals(w, "web");
+        assert!(waited.len() == 2 && waited.iter().all(|time| *time >= 60_000), "{waited:?}");
+    });
+}
+
+#[test]
 fn e5_after_a_success_it_starts_small_again() {
     play(Scenario::embedded("requests fail on purpose"), async |w| {
         for round in 0..2 {

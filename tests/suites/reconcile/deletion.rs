@@ -103,7 +103,7 @@ fn f4_a_cleanup_that_fails_keeps_the_finalizer_is_told_and_lets_go_in_the_end() 
         w.until_gone("Gadget/web").await;
         let events = w.events("Gadget/web").await;
         assert!(
-            events.iter().any(|(_, _, message)| message.contains("finalizer")),
+            events.iter().any(|(_, reason, message)| reason == "CleanupTimedOut" && message.contains("is let go")),
             "it lets go and says so: {events:?}"
         );
     });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kaos_cluster::faults::Failure;
+use kaos_cluster::faults::{Attempt, Failure, Verdict};
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::requests::Sort;
@@ -61,20 +61,17 @@ fn e3_a_users_mistake_is_told_with_the_name_of_the_field() {
 #[test]
 fn e4_a_missing_reference_is_waited_for_and_heals_when_it_appears() {
     play(Scenario::default(), async |w| {
-        w.apply_all(&[gadget("one", &json!({"chain": "one"})), gadget("two", &json!({"token": "key"}))]).await;
-        w.until_all("both wait", &["Gadget/one", "Gadget/two"], |all| {
-            all.iter().all(|gadget| gadget["status"]["phase"] == "Waiting")
-        })
-        .await;
+        w.apply(&gadget("one", &json!({"chain": "first"}))).await;
+        w.until("it waits", "Gadget/one", |gadget| gadget["status"]["phase"] == "Waiting").await;
         let told = w.until("it says for what", "Gadget/one", |gadget| reason(gadget, "Resolved") == "NotFound").await;
-        assert!(text(&condition(&told, "Resolved")["message"]).contains("one"), "{told:#}");
+        assert!(text(&condition(&told, "Resolved")["message"]).contains("first"), "{told:#}");
         assert_ne!(condition(&told, "Accepted")["status"], "False", "{told:#}");
-        w.apply(&config_map("one", &json!({"next": "two"}))).await;
+        w.apply(&config_map("first", &json!({"next": "second"}))).await;
         w.until("it waits for the next", "Gadget/one", |gadget| {
-            text(&condition(gadget, "Resolved")["message"]).contains("two")
+            text(&condition(gadget, "Resolved")["message"]).contains("second")
         })
         .await;
-        w.apply(&config_map("two", &json!({"value": "x"}))).await;
+        w.apply(&config_map("second", &json!({"value": "x"}))).await;
         w.until_ready("Gadget/one").await;
     });
 }
@@ -145,6 +142,8 @@ fn e7_objects_whose_requests_hang_do_not_starve_the_others() {
         w.until_ready("Gadget/web").await;
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
         w.until("it follows", "Deployment/web", |now| image(now) == "registry.example/gadget:2").await;
+        let told = w.until("it says so", "Gadget/bad-1", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+        assert!(text(&condition(&told, "Applied")["message"]).contains("30 s"), "{told:#}");
         w.mend();
         w.until_all("all are ready", &["Gadget/bad-1", "Gadget/bad-2", "Gadget/bad-3"], |all| all.iter().all(is_ready))
             .await;
@@ -196,5 +195,46 @@ fn e10_a_trap_is_contained_counted_and_told_and_the_operator_goes_on() {
         w.until_ready("Gadget/other").await;
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn e10_a_pass_that_panics_is_contained_and_told_and_the_operator_goes_on() {
+    play(Scenario::embedded("the operator is made to panic"), async |w| {
+        w.embedded().set_faults(|attempt: &Attempt, _: &mut fastrand::Rng| {
+            assert!(
+                attempt.name != "web" || attempt.resource != "deployments" || !attempt.verb.is_write(),
+                "on purpose"
+            );
+            Verdict::default()
+        });
+        w.apply_all(&[web(), gadget("other", &json!({}))]).await;
+        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+        assert!(text(&condition(&told, "Applied")["message"]).contains("on purpose"), "{told:#}");
+        w.until_ready("Gadget/other").await;
+        w.until_true("there is an Event", async || {
+            w.events("Gadget/web").await.iter().any(|(of, reason, _)| of == "Warning" && reason == "ApplyFailed")
+        })
+        .await;
+        w.embedded().set_faults(kaos_cluster::faults::NoFaults);
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn e2_an_object_for_which_nobody_answers_is_told_so_and_heals() {
+    play(Scenario::embedded("policies are taken away"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.withdraw("Gadget");
+        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Accepted") == "NoPolicy").await;
+        assert!(is_ready(&told), "what runs goes on running: {told:#}");
+        w.apply(&gadget("late", &json!({}))).await;
+        w.until("the new one says so too", "Gadget/late", |gadget| reason(gadget, "Accepted") == "NoPolicy").await;
+        w.swap(kaos_tests::gadget::Edition::First);
+        w.until_all("both are ready", &["Gadget/web", "Gadget/late"], |all| {
+            all.iter().all(|gadget| is_ready(gadget) && is_true(gadget, "Accepted"))
+        })
+        .await;
     });
 }

@@ -93,8 +93,18 @@ fn with_masks(mut wanted: Value) -> Value {
     wanted
 }
 
+/// Where a rollout is desired that the recording does not have, old pods run beside new ones.
+fn without_surge(case: &Case, outcome: &mut Value) {
+    if case.about.desired.is_some()
+        && let Some(deployment) = outcome["status"]["deployment"].as_object_mut()
+    {
+        deployment.remove("replicas");
+    }
+}
+
 async fn run(w: &World, case: &Case) -> Option<String> {
-    let wanted = with_masks(case.wanted().unwrap());
+    let mut wanted = with_masks(case.wanted().unwrap());
+    without_surge(case, &mut wanted);
     w.pods(PodFate::NotReady);
     w.apply_all(&case.input).await;
     w.quiet().await;
@@ -103,6 +113,7 @@ async fn run(w: &World, case: &Case) -> Option<String> {
     make_ready(w, &case.readiness.after).await;
     let mut ours = outcome(w, case, &wanted).await;
     played::without_additions(&mut ours, &wanted);
+    without_surge(case, &mut ours);
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap();
     let (wanted, ours) = (pretty(&wanted), pretty(&ours));
     let diff = similar::TextDiff::from_lines(&wanted, &ours);

@@ -40,10 +40,16 @@ fn asked(w: &World, refused: bool) -> BTreeSet<(String, String, String)> {
     entries.iter().filter(fits).map(of).collect()
 }
 
-/// A life: made, changed, healed, pruned, deleted.
+/// A life: made, with what an earlier operator left, changed, healed, pruned, deleted.
 async fn live(w: &World) {
-    w.apply_all(&[web(), model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]}))])
-        .await;
+    let objects = [web(), model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]}))];
+    for mut object in objects {
+        let kind = object["kind"].as_str().unwrap().to_lowercase();
+        if kind != "gadget" {
+            object["metadata"]["finalizers"] = json!([format!("kaos.tools/{kind}-finalizer")]);
+        }
+        w.apply(&object).await;
+    }
     let all = ["Gadget/web", "ModelAPI/llm", "MCPServer/echo", "Agent/a"];
     w.until_all("all are ready", &all, |all| all.iter().all(is_ready)).await;
     w.delete("Deployment/web").await;

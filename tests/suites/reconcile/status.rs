@@ -80,7 +80,8 @@ fn d5_a_transition_time_moves_when_its_condition_flips_and_at_no_other_time() {
         let since = |gadget: &Value, of: &str| text(&condition(gadget, of)["lastTransitionTime"]).to_owned();
         let first = w.until_ready("Gadget/web").await;
         w.pass_time(Duration::from_secs(100)).await;
-        w.pods(PodFate::ReadyAfter(Duration::from_secs(100)));
+        // As long as pods of the old template serve, it stays ready; so all of them have to fail.
+        w.pods(PodFate::NotReady);
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
         let down = w
             .until("Ready flips", "Gadget/web", |g| {
@@ -89,6 +90,8 @@ fn d5_a_transition_time_moves_when_its_condition_flips_and_at_no_other_time() {
             .await;
         assert_eq!(since(&down, "Accepted"), since(&first, "Accepted"));
         assert!(since(&down, "Ready") > since(&first, "Ready"), "{down:#}");
+        w.pass_time(Duration::from_secs(10)).await;
+        w.pods(PodFate::ReadyAfter(Duration::ZERO));
         let up = w.until_ready("Gadget/web").await;
         assert!(since(&up, "Ready") > since(&down, "Ready"), "{up:#}");
         assert_eq!(since(&up, "Applied"), since(&first, "Applied"));
@@ -212,6 +215,27 @@ fn d9_what_the_definition_does_not_declare_is_left_out() {
         w.apply(&web()).await;
         let told = w.until_ready("Gadget/web").await;
         assert_eq!(told["status"].get("undeclared"), None);
+    });
+}
+
+#[test]
+fn d9_what_the_definition_declares_later_is_told_from_then_on() {
+    play(Scenario::embedded("definitions are shared on a real control plane"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        let name = "CustomResourceDefinition/gadgets.test.example.com";
+        let mut versions = w.look(name).await["spec"]["versions"].take();
+        let status = &mut versions[0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"];
+        status["undeclared"] = json!({"type": "string"});
+        let with = json!({"spec": {"versions": versions}});
+        w.patch(name, &with).await;
+        w.until("it is told", "Gadget/web", |gadget| gadget["status"]["undeclared"] == "dropped").await;
+        let mut versions = with["spec"]["versions"].clone();
+        let schema = &mut versions[0]["schema"]["openAPIV3Schema"];
+        schema["properties"]["status"]["properties"].as_object_mut().unwrap().remove("undeclared");
+        w.patch(name, &json!({"spec": {"versions": versions}})).await;
+        w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
+        w.until_ready("Gadget/web").await;
     });
 }
 

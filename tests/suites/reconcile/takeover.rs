@@ -1,8 +1,9 @@
 //! C8: objects that the Go operator left.
 
+use kaos_tests::gadget::gadget;
 use kaos_tests::harness::read::{entries, finalizers, hash, text, uid};
 use kaos_tests::harness::samples::{agent, model_api};
-use kaos_tests::harness::{Scenario, World, is_ready, play};
+use kaos_tests::harness::{Scenario, World, is_ready, is_true, play, reason};
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
@@ -57,7 +58,8 @@ fn c8_children_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
         w.quiet().await;
         let after = w.look(CHILDREN[0]).await;
         assert_eq!(hash(&after), "gohash");
-        assert_eq!((uid(&after), &after["metadata"]["generation"]), (uid(&before), &before["metadata"]["generation"]));
+        assert_eq!(after["spec"], before["spec"], "{:#?}", w.try_embedded().map(|_| w.writes()));
+        assert_eq!(uid(&after), uid(&before));
         assert_eq!(w.rollouts("modelapi-llm").await, 1);
         let managers = after["metadata"]["managedFields"].as_array().unwrap().clone();
         assert!(managers.iter().all(|entry| entry["manager"] != GO), "{managers:#?}");
@@ -119,5 +121,22 @@ fn c8_finalizers_of_the_go_operator_are_taken_off_on_sight_also_where_the_object
         let going = w.look("Agent/a").await;
         assert_ne!(text(&going["metadata"]["deletionTimestamp"]), "");
         w.until("the other is ready", "ModelAPI/llm", is_ready).await;
+    });
+}
+
+#[test]
+fn c8_what_runs_is_seen_although_the_object_is_refused() {
+    play(Scenario::default().idle(), async |w| {
+        let owner = w.apply(&gadget("web", &json!({"does": "refuse"}))).await;
+        let reference = json!({"apiVersion": "test.example.com/v1", "kind": "Gadget", "name": "web", "uid": uid(&owner),
+            "controller": true, "blockOwnerDeletion": true});
+        let service = json!({"apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": "web", "ownerReferences": [reference]}, "spec": {"ports": [{"port": 80}]}});
+        create(w, &service).await;
+        w.start().await;
+        w.until("it is refused, and the Service told", "Gadget/web", |gadget| {
+            reason(gadget, "Accepted") == "InvalidSpec" && is_true(gadget, "ServiceReady")
+        })
+        .await;
     });
 }

@@ -73,7 +73,7 @@ pub struct Attempt {
     pub subresource: String,
     /// The namespace; empty for everywhere and for cluster-scoped types.
     pub namespace: String,
-    /// The object's name; empty for lists and creations.
+    /// The object's name; empty for creations, and for lists and watches unless a field selector picks one name.
     pub name: String,
     /// The content type, which tells an apply from other patches.
     pub content_type: String,

@@ -159,6 +159,12 @@ impl FieldSelector {
         self.0.is_empty()
     }
 
+    /// The name that it picks, as authorizers take it for the name of the request.
+    pub(crate) fn name(&self) -> Option<&str> {
+        let one = self.0.iter().find(|(path, equal, _)| path == "metadata.name" && *equal);
+        one.map(|(.., name)| name.as_str())
+    }
+
     /// The paths that it looks at.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(path, ..)| path.as_str())

@@ -70,12 +70,21 @@ impl Operator {
             rules: Rules {
                 resync: options.resync,
                 cleanup: options.cleanup,
+                rolls: options.secrets,
                 compute: options.compute,
                 clock: options.clock,
             },
             processors: Semaphore::new(processors),
         };
-        Self { context: Arc::new(context), queue, options }
+        let context = Arc::new(context);
+        let weak = Arc::downgrade(&context);
+        context.metrics.before_encoding(move |metrics| {
+            let awaiting = weak.upgrade().map(|context| context.awaiting_policy());
+            for (of, objects) in awaiting.into_iter().flatten() {
+                metrics.awaiting_policy(&of, objects);
+            }
+        });
+        Self { context, queue, options }
     }
 
     /// A look inside, from anywhere.
@@ -88,6 +97,7 @@ impl Operator {
         let Self { context, queue, options } = self;
         let mut revisions = context.catalogue.revisions();
         tokio::select! {
+            biased;
             () = stop.cancelled() => return Ok(()),
             _ = revisions.wait_for(|revision| *revision > 0) => {}
         }
@@ -105,6 +115,7 @@ impl Operator {
             workers.spawn(workers::work(Arc::clone(&context), queue.clone(), options.pass_deadline));
         }
         let ended = tokio::select! {
+            biased;
             () = stop.cancelled() => Ok(()),
             _ = &mut watched => Err(OperatorError("the watch")),
             _ = &mut swaps => Err(OperatorError("what follows the catalogue")),

@@ -83,6 +83,7 @@ impl Options {
     pub(super) fn watch(&self) -> WatchOptions {
         WatchOptions {
             scope: self.namespaces.clone(),
+            home: self.operator_namespace.clone(),
             secrets: self.secrets,
             digest_key: self.secret_key.clone(),
             streaming_lists: self.streaming_lists,

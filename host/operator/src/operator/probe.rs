@@ -20,10 +20,13 @@ impl Probe {
 
     /// Whether everything is seen that should be; if not, what is missing.
     pub fn ready(&self) -> Result<(), Vec<String>> {
-        if self.context.catalogue.load().is_none() {
+        let Some(snapshot) = self.context.catalogue.load() else {
             return Err(vec!["the policies are not there yet".to_owned()]);
-        }
-        self.context.watch.synced()
+        };
+        let coverage = self.context.watch.coverage();
+        let unwatched = snapshot.kinds().filter(|(of, _)| !coverage.is_primary(of));
+        let unwatched: Vec<String> = unwatched.map(|(of, _)| format!("{of}: not watched yet")).collect();
+        if unwatched.is_empty() { self.context.watch.synced() } else { Err(unwatched) }
     }
 
     /// What the last pass over an object saw, planned and decided. `kind` is a kind or a plural, in any case.

@@ -16,7 +16,12 @@ use crate::{
 /// Has the watch cover what the policies in force claim.
 pub(super) fn cover(context: &Context) {
     if let Some(snapshot) = context.catalogue.load() {
-        context.watch.cover(coverage(&snapshot));
+        let mut coverage = coverage(&snapshot);
+        // Objects of a kind that lost its policy are told so, those too that come later.
+        for (of, _) in context.watch.coverage().primaries() {
+            coverage.keep(of);
+        }
+        context.watch.cover(coverage);
         context.metrics.policies(&snapshot.active());
     }
 }
@@ -49,11 +54,11 @@ pub(super) async fn follow(context: Arc<Context>, queue: Queue, mut revisions: w
     }
 }
 
-/// The kinds for which something else answers now; none the first time, when the watch wakes every object.
+/// The kinds for which something else answers now, or nobody any more; none the first time, when the watch wakes every object.
 fn concerned(context: &Context, since: &mut BTreeMap<ResourceType, u64>) -> Vec<ResourceType> {
     let Some(snapshot) = context.catalogue.load() else { return Vec::new() };
     let now: BTreeMap<ResourceType, u64> = snapshot.kinds().map(|(of, kind)| (of.clone(), kind.since)).collect();
     let before = std::mem::replace(since, now);
-    let changed = since.iter().filter(|(of, since)| before.get(*of).is_some_and(|before| before != *since));
-    changed.map(|(of, _)| of.clone()).collect()
+    let changed = before.into_iter().filter(|(of, before)| since.get(of) != Some(before));
+    changed.map(|(of, _)| of).collect()
 }

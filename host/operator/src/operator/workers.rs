@@ -9,7 +9,8 @@ use tracing::Instrument as _;
 use crate::{
     metrics::PassResult,
     queue::Queue,
-    reconcile::{Context, Ended, Next},
+    reconcile::{Context, Ended, Halt, Next},
+    watch::ObjectKey,
 };
 
 /// Makes passes until the queue is closed.
@@ -25,10 +26,12 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
                 let reason = panic.downcast_ref::<String>().map(String::as_str);
                 let reason = reason.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
                 tracing::error!(object = %key, reason, "a pass panicked");
+                tell(&context, &key, &Halt::Panicked(reason.to_owned())).await;
                 Ended { result: PassResult::Failed, next: Next::Retry(None) }
             }
             Err(_) => {
                 tracing::warn!(object = %key, seconds = deadline.as_secs(), "a pass took too long");
+                tell(&context, &key, &Halt::Late(deadline)).await;
                 Ended { result: PassResult::Retried, next: Next::Retry(None) }
             }
         };
@@ -41,13 +44,16 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
             }
             Next::Retry(at_least) => {
                 context.metrics.retry(&key.of);
-                let wait = queue.retry(&key);
-                // A later time of its own is kept: the earlier of two counts, so it is set first.
-                if let Some(at_least) = at_least.filter(|at_least| *at_least > wait) {
-                    queue.add_after(&key, at_least);
-                }
+                queue.retry(&key, at_least);
             }
         }
         drop(lease);
+    }
+}
+
+/// Tells the object why it got no pass to its end. What breaks a pass may break this too.
+async fn tell(context: &Context, key: &ObjectKey, halt: &Halt) {
+    if AssertUnwindSafe(context.tell_halt(key, halt)).catch_unwind().await.is_err() {
+        tracing::error!(object = %key, "telling of a pass that came to no end panicked too");
     }
 }

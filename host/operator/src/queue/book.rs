@@ -34,6 +34,8 @@ struct Entry {
     leased: bool,
     /// Added while it was worked on.
     again: Option<Urgency>,
+    /// Not to be worked on before this time, whatever happens.
+    held: Option<Instant>,
     failures: u32,
 }
 
@@ -85,6 +87,10 @@ impl Book {
             entry.again = entry.again.max(Some(urgency));
             return false;
         }
+        if let Some(held) = entry.held.filter(|held| *held > now) {
+            self.add_at(&key, held);
+            return true;
+        }
         match &mut entry.queued {
             Some((line, _)) if *line >= urgency => return false,
             Some((line, _)) => *line = urgency,
@@ -98,6 +104,12 @@ impl Book {
             Urgency::Bulk => self.bulk.push_back(key),
         }
         true
+    }
+
+    /// Holds a key that is worked on: whatever is added comes at this time at the earliest.
+    pub(super) fn hold(&mut self, key: &ObjectKey, time: Instant) {
+        let (_, entry) = self.entry(key);
+        entry.held = Some(time);
     }
 
     pub(super) fn add_at(&mut self, key: &ObjectKey, time: Instant) {
@@ -143,6 +155,7 @@ impl Book {
         }
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.leased = true;
+            entry.held = None;
             entry.queued = None;
             if let Some(due) = entry.due.take() {
                 self.due.remove(&due);

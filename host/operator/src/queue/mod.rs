@@ -75,10 +75,16 @@ impl Queue {
         self.0.changed.notify_one();
     }
 
-    /// Adds a key again after a failure: after a time that grows with each failure in a row. Returns that time.
-    pub fn retry(&self, key: &ObjectKey) -> Duration {
+    /// Adds a key that is worked on again after a failure: after a time that grows with each failure in a row. Events make
+    /// it come earlier, though not before `at_least`, as far as that is within the longest wait. Returns the time.
+    pub fn retry(&self, key: &ObjectKey, at_least: Option<Duration>) -> Duration {
         let failures = self.book(|book| book.failed(key));
         let wait = self.0.backoff.after(failures, &mut self.0.rng.lock().unwrap_or_else(PoisonError::into_inner));
+        let at_least = at_least.unwrap_or_default().min(self.0.backoff.max);
+        let wait = wait.max(at_least);
+        if !at_least.is_zero() {
+            self.book(|book| book.hold(key, Instant::now() + at_least));
+        }
         self.add_after(key, wait);
         wait
     }

@@ -140,7 +140,7 @@ async fn e11_after_a_delay_with_backoff_or_not_at_all() {
         let lease = queue.next().await.unwrap();
         match lease.key().name.as_str() {
             "later" => queue.add_after(lease.key(), Duration::from_secs(30)),
-            "failed" => drop(queue.retry(lease.key())),
+            "failed" => drop(queue.retry(lease.key(), None)),
             _ => queue.succeeded(lease.key()),
         }
     }
@@ -160,7 +160,7 @@ async fn e1_failures_in_a_row_wait_longer_up_to_the_cap() {
     let queue = queue();
     let mut before = Duration::ZERO;
     for failure in 1..=10 {
-        let wait = queue.retry(&key("a"));
+        let wait = queue.retry(&key("a"), None);
         let full = Duration::from_secs(1 << (failure - 1)).min(Duration::from_mins(1));
         assert!(wait >= full / 2 && wait <= full, "{failure}: {wait:?}");
         assert!(failure > 6 || wait > before / 2);
@@ -174,21 +174,21 @@ async fn e1_failures_in_a_row_wait_longer_up_to_the_cap() {
 async fn e5_success_resets_the_backoff() {
     let queue = queue();
     for _ in 0..6 {
-        queue.retry(&key("a"));
+        queue.retry(&key("a"), None);
     }
     assert_eq!(queue.failures(&key("a")), 6);
     queue.succeeded(&key("a"));
     assert_eq!(queue.failures(&key("a")), 0);
-    assert!(queue.retry(&key("a")) <= Duration::from_secs(1));
+    assert!(queue.retry(&key("a"), None) <= Duration::from_secs(1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn e12_what_fails_delays_nobody_else() {
     let queue = queue();
     for _ in 0..10 {
-        queue.retry(&key("bad"));
+        queue.retry(&key("bad"), None);
     }
-    assert!(queue.retry(&key("good")) <= Duration::from_secs(1));
+    assert!(queue.retry(&key("good"), None) <= Duration::from_secs(1));
     fresh(&queue, &["another"]);
     assert_eq!(drain(&queue).await, ["another"]);
 }
@@ -265,9 +265,26 @@ async fn closing_wakes_everybody_who_waits() {
 async fn nothing_is_remembered_of_keys_that_are_done() {
     let queue = queue();
     for _ in 0..3 {
-        queue.retry(&key("a"));
+        queue.retry(&key("a"), None);
         drop(queue.next().await);
         queue.succeeded(&key("a"));
     }
     assert!(format!("{:?}", queue.0.book.lock().unwrap()).contains("entries: {}"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn e1_a_wait_that_the_server_asked_for_is_kept_whatever_happens_meanwhile() {
+    let queue = queue();
+    fresh(&queue, &["a"]);
+    let lease = queue.next().await.unwrap();
+    fresh(&queue, &["a"]);
+    let start = Instant::now();
+    assert_eq!(queue.retry(&key("a"), Some(Duration::from_secs(30))), Duration::from_secs(30));
+    drop(lease);
+    fresh(&queue, &["a"]);
+    let lease = queue.next().await.unwrap();
+    assert_eq!(start.elapsed(), Duration::from_secs(30));
+    // It may ask for much; what nobody has seen to work is tried now and then.
+    assert_eq!(queue.retry(&key("a"), Some(Duration::from_hours(9))), Duration::from_mins(1));
+    drop(lease);
 }

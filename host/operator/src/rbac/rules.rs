@@ -44,6 +44,11 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
         // alone, discovery is asked now and then, and the binary's own definitions count.
         working.add("apiextensions.k8s.io", "customresourcedefinitions", FOLLOW);
     }
+    if duties.secrets {
+        // What pods refer to rolls them.
+        working.add("", "configmaps", FOLLOW);
+        working.add("", "secrets", FOLLOW);
+    }
     if duties.leader_election {
         // A Lease cannot be created by name: the name is not known when that is decided.
         operator.add("coordination.k8s.io", "leases", &["create"]);

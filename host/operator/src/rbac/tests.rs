@@ -1,6 +1,6 @@
 use std::sync::LazyLock;
 
-use kaos_policy::{contract::ResourceType, policy::Policy};
+use kaos_policy::policy::Policy;
 use serde_json::Value;
 
 use super::*;
@@ -53,11 +53,7 @@ fn secrets_are_only_touched_when_asked_for() {
     let secrets = |rights: &Rights| rights.working.iter().any(|rule| rule.resources.contains("secrets"));
     assert!(!secrets(&rights(&duties(Scope::All))));
     let with = Duties { secrets: true, ..duties(Scope::All) };
-    let reads = POLICIES
-        .iter()
-        .flat_map(|l| &l.policy.descriptor().claims)
-        .any(|c| c.reads.iter().any(ResourceType::is_secret));
-    assert_eq!(secrets(&rights(&with)), reads);
+    assert!(secrets(&rights(&with)), "what pods refer to rolls them");
 }
 
 #[test]

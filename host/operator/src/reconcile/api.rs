@@ -49,6 +49,15 @@ impl<'a> Calls<'a> {
         }
     }
 
+    /// A document that the API server serves beside objects; none if it does not.
+    pub(crate) async fn document(&self, path: &str) -> Result<Option<Value>, CallError> {
+        let request = http::Request::get(path).body(Vec::new()).map_err(kube::core::request::Error::BuildRequest);
+        match self.send("read", path, request).await {
+            Err(error) if error.class == Class::Gone => Ok(None),
+            answer => answer.map(Some),
+        }
+    }
+
     /// Server-side apply in our name. Ownership was checked before, so fields that others wrote are taken.
     pub(crate) async fn apply(&self, name: &str, body: &Value, dry_run: bool) -> Answer {
         let parameters = PatchParams { dry_run, ..PatchParams::apply(MANAGER).force() };

@@ -68,6 +68,7 @@ impl Context {
     /// as planned.
     pub(crate) async fn apply_all(&self, object: &Value, plan: &[Value], uid: &str, memory: &mut Memory) -> Applied {
         let mut applied = Applied::default();
+        memory.effort.tidy(Instant::now());
         let mut before: BTreeMap<Reference, Value> = BTreeMap::new();
         let mut ordered: Vec<(u8, &Value)> = plan.iter().map(|manifest| (rank_of(manifest), manifest)).collect();
         ordered.sort_by_key(|(rank, _)| *rank);
@@ -78,7 +79,7 @@ impl Context {
             }
             reached = rank;
             let child = Reference::of_object(manifest);
-            let sight = match self.sight(&child, memory).await {
+            let sight = match self.sight(&child, uid, memory).await {
                 Ok(sight) => sight,
                 Err(error) => {
                     applied.failed(error);

@@ -30,11 +30,19 @@ pub(crate) struct Question {
 
 impl Context {
     /// The children of a plan as they are; without a plan, what the object owns.
-    pub(crate) fn children(&self, rendered: &Rendered, uid: &str, answers: &BTreeMap<Reference, Value>) -> Vec<Child> {
+    pub(crate) async fn children(
+        &self,
+        rendered: &Rendered,
+        uid: &str,
+        answers: &BTreeMap<Reference, Value>,
+    ) -> Vec<Child> {
         if rendered.planned().is_none() {
-            let owned = self.watch.children(uid);
-            let objects = owned.iter().filter_map(Seen::object);
-            return objects.map(|live| Child::new(Reference::of_object(&live), Some(&live))).collect();
+            let mut children = Vec::new();
+            for seen in self.watch.children(uid) {
+                let live = if seen.is_known() { seen.object() } else { self.read(&seen).await };
+                children.extend(live.map(|live| Child::new(Reference::of_object(&live), Some(&live))));
+            }
+            return children;
         }
         let child = |manifest: &Value| {
             let reference = Reference::of_object(manifest);
@@ -46,6 +54,18 @@ impl Context {
             Child::new(reference, live.as_ref())
         };
         rendered.manifests().iter().map(child).collect()
+    }
+
+    /// A child that an earlier operator made and that waits to be taken over until there is a plan: no watch shows it.
+    async fn read(&self, child: &Seen) -> Option<Value> {
+        let served = self.served(&child.of).ok()?;
+        match self.calls(&served, &child.namespace).get(&child.name).await {
+            Ok(live) => live.filter(|live| live["metadata"]["uid"] == *child.uid),
+            Err(error) => {
+                tracing::debug!(%error, "a child of an earlier operator cannot be read");
+                None
+            }
+        }
     }
 
     /// The status that is wanted, without times, and what it cost to find out.

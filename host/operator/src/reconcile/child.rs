@@ -1,15 +1,13 @@
 //! One child: look, decide, and do what was decided.
 
-use kaos_policy::{
-    contract::{Reference, Target},
-    lookup::{Lookup, Sighting},
-};
+use kaos_policy::contract::Reference;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{
     api::{Calls, named},
     context::Context,
-    decide::{Decision, decide},
+    decide::{Decision, Owner, decide, owner},
     drift,
     error::{CallError, Class},
     fields::{self, entries_of},
@@ -36,34 +34,31 @@ pub(crate) struct Sight {
     pub(crate) live: Option<Value>,
     /// Whether it was read just now, with its managed fields.
     pub(crate) fresh: bool,
+    /// Whether somebody else is known to own a part of its spec.
+    pub(crate) shared: bool,
 }
 
 impl Context {
     /// The child as the watch knows it; one that it does not know is read, since an apply without a look would take over
     /// a stranger's object.
-    pub(crate) async fn sight(&self, child: &Reference, memory: &Memory) -> Result<Sight, CallError> {
+    pub(crate) async fn sight(&self, child: &Reference, uid: &str, memory: &Memory) -> Result<Sight, CallError> {
         let namespace = child.namespace.as_deref().unwrap_or_default();
         let of = child.of();
-        if let Some(live) = self.watch.live(&of, namespace, &child.name).and_then(|seen| seen.object()) {
-            return Ok(Sight { live: Some(live), fresh: false });
-        }
-        // A name that somebody else has is watched until it is free.
-        if memory.conflicts.contains(child)
-            && let Some(live) = self.watched(child)
+        if let Some(seen) = self.watch.live(&of, namespace, &child.name)
+            && let Some(live) = seen.object()
         {
-            return Ok(Sight { live: Some(live), fresh: false });
+            return Ok(Sight { live: Some(live), fresh: false, shared: seen.shared });
+        }
+        // A name that somebody else has is followed until it is free.
+        if memory.conflicts.contains(child)
+            && let Some(live) = self.watch.rival(child)
+            && matches!(owner(&live, uid), Owner::Other(_))
+        {
+            return Ok(Sight { live: Some(live), fresh: false, shared: false });
         }
         let served = self.served(&of)?;
         let live = self.calls(&served, namespace).get(&child.name).await?;
-        Ok(Sight { live, fresh: true })
-    }
-
-    /// An object that is watched by its name.
-    fn watched(&self, child: &Reference) -> Option<Value> {
-        match self.watch.lookup().look_up(&Target::Named(child.clone())) {
-            Sighting::Objects(objects) => objects.first().map(|object| (**object).clone()),
-            Sighting::Secret(_) | Sighting::Unserved | Sighting::Forbidden(_) => None,
-        }
+        Ok(Sight { live, fresh: true, shared: false })
     }
 
     /// Makes one child as it should be.
@@ -79,8 +74,9 @@ impl Context {
         let Some(live) = sight.live else {
             return self.apply(&calls, wanted, memory, "it was not there").await;
         };
-        match decide(wanted, &live, uid) {
+        match decide(wanted, &live, uid, sight.shared) {
             Decision::Same => Ok(Done::Same),
+            Decision::Extended => self.reduce(&calls, wanted, memory).await,
             Decision::Foreign(owner) => Ok(Done::Foreign(owner)),
             Decision::Going => Ok(Done::Going),
             Decision::Apply => {
@@ -134,6 +130,17 @@ impl Context {
         self.force(calls, wanted, memory, &format!("{path} was different")).await
     }
 
+    /// Takes out of the spec what somebody else put into it.
+    async fn reduce(&self, calls: &Calls<'_>, wanted: &Wanted, memory: &mut Memory) -> Result<Done, CallError> {
+        let reason = "somebody else added to it";
+        let Some(live) = calls.get(&wanted.name).await? else { return Ok(Done::Same) };
+        match fields::seized(entries_of(&live), &wanted.of.api_version) {
+            Some(entries) => drop(calls.manage(&live, &entries).await?),
+            None => return Ok(Done::Same),
+        }
+        self.apply(calls, wanted, memory, reason).await
+    }
+
     /// Applies, also where what others wrote beside it does not go with it: a port that was given another number is to
     /// the server one that is theirs, and ours is missing. Then the whole spec is ours.
     async fn force(
@@ -163,6 +170,16 @@ impl Context {
         memory: &mut Memory,
         reason: &str,
     ) -> Result<Done, CallError> {
+        if let Err(wait) = memory.effort.spend(child_mark(&wanted.reference()), Instant::now()) {
+            let message = format!(
+                "it was written again and again, and somebody undoes that: {reason}; see who else writes or deletes it"
+            );
+            return Err(CallError {
+                what: format!("apply {}", named(&wanted.reference())),
+                class: Class::Transient(Some(wait)),
+                message,
+            });
+        }
         let answer = calls.apply(&wanted.name, &wanted.body, false).await?;
         self.watch.wrote(&answer);
         let digest = mark_of(wanted.digest().as_bytes());

@@ -15,7 +15,7 @@ use super::{
     projection::Projections,
 };
 use crate::{
-    catalogue::{Catalogue, Renderers},
+    catalogue::{Catalogue, Kind, Renderers},
     metrics::Metrics,
     watch::{Served, Watch},
 };
@@ -62,6 +62,8 @@ pub(crate) struct Rules {
     pub(crate) resync: Duration,
     /// How long cleanup may hold an object.
     pub(crate) cleanup: Duration,
+    /// Whether what pods refer to rolls them, Secrets among it.
+    pub(crate) rolls: bool,
     pub(crate) compute: Compute,
     pub(crate) clock: Clock,
 }
@@ -81,6 +83,16 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// How many objects of each kind wait for their first pass with the policy that answers now.
+    pub(crate) fn awaiting_policy(&self) -> Vec<(ResourceType, usize)> {
+        let Some(snapshot) = self.catalogue.load() else { return Vec::new() };
+        let awaiting = |(of, kind): (&ResourceType, &Arc<Kind>)| {
+            let made = self.memories.made_since(of, kind.since);
+            (of.clone(), self.watch.keys(of).len().saturating_sub(made))
+        };
+        snapshot.kinds().map(awaiting).collect()
+    }
+
     /// How a type is addressed now.
     pub(crate) fn served(&self, of: &ResourceType) -> Result<Served, CallError> {
         self.watch.served(of).ok_or_else(|| CallError {

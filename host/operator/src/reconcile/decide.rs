@@ -14,6 +14,8 @@ pub(crate) enum Decision {
     Apply,
     /// It was applied like this, and something of it is different now; the path of the first such field.
     Drifted(String),
+    /// Somebody else wrote something into its spec that nobody wants.
+    Extended,
     /// It is ours by its owner, and was never applied by us.
     TakeOver,
     /// It is somebody else's; who that is.
@@ -33,8 +35,8 @@ pub(crate) enum Owner {
     Other(String),
 }
 
-/// What to do about a child that is there.
-pub(crate) fn decide(wanted: &Wanted, live: &Value, uid: &str) -> Decision {
+/// What to do about a child that is there. `shared` says that somebody else owns a part of its spec.
+pub(crate) fn decide(wanted: &Wanted, live: &Value, uid: &str, shared: bool) -> Decision {
     match owner(live, uid) {
         Owner::Other(owner) => return Decision::Foreign(owner),
         Owner::Ours | Owner::Orphan if is_going(live) => return Decision::Going,
@@ -44,6 +46,7 @@ pub(crate) fn decide(wanted: &Wanted, live: &Value, uid: &str) -> Decision {
         None => Decision::TakeOver,
         Some(digest) if digest != wanted.digest() => Decision::Apply,
         Some(_) => match drift::missing(&wanted.body, live) {
+            None if shared && wanted.has_whole_spec() => Decision::Extended,
             None => Decision::Same,
             Some(path) => Decision::Drifted(path),
         },
@@ -106,7 +109,7 @@ mod tests {
     }
 
     fn decided(change: impl Fn(&mut Value)) -> Decision {
-        decide(&wanted(), &live(change), UID)
+        decide(&wanted(), &live(change), UID, true)
     }
 
     #[test]

@@ -6,13 +6,14 @@ use std::{
 };
 
 use kaos_policy::{
-    contract::{Need, Reference},
+    contract::{Need, Reference, ResourceType},
     digest::{Digest, canonical},
     policy::PolicyId,
 };
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::effort::Effort;
 use crate::{metrics::Readiness, watch::ObjectKey};
 
 /// A digest that only has to differ.
@@ -41,6 +42,8 @@ pub(crate) struct Memory {
     pub(crate) conflicts: BTreeSet<Reference>,
     /// What the server does not take, by child.
     pub(crate) rejected: BTreeMap<Mark, Rejected>,
+    /// How often children were written lately.
+    pub(crate) effort: Effort,
     /// A status that differs from the one that is wanted, and that nothing can or need be done about.
     pub(crate) status: Option<Mark>,
     /// Passes in a row that the API server did not let through.
@@ -48,6 +51,8 @@ pub(crate) struct Memory {
     /// The finalizer that the last plan asked for.
     pub(crate) finalizer: Option<String>,
     pub(crate) ready: Option<Readiness>,
+    /// The swap of policies that the last pass was made after.
+    pub(crate) since: u64,
     pub(crate) last: Option<Last>,
 }
 
@@ -97,6 +102,14 @@ impl Memories {
     /// A copy, for whoever asks.
     pub(crate) fn look(&self, key: &ObjectKey) -> Option<Memory> {
         self.lock().get(key).cloned()
+    }
+
+    /// Objects of a type whose last pass was made after a swap of policies.
+    pub(crate) fn made_since(&self, of: &ResourceType, swap: u64) -> usize {
+        self.lock()
+            .iter()
+            .filter(|(key, memory)| key.of == *of && memory.since >= swap && memory.last.is_some())
+            .count()
     }
 
     /// The object is gone.

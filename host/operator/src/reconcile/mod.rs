@@ -7,10 +7,12 @@
 //! | whether a plan has to wait | `gates` |
 //! | the children: all, one, and the decision about one | `apply`, `child`, `decide` |
 //! | manifests as they are applied here | `wanted` |
-//! | what counts as a difference | `drift` |
+//! | what rolls pods beside their template | `rolls` |
+//! | what counts as a difference, and how often it is put right | `drift`, `effort` |
 //! | what is no longer wanted | `prune` |
 //! | finalizers and deletion | `finalize` |
 //! | status: what is said, what the kind declares, since when, written if different | `assess`, `projection`, `times`, `write` |
+//! | what is told where there was no pass to the end | `halt` |
 //! | Events | `events` |
 //! | whose fields are whose | `fields` |
 //! | calls, and what their errors mean | `api`, `error` |
@@ -25,17 +27,20 @@ mod child;
 mod context;
 mod decide;
 mod drift;
+mod effort;
 mod error;
 mod events;
 mod explain;
 mod fields;
 mod finalize;
 mod gates;
+mod halt;
 mod memory;
 mod pass;
 mod projection;
 mod prune;
 mod resolve;
+mod rolls;
 mod times;
 mod wanted;
 mod write;
@@ -43,6 +48,7 @@ mod write;
 pub use context::{Clock, Compute};
 pub(crate) use context::{Context, Rules};
 pub(crate) use events::Events;
+pub(crate) use halt::Halt;
 pub(crate) use memory::Memories;
 pub(crate) use pass::{Ended, Next};
 pub(crate) use projection::Projections;

@@ -18,6 +18,7 @@ use super::{
     error::{CallError, Class},
     finalize::{Cleanup, Held},
     gates,
+    halt::Halt,
     memory::{Last, Memory},
     resolve::Resolved,
     times,
@@ -75,6 +76,7 @@ impl Context {
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let snapshot = self.catalogue.load();
         let Some(kind) = snapshot.as_ref().and_then(|snapshot| snapshot.kind(&key.of)).map(Arc::clone) else {
+            self.tell_halt(key, &Halt::NoPolicy).await;
             return Ended { result: PassResult::Waiting, next: Next::Never };
         };
         let mut memory = self.memories.take(key, &uid);
@@ -151,9 +153,12 @@ impl Context {
         if let Some(planned) = rendered.planned() {
             memory.finalizer = asked_finalizer(&planned.extra);
         }
+        let Some(plan) = self.stamped(rendered.manifests()) else {
+            return Ok(Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) });
+        };
         let held_now = held(subject, memory);
         let mut wrote = self.retire(&subject.served, &mut subject.object, &held_now.retired).await?;
-        let reached = self.reach(subject, &rendered, memory, &mut wrote).await?;
+        let reached = self.reach(subject, &rendered, &plan, memory, &mut wrote).await?;
         self.conclude(subject, renderer, rendered, reached, memory, wrote).await
     }
 
@@ -162,30 +167,31 @@ impl Context {
         &self,
         subject: &mut Subject<'_>,
         rendered: &Rendered,
+        plan: &[Value],
         memory: &mut Memory,
         wrote: &mut bool,
     ) -> Result<Reached, CallError> {
-        let without_plan =
-            |outcome| Reached { outcome, hindrance: Hindrance::ApplyFailed, applied: Applied::default() };
-        let planned = match &rendered.verdict {
-            Verdict::Refused(refusal) => return Ok(without_plan(Outcome::Refused(refusal.clone()))),
-            Verdict::Failed(failure) => return Ok(without_plan(Outcome::Failed(failure.failure.to_string()))),
-            Verdict::Planned(planned) => planned,
+        let held_back = match &rendered.verdict {
+            Verdict::Refused(refusal) => Some(Outcome::Refused(refusal.clone())),
+            Verdict::Failed(failure) => Some(Outcome::Failed(failure.failure.to_string())),
+            Verdict::Planned(planned) => {
+                let binds = gates::bind(planned, &subject.object, &self.watch.children(&subject.uid));
+                binds.then_some(Outcome::Gated)
+            }
         };
-        if gates::bind(planned, &subject.object, &self.watch.children(&subject.uid)) {
-            return Ok(without_plan(Outcome::Gated));
+        if let Some(outcome) = held_back {
+            memory.conflicts.clear();
+            self.watch.contest(subject.key, &memory.conflicts);
+            return Ok(Reached { outcome, hindrance: Hindrance::ApplyFailed, applied: Applied::default() });
         }
         let claimed = subject.kind.claims(&subject.key.of).find_map(|claim| claim.finalizer.clone());
         if let Some(finalizer) = memory.finalizer.clone().or(claimed) {
             *wrote |= self.hold(&subject.served, &mut subject.object, &finalizer).await?;
         }
-        let had_conflicts = memory.conflicts.clone();
-        let mut applied = self.apply_all(&subject.object, &planned.manifests, &subject.uid, memory).await;
-        if memory.conflicts != had_conflicts {
-            self.set_needs(subject.key, &rendered.needs, memory);
-        }
+        let mut applied = self.apply_all(&subject.object, plan, &subject.uid, memory).await;
+        self.watch.contest(subject.key, &memory.conflicts);
         if applied.in_full() {
-            let wanted: Vec<_> = planned.manifests.iter().map(Reference::of_object).collect();
+            let wanted: Vec<_> = plan.iter().map(Reference::of_object).collect();
             let pruned = self.prune(&subject.uid, &wanted).await?;
             applied.wrote |= !pruned.is_empty();
             applied.decisions.extend(pruned);
@@ -221,7 +227,8 @@ impl Context {
             (Outcome::Refused(_), None) => (PassResult::Refused, self.resync()),
             (Outcome::Failed(_), None) if applied.waits => (PassResult::Waiting, Next::Retry(None)),
             (Outcome::Failed(_), None) if !applied.conflicts.is_empty() => {
-                (PassResult::Waiting, Next::After(LOOK_AGAIN))
+                let followed = applied.conflicts.iter().all(|name| self.watch.follows(name));
+                (PassResult::Waiting, if followed { self.resync() } else { Next::After(LOOK_AGAIN) })
             }
             (Outcome::Failed(_), None) => (PassResult::Failed, self.resync()),
             (Outcome::Applied, None) => (PassResult::Settled, self.resync()),
@@ -229,6 +236,7 @@ impl Context {
         // A failure that may be over at once is told when it is not.
         let passing = applied.waits || error.is_some_and(|error| error.class != Class::Forbidden);
         let quiet = passing && memory.failures < SHOWN_FROM;
+        memory.since = subject.kind.since;
         memory.last = Some(Last {
             at: self.rules.clock.now(),
             policy: rendered.policy.clone(),
@@ -236,7 +244,7 @@ impl Context {
             decisions: applied.decisions.iter().map(|decision| decision.as_str().into()).collect(),
         });
         if !quiet {
-            let children = self.children(&rendered, &subject.uid, &applied.answers);
+            let children = self.children(&rendered, &subject.uid, &applied.answers).await;
             let question = Question {
                 renderer,
                 rendered: Arc::clone(&rendered),
@@ -247,15 +255,22 @@ impl Context {
             };
             let (mut status, fuel) = self.assess(question).await;
             self.metrics.fuel(&rendered.policy, fuel);
-            wrote |= self.publish(subject, &mut status, memory).await?;
+            let Subject { key, served, object, .. } = subject;
+            wrote |= self.publish(key, served, object, &mut status, memory).await?;
         }
         let result = if result == PassResult::Settled && wrote { PassResult::Changed } else { result };
         Ok(Ended { result, next })
     }
 
     /// Writes the status and tells what changed in it.
-    async fn publish(&self, subject: &Subject<'_>, status: &mut Value, memory: &mut Memory) -> Result<bool, CallError> {
-        let Subject { key, served, object, .. } = subject;
+    pub(super) async fn publish(
+        &self,
+        key: &ObjectKey,
+        served: &Served,
+        object: &Value,
+        status: &mut Value,
+        memory: &mut Memory,
+    ) -> Result<bool, CallError> {
         let before = &object["status"];
         times::stamp(status, before, &self.rules.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
         let news = times::transitions(status, before);

@@ -1,4 +1,8 @@
 //! What of a status the kind's schema declares. The API server refuses an apply with undeclared fields.
+//!
+//! The schema comes from the definition; where the operator may not read definitions, from the API server's `OpenAPI`
+//! document, which everybody may read; where there is neither, from the definitions of the binary. It is read again when
+//! the definition has changed.
 
 use std::{
     collections::BTreeMap,
@@ -9,25 +13,30 @@ use kaos_policy::contract::ResourceType;
 use kube::api::ApiResource;
 use serde_json::Value;
 
-use super::{api::Calls, context::Context};
+use super::{api::Calls, context::Context, error::Class};
 use crate::{schema, watch::Served};
 
-/// The schema of the status of each kind.
+/// The schema of the status of each kind, and the definition that it was read from.
 #[derive(Debug, Default)]
 pub(crate) struct Projections {
-    known: Mutex<BTreeMap<ResourceType, Arc<Value>>>,
+    known: Mutex<BTreeMap<ResourceType, (u64, Arc<Value>)>>,
 }
 
 impl Context {
-    /// Drops what the kind does not declare. The schema comes from the cluster; where the operator may not read it, from
-    /// the CRDs of the binary; a kind that neither knows keeps everything.
+    /// Drops what the kind does not declare. A kind of which no schema is known keeps everything.
     pub(crate) async fn project(&self, of: &ResourceType, served: &Served, status: &mut Value) {
-        let known = self.projections.lock().get(of).cloned();
-        let schema = if let Some(schema) = known {
+        let definition = self.watch.definition(of);
+        let known = self.projections.lock().get(of).filter(|(read, _)| *read == definition).cloned();
+        let schema = if let Some((_, schema)) = known {
             schema
         } else {
-            let schema = Arc::new(self.status_schema(of, &served.resource).await);
-            self.projections.lock().insert(of.clone(), Arc::clone(&schema));
+            let live = self.status_schema(of, &served.resource).await;
+            let passing = matches!(live, Err(Class::Transient(_)));
+            let schema = live.ok().flatten().or_else(|| schema::embedded_status_of(of)).unwrap_or(Value::Null);
+            let schema = Arc::new(schema);
+            if !passing {
+                self.projections.lock().insert(of.clone(), (definition, Arc::clone(&schema)));
+            }
             schema
         };
         if schema.is_object() {
@@ -35,37 +44,35 @@ impl Context {
         }
     }
 
-    async fn status_schema(&self, of: &ResourceType, resource: &ApiResource) -> Value {
-        let definitions = ApiResource {
-            group: "apiextensions.k8s.io".to_owned(),
-            version: "v1".to_owned(),
-            api_version: "apiextensions.k8s.io/v1".to_owned(),
-            kind: "CustomResourceDefinition".to_owned(),
-            plural: "customresourcedefinitions".to_owned(),
-        };
-        let name = format!("{}.{}", resource.plural, resource.group);
-        let calls = Calls::cluster(&self.client, &definitions);
-        let live = match calls.get(&name).await {
-            Ok(definition) => definition,
-            Err(error) => {
-                tracing::debug!(%error, "the schema of the binary is used");
-                None
+    async fn status_schema(&self, of: &ResourceType, resource: &ApiResource) -> Result<Option<Value>, Class> {
+        if self.watch.sees_definitions() {
+            let definitions = ApiResource {
+                group: "apiextensions.k8s.io".to_owned(),
+                version: "v1".to_owned(),
+                api_version: "apiextensions.k8s.io/v1".to_owned(),
+                kind: "CustomResourceDefinition".to_owned(),
+                plural: "customresourcedefinitions".to_owned(),
+            };
+            let name = format!("{}.{}", resource.plural, resource.group);
+            match Calls::cluster(&self.client, &definitions).get(&name).await {
+                Ok(definition) => return Ok(definition.and_then(|crd| schema::status_of(&crd, of))),
+                Err(error) if error.class != Class::Forbidden => return Err(error.class),
+                Err(error) => tracing::debug!(%error, "the schema is read from the API server's OpenAPI document"),
             }
-        };
-        live.as_ref()
-            .and_then(|crd| schema::status_of(crd, of))
-            .or_else(|| schema::embedded_status_of(of))
-            .unwrap_or(Value::Null)
+        }
+        let path = format!("/openapi/v3/apis/{}", of.api_version);
+        let document = Calls::cluster(&self.client, resource).document(&path).await.map_err(|error| error.class)?;
+        Ok(document.and_then(|document| schema::documented_status_of(&document, of)))
     }
 }
 
 impl Projections {
-    /// Reads the schema again the next time: the server did not take a status, or the type came anew.
+    /// Reads the schema again the next time: the server did not take a status.
     pub(crate) fn forget(&self, of: &ResourceType) {
         self.lock().remove(of);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<ResourceType, Arc<Value>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<ResourceType, (u64, Arc<Value>)>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

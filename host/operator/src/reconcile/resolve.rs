@@ -4,15 +4,12 @@
 use std::sync::Arc;
 
 use kaos_policy::{
-    contract::{Need, Target},
+    contract::Need,
     render::{RenderError, Rendered, Renderer},
 };
 use serde_json::Value;
 
-use super::{
-    context::Context,
-    memory::{Memory, mark_of},
-};
+use super::{context::Context, memory::Memory, rolls};
 use crate::watch::ObjectKey;
 
 /// What came of rendering.
@@ -37,11 +34,12 @@ impl Context {
     ) -> Result<Resolved, RenderError> {
         for _ in 0..ROUNDS {
             let (rendered, pending) = self.render(object, renderer).await?;
-            let watched = memory.needs == Some(Memory::mark_of_needs(&needs(&rendered.needs, memory)));
+            let needs = self.needs(&rendered);
+            let watched = memory.needs == Some(Memory::mark_of_needs(&needs));
             if watched && !pending {
                 return Ok(Resolved::Complete(Arc::new(rendered)));
             }
-            if !self.set_needs(key, &rendered.needs, memory) {
+            if !self.set_needs(key, &needs, memory) {
                 return Ok(Resolved::Pending);
             }
         }
@@ -64,18 +62,27 @@ impl Context {
     }
 
     /// Has the watch follow what an object needs. Says whether all of it is known.
-    pub(crate) fn set_needs(&self, key: &ObjectKey, of_policies: &[Need], memory: &mut Memory) -> bool {
-        let all = needs(of_policies, memory);
-        memory.needs = Some(Memory::mark_of_needs(&all));
-        self.watch.set_needs(key, &all)
+    fn set_needs(&self, key: &ObjectKey, needs: &[Need], memory: &mut Memory) -> bool {
+        memory.needs = Some(Memory::mark_of_needs(needs));
+        self.watch.set_needs(key, needs)
     }
-}
 
-/// What the policies need, and the names that somebody else has.
-fn needs(of_policies: &[Need], memory: &Memory) -> Vec<Need> {
-    let conflict = |reference: &kaos_policy::contract::Reference| Need {
-        id: format!("conflict/{:016x}", mark_of(reference.to_string().as_bytes())),
-        target: Target::Named(reference.clone()),
-    };
-    of_policies.iter().cloned().chain(memory.conflicts.iter().map(conflict)).collect()
+    /// What the policies need, and what is to roll the pods of their plan.
+    fn needs(&self, rendered: &Rendered) -> Vec<Need> {
+        let mut needs = rendered.needs.clone();
+        if self.rules.rolls {
+            needs.extend(rolls::needs(rendered.manifests()));
+        }
+        needs
+    }
+
+    /// The plan as it is to be applied; none while something that rolls its pods is not known yet.
+    pub(crate) fn stamped(&self, plan: &[Value]) -> Option<Vec<Value>> {
+        if !self.rules.rolls {
+            return Some(plan.to_vec());
+        }
+        let lookup = self.watch.lookup();
+        let digest = |secret: &Value| self.watch.secret_digest(secret);
+        rolls::stamped(plan, &lookup, &digest, &|| !lookup.pending().is_empty())
+    }
 }

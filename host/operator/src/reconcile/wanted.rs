@@ -55,6 +55,13 @@ impl Wanted {
         }
     }
 
+    /// Whether nobody else may add to its spec. What others write into workloads is a restart, a number of replicas, a
+    /// container of their own; into a Service, an address. A rule or a host that is added to anything else changes what
+    /// it does.
+    pub(crate) fn has_whole_spec(&self) -> bool {
+        !self.of.group().is_empty() && pod_template(&self.body).is_none()
+    }
+
     /// The digest that the live child carries when it was last applied like this.
     pub(crate) fn digest(&self) -> &str {
         self.body["metadata"]["annotations"][APPLIED_DIGEST].as_str().unwrap_or_default()

@@ -96,6 +96,19 @@ pub fn status_of(crd: &Value, of: &ResourceType) -> Option<Value> {
     version.pointer("/schema/openAPIV3Schema/properties/status").cloned()
 }
 
+/// The schema of the status that an `OpenAPI` document of an API group gives a type.
+pub fn documented_status_of(document: &Value, of: &ResourceType) -> Option<Value> {
+    let is_it = |schema: &&Value| {
+        let means = schema["x-kubernetes-group-version-kind"].as_array().into_iter().flatten();
+        let version = of.api_version.rsplit_once('/').map_or("", |(_, version)| version);
+        means
+            .into_iter()
+            .any(|gvk| gvk["group"] == *of.group() && gvk["version"] == *version && gvk["kind"] == *of.kind)
+    };
+    let schema = document["components"]["schemas"].as_object()?.values().find(is_it)?;
+    schema.pointer("/properties/status").cloned()
+}
+
 /// The schema of the status that a CRD of the binary gives a type.
 pub fn embedded_status_of(of: &ResourceType) -> Option<Value> {
     kaos_crds::manifests::ALL.iter().find_map(|text| {

@@ -62,10 +62,22 @@ impl Coverage {
         claimed.wishes.extend(claim.wishes.iter().cloned());
     }
 
+    /// Keeps a primary type in view although nobody claims it.
+    pub fn keep(&mut self, primary: &ResourceType) {
+        self.primaries.entry(primary.clone()).or_default();
+    }
+
     /// Adds a type of children that an earlier policy left behind.
     pub fn add_emitted(&mut self, primary: &ResourceType, of: ResourceType) {
         if let Some(claimed) = self.primaries.get_mut(primary) {
             claimed.emits.insert(of);
+        }
+    }
+
+    /// Has everything followed that pods may refer to by name: what it holds is to roll them.
+    pub(super) fn follow_references(&mut self) {
+        for claimed in self.primaries.values_mut() {
+            claimed.reads.extend(["ConfigMap", "Secret"].map(|kind| ResourceType::new("v1", kind)));
         }
     }
 

@@ -1,9 +1,10 @@
-//! Watches the metadata of custom resource definitions, to know when types come and go. It is not said what they are; that
-//! is asked of discovery, which lags behind them a little.
+//! Watches the metadata of custom resource definitions, to know when types come, change and go. It is not said what they
+//! are; that is asked of discovery, which lags behind them a little.
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::{Arc, atomic::Ordering},
 };
 
 use kaos_policy::contract::ResourceType;
@@ -11,10 +12,35 @@ use kaos_policy::contract::ResourceType;
 use super::{
     broken::Broken,
     intake::Event,
-    item::{Arrived, Extract},
+    item::{Arrived, Extract, Item},
     reflector::{Collection, Sink},
     shared::Shared,
+    state::{State, Wakes},
 };
+use crate::queue::Urgency;
+
+/// The definitions that are there, by name: the plural and the group.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    by_name: BTreeMap<Arc<str>, Definition>,
+    /// How far the watch is.
+    reached: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Definition {
+    version: u64,
+    /// Changes with what it says, and with its replacement by another.
+    content: u64,
+}
+
+impl Definition {
+    fn of(item: &Item) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (&item.uid, item.value()["metadata"]["generation"].as_i64()).hash(&mut hasher);
+        Self { version: item.version, content: hasher.finish() }
+    }
+}
 
 /// Watches them until the future is dropped.
 pub(super) async fn watch(shared: Arc<Shared>) {
@@ -26,65 +52,104 @@ pub(super) async fn watch(shared: Arc<Shared>) {
         by_metadata: true,
         extract: Extract::default(),
     };
-    let sink = Definitions { shared: Arc::clone(&shared), known: Mutex::default() };
+    let sink = Definitions { shared: Arc::clone(&shared) };
     shared.reflector(collection, sink).run().await;
+}
+
+impl Known {
+    /// Whether anything of an API group is defined.
+    pub(super) fn has_group(&self, group: &str) -> bool {
+        self.by_name.keys().any(|name| group_of(name) == group)
+    }
+}
+
+impl State {
+    /// A number that changes with the definition of a type; 0 as long as none is known.
+    pub(super) fn definition(&self, of: &ResourceType) -> u64 {
+        let Some(Some(served)) = self.served.get(of) else { return 0 };
+        let name = format!("{}.{}", served.resource.plural, served.resource.group);
+        self.definitions.by_name.get(&*name).map_or(0, |definition| definition.content)
+    }
+
+    /// Primaries of the types that a definition is for: what is written to them may have to look different.
+    fn defined_by(&self, name: &str) -> Wakes {
+        let is_it = |of: &&ResourceType| {
+            self.served
+                .get(*of)
+                .and_then(Option::as_ref)
+                .is_some_and(|served| name.split_once('.') == Some((&*served.resource.plural, &*served.resource.group)))
+        };
+        let types = self.coverage.primaries().map(|(of, _)| of).filter(is_it);
+        types.flat_map(|of| self.keys(of)).map(|key| (key, Urgency::Bulk)).collect()
+    }
+
+    /// Whether a definition is of a group that matters.
+    fn matters(&self, name: &str) -> bool {
+        self.coverage.types().iter().any(|of| of.group() == group_of(name))
+    }
+}
+
+fn group_of(name: &str) -> &str {
+    name.split_once('.').map_or("", |(_, group)| group)
 }
 
 struct Definitions {
     shared: Arc<Shared>,
-    /// Versions by name, and how far the watch is.
-    known: Mutex<(BTreeMap<Arc<str>, u64>, u64)>,
 }
 
 impl Definitions {
-    /// Whether it is of a group that matters. A definition's name is its plural and its group.
-    fn matters(&self, name: &str) -> bool {
-        let group = name.split_once('.').map_or("", |(_, group)| group);
-        self.shared.with(|state| state.coverage.types().iter().any(|of| of.group() == group))
-    }
-
-    fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<Arc<str>, u64>, &mut u64) -> T) -> T {
-        let (known, reached) = &mut *self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        change(known, reached)
+    /// Takes a change, wakes whom it concerns, and has it asked what is served if that may be different now.
+    fn change(&self, change: impl FnOnce(&mut State) -> (bool, Wakes)) {
+        let mut matters = false;
+        self.shared.tell(|state| {
+            let (changed, wakes) = change(state);
+            matters = changed;
+            wakes
+        });
+        if matters {
+            self.shared.rediscover.notify_one();
+        }
     }
 }
 
 impl Sink for Definitions {
     fn relist(&self, listed: Vec<Arrived>, version: u64) {
         self.shared.definitions_watched.store(true, Ordering::Relaxed);
-        let matter = listed.into_iter().filter(|arrived| self.matters(&arrived.name));
-        let now: BTreeMap<_, _> = matter.map(|arrived| (arrived.name, arrived.item.version)).collect();
-        let changed = self.change(|known, reached| {
-            *reached = version;
-            std::mem::replace(known, now.clone()) != now
+        self.change(|state| {
+            let now = listed.iter().map(|arrived| (Arc::clone(&arrived.name), Definition::of(&arrived.item))).collect();
+            state.definitions.reached = version;
+            let before = std::mem::replace(&mut state.definitions.by_name, now);
+            let names = before.keys().chain(state.definitions.by_name.keys());
+            let differs = |name: &&Arc<str>| before.get(*name) != state.definitions.by_name.get(*name);
+            let changed: Vec<&Arc<str>> = names.filter(differs).filter(|name| state.matters(name)).collect();
+            let content = |name: &Arc<str>| state.definitions.by_name.get(name).map(|definition| definition.content);
+            let other = |name: &&&Arc<str>| before.get(**name).is_some_and(|was| Some(was.content) != content(name));
+            let wakes = changed.iter().filter(other).flat_map(|name| state.defined_by(name)).collect();
+            (!changed.is_empty(), wakes)
         });
-        if changed {
-            self.shared.rediscover.notify_one();
-        }
     }
 
     fn event(&self, event: Event) {
-        let (Event::Is(arrived) | Event::Gone(arrived)) = &event else {
-            if let Event::Bookmark(version) = event {
-                self.change(|_, reached| *reached = version.max(*reached));
+        self.change(|state| {
+            let (Event::Is(arrived) | Event::Gone(arrived)) = &event else {
+                if let Event::Bookmark(version) = event {
+                    state.definitions.reached = version.max(state.definitions.reached);
+                }
+                return (false, Wakes::new());
+            };
+            if arrived.item.version <= state.definitions.reached {
+                return (false, Wakes::new());
             }
-            return;
-        };
-        let version = arrived.item.version;
-        let matters = self.matters(&arrived.name);
-        let changed = self.change(|known, reached| {
-            if version <= *reached {
-                return false;
+            state.definitions.reached = arrived.item.version;
+            let matters = state.matters(&arrived.name);
+            if matches!(event, Event::Gone(_)) {
+                return (state.definitions.by_name.remove(&arrived.name).is_some() && matters, Wakes::new());
             }
-            *reached = version;
-            match event {
-                Event::Gone(_) => known.remove(&arrived.name).is_some(),
-                _ => matters && known.insert(Arc::clone(&arrived.name), version) != Some(version),
-            }
+            let now = Definition::of(&arrived.item);
+            let before = state.definitions.by_name.insert(Arc::clone(&arrived.name), now);
+            let other = matters && before.is_some_and(|before| before.content != now.content);
+            (matters, if other { state.defined_by(&arrived.name) } else { Wakes::new() })
         });
-        if changed {
-            self.shared.rediscover.notify_one();
-        }
     }
 
     fn trouble(&self, broken: Option<&Broken>) {
@@ -100,7 +165,7 @@ impl Sink for Definitions {
     }
 
     fn reached(&self) -> u64 {
-        self.change(|_, reached| *reached)
+        self.shared.with(|state| state.definitions.reached)
     }
 
     fn malformed(&self, what: &str) {

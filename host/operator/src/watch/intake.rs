@@ -145,7 +145,8 @@ impl State {
         vec![(key, Urgency::Bulk)]
     }
 
-    /// A write of ours was answered. Whoever wrote knows of it; others who need the object do not.
+    /// A write of ours was answered. Whoever wrote a child knows of it; others who need the object do not. The answer to
+    /// a write of a primary may show what somebody else changed since the pass looked: that pass knew nothing of it.
     pub(super) fn wrote(&mut self, object: &Value) -> Wakes {
         let mut wakes = Wakes::new();
         let Some(key) = ObjectKey::of_object(object) else { return wakes };
@@ -158,7 +159,8 @@ impl State {
             slot.shelf.wrote(arrived)
         });
         if let Some(change) = change {
-            self.note(&spec, &change, true, &mut wakes);
+            let quietly = !self.coverage.is_primary(&key.of);
+            self.note(&spec, &change, quietly, &mut wakes);
         }
         wakes
     }
@@ -208,7 +210,8 @@ impl State {
                 }
             }
         }
-        if spec.select != Select::Own && self.coverage.is_read(of) {
+        wakes.extend(self.contesters(spec, change));
+        if !matches!(spec.select, Select::Own | Select::Contested(_)) && self.coverage.is_read(of) {
             let states = [change.before.as_ref(), change.after.as_ref()];
             let keys = self.needs.concerned(of, namespace, &change.name, states);
             wakes.extend(keys.into_iter().map(|key| (key, Urgency::Fresh)));
@@ -226,6 +229,9 @@ impl State {
     fn answered(&self, spec: &Spec) -> Wakes {
         if spec.is_store() {
             return self.claimers(&spec.of);
+        }
+        if let Select::Contested(name) = &spec.select {
+            return self.who_wants(spec, spec.namespace.as_deref().unwrap_or_default(), name);
         }
         let targets = self.needs.of_type(&spec.of).filter(|target| spec.answers(target));
         targets.flat_map(|target| self.needs.who(target)).map(|key| (key.clone(), Urgency::Fresh)).collect()

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use kaos_policy::contract::ResourceType;
+use kaos_policy::{contract::ResourceType, stamp};
 use serde_json::{Value, json};
 
 /// Why something that the API server sent cannot be kept.
@@ -31,6 +31,8 @@ pub(super) struct Item {
     pub(super) content: u64,
     /// Changes with anything but status and resource version; only for primaries.
     pub(super) essence: u64,
+    /// Whether somebody beside us owns a part of the spec; only where that is asked for.
+    pub(super) shared: bool,
 }
 
 /// Where an object is, and what is kept of it.
@@ -46,6 +48,7 @@ pub(super) struct Arrived {
 pub(super) struct Extract {
     pub(super) labels: bool,
     pub(super) essence: bool,
+    pub(super) shared: bool,
 }
 
 /// The controller of an object, as the object says.
@@ -69,6 +72,7 @@ impl Arrived {
         let namespace: Arc<str> = text("namespace").unwrap_or_default().into();
         let uid: Box<str> = text("uid").ok_or(Malformed::Field("uid"))?.into();
         let version = version_of(metadata.get("resourceVersion")).ok_or(Malformed::Field("resourceVersion"))?;
+        let shared = extract.shared && is_shared(metadata.get("managedFields"));
         for field in ["managedFields", "resourceVersion", "selfLink"] {
             metadata.remove(field);
         }
@@ -81,7 +85,7 @@ impl Arrived {
         let labels = if extract.labels { labels_of(&object) } else { Box::default() };
         let essence = if extract.essence { essence_of(&mut object) } else { 0 };
         let text: Arc<str> = object.to_string().into();
-        let item = Item { content: hash(&text), text, uid, version, owner, labels, essence };
+        let item = Item { content: hash(&text), text, uid, version, owner, labels, essence, shared };
         Ok(Self { namespace, name, item })
     }
 }
@@ -127,6 +131,15 @@ pub(super) fn owner_of(object: &Value) -> Option<Owner> {
     Some(Owner { of: ResourceType::new(text("apiVersion")?, text("kind")?), name: text("name")?, uid: text("uid")? })
 }
 
+/// Whether managed fields say that somebody beside us wrote into the spec, other than through a subresource.
+fn is_shared(managed: Option<&Value>) -> bool {
+    managed.and_then(Value::as_array).into_iter().flatten().any(|entry| {
+        entry["manager"] != stamp::MANAGER
+            && entry["subresource"].as_str().unwrap_or_default().is_empty()
+            && entry["fieldsV1"].get("f:spec").is_some()
+    })
+}
+
 fn labels_of(object: &Value) -> Box<[(Box<str>, Box<str>)]> {
     let labels = object["metadata"]["labels"].as_object();
     let pairs = labels.into_iter().flatten();
@@ -157,7 +170,7 @@ fn hash(text: &str) -> u64 {
 mod tests {
     use super::*;
 
-    const ALL: Extract = Extract { labels: true, essence: true };
+    const ALL: Extract = Extract { labels: true, essence: true, shared: true };
 
     fn widget() -> ResourceType {
         ResourceType::new("x.io/v1", "Widget")
@@ -201,6 +214,20 @@ mod tests {
         let mut later = object();
         later["spec"] = json!({"x": 2});
         assert_ne!(before.essence, arrived(later).item.essence);
+    }
+
+    #[test]
+    fn a_spec_is_shared_with_whoever_else_wrote_into_it() {
+        let written = |manager: &str, subresource: &str, field: &str| {
+            let mut object = object();
+            object["metadata"]["managedFields"] =
+                json!([{"manager": manager, "subresource": subresource, "fieldsV1": {field: {}}}]);
+            arrived(object).item.shared
+        };
+        assert!(written("somebody", "", "f:spec"));
+        assert!(!written(stamp::MANAGER, "", "f:spec"));
+        assert!(!written("hpa", "scale", "f:spec"));
+        assert!(!written("somebody", "", "f:metadata"));
     }
 
     #[test]

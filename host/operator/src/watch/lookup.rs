@@ -94,7 +94,7 @@ impl State {
             Some(Some(served)) => served.namespaced,
         };
         let namespace = if namespaced { target.namespace().unwrap_or_default() } else { "" };
-        if namespaced && !self.scope.holds(namespace) {
+        if namespaced && !self.reaches(target) {
             return Look::Forbidden(format!("the operator does not watch namespace {namespace}"));
         }
         if !namespaced && self.scope.places(false).is_empty() {
@@ -171,6 +171,8 @@ pub struct Seen {
     pub version: u64,
     /// The UID of the controller that owns it.
     pub owner: Option<String>,
+    /// Whether somebody beside us owns a part of its spec.
+    pub shared: bool,
     /// Without a text it was found by its metadata alone: it does not carry our label.
     text: Option<Arc<str>>,
 }
@@ -184,6 +186,7 @@ impl Seen {
             uid: item.uid.clone().into_string(),
             version: item.version,
             owner: item.owner.clone().map(Into::into),
+            shared: item.shared,
             text: Some(item.text()),
         }
     }
@@ -220,6 +223,7 @@ impl State {
                     uid: stray.uid.clone().into_string(),
                     version: stray.version,
                     owner: Some(owner.to_owned()),
+                    shared: false,
                     text: None,
                 });
             }

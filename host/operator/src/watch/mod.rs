@@ -6,7 +6,7 @@
 //! | `discovery`, `definitions` | which types are served; noticing that this changed |
 //! | `reflector`, `page`, `broken` | following one collection, whatever breaks |
 //! | `item`, `shelf`, `facts` | what is kept of objects |
-//! | `needs`, `owners` | who needs what; which children an owner has |
+//! | `needs`, `contested`, `owners` | who needs what; who wants whose name; which children an owner has |
 //! | `state`, `intake` | all of it together; what comes in and whom it wakes |
 //! | `lookup`, `report` | what passes, metrics and readiness read |
 //! | `supervise`, `errands`, `shared` | the tasks |
@@ -17,6 +17,7 @@
 //! that [`Watch::new`] takes; what a pass does about it, and when, is left to the queue and to `reconcile`.
 
 mod broken;
+mod contested;
 mod coverage;
 mod definitions;
 mod discovery;
@@ -39,7 +40,7 @@ mod supervise;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use kaos_policy::contract::{Need, ResourceType};
 use kube::Client;
@@ -67,6 +68,8 @@ pub type Wake = dyn Fn(ObjectKey, Urgency) + Send + Sync;
 pub struct WatchOptions {
     /// Where.
     pub scope: Scope,
+    /// Where the operator lives; what is needed there by name is followed whatever the scope.
+    pub home: String,
     /// Whether to look at Secrets: whether they are there, which keys they have, and a digest of their content.
     pub secrets: bool,
     /// What those digests are keyed with; known to this operator alone.
@@ -93,6 +96,7 @@ impl Default for WatchOptions {
     fn default() -> Self {
         Self {
             scope: Scope::All,
+            home: String::new(),
             secrets: false,
             digest_key: Vec::new(),
             streaming_lists: false,
@@ -160,7 +164,10 @@ impl Watch {
 
     /// Says what the policies in force claim. What stays claimed stays watched. Nobody is woken for it: whoever changes
     /// policies knows which objects that concerns; objects of types that are new are told of as they come in.
-    pub fn cover(&self, coverage: Coverage) {
+    pub fn cover(&self, mut coverage: Coverage) {
+        if self.0.options.secrets {
+            coverage.follow_references();
+        }
         self.0.with(|state| {
             let types = coverage.types();
             state.coverage = coverage;
@@ -223,9 +230,25 @@ impl Watch {
         known
     }
 
-    /// Forgets what an object that is gone needed.
+    /// Forgets what an object that is gone needed and wanted.
     pub fn forget(&self, key: &ObjectKey) {
         self.set_needs(key, &[]);
+        self.contest(key, &BTreeSet::new());
+    }
+
+    /// A number that changes with the definition of a type; 0 where definitions are not watched.
+    pub fn definition(&self, of: &ResourceType) -> u64 {
+        self.0.with(|state| state.definition(of))
+    }
+
+    /// What a Secret that is not stored yet will be known by.
+    pub fn secret_digest(&self, secret: &Value) -> String {
+        facts::secret_facts(secret, &self.0.options.digest_key).digest
+    }
+
+    /// Whether definitions are there to be read.
+    pub fn sees_definitions(&self) -> bool {
+        self.0.options.scope == Scope::All
     }
 
     /// A write of ours was answered with this object. It counts until the watch has passed its version.

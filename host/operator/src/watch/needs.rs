@@ -65,6 +65,11 @@ impl Needs {
         self.of_key.get(key).into_iter().flatten().map(AsRef::as_ref)
     }
 
+    /// Everything that is needed.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Target> {
+        self.by_target.keys().map(AsRef::as_ref)
+    }
+
     /// Whether anybody needs this object.
     pub(super) fn is_needed(&self, of: &ResourceType, namespace: &str, name: &str) -> bool {
         self.by_target.contains_key(&named(of, Some(namespace), name))
@@ -177,7 +182,7 @@ mod tests {
 
     fn item(label: &str) -> Item {
         let object = json!({"metadata": {"namespace": "t", "name": "g", "uid": "u", "resourceVersion": "1", "labels": {"a": label}}});
-        Arrived::new(object, &of(), Extract { labels: true, essence: false }).unwrap().item
+        Arrived::new(object, &of(), Extract { labels: true, ..Extract::default() }).unwrap().item
     }
 
     fn names(keys: Vec<ObjectKey>) -> Vec<String> {

@@ -59,6 +59,8 @@ pub(super) enum Select {
     Named(String),
     /// Those with labels.
     Labelled(Vec<(String, String)>),
+    /// The metadata of one whose name somebody wants and somebody else has.
+    Contested(String),
     /// Those that are needed, when they are many: the metadata of all is watched and none of it kept.
     Wide,
 }
@@ -75,6 +77,11 @@ impl Spec {
             Select::Named(_) => self.of.is_secret(),
             _ => false,
         }
+    }
+
+    /// Whether its requests ask for metadata alone.
+    pub(super) fn is_partial(&self) -> bool {
+        self.by_metadata() || matches!(self.select, Select::Contested(_))
     }
 
     /// Whether this is the store of the type, not one of its needed objects.
@@ -97,7 +104,7 @@ impl Spec {
     /// The field selector of its requests.
     pub(super) fn fields(&self) -> Option<String> {
         match &self.select {
-            Select::Named(name) => Some(format!("metadata.name={name}")),
+            Select::Named(name) | Select::Contested(name) => Some(format!("metadata.name={name}")),
             _ => None,
         }
     }
@@ -121,7 +128,7 @@ impl fmt::Display for Spec {
             write!(f, " in namespace {namespace}")?;
         }
         match &self.select {
-            Select::Named(name) => write!(f, " {name}"),
+            Select::Named(name) | Select::Contested(name) => write!(f, " {name}"),
             Select::Labelled(_) => write!(f, " by label"),
             _ => Ok(()),
         }
@@ -133,7 +140,7 @@ impl fmt::Display for Spec {
 pub(super) fn as_needed<'a>(
     of: &ResourceType,
     targets: impl Iterator<Item = &'a Target>,
-    most: usize,
+    most: impl Fn(&str) -> usize,
     is_wide: impl Fn(&str) -> bool,
 ) -> Vec<Spec> {
     debug_assert!(is_guarded(of), "other types are watched as a whole");
@@ -150,6 +157,7 @@ pub(super) fn as_needed<'a>(
         }
     }
     for (namespace, names) in names {
+        let most = most(namespace);
         let limit = if is_wide(namespace) { most / 2 } else { most };
         let spec = |select| Spec::new(of, Some(namespace.to_owned()), select);
         if names.len() > limit {

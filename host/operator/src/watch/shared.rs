@@ -40,6 +40,7 @@ impl Shared {
             scope: options.scope.clone(),
             secrets: options.secrets,
             most_named: options.most_named,
+            home: options.home.clone(),
             ..State::default()
         };
         Self {

@@ -192,7 +192,12 @@ mod tests {
     fn at(name: &str, uid: &str, version: u64) -> Arrived {
         let object = json!({"metadata": {"namespace": "t", "name": name, "uid": uid, "resourceVersion": version.to_string()},
             "at": version});
-        Arrived::new(object, &ResourceType::new("x.io/v1", "Widget"), Extract { labels: true, essence: true }).unwrap()
+        Arrived::new(
+            object,
+            &ResourceType::new("x.io/v1", "Widget"),
+            Extract { labels: true, essence: true, shared: false },
+        )
+        .unwrap()
     }
 
     fn version(shelf: &Shelf, name: &str) -> Option<u64> {

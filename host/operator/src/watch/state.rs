@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use super::{
     coverage::{Coverage, Manner, is_guarded},
+    definitions::Known,
     discovery::{Discovered, Served},
     facts::Facts,
     item::Extract,
@@ -61,6 +62,11 @@ pub(super) struct State {
     pub(super) slots: BTreeMap<Spec, Slot>,
     pub(super) owners: Owners,
     pub(super) needs: Needs,
+    /// Names that primaries want for children and somebody else has.
+    pub(super) contested: Needs,
+    pub(super) definitions: Known,
+    /// Where the operator lives.
+    pub(super) home: String,
     pub(super) last_id: u64,
 }
 
@@ -132,7 +138,15 @@ impl State {
                 }));
             }
         }
+        desired.extend(self.contested_specs().map(|spec| (spec, Extract::default())));
         desired
+    }
+
+    /// Whether what a need names can be followed: in the namespaces where the operator works, and by name in its own, for
+    /// which it has rights of its own.
+    pub(super) fn reaches(&self, target: &Target) -> bool {
+        let at = target.namespace().unwrap_or_default();
+        self.scope.holds(at) || (at == self.home && is_guarded(&target.of()) && matches!(target, Target::Named(_)))
     }
 
     fn stores(&self, of: &ResourceType, served: &Served, select: &Select) -> Vec<Spec> {
@@ -144,15 +158,17 @@ impl State {
         if of.is_secret() && !self.secrets {
             return Vec::new();
         }
-        let within = |target: &&Target| target.namespace().is_some_and(|namespace| self.scope.holds(namespace));
+        let within = |target: &&Target| target.namespace().is_some() && self.reaches(target);
         let is_wide = |at: &str| self.slots.contains_key(&Spec::new(of, Some(at.to_owned()), Select::Wide));
-        plan::as_needed(of, self.needs.of_type(of).filter(within), self.most_named, is_wide)
+        // Beyond the scope there are rights for names only.
+        let most = |at: &str| if self.scope.holds(at) { self.most_named } else { usize::MAX };
+        plan::as_needed(of, self.needs.of_type(of).filter(within), most, is_wide)
     }
 
     fn extract(&self, spec: &Spec) -> Extract {
         let read = self.coverage.is_read(&spec.of) && !is_guarded(&spec.of);
         let labels = matches!(spec.select, Select::Labelled(_)) || (spec.select == Select::Whole && read);
-        Extract { labels, essence: self.coverage.is_primary(&spec.of) }
+        Extract { labels, essence: self.coverage.is_primary(&spec.of), shared: spec.select == Select::Own }
     }
 
     /// Forgets the objects of a watch. Primaries among them are woken: they are gone as far as anybody can tell.

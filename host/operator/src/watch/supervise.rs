@@ -67,7 +67,7 @@ async fn watch(shared: Arc<Shared>, handle: Handle) {
         path: handle.served.path(spec.namespace.as_deref()),
         labels: spec.labels(),
         fields: spec.fields(),
-        by_metadata: spec.by_metadata(),
+        by_metadata: spec.is_partial(),
         extract: handle.extract,
     };
     let sink = SlotSink { shared: Arc::clone(&shared), handle: handle.clone() };
@@ -87,12 +87,15 @@ async fn discover(shared: &Arc<Shared>) {
         }
         failures = if failed.is_empty() { 0 } else { failures + 1 };
         let missing = found.values().any(Option::is_none);
+        // What no definition of its group speaks of is not about to be served.
+        let expected = shared
+            .with(|state| found.iter().any(|(of, served)| served.is_none() && state.definitions.has_group(of.group())));
         shared.tell(|state| state.discovered(found, failed));
         shared.plan.notify_one();
         let polled = !shared.definitions_watched.load(Ordering::Relaxed);
         let wait = match again.next() {
             _ if failures > 0 => shared.options.backoff.after(failures, &mut rng),
-            Some(soon) if missing => *soon,
+            Some(soon) if expected || (missing && polled) => *soon,
             _ if missing && polled => shared.options.poll,
             _ => shared.options.relist,
         };

@@ -1,0 +1,82 @@
+//! Names that somebody wants for a child and somebody else has: followed by their metadata until they are free, so that a
+//! clash heals at once and costs no request meanwhile.
+
+use std::collections::BTreeSet;
+
+use kaos_policy::contract::{Reference, Target};
+use serde_json::Value;
+
+use super::{
+    Watch,
+    item::Item,
+    key::ObjectKey,
+    needs::named,
+    plan::{Select, Spec},
+    shelf::Change,
+    state::{Slot, State, Wakes},
+};
+use crate::queue::Urgency;
+
+/// Names that are followed at a time. The owners of further clashes are looked at again now and then.
+const MOST: usize = 64;
+
+impl Watch {
+    /// Says which names an object wants that somebody else has, in place of what was said before. It is woken when one
+    /// of them may have become free.
+    pub fn contest(&self, key: &ObjectKey, names: &BTreeSet<Reference>) {
+        let targets = names.iter().cloned().map(Target::Named).collect();
+        if self.0.with(|state| !state.contested.set(key, targets).is_empty()) {
+            self.0.plan.notify_one();
+        }
+    }
+
+    /// The metadata of whoever has a contested name, as an object; none if that is not known, or nobody has it.
+    pub fn rival(&self, name: &Reference) -> Option<Value> {
+        self.0.with(|state| {
+            let slot = state.rivals(name)?;
+            slot.shelf.get(name.namespace.as_deref().unwrap_or_default(), &name.name).map(Item::value)
+        })
+    }
+
+    /// Whether a contested name is followed, so that nobody has to look again.
+    pub fn follows(&self, name: &Reference) -> bool {
+        self.0.with(|state| state.rivals(name).is_some())
+    }
+}
+
+impl State {
+    /// What follows a contested name, if it works.
+    fn rivals(&self, name: &Reference) -> Option<&Slot> {
+        let spec = Spec::new(&name.of(), name.namespace.clone(), Select::Contested(name.name.clone()));
+        self.slots.get(&spec).filter(|slot| slot.shelf.synced && slot.shelf.trouble.is_none())
+    }
+
+    /// The watches that contested names take.
+    pub(super) fn contested_specs(&self) -> impl Iterator<Item = Spec> {
+        let within = |name: &&Reference| name.namespace.as_deref().is_some_and(|at| self.scope.holds(at));
+        let names = self.contested.all().filter_map(|target| match target {
+            Target::Named(name) => Some(name),
+            Target::Labelled(_) => None,
+        });
+        let spec = |name: &Reference| {
+            let served = self.served.get(&name.of()).is_some_and(Option::is_some);
+            served.then(|| Spec::new(&name.of(), name.namespace.clone(), Select::Contested(name.name.clone())))
+        };
+        names.filter(within).filter_map(spec).take(MOST)
+    }
+
+    /// Who wants the name of an object whose place in the world has changed.
+    pub(super) fn contesters(&self, spec: &Spec, change: &Change) -> Wakes {
+        let owner = |item: &Option<Item>| item.as_ref().map(|item| item.owner.clone());
+        if !matches!(spec.select, Select::Contested(_)) && owner(&change.before) == owner(&change.after) {
+            return Wakes::new();
+        }
+        self.who_wants(spec, &change.namespace, &change.name)
+    }
+
+    /// Who wants a name.
+    pub(super) fn who_wants(&self, spec: &Spec, namespace: &str, name: &str) -> Wakes {
+        let target = named(&spec.of, Some(namespace), name);
+        self.contested.who(&target).map(|key| (key.clone(), Urgency::Fresh)).collect()
+    }
+}
