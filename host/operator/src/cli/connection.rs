@@ -1,10 +1,18 @@
 //! Which cluster a verb works on.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use clap::Args;
+use kube::Client;
 
-use crate::client::Place;
+use crate::{
+    client::{self, CallLayer, Place},
+    lead::Fence,
+    metrics::Metrics,
+};
+
+/// How long one request of a verb may take.
+const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Flags that name a cluster.
 #[derive(Debug, Clone, Args)]
@@ -23,4 +31,16 @@ impl Connection {
         let Self { kubeconfig, context } = self;
         Place { kubeconfig, context }
     }
+}
+
+/// Does something on a cluster, and waits for it.
+pub(super) fn on_cluster<T>(
+    connection: Connection,
+    work: impl AsyncFnOnce(Client) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let layer = CallLayer { deadline: DEADLINE, fence: Fence::open(), metrics: Arc::new(Metrics::new()) };
+        work(client::connect(connection.place().config().await?, &layer)?).await
+    })
 }

@@ -1,6 +1,6 @@
 //! `release`: takes the operator's finalizers off, before it goes for good.
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use kaos_policy::contract::ResourceType;
@@ -8,14 +8,11 @@ use serde_json::{Value, json};
 
 use super::{
     Form, HELD_BACK,
-    connection::Connection,
+    connection::{Connection, on_cluster},
     output::{Output, complain},
     rbac::scope,
 };
 use crate::{
-    client::{self, CallLayer},
-    lead::Fence,
-    metrics::Metrics,
     policies::{Loader, sample_cluster},
     release::{Event, finalizers, release},
 };
@@ -53,16 +50,8 @@ impl Release {
         let loaded = Loader::new(sample_cluster())?.load(&policies)?;
         let finalizers = finalizers(loaded.iter().map(|loaded| &*loaded.policy), &further);
         let (scope, mut events) = (scope(&namespaces), Vec::new());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
-            let layer = CallLayer {
-                deadline: Duration::from_secs(30),
-                fence: Fence::open(),
-                metrics: Arc::new(Metrics::new()),
-            };
-            let client = client::connect(connection.place().config().await?, &layer)?;
-            release(&client, &finalizers, &scope, dry_run, |event| events.push(event)).await?;
-            anyhow::Ok(())
+        on_cluster(connection, async |client| {
+            Ok(release(&client, &finalizers, &scope, dry_run, |event| events.push(event)).await?)
         })?;
         let failures = events.iter().filter(|event| matches!(event, Event::Failed { .. })).count();
         match output {

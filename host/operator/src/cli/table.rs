@@ -58,21 +58,6 @@ fn one_line(cell: String) -> String {
     if shown.len() == cell.len() { cell } else { format!("{shown}…") }
 }
 
-/// Whether a variable of this name may hold something that belongs on no screen. In doubt it does: what is hidden
-/// here is a command away.
-pub(super) fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    let parts =
-        ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIAL", "APIKEY", "PRIVATE", "AUTHORIZATION"];
-    parts.iter().any(|part| name.contains(part))
-        // A connection string has its password in it.
-        || ["DATABASE_URL", "CONNECTION_STRING", "DSN"].iter().any(|end| name.ends_with(end))
-        || name.split(['_', '-', '.']).any(|part| part == "KEY" || part == "KEYS")
-}
-
-/// What stands in a table instead of a secret.
-pub(super) const MASK: &str = "********";
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,26 +68,5 @@ mod tests {
         table.row(["long-name", "1"]);
         table.row(["a", "two\nlines"]);
         assert_eq!(table.to_string(), "NAME        VALUE\nlong-name   1\na           two…\n");
-    }
-
-    #[test]
-    fn names_of_secrets_are_known() {
-        for name in [
-            "PROXY_API_KEY",
-            "SLACK_BOT_TOKEN",
-            "db_password",
-            "CLIENT_SECRET",
-            "OPENAI_APIKEY",
-            "GPG_PASSPHRASE",
-            "HTTP_AUTHORIZATION",
-            "DATABASE_URL",
-            // Not every token is secret, but no name tells which.
-            "TOKENIZER_OFF",
-        ] {
-            assert!(is_secret(name), "{name}");
-        }
-        for name in ["MONKEY", "KEYBOARD", "LOG_LEVEL", "MODEL_API_URL"] {
-            assert!(!is_secret(name), "{name}");
-        }
     }
 }

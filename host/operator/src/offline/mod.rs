@@ -11,12 +11,19 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use std::{cell::RefCell, collections::HashMap, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, HashMap},
+    hash::BuildHasher,
+    sync::Arc,
+};
 
 use kaos_policy::{
-    contract::{Outcome, Reference, ResourceType, Target},
+    contract::{Cluster, Outcome, Reference, ResourceType, Target},
     lookup::{Fixed, Lookup, Sighting},
+    policy::Stack,
     render::{ObjectRef, RenderError, Rendered, Renderer},
+    settings::{Layer, SettingsErrors},
 };
 use serde_json::Value;
 
@@ -34,12 +41,60 @@ pub struct Entry {
     pub status: Value,
 }
 
-/// Objects from files and the policies that answer for them.
-pub struct World<'a> {
+/// What answers for objects.
+pub trait Answering: Sync {
+    /// What answers for one; none if no policy claims it.
+    fn renderer(&self, object: &Value) -> Option<&Renderer>;
+}
+
+impl<S: BuildHasher + Sync> Answering for HashMap<ResourceType, Renderer, S> {
+    fn renderer(&self, object: &Value) -> Option<&Renderer> {
+        self.get(&ResourceType::of_object(object))
+    }
+}
+
+/// A renderer for each kind that policies answer for.
+pub fn renderers(
+    stacks: &BTreeMap<ResourceType, Stack>,
+    layers: &[Layer],
+    cluster: &Cluster,
+    is_served: impl Fn(&ResourceType) -> bool,
+) -> Result<HashMap<ResourceType, Renderer>, SettingsErrors> {
+    let renderer = |(of, stack): (&ResourceType, &Stack)| {
+        let policies = std::iter::once(stack.base()).chain(stack.overlays());
+        let wishes = policies.filter_map(|policy| policy.claim(of)).flat_map(|claim| claim.wishes.iter());
+        let served = wishes.filter(|wish| is_served(wish)).cloned().collect();
+        Ok((of.clone(), Renderer::new(stack, layers, Cluster { served, ..cluster.clone() })?))
+    };
+    stacks.iter().map(renderer).collect()
+}
+
+/// What a cluster holds, found by type and name.
+#[derive(Debug)]
+pub struct Stored {
     objects: Vec<Arc<Value>>,
     index: Index,
-    renderers: &'a HashMap<ResourceType, Renderer>,
-    unserved: &'a dyn Fn(&ResourceType) -> bool,
+}
+
+impl Stored {
+    /// These objects and nothing else.
+    pub fn new(documents: &[Document]) -> Self {
+        let objects = documents.iter().map(|document| Arc::new(document.object.clone())).collect();
+        Self { objects, index: Index::new(documents) }
+    }
+
+    /// The objects, in the order in which they were given.
+    pub fn objects(&self) -> &[Arc<Value>] {
+        &self.objects
+    }
+}
+
+/// Objects from files and the policies that answer for them.
+pub struct World<'a> {
+    objects: &'a [Arc<Value>],
+    index: &'a Index,
+    answering: &'a dyn Answering,
+    hidden: &'a dyn Fn(&ResourceType) -> Option<Sighting>,
     memory: RefCell<Vec<Memory>>,
     pass: RefCell<Pass>,
 }
@@ -64,18 +119,18 @@ struct Pass {
 }
 
 impl<'a> World<'a> {
-    /// A cluster that holds these objects and nothing else, and serves every type but those.
+    /// A cluster that holds this and nothing else, and shows every type but those that are `hidden`.
     pub fn new(
-        documents: &[Document],
-        renderers: &'a HashMap<ResourceType, Renderer>,
-        unserved: &'a dyn Fn(&ResourceType) -> bool,
+        stored: &'a Stored,
+        answering: &'a dyn Answering,
+        hidden: &'a dyn Fn(&ResourceType) -> Option<Sighting>,
     ) -> Self {
         Self {
-            objects: documents.iter().map(|document| Arc::new(document.object.clone())).collect(),
-            index: Index::new(documents),
-            renderers,
-            unserved,
-            memory: RefCell::new(documents.iter().map(|_| Memory::default()).collect()),
+            objects: &stored.objects,
+            index: &stored.index,
+            answering,
+            hidden,
+            memory: RefCell::new(stored.objects.iter().map(|_| Memory::default()).collect()),
             pass: RefCell::default(),
         }
     }
@@ -133,7 +188,7 @@ impl<'a> World<'a> {
     }
 
     fn renderer(&self, position: usize) -> Option<&'a Renderer> {
-        self.renderers.get(&ResourceType::of_object(&self.objects[position]))
+        self.answering.renderer(&self.objects[position])
     }
 
     fn decide(&self, position: usize, renderer: &Renderer) -> Result<Entry, RenderError> {
@@ -146,7 +201,7 @@ impl<'a> World<'a> {
     /// The object that a reference means, as it stands in the files.
     fn stored(&self, reference: &Reference) -> Option<&Value> {
         let target = Target::Named(reference.clone());
-        let positions = self.index.find(&target, self.is_cluster_scoped(&reference.of()), &self.objects);
+        let positions = self.index.find(&target, self.is_cluster_scoped(&reference.of()), self.objects);
         positions.first().map(|position| &*self.objects[*position])
     }
 
@@ -178,10 +233,10 @@ impl<'a> World<'a> {
 impl Lookup for World<'_> {
     fn look_up(&self, target: &Target) -> Sighting {
         let of = target.of();
-        if (self.unserved)(&of) {
-            return Sighting::Unserved;
+        if let Some(sighting) = (self.hidden)(&of) {
+            return sighting;
         }
-        let positions = self.index.find(target, self.is_cluster_scoped(&of), &self.objects);
+        let positions = self.index.find(target, self.is_cluster_scoped(&of), self.objects);
         if of.is_secret() {
             let secrets = positions.into_iter().map(|position| self.objects[position].as_ref().clone());
             return Fixed::new(secrets).look_up(target);

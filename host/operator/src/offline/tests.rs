@@ -115,7 +115,7 @@ fn in_world(text: &str, look: impl FnOnce(&World<'_>)) {
     let (documents, errors) = parse(&"kites.yaml".into(), text, "default");
     assert!(errors.is_empty(), "{errors:?}");
     TRANSLATED.take();
-    look(&World::new(&documents, &renderers, &|_| false));
+    look(&World::new(&Stored::new(&documents), &renderers, &|_| None));
 }
 
 fn written(name: &str, peers: &[&str]) -> String {

@@ -132,6 +132,10 @@ pub(crate) fn path<'a>(segments: impl IntoIterator<Item = Segment<'a>>) -> Strin
                 path.push_str(key);
             }
             Segment::Key(key) => drop(write!(path, "[{key:?}]")),
+            Segment::Named(name) if name.chars().all(|c| c.is_alphanumeric() || "-_./".contains(c)) => {
+                path.extend(["[", name, "]"]);
+            }
+            Segment::Named(name) => drop(write!(path, "[{name:?}]")),
         }
     }
     path
@@ -142,6 +146,8 @@ pub(crate) fn path<'a>(segments: impl IntoIterator<Item = Segment<'a>>) -> Strin
 pub(crate) enum Segment<'a> {
     Key(&'a str),
     Index(usize),
+    /// An item of a list whose items have names.
+    Named(&'a str),
 }
 
 #[cfg(test)]

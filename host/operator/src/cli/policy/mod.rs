@@ -4,7 +4,15 @@
 mod build;
 mod check;
 mod inspect;
+mod install;
+mod list;
+#[cfg(feature = "authoring")]
+mod new;
 mod pack;
+mod plan;
+mod push;
+mod revisions;
+mod rollback;
 mod shipment;
 #[cfg(feature = "authoring")]
 mod test_runner;
@@ -15,7 +23,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::{Form, HELD_BACK, namespace, output, table};
+use super::{
+    Form, HELD_BACK, UNUSABLE, connection, connection::on_cluster, domain, namespace, objects, output, settings, table,
+    told,
+};
 use output::Output;
 
 /// What can be done with a policy.
@@ -33,6 +44,17 @@ enum Verb {
     Check(check::Check),
     /// Print a policy, or settings for one, as ConfigMaps, ready for `kubectl apply --server-side -f -`
     Pack(pack::Pack),
+    /// Show what a policy, or settings for one, would change, before it does
+    Plan(plan::Plan),
+    /// Ship a policy, or settings for one, and wait until it serves
+    Push(push::Push),
+    /// Show what became of every policy that was shipped
+    List(list::List),
+    /// Let serve what a policy's ConfigMap held before
+    Rollback(rollback::Rollback),
+    /// Begin a policy: a project that builds, with tests that pass
+    #[cfg(feature = "authoring")]
+    New(new::New),
     /// Make a component of a core module
     #[cfg(feature = "authoring")]
     Build(build::Build),
@@ -49,6 +71,12 @@ impl Policy {
             Verb::Inspect(inspect) => inspect.run(out),
             Verb::Check(check) => check.run(out),
             Verb::Pack(pack) => pack.run(out),
+            Verb::Plan(plan) => plan.run(out),
+            Verb::Push(push) => push.run(out),
+            Verb::List(list) => list.run(out),
+            Verb::Rollback(rollback) => rollback.run(out),
+            #[cfg(feature = "authoring")]
+            Verb::New(new) => new.run(),
             #[cfg(feature = "authoring")]
             Verb::Build(build) => build.run(),
             #[cfg(feature = "authoring")]

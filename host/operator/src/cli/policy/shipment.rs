@@ -45,6 +45,8 @@ pub(super) struct Shipment {
 
 /// What is shipped, checked.
 pub(super) struct Ready {
+    /// What `policy.yaml` says.
+    pub(super) file: PolicyFile,
     /// The component that passed the gate; none for settings alone.
     pub(super) policy: Option<Loaded>,
     /// Its ConfigMaps.
@@ -87,7 +89,7 @@ impl Shipment {
         let usual = if policy.is_some() { format!("policy-{of}") } else { format!("policy-{of}-settings") };
         let component = policy.as_ref().map(|(_, bytes)| bytes.as_slice());
         let packed = pack(&name.or(packed_name).unwrap_or(usual), namespace, &file, component)?;
-        Ok(Ready { policy: policy.map(|(policy, _)| policy), packed })
+        Ok(Ready { file, policy: policy.map(|(policy, _)| policy), packed })
     }
 }
 

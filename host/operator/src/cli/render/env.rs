@@ -7,11 +7,12 @@ use kaos_policy::{
     settings::Path,
 };
 
-use super::super::{
-    output::Output,
-    table::{MASK, Table, is_secret},
+use super::super::{output::Output, table::Table};
+use crate::{
+    input::Document,
+    masking::{MASK, is_secret},
+    offline::Entry,
 };
-use crate::{input::Document, offline::Entry};
 
 /// One object's variables.
 pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry) -> io::Result<()> {

@@ -11,20 +11,20 @@ use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use kaos_policy::{
     contract::{Cluster, Note, Outcome, ResourceType, Severity},
-    near::nearest,
+    lookup::Sighting,
     render::{Message, Refused, Renderer, Verdict},
 };
 
 use super::{
     HELD_BACK, UNUSABLE,
+    objects::{catalogue, documents, warn_of_strangers},
     output::{Output, complain},
     settings,
 };
 use crate::{
-    input::{self, Document, Sources},
-    offline::{Entry, World},
+    input::{Document, Sources},
+    offline::{Entry, Stored, World, renderers},
     policies::{Loader, select},
-    schema::{Admission, Catalogue, Crd, Finding},
 };
 
 /// Arguments of `render`.
@@ -106,76 +106,15 @@ impl Render {
         let Some(catalogue) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
         let sources = Sources { paths: &filenames, recursive, namespace: &namespace };
         let Some(documents) = documents(sources, &catalogue) else { return Ok(ExitCode::from(UNUSABLE)) };
-        let cluster =
-            |served| Cluster { domain: cluster_domain.clone(), operator_namespace: operator_namespace.clone(), served };
-        let policies = Loader::new(cluster(vec![]))?.load(&policies)?;
+        let cluster = Cluster { domain: cluster_domain, operator_namespace, served: vec![] };
+        let policies = Loader::new(cluster.clone())?.load(&policies)?;
         let layers = settings::layers(&policies, settings.as_deref(), &set)?;
         let stacks = select(&policies)?;
         let unserved = Unserved(unserved);
-        let mut renderers = HashMap::new();
-        for (of, stack) in stacks {
-            let wishes = std::iter::once(stack.base())
-                .chain(stack.overlays())
-                .filter_map(|policy| policy.claim(&of))
-                .flat_map(|claim| claim.wishes.iter());
-            let served = wishes.filter(|wish| !unserved.contains(wish)).cloned().collect();
-            renderers.insert(of, Renderer::new(&stack, &layers, cluster(served))?);
-        }
-        warn_of_strangers(&documents, &catalogue, &renderers);
+        let renderers = renderers(&stacks, &layers, &cluster, |of| !unserved.contains(of))?;
+        warn_of_strangers(&documents, &catalogue, &renderers.keys().collect::<Vec<_>>());
         let show = Show { form: output, env, status };
         show.all(&documents, &renderers, &unserved, out)
-    }
-}
-
-/// The embedded CRDs and those of files.
-fn catalogue(paths: &[String]) -> anyhow::Result<Option<Catalogue>> {
-    let mut catalogue = Catalogue::embedded()?;
-    let (documents, errors) = input::read(Sources { paths, recursive: false, namespace: "default" });
-    for error in &errors {
-        complain("error", error);
-    }
-    for Document { origin, object, .. } in &documents {
-        catalogue.add(Crd::new(object).with_context(|| origin.to_string())?);
-    }
-    Ok(errors.is_empty().then_some(catalogue))
-}
-
-/// The objects as an API server would have stored them, unless one cannot be used.
-fn documents(sources: Sources<'_>, catalogue: &Catalogue) -> Option<Vec<Document>> {
-    let (mut documents, errors) = input::read(sources);
-    let mut usable = errors.is_empty();
-    for error in &errors {
-        complain("error", error);
-    }
-    for Document { origin, identity, object } in &mut documents {
-        let Admission { unknown, violations } = catalogue.admit(&identity.group, &identity.kind, object);
-        for Finding { path, message } in unknown {
-            complain("warning", format_args!("{origin}: {identity}: {path}: {message}"));
-        }
-        for Finding { path, message } in violations {
-            complain("error", format_args!("{origin}: {identity}: {path}: {message}"));
-            usable = false;
-        }
-    }
-    if usable && documents.is_empty() {
-        complain("error", "no objects in the input: name files that hold some with -f");
-        usable = false;
-    }
-    usable.then_some(documents)
-}
-
-/// Says which objects are of no kind that their group has, which an API server would refuse.
-fn warn_of_strangers(documents: &[Document], catalogue: &Catalogue, renderers: &HashMap<ResourceType, Renderer>) {
-    for Document { origin, identity, .. } in documents {
-        let claimed = renderers.keys().filter(|of| of.group() == identity.group).map(|of| of.kind.as_str());
-        let kinds: Vec<&str> = catalogue.kinds(&identity.group).chain(claimed).collect();
-        if kinds.is_empty() || kinds.contains(&identity.kind.as_str()) {
-            continue;
-        }
-        let near = nearest(&identity.kind, kinds.iter().copied());
-        let hint = near.map_or_else(String::new, |near| format!(": did you mean {near}?"));
-        let group = &identity.group;
-        complain("warning", format_args!("{origin}: {identity}: {group} has no such kind here, ignored{hint}"));
     }
 }
 
@@ -204,8 +143,9 @@ impl Show {
         unserved: &Unserved,
         out: &mut Output,
     ) -> anyhow::Result<ExitCode> {
-        let not_served = |of: &ResourceType| unserved.contains(of);
-        let world = World::new(documents, renderers, &not_served);
+        let hidden = |of: &ResourceType| unserved.contains(of).then_some(Sighting::Unserved);
+        let stored = Stored::new(documents);
+        let world = World::new(&stored, renderers, &hidden);
         let (mut rendered, mut held_back) = (0_usize, false);
         let mut list = json::List::default();
         let mut table = table::Objects::default();

@@ -1,0 +1,62 @@
+//! Objects from files, as an API server would have stored them.
+
+use anyhow::Context;
+use kaos_policy::{contract::ResourceType, near::nearest};
+
+use super::output::complain;
+use crate::{
+    input::{self, Document, Sources},
+    schema::{Admission, Catalogue, Crd, Finding},
+};
+
+/// The embedded CRDs and those of files.
+pub(super) fn catalogue(paths: &[String]) -> anyhow::Result<Option<Catalogue>> {
+    let mut catalogue = Catalogue::embedded()?;
+    let (documents, errors) = input::read(Sources { paths, recursive: false, namespace: "default" });
+    for error in &errors {
+        complain("error", error);
+    }
+    for Document { origin, object, .. } in &documents {
+        catalogue.add(Crd::new(object).with_context(|| origin.to_string())?);
+    }
+    Ok(errors.is_empty().then_some(catalogue))
+}
+
+/// The objects as an API server would have stored them, unless one cannot be used.
+pub(super) fn documents(sources: Sources<'_>, catalogue: &Catalogue) -> Option<Vec<Document>> {
+    let (mut documents, errors) = input::read(sources);
+    let mut usable = errors.is_empty();
+    for error in &errors {
+        complain("error", error);
+    }
+    for Document { origin, identity, object } in &mut documents {
+        let Admission { unknown, violations } = catalogue.admit(&identity.group, &identity.kind, object);
+        for Finding { path, message } in unknown {
+            complain("warning", format_args!("{origin}: {identity}: {path}: {message}"));
+        }
+        for Finding { path, message } in violations {
+            complain("error", format_args!("{origin}: {identity}: {path}: {message}"));
+            usable = false;
+        }
+    }
+    if usable && documents.is_empty() {
+        complain("error", "no objects in the input: name files that hold some with -f");
+        usable = false;
+    }
+    usable.then_some(documents)
+}
+
+/// Says which objects are of no kind that their group has, which an API server would refuse.
+pub(super) fn warn_of_strangers(documents: &[Document], catalogue: &Catalogue, claimed: &[&ResourceType]) {
+    for Document { origin, identity, .. } in documents {
+        let claimed = claimed.iter().filter(|of| of.group() == identity.group).map(|of| of.kind.as_str());
+        let kinds: Vec<&str> = catalogue.kinds(&identity.group).chain(claimed).collect();
+        if kinds.is_empty() || kinds.contains(&identity.kind.as_str()) {
+            continue;
+        }
+        let near = nearest(&identity.kind, kinds.iter().copied());
+        let hint = near.map_or_else(String::new, |near| format!(": did you mean {near}?"));
+        let group = &identity.group;
+        complain("warning", format_args!("{origin}: {identity}: {group} has no such kind here, ignored{hint}"));
+    }
+}

@@ -1,0 +1,139 @@
+//! The files of a new project: those of the template in this repository, with other names in them.
+
+use std::path::PathBuf;
+
+/// What the policy is about.
+pub(super) struct Names<'a> {
+    pub(super) name: &'a str,
+    pub(super) kind: &'a str,
+    pub(super) api_version: &'a str,
+}
+
+/// Where the SDK is.
+pub(super) enum Sdk {
+    /// A directory.
+    Path(PathBuf),
+    /// A repository.
+    Git(String),
+    /// A version in the registry.
+    Version(String),
+}
+
+/// The template as it is built and tested in this repository.
+macro_rules! template {
+    ($path:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/template/", $path))
+    };
+}
+
+/// How the template's manifest names the SDK.
+const NEAR: &str = "kaos-policy-sdk = { path = \"../sdk\" }";
+
+/// Every file, by its path below the project.
+pub(super) fn project(names: &Names<'_>, sdk: &Sdk) -> Vec<(&'static str, String)> {
+    let manifest = template!("Cargo.toml").replace(NEAR, &format!("kaos-policy-sdk = {}", sdk.dependency()));
+    vec![
+        ("Cargo.toml", named(&manifest, names) + include_str!("project/manifest.toml")),
+        ("src/lib.rs", named(template!("src/lib.rs"), names)),
+        ("settings.schema.json", named(template!("settings.schema.json"), names)),
+        ("policy.yaml", named(template!("policy.yaml"), names)),
+        ("README.md", named(include_str!("project/README.md"), names)),
+        (".cargo/config.toml", include_str!("project/config.toml").to_owned()),
+        (".github/workflows/policy.yml", named(include_str!("project/ci.yml"), names)),
+        (".gitignore", "/target\n/*.wasm\n".to_owned()),
+    ]
+}
+
+/// The text with the names of the template replaced. A kind may have a name that means something in Rust already, so
+/// the type that stands for its policy has another.
+fn named(text: &str, names: &Names<'_>) -> String {
+    let Names { name, kind, api_version } = names;
+    let word = name.replace('-', "_");
+    let policy = format!("{kind}Policy");
+    let replaced = [
+        ("DEFAULT_WEBSITE_", format!("DEFAULT_{}_", word.to_uppercase())),
+        ("\"Website\"", format!("\"{kind}\"")),
+        ("`Website`", format!("`{kind}`")),
+        ("each Website ", format!("each {kind} ")),
+        ("of a Website", format!("of a {kind}")),
+        ("Website", policy),
+        ("fn website(", "fn example(".to_owned()),
+        ("website(&", "example(&".to_owned()),
+        ("website}", "example}".to_owned()),
+        ("website_policy", format!("{word}_policy")),
+        ("website", (*name).to_owned()),
+        ("example.com/v1", (*api_version).to_owned()),
+    ];
+    replaced
+        .iter()
+        .fold(text.to_owned(), |text, (old, new)| {
+            // What was put in is not looked at again: a name may hold another one's.
+            text.replace(old, &shielded(new))
+        })
+        .replace(SHIELD, "")
+}
+
+/// A character that stands in no template.
+const SHIELD: char = '\u{1}';
+
+fn shielded(text: &str) -> String {
+    text.chars().flat_map(|c| [c, SHIELD]).collect()
+}
+
+impl Sdk {
+    fn dependency(&self) -> String {
+        // A string of TOML is one of JSON.
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        match self {
+            Self::Path(path) => format!("{{ path = {} }}", quoted(&path.display().to_string())),
+            Self::Git(url) => format!("{{ git = {} }}", quoted(url)),
+            Self::Version(version) => quoted(version),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(name: &str, kind: &str) -> String {
+        let names = Names { name, kind, api_version: "sky.io/v2" };
+        let files = project(&names, &Sdk::Version("0.1.0".to_owned()));
+        files.into_iter().flat_map(|(path, text)| [path.to_owned(), "\n".to_owned(), text, "\n".to_owned()]).collect()
+    }
+
+    #[test]
+    fn nothing_of_the_template_is_left() {
+        let all = made("red-kite", "Kite");
+        for left in ["website", "Website", "WEBSITE", "example.com", "../sdk", "\u{1}"] {
+            assert!(!all.contains(left), "{left}: {all}");
+        }
+        for there in [
+            "name = \"red-kite-policy\"",
+            "kaos-policy-sdk = \"0.1.0\"",
+            "pub struct KitePolicy;",
+            "export_policy!(KitePolicy)",
+            "need::resource_type(API_VERSION, \"Kite\")",
+            "const API_VERSION: &str = \"sky.io/v2\"",
+            "name: \"red-kite\".to_owned()",
+            "DEFAULT_RED_KITE_IMAGE",
+            "release/red_kite_policy.wasm -o red-kite.wasm",
+        ] {
+            assert!(all.contains(there), "{there}: {all}");
+        }
+    }
+
+    #[test]
+    fn names_that_hold_those_of_the_template_or_of_rust_are_names_like_others() {
+        let all = made("website-two", "Website");
+        assert!(all.contains("name = \"website-two-policy\"") && !all.contains("two-two"), "{all}");
+        let all = made("policy", "Policy");
+        assert!(all.contains("impl Policy for PolicyPolicy"), "{all}");
+    }
+
+    #[test]
+    fn the_sdk_is_named_as_cargo_wants_it() {
+        assert_eq!(Sdk::Path("/a \"b\"".into()).dependency(), r#"{ path = "/a \"b\"" }"#);
+        assert_eq!(Sdk::Git("https://x.io/y".into()).dependency(), r#"{ git = "https://x.io/y" }"#);
+    }
+}

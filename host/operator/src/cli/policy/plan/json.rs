@@ -1,0 +1,20 @@
+//! `-o json`: the numbers, and everything about what changes.
+
+use std::io;
+
+use serde_json::{Value, json};
+
+use super::{super::output::Output, Fuel, Summary};
+use crate::plan::Difference;
+
+pub(super) fn write(out: &mut Output, differences: &[Difference], summary: &Summary) -> io::Result<()> {
+    let Summary { objects, changed, rolls, refused, failed, fuel: (before, after) } = summary;
+    let fuel = |Fuel { median, most }: &Fuel| json!({"median": median, "most": most});
+    let changes: Vec<&Difference> = differences.iter().filter(|difference| difference.is_change()).collect();
+    let document: Value = json!({
+        "objects": objects, "changed": changed, "rolls": rolls, "refused": refused, "failed": failed,
+        "fuel": {"before": fuel(before), "after": fuel(after)},
+        "changes": changes,
+    });
+    out.json(&document)
+}

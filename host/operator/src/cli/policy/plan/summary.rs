@@ -1,0 +1,86 @@
+//! What it comes to, in a few numbers.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::plan::{Difference, Said, Side};
+
+/// What it comes to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Summary {
+    /// Objects that are answered for in another way.
+    pub(super) objects: usize,
+    /// Those that come to something else.
+    pub(super) changed: usize,
+    /// Workloads whose pods are replaced.
+    pub(super) rolls: usize,
+    /// Objects that are refused and were not.
+    pub(super) refused: usize,
+    /// Objects that the policy fails on.
+    pub(super) failed: usize,
+    /// What a pass costs before and after.
+    pub(super) fuel: (Fuel, Fuel),
+}
+
+/// What a pass costs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Fuel {
+    /// In the middle.
+    pub(super) median: u64,
+    /// At most.
+    pub(super) most: u64,
+}
+
+impl Fuel {
+    fn of(mut each: Vec<u64>) -> Self {
+        each.sort_unstable();
+        let at = |place: usize| each.get(place).copied().unwrap_or_default();
+        Self { median: at(each.len() / 2), most: at(each.len().saturating_sub(1)) }
+    }
+}
+
+impl Summary {
+    /// Counts.
+    pub(super) fn of(differences: &[Difference]) -> Self {
+        let sides = |side: fn(&Difference) -> &Option<Side>| {
+            Fuel::of(
+                differences.iter().filter_map(|difference| side(difference).as_ref().map(|side| side.fuel)).collect(),
+            )
+        };
+        let refused = |side: &Option<Side>| matches!(side, Some(Side { said: Said::Refused(..), .. }));
+        let failed = |side: &Option<Side>| matches!(side, Some(Side { said: Said::Failed(_), .. }));
+        let count = |fits: &dyn Fn(&&Difference) -> bool| differences.iter().filter(fits).count();
+        Self {
+            objects: differences.len(),
+            changed: count(&|difference| difference.is_change()),
+            rolls: differences.iter().flat_map(|difference| &difference.children).filter(|child| child.rolls).count(),
+            refused: count(&|difference| refused(&difference.after) && !refused(&difference.before)),
+            failed: count(&|difference| failed(&difference.after)),
+            fuel: (sides(|difference| &difference.before), sides(|difference| &difference.after)),
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { objects, changed, rolls, refused, failed, fuel: (before, after) } = self;
+        if *changed == 0 {
+            write!(f, "Nothing changes for {objects} objects.")?;
+        } else {
+            write!(f, "{changed} of {objects} objects change, the pods of {rolls} workloads are replaced.")?;
+        }
+        if *refused > 0 {
+            write!(f, " {refused} objects are refused that were not.")?;
+        }
+        if *failed > 0 {
+            write!(f, " The policy fails on {failed} objects.")?;
+        }
+        write!(
+            f,
+            "\nFuel of a pass: {} -> {} (median), {} -> {} (most).",
+            before.median, after.median, before.most, after.most
+        )
+    }
+}

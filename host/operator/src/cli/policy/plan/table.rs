@@ -1,0 +1,114 @@
+//! What changes, for people: a line a field. What is the same for many objects is one line.
+
+use std::collections::BTreeMap;
+
+use kaos_policy::contract::Reference;
+use serde_json::Value;
+
+use super::super::table::Table;
+use crate::plan::{Change, Child, Difference, Field, Side};
+
+/// From how many objects on a line stands for all of them.
+const MANY: usize = 4;
+
+/// A line without the object that it is about.
+type Line = [String; 4];
+
+pub(super) fn of(differences: &[Difference]) -> String {
+    let changed: Vec<&Difference> = differences.iter().filter(|difference| difference.is_change()).collect();
+    if changed.is_empty() {
+        return String::new();
+    }
+    let mut same: BTreeMap<(String, Line), usize> = BTreeMap::new();
+    for (object, line) in changed.iter().flat_map(|difference| lines(difference)) {
+        *same.entry((object.kind.clone(), folded(&line))).or_default() += 1;
+    }
+    let mut table = Table::new(&["OBJECT", "CHILD", "FIELD", "BEFORE", "AFTER"]);
+    for (object, line) in changed.iter().flat_map(|difference| lines(difference)) {
+        let key = (object.kind.clone(), folded(&line));
+        match same.get_mut(&key) {
+            // Told already, for all of them.
+            Some(0) => {}
+            Some(count) if *count >= MANY => {
+                let [child, field, before, after] = key.1.clone();
+                table.row([
+                    format!("{count} {}s, such as {}", object.kind, place(object)),
+                    child,
+                    field,
+                    before,
+                    after,
+                ]);
+                *count = 0;
+            }
+            _ => {
+                let [child, field, before, after] = line;
+                table.row([object.to_string(), child, field, before, after]);
+            }
+        }
+    }
+    format!("{table}\n")
+}
+
+fn place(object: &Reference) -> String {
+    object.namespace.as_ref().map_or_else(|| object.name.clone(), |namespace| format!("{namespace}/{}", object.name))
+}
+
+/// Without the child's name, which is another one for each object.
+fn folded(line: &Line) -> Line {
+    let [child, field, before, after] = line.clone();
+    [child.split('/').next().unwrap_or_default().to_owned(), field, before, after]
+}
+
+fn lines(difference: &Difference) -> Vec<(&Reference, Line)> {
+    let Difference { object, before, after, children } = difference;
+    let said = |side: &Option<Side>| side.as_ref().map_or_else(|| "no policy".to_owned(), |side| side.said.to_string());
+    let mut lines = Vec::new();
+    if said(before) != said(after) {
+        lines.push([String::new(), String::new(), said(before), said(after)]);
+    }
+    for Child { child, change, rolls } in children {
+        let name = format!("{}/{}", child.kind, child.name);
+        let nothing = || "-".to_owned();
+        match change {
+            Change::Added => lines.push([name, String::new(), nothing(), "new".to_owned()]),
+            Change::Removed => lines.push([name, String::new(), "there".to_owned(), "goes".to_owned()]),
+            Change::Changed(fields) => {
+                for field in fields {
+                    let (before, after) = texts(field);
+                    lines.push([name.clone(), field.path.clone(), before, after]);
+                }
+                if *rolls {
+                    lines.push([name, "(pods)".to_owned(), String::new(), "replaced".to_owned()]);
+                }
+            }
+        }
+    }
+    lines.into_iter().map(|line| (object, line)).collect()
+}
+
+/// The two values. Of long texts, where they begin to differ.
+fn texts(field: &Field) -> (String, String) {
+    match (&field.before, &field.after) {
+        (Some(Value::String(old)), Some(Value::String(new))) if old.contains('\n') || new.contains('\n') => {
+            let (mut old, mut new) = (old.lines().peekable(), new.lines().peekable());
+            while old.peek().is_some() && old.peek() == new.peek() {
+                old.next();
+                new.next();
+            }
+            let line = |mut lines: std::iter::Peekable<std::str::Lines<'_>>| {
+                lines.next().map_or_else(|| "(its end)".to_owned(), |line| line.trim().to_owned())
+            };
+            (line(old), line(new))
+        }
+        (before, after) => (value(before.as_ref()), value(after.as_ref())),
+    }
+}
+
+fn value(value: Option<&Value>) -> String {
+    match value {
+        None => "-".to_owned(),
+        Some(Value::String(text)) if text.is_empty() => "\"\"".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}

@@ -1,0 +1,149 @@
+//! `policy push`: ships a policy, or settings for one, and waits for what becomes of it.
+
+use std::{process::ExitCode, time::Duration};
+
+use clap::Args;
+use kaos_crds::{PolicyRevisionStatus, RevisionState};
+use tokio::time::{Instant, sleep};
+
+use super::{
+    HELD_BACK,
+    connection::Connection,
+    install::Installer,
+    output::{Output, complain},
+    revisions::{Revision, Revisions, name, status},
+    shipment::{Ready, Shipment},
+};
+use crate::{
+    package::{Package, Packed, unpack},
+    policies::{Loader, sample_cluster},
+};
+
+/// Between two looks at what became of it.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Arguments of `policy push`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 it serves; 1 it was refused, or did not serve in time; 2 it cannot be shipped.")]
+pub(super) struct Push {
+    #[command(flatten)]
+    shipment: Shipment,
+    #[command(flatten)]
+    connection: Connection,
+    /// Namespace of the ConfigMap: the operator's, unless the operator was started to take policies from others
+    #[arg(short, long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
+    namespace: String,
+    /// Namespace that the operator runs in; otherwise the ConfigMap's
+    #[arg(long, value_parser = super::namespace)]
+    operator_namespace: Option<String>,
+    /// Take over fields of the ConfigMap that somebody else wrote
+    #[arg(long)]
+    force_conflicts: bool,
+    /// Seconds to wait until it serves; 0 does not wait
+    #[arg(long, default_value_t = 120, value_name = "SECONDS")]
+    timeout: u64,
+}
+
+impl Push {
+    /// Writes the ConfigMaps and follows the revision that the operator makes of them.
+    pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
+        let Self { shipment, connection, namespace, operator_namespace, force_conflicts, timeout } = self;
+        let Ready { packed, .. } = shipment.ready(&Loader::new(sample_cluster())?, &namespace)?;
+        let home = operator_namespace.unwrap_or_else(|| namespace.clone());
+        super::on_cluster(connection, async |client| {
+            let installer = Installer::new(client.clone(), &namespace, force_conflicts);
+            let revisions = Revisions::new(client, &home);
+            let package = whole(&packed)?;
+            installer.write(&packed).await?;
+            complain("applied", format_args!("ConfigMap {namespace}/{}", package.name));
+            if timeout == 0 {
+                return Ok(ExitCode::SUCCESS);
+            }
+            let code = follow(&revisions, &package, Duration::from_secs(timeout), out).await?;
+            if code == ExitCode::SUCCESS {
+                installer.sweep(&packed).await?;
+            }
+            Ok(code)
+        })
+    }
+}
+
+/// The package that the ConfigMaps are.
+pub(super) fn whole(packed: &Packed) -> anyhow::Result<Package> {
+    let chunk = |name: &str| packed.chunks.iter().find(|chunk| chunk.metadata.name.as_deref() == Some(name));
+    Ok(unpack(&packed.index, chunk)?)
+}
+
+/// Tells every state of the revision until one is the last.
+pub(super) async fn follow(
+    revisions: &Revisions,
+    package: &Package,
+    patience: Duration,
+    out: &mut Output,
+) -> anyhow::Result<ExitCode> {
+    let (digest, deadline) = (package.digest().to_string(), Instant::now() + patience);
+    let is_it = |revision: &&Revision| {
+        let spec = &revision.spec;
+        spec.package_digest == digest
+            && spec.source.config_map == package.name
+            && spec.source.namespace == package.namespace
+    };
+    let mut told = None;
+    loop {
+        let all = revisions.all().await?;
+        if let Some(revision) = all.iter().find(is_it) {
+            let status = status(revision);
+            if let Some(code) = settled(revision, &status, out)? {
+                return Ok(code);
+            }
+            if told.replace(status.state) != Some(status.state) {
+                complain("waiting", describe(revision, &status));
+            }
+        }
+        if Instant::now() >= deadline {
+            let why = told.map_or(
+                "no operator took notice of it: is it running, and does it live in this namespace?",
+                |_| "it does not serve yet, and may still come to: see `policy list`",
+            );
+            complain("error", why);
+            return Ok(ExitCode::from(HELD_BACK));
+        }
+        sleep(LOOK).await;
+    }
+}
+
+fn settled(revision: &Revision, status: &PolicyRevisionStatus, out: &mut Output) -> anyhow::Result<Option<ExitCode>> {
+    match status.state {
+        // What served before and is shipped again is superseded until the operator notices.
+        RevisionState::Pending | RevisionState::Checking | RevisionState::Superseded => Ok(None),
+        RevisionState::Active => {
+            out.text(&format!("{}\n", describe(revision, status)))?;
+            Ok(Some(ExitCode::SUCCESS))
+        }
+        RevisionState::Refused | RevisionState::NotPermitted | RevisionState::Conflict | RevisionState::Quarantined => {
+            out.flush()?;
+            complain("error", describe(revision, status));
+            Ok(Some(ExitCode::from(HELD_BACK)))
+        }
+    }
+}
+
+/// One line for a person.
+fn describe(revision: &Revision, status: &PolicyRevisionStatus) -> String {
+    let PolicyRevisionStatus { state, reason, message, policy, version, kinds, .. } = status;
+    let mut text = format!("PolicyRevision {} is {}", name(revision), state.name());
+    if let Some(policy) = policy.as_ref().filter(|_| *state == RevisionState::Active) {
+        text += &format!(": {policy} {}", version.as_deref().unwrap_or("(settings)"));
+        if !kinds.is_empty() {
+            text += &format!(" answers for {}", kinds.join(", "));
+        }
+        return text;
+    }
+    if let Some(reason) = reason.as_ref().filter(|reason| *reason != state.name()) {
+        text += &format!(" ({reason})");
+    }
+    if let Some(message) = message.as_ref().filter(|message| !message.is_empty()) {
+        text += &format!(": {message}");
+    }
+    text
+}

@@ -1,0 +1,115 @@
+//! `PolicyRevision`s as the verbs see them: what became of each package that somebody shipped.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, bail};
+use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::Time};
+use kaos_crds::{API_VERSION, GROUP, PolicyRevisionSpec, PolicyRevisionStatus, PolicySource, RevisionState, VERSION};
+use kube::{
+    Api, Client,
+    api::ListParams,
+    core::{ApiResource, Object},
+};
+
+use crate::package::{Package, chunk_names, unpack};
+
+/// A `PolicyRevision`.
+pub(super) type Revision = Object<PolicyRevisionSpec, PolicyRevisionStatus>;
+
+/// All revisions that an operator wrote, and the bytes that it kept.
+pub(super) struct Revisions {
+    written: Api<Revision>,
+    config_maps: Api<ConfigMap>,
+    namespace: String,
+}
+
+impl Revisions {
+    /// Those of the operator that lives in this namespace.
+    pub(super) fn new(client: Client, namespace: &str) -> Self {
+        let resource = ApiResource {
+            group: GROUP.to_owned(),
+            version: VERSION.to_owned(),
+            api_version: API_VERSION.to_owned(),
+            kind: "PolicyRevision".to_owned(),
+            plural: "policyrevisions".to_owned(),
+        };
+        Self {
+            written: Api::namespaced_with(client.clone(), namespace, &resource),
+            config_maps: Api::namespaced(client, namespace),
+            namespace: namespace.to_owned(),
+        }
+    }
+
+    /// All of them, the oldest first.
+    pub(super) async fn all(&self) -> anyhow::Result<Vec<Revision>> {
+        let listed = self.written.list(&ListParams::default()).await;
+        let place = || format!("PolicyRevisions of namespace {} cannot be listed", self.namespace);
+        let mut all = listed.with_context(place)?.items;
+        all.sort_by(|one, other| (created(one), name(one)).cmp(&(created(other), name(other))));
+        Ok(all)
+    }
+
+    /// The package that a revision was made from, as the operator kept it.
+    pub(super) async fn kept(&self, revision: &Revision) -> anyhow::Result<Package> {
+        let name = name(revision);
+        let get = async |name: &str| {
+            self.config_maps.get_opt(name).await.with_context(|| format!("ConfigMap {}/{name}", self.namespace))
+        };
+        let Some(index) = get(name).await? else {
+            bail!("PolicyRevision {name}: its bytes are not kept any more, choose a newer one with --to");
+        };
+        let mut chunks = BTreeMap::new();
+        for chunk in chunk_names(&index)? {
+            if let Some(found) = get(&chunk).await? {
+                chunks.insert(chunk, found);
+            }
+        }
+        let package = unpack(&index, |name| chunks.get(name))?;
+        if package.digest().to_string() != revision.spec.package_digest {
+            bail!("PolicyRevision {name}: what was kept for it was changed since, choose another one with --to");
+        }
+        Ok(package)
+    }
+}
+
+/// The revisions of what a person names: the ConfigMap that they came from, or the policy.
+pub(super) fn of_name<'a>(all: &'a [Revision], named: &str) -> anyhow::Result<Vec<&'a Revision>> {
+    let of_source: Vec<_> = all.iter().filter(|revision| revision.spec.source.config_map == named).collect();
+    let found = if of_source.is_empty() {
+        all.iter().filter(|revision| status(revision).policy.as_deref() == Some(named)).collect()
+    } else {
+        of_source
+    };
+    let mut sources: Vec<&PolicySource> = found.iter().map(|revision| &revision.spec.source).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    match sources.as_slice() {
+        [] => bail!("{named}: no revision came from a ConfigMap or is of a policy of this name, see `policy list`"),
+        [_] => Ok(found),
+        several => {
+            let names: Vec<String> = several.iter().map(|source| shown(source)).collect();
+            bail!("{named}: came from several ConfigMaps, name one of {}", names.join(", "))
+        }
+    }
+}
+
+/// `namespace/name`.
+pub(super) fn shown(source: &PolicySource) -> String {
+    format!("{}/{}", source.namespace, source.config_map)
+}
+
+pub(super) fn name(revision: &Revision) -> &str {
+    revision.metadata.name.as_deref().unwrap_or_default()
+}
+
+pub(super) fn status(revision: &Revision) -> PolicyRevisionStatus {
+    revision.status.clone().unwrap_or_default()
+}
+
+pub(super) fn state(revision: &Revision) -> RevisionState {
+    revision.status.as_ref().map_or_else(RevisionState::default, |status| status.state)
+}
+
+fn created(revision: &Revision) -> Option<&Time> {
+    revision.metadata.creation_timestamp.as_ref()
+}

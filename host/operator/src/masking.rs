@@ -1,0 +1,69 @@
+//! What belongs on no screen and in no log: values that are secret by the name that they have.
+
+/// What stands in place of a secret.
+pub const MASK: &str = "********";
+
+/// Whether a variable or field of this name may hold something that belongs on no screen. In doubt it does: what is
+/// hidden here is a command away.
+pub fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let parts =
+        ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIAL", "APIKEY", "PRIVATE", "AUTHORIZATION"];
+    parts.iter().any(|part| name.contains(part))
+        // A connection string has its password in it.
+        || ["DATABASE_URL", "CONNECTION_STRING", "DSN"].iter().any(|end| name.ends_with(end))
+        || name.split(['_', '-', '.']).any(|part| part == "KEY" || part == "KEYS")
+}
+
+/// A text with the values hidden that its lines give to secret names: `api_key: …`, `--token=…`.
+pub fn text(text: &str) -> String {
+    text.split_inclusive('\n').map(line).collect()
+}
+
+fn line(line: &str) -> String {
+    let Some(at) = line.find([':', '=']) else { return line.to_owned() };
+    let (name, value) = line.split_at(at + 1);
+    let named = name[..at].trim_matches(|c: char| !c.is_alphanumeric());
+    // `secretName: x` and the like only refer to a secret.
+    let refers = named.ends_with("Name") || named.ends_with("Ref");
+    if refers || value.trim().is_empty() || !is_secret(named) {
+        return line.to_owned();
+    }
+    let end = if line.ends_with('\n') { "\n" } else { "" };
+    let space = if value.starts_with(' ') { " " } else { "" };
+    format!("{name}{space}{MASK}{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets_are_known() {
+        for name in [
+            "PROXY_API_KEY",
+            "SLACK_BOT_TOKEN",
+            "db_password",
+            "CLIENT_SECRET",
+            "OPENAI_APIKEY",
+            "GPG_PASSPHRASE",
+            "HTTP_AUTHORIZATION",
+            "DATABASE_URL",
+            // Not every token is secret, but no name tells which.
+            "TOKENIZER_OFF",
+        ] {
+            assert!(is_secret(name), "{name}");
+        }
+        for name in ["MONKEY", "KEYBOARD", "LOG_LEVEL", "MODEL_API_URL"] {
+            assert!(!is_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn values_of_secret_names_are_hidden_line_by_line() {
+        let told =
+            "model: gpt\n  api_key: s3cret\n--token=abc\n\"password\": \"x\"\nurl: http://a:1\nsecretName: b\nkey:\n";
+        let shown = "model: gpt\n  api_key: ********\n--token=********\n\"password\": ********\nurl: http://a:1\nsecretName: b\nkey:\n";
+        assert_eq!(text(told), shown);
+    }
+}

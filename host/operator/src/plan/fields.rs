@@ -1,0 +1,162 @@
+//! Two manifests, field by field. Values that are secret are told apart and never shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kaos_policy::stamp::{APPLIED_DIGEST, HASH_STANDS_FOR, POD_SPEC_HASH};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    masking::{self, MASK},
+    schema::{Segment, path},
+};
+
+/// A field that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Field {
+    /// Its path; items of a list that have names are told by them.
+    pub path: String,
+    /// What it was; none if it was not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
+    /// What it is; none if it is not there any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Value>,
+}
+
+/// The fields in which two manifests of one object differ, without what only follows from others: digests and hashes.
+pub fn fields(before: &Value, after: &Value) -> Vec<Field> {
+    let mut walk = Walk { found: Vec::new(), path: Vec::new(), secret: before["kind"] == "Secret" };
+    walk.values(before, after);
+    walk.found
+}
+
+struct Walk<'a> {
+    found: Vec<Field>,
+    path: Vec<Step<'a>>,
+    /// Whether the object is a Secret.
+    secret: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Key(&'a str),
+    Item(usize),
+    Named(&'a str),
+}
+
+impl<'a> Walk<'a> {
+    fn values(&mut self, before: &'a Value, after: &'a Value) {
+        match (before, after) {
+            _ if before == after => {}
+            (Value::Object(old), Value::Object(new)) => {
+                let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+                for key in keys {
+                    self.step(Step::Key(key), old.get(key), new.get(key));
+                }
+            }
+            (Value::Array(old), Value::Array(new)) => self.lists(old, new),
+            _ => self.report(Some(before), Some(after)),
+        }
+    }
+
+    fn lists(&mut self, old: &'a [Value], new: &'a [Value]) {
+        let (Some(names), Some(new_names)) = (names(old), names(new)) else {
+            for at in 0..old.len().max(new.len()) {
+                self.step(Step::Item(at), old.get(at), new.get(at));
+            }
+            return;
+        };
+        let items = |names: &[&'a str], items: &'a [Value]| -> BTreeMap<&'a str, &'a Value> {
+            names.iter().copied().zip(items).collect()
+        };
+        let (was, is) = (items(&names, old), items(&new_names, new));
+        for name in names.iter().chain(new_names.iter().filter(|name| !was.contains_key(*name))) {
+            self.step(Step::Named(name), was.get(name).copied(), is.get(name).copied());
+        }
+        // The order of variables decides what `$(NAME)` means; of those that are on both sides only.
+        let order = |these: &[&'a str], others: &BTreeMap<&str, &Value>| -> Vec<&'a str> {
+            these.iter().copied().filter(|name| others.contains_key(name)).collect()
+        };
+        let (was, is) = (order(&names, &is), order(&new_names, &was));
+        if was != is {
+            let path = format!("{} (order)", self.shown());
+            self.found.push(Field { path, before: Some(was.into()), after: Some(is.into()) });
+        }
+    }
+
+    fn step(&mut self, step: Step<'a>, before: Option<&'a Value>, after: Option<&'a Value>) {
+        if matches!(step, Step::Key(APPLIED_DIGEST | POD_SPEC_HASH | HASH_STANDS_FOR)) {
+            return;
+        }
+        self.path.push(step);
+        match (before, after) {
+            (Some(before), Some(after)) => self.values(before, after),
+            (None, None) => {}
+            one => self.report(one.0, one.1),
+        }
+        self.path.pop();
+    }
+
+    fn report(&mut self, before: Option<&Value>, after: Option<&Value>) {
+        let hide = self.is_hidden();
+        let shown = |value: Option<&Value>| value.map(|value| if hide { MASK.into() } else { masked(value) });
+        self.found.push(Field { path: self.shown(), before: shown(before), after: shown(after) });
+    }
+
+    /// Whether what stands here is a secret: all that a Secret holds, and what has the name of one.
+    fn is_hidden(&self) -> bool {
+        let keys: Vec<&str> = self
+            .path
+            .iter()
+            .filter_map(|step| match step {
+                Step::Key(key) | Step::Named(key) => Some(*key),
+                Step::Item(_) => None,
+            })
+            .collect();
+        let of_secret = self.secret && matches!(keys.first(), Some(&("data" | "stringData" | "binaryData")));
+        // `env[API_KEY].value`, `data["api-key"]`; what only refers to a Secret says nothing.
+        let by_name = match keys.as_slice() {
+            [.., "env", name, "value"] | ["data" | "stringData", name] => masking::is_secret(name),
+            _ => false,
+        };
+        of_secret || by_name
+    }
+
+    fn shown(&self) -> String {
+        let segments: Vec<Segment<'_>> = self
+            .path
+            .iter()
+            .map(|step| match step {
+                Step::Key(key) => Segment::Key(key),
+                Step::Item(at) => Segment::Index(*at),
+                Step::Named(name) => Segment::Named(name),
+            })
+            .collect();
+        path(segments)
+    }
+}
+
+/// A value as it may be shown.
+fn masked(value: &Value) -> Value {
+    match value {
+        Value::String(text) => masking::text(text).into(),
+        Value::Array(items) => items.iter().map(masked).collect(),
+        Value::Object(fields) => {
+            let name = fields.get("name").and_then(Value::as_str);
+            let field = |(key, value): (&String, &Value)| {
+                let secret = key == "value" && name.is_some_and(masking::is_secret);
+                (key.clone(), if secret { MASK.into() } else { masked(value) })
+            };
+            Value::Object(fields.iter().map(field).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// The names of a list's items, if each has one of its own.
+fn names(items: &[Value]) -> Option<Vec<&str>> {
+    let names: Vec<&str> = items.iter().map(|item| item.get("name")?.as_str()).collect::<Option<_>>()?;
+    let distinct: BTreeSet<_> = names.iter().collect();
+    (distinct.len() == names.len()).then_some(names)
+}

@@ -1,0 +1,154 @@
+//! What a change of policies changes: two decisions for each object, side by side.
+//!
+//! Decides nothing itself: both sides are passes over the same objects, those that `render` makes. What the cluster holds
+//! is left to whoever gathers it, and how a difference is shown to whoever asks.
+
+mod fields;
+mod side;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, sync::Arc, thread};
+
+use kaos_policy::{
+    contract::{Reference, ResourceType},
+    lookup::Sighting,
+    render::RenderError,
+    stamp::carried_hash,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+pub use fields::{Field, fields};
+pub use side::{Said, Side};
+
+use crate::offline::{Answering, Entry, Stored, World};
+
+/// What comes of one object before and after.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// The object.
+    pub object: Reference,
+    /// What came of it; none if no policy answered for it.
+    pub before: Option<Side>,
+    /// What comes of it.
+    pub after: Option<Side>,
+    /// Its children that differ.
+    pub children: Vec<Child>,
+}
+
+/// A child that differs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Child {
+    /// Which.
+    pub child: Reference,
+    /// How.
+    #[serde(flatten)]
+    pub change: Change,
+    /// Whether its pods are replaced.
+    pub rolls: bool,
+}
+
+/// How a child differs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "change", content = "fields")]
+pub enum Change {
+    /// It is new.
+    Added,
+    /// It goes.
+    Removed,
+    /// These fields differ.
+    Changed(Vec<Field>),
+}
+
+impl Difference {
+    /// Whether anything differs but what it costs.
+    pub fn is_change(&self) -> bool {
+        let said = |side: &Option<Side>| side.as_ref().map(|side| side.said.clone());
+        !self.children.is_empty() || said(&self.before) != said(&self.after)
+    }
+
+    /// Whether its policy fails on it from now on, which it did not before.
+    pub fn is_failure(&self) -> bool {
+        let failed = |side: &Option<Side>| matches!(side, Some(Side { said: Said::Failed(_), .. }));
+        failed(&self.after) && !failed(&self.before)
+    }
+}
+
+/// Compares what comes of every object for which the two sides have different policies or settings, in the order of the
+/// objects, on as many threads as there are processors.
+pub fn compare(
+    stored: &Stored,
+    before: &dyn Answering,
+    after: &dyn Answering,
+    hidden: &(dyn Fn(&ResourceType) -> Option<Sighting> + Sync),
+) -> Result<Vec<Difference>, RenderError> {
+    let concerned: Vec<usize> = stored
+        .objects()
+        .iter()
+        .enumerate()
+        .filter_map(|(position, object)| {
+            let sides = (before.renderer(object), after.renderer(object));
+            match sides {
+                (None, None) => None,
+                (Some(before), Some(after)) if std::ptr::eq(before, after) => None,
+                _ => Some(position),
+            }
+        })
+        .collect();
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(concerned.len()).max(1);
+    let share = |first: usize| {
+        let (before, after) = (World::new(stored, before, hidden), World::new(stored, after, hidden));
+        concerned
+            .iter()
+            .skip(first)
+            .step_by(threads)
+            .map(|position| {
+                let side = |world: &World<'_>| world.entry(*position).transpose();
+                Ok((*position, difference(&stored.objects()[*position], side(&before)?, side(&after)?)))
+            })
+            .collect::<Result<Vec<_>, RenderError>>()
+    };
+    let shares = thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|first| scope.spawn(move || share(first))).collect();
+        let joined =
+            running.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.collect::<Result<Vec<_>, RenderError>>()
+    })?;
+    let ordered: BTreeMap<usize, Difference> = shares.into_iter().flatten().collect();
+    Ok(ordered.into_values().collect())
+}
+
+fn difference(object: &Value, before: Option<Arc<Entry>>, after: Option<Arc<Entry>>) -> Difference {
+    let planned = |entry: &Option<Arc<Entry>>| -> Option<BTreeMap<Reference, Value>> {
+        let manifests = &entry.as_ref()?.rendered.planned()?.manifests;
+        Some(manifests.iter().map(|manifest| (Reference::of_object(manifest), manifest.clone())).collect())
+    };
+    let children = match (planned(&before), planned(&after)) {
+        (old, Some(new)) => children(&old.unwrap_or_default(), &new),
+        // Without a plan, what exists stays as it is.
+        (_, None) => Vec::new(),
+    };
+    let side = |entry: Option<Arc<Entry>>| entry.map(|entry| Side::of(&entry));
+    Difference { object: Reference::of_object(object), before: side(before), after: side(after), children }
+}
+
+fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>) -> Vec<Child> {
+    let gone = old.keys().filter(|child| !new.contains_key(child));
+    let gone = gone.map(|child| Child { child: child.clone(), change: Change::Removed, rolls: false });
+    let there = new.iter().filter_map(|(child, manifest)| {
+        let (change, rolls) = match old.get(child) {
+            None => (Change::Added, false),
+            Some(before) => {
+                let fields = fields(before, manifest);
+                let rolls = carried_hash(before) != carried_hash(manifest);
+                if fields.is_empty() && !rolls {
+                    return None;
+                }
+                (Change::Changed(fields), rolls)
+            }
+        };
+        Some(Child { child: child.clone(), change, rolls })
+    });
+    gone.chain(there).collect()
+}

@@ -1,0 +1,64 @@
+//! What came of one object on one side.
+
+use kaos_policy::{
+    policy::PolicyId,
+    render::{Message, Refused, Verdict},
+};
+use serde::Serialize;
+
+use crate::offline::Entry;
+
+/// What came of one object.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Side {
+    /// The policy that translated.
+    pub policy: PolicyId,
+    /// What lies over it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overlays: Vec<PolicyId>,
+    /// What the pass cost.
+    pub fuel: u64,
+    /// What was said.
+    #[serde(flatten)]
+    pub said: Said,
+}
+
+/// What the policies said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "said", content = "because")]
+pub enum Said {
+    /// There is a plan.
+    Planned,
+    /// There is none: the reason, and each thing that is wrong.
+    Refused(String, Vec<String>),
+    /// A policy did not answer as it must.
+    Failed(String),
+}
+
+impl Side {
+    pub(super) fn of(entry: &Entry) -> Self {
+        let rendered = &entry.rendered;
+        let said = match &rendered.verdict {
+            Verdict::Planned(_) => Said::Planned,
+            Verdict::Refused(refusal) => {
+                let Refused { reason, messages } = Refused::of(refusal);
+                let told =
+                    |Message { path, message }| if path.is_empty() { message } else { format!("{path}: {message}") };
+                Said::Refused(reason.to_owned(), messages.into_iter().map(told).collect())
+            }
+            Verdict::Failed(failure) => Said::Failed(failure.to_string()),
+        };
+        Self { policy: rendered.policy.clone(), overlays: rendered.overlays.clone(), fuel: rendered.fuel, said }
+    }
+}
+
+impl std::fmt::Display for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Planned => f.write_str("planned"),
+            Self::Refused(reason, messages) => write!(f, "{reason}: {}", messages.join("; ")),
+            Self::Failed(message) => write!(f, "failed: {message}"),
+        }
+    }
+}

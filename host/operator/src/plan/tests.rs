@@ -1,0 +1,82 @@
+use serde_json::json;
+
+use super::*;
+use crate::masking::MASK;
+
+fn shown(before: &Value, after: &Value) -> Vec<String> {
+    let text = |value: Option<Value>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+    let line = |Field { path, before, after }| format!("{path}: {} {}", text(before), text(after));
+    fields(before, after).into_iter().map(line).collect()
+}
+
+fn deployment(containers: &Value) -> Value {
+    json!({"kind": "Deployment", "spec": {"template": {"spec": {"containers": containers}}}})
+}
+
+#[test]
+fn fields_are_named_as_people_write_them() {
+    let before =
+        deployment(&json!([{"name": "web", "image": "a", "args": ["x", "y"], "ports": [{"containerPort": 1}]}]));
+    let after = deployment(
+        &json!([{"name": "side", "image": "s"}, {"name": "web", "image": "b", "args": ["x"], "ports": [{"containerPort": 2}]}]),
+    );
+    assert_eq!(
+        shown(&before, &after),
+        [
+            "spec.template.spec.containers[web].args[1]: \"y\" -",
+            "spec.template.spec.containers[web].image: \"a\" \"b\"",
+            "spec.template.spec.containers[web].ports[0].containerPort: 1 2",
+            "spec.template.spec.containers[side]: - {\"image\":\"s\",\"name\":\"side\"}",
+        ]
+    );
+}
+
+#[test]
+fn a_changed_order_of_named_items_is_a_change() {
+    let list = |names: [&str; 3]| deployment(&json!(names.map(|name| json!({"name": name}))));
+    let told = shown(&list(["a", "b", "c"]), &list(["b", "a", "d"]));
+    assert_eq!(
+        told,
+        [
+            "spec.template.spec.containers[c]: {\"name\":\"c\"} -",
+            "spec.template.spec.containers[d]: - {\"name\":\"d\"}",
+            "spec.template.spec.containers (order): [\"a\",\"b\"] [\"b\",\"a\"]",
+        ]
+    );
+}
+
+#[test]
+fn digests_and_hashes_are_no_changes_of_their_own() {
+    let with = |digest: &str| json!({"metadata": {"annotations": {"kaos.tools/applied-digest": digest, "kaos.tools/pod-spec-hash": digest}}});
+    assert!(fields(&with("a"), &with("b")).is_empty());
+}
+
+#[test]
+fn no_value_of_a_secret_is_ever_shown() {
+    let secret = |value: &str| json!({"kind": "Secret", "data": {"a": value}, "stringData": {"b": value}});
+    let env = |value: &str| deployment(&json!([{"name": "web", "env": [{"name": "API_KEY", "value": value}]}]));
+    let nothing = deployment(&json!([]));
+    let added = deployment(
+        &json!([{"name": "web", "env": [{"name": "DB_PASSWORD", "value": "topsecret"}], "args": ["--token=topsecret"]}]),
+    );
+    let config = |value: &str| json!({"kind": "ConfigMap", "data": {"config.yaml": format!("model: m\napi_key: {value}\n"), "api-key": value}});
+    for (before, after) in [
+        (secret("topsecret"), secret("topsecret2")),
+        (env("topsecret"), env("topsecret2")),
+        (nothing, added),
+        (config("topsecret"), config("topsecret2")),
+    ] {
+        let told = shown(&before, &after);
+        assert!(!told.is_empty() && !told.concat().contains("topsecret"), "{told:?}");
+        assert!(told.concat().contains(MASK), "{told:?}");
+    }
+    let reference = |name: &str| {
+        deployment(
+            &json!([{"name": "web", "env": [{"name": "API_KEY", "valueFrom": {"secretKeyRef": {"name": name}}}]}]),
+        )
+    };
+    assert_eq!(
+        shown(&reference("a"), &reference("b")),
+        ["spec.template.spec.containers[web].env[API_KEY].valueFrom.secretKeyRef.name: \"a\" \"b\""]
+    );
+}

@@ -1,0 +1,58 @@
+//! `kaos-operator policy new`, as a user runs it. That what it makes builds and passes its tests is for `tests/run wasm`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::fs;
+
+use support::{Folder, Ran, run};
+
+const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/sdk");
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+fn new(more: &[&str]) -> Ran {
+    run(["policy", "new", "kite", "--kind", "Kite", "--api-version", "sky.io/v1"].iter().chain(more), "")
+}
+
+#[test]
+fn a_project_stands_where_it_was_asked_for_and_finds_its_sdk() {
+    let folder = Folder::new("new");
+    for (at, sdk) in [("a", SDK), ("b", REPOSITORY)] {
+        let dir = format!("{}/{at}/kite", folder.path());
+        let ran = new(&["--dir", &dir, "--sdk", sdk]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let read = |name: &str| fs::read_to_string(format!("{dir}/{name}")).unwrap();
+        let sdk = fs::canonicalize(SDK).unwrap();
+        assert!(read("Cargo.toml").contains(&format!("path = \"{}\"", sdk.display())), "{}", read("Cargo.toml"));
+        assert!(read("src/lib.rs").contains("sky.io/v1"));
+        for file in ["policy.yaml", ".github/workflows/policy.yml"] {
+            serde_saphyr::from_str::<serde_json::Value>(&read(file)).unwrap();
+        }
+        assert!(read("README.md").contains("policy push kite.wasm"));
+        assert!(read(".cargo/config.toml").contains("test-runner"));
+    }
+}
+
+#[test]
+fn what_is_there_is_never_written_over() {
+    let folder = Folder::new("new-twice");
+    folder.write("precious", "mine");
+    let ran = new(&["--dir", &folder.path(), "--sdk", SDK]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("not empty") && ran.stderr.contains("--dir"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_cannot_be_a_name_a_kind_or_an_sdk_is_told() {
+    for (arguments, told) in [
+        (["Kite", "--kind", "Kite", "--api-version", "sky.io/v1", "--sdk", SDK], "lower-case"),
+        (["kite", "--kind", "kite", "--api-version", "sky.io/v1", "--sdk", SDK], "like Website"),
+        (["kite", "--kind", "Kite", "--api-version", "v1", "--sdk", SDK], "like example.com/v1"),
+        (["kite", "--kind", "Kite", "--api-version", "sky.io/v1", "--sdk", "/nowhere"], "kaos-policy-sdk"),
+        (["kite", "--kind", "Kite", "--api-version", "sky.io/v1", "--sdk", "/"], "guest-policies/sdk"),
+    ] {
+        let ran = run(["policy", "new"].iter().chain(&arguments), "");
+        assert_eq!(ran.code, 2, "{arguments:?}");
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    }
+}

@@ -1,0 +1,123 @@
+//! `kaos-operator policy plan`, as a user runs it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use kaos_operator::embedded;
+use serde_json::Value;
+use support::{Folder, Ran, run};
+
+fn team(agents: usize) -> String {
+    let agent = |number: usize| {
+        format!(
+            "---\napiVersion: kaos.tools/v1alpha1\nkind: Agent\nmetadata: {{name: a{number}, namespace: n{}}}\n\
+             spec: {{modelAPI: llm, model: gpt}}\n",
+            number % 2
+        )
+    };
+    let llm = |namespace: usize| {
+        format!(
+            "---\napiVersion: kaos.tools/v1alpha1\nkind: ModelAPI\nmetadata: {{name: llm, namespace: n{namespace}}}\n\
+             spec: {{mode: Proxy, proxyConfig: {{models: ['*'], apiKey: {{value: topsecret}}}}}}\n\
+             status: {{phase: Ready, ready: true, endpoint: 'http://llm.example:8000'}}\n"
+        )
+    };
+    (0..2).map(llm).chain((0..agents).map(agent)).collect()
+}
+
+/// A plan for a team of six agents.
+fn plan(folder: &Folder, settings: &str, more: &[&str]) -> Ran {
+    let settings = folder.write("settings.yaml", settings);
+    let objects = folder.write("team.yaml", team(6));
+    run(["policy", "plan", "--settings", &settings, "-f", &objects].iter().copied().chain(more.iter().copied()), "")
+}
+
+#[test]
+fn a_changed_image_is_told_field_by_field_with_before_and_after() {
+    let folder = Folder::new("plan-image");
+    let ran = plan(&folder, "image: registry.example/agent:2\n", &["--for", "agent", "-o", "json"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    let told = ran.json();
+    assert_eq!((&told["objects"], &told["changed"], &told["rolls"]), (&6.into(), &6.into(), &6.into()));
+    let change = &told["changes"][0];
+    assert_eq!(change["object"]["kind"], "Agent");
+    let child = change["children"].as_array().unwrap().iter().find(|child| child["child"]["kind"] == "Deployment");
+    let child = child.unwrap();
+    let image = child["fields"].as_array().unwrap().iter().find(|f| f["path"].as_str().unwrap().ends_with("].image"));
+    assert_eq!(image.unwrap()["after"], "registry.example/agent:2");
+    assert!(image.unwrap()["before"].is_string());
+    assert_eq!((&child["change"], &child["rolls"]), (&"changed".into(), &true.into()));
+    assert!(change["before"]["fuel"].as_u64().unwrap() > 0 && change["after"]["fuel"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn the_table_tells_what_is_the_same_for_many_once() {
+    let folder = Folder::new("plan-table");
+    let ran = plan(&folder, "image: registry.example/agent:2\n", &["--for", "agent"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stdout.starts_with("OBJECT"), "{}", ran.stdout);
+    assert_eq!(ran.stdout.matches("registry.example/agent:2").count(), 1, "{}", ran.stdout);
+    assert!(ran.stdout.contains("6 Agents, such as n0/a0"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("6 of 6 objects change, the pods of 6 workloads are replaced."), "{}", ran.stdout);
+}
+
+#[test]
+fn only_where_it_holds_does_something_change() {
+    let folder = Folder::new("plan-scope");
+    let more = ["--for", "agent", "--scope", "n1", "-o", "json"];
+    let ran = plan(&folder, "image: registry.example/agent:2\n", &more);
+    assert_eq!((ran.code, &ran.json()["objects"], &ran.json()["changed"]), (2, &3.into(), &3.into()), "{}", ran.stderr);
+}
+
+#[test]
+fn the_policy_that_is_in_force_already_changes_nothing() {
+    let folder = Folder::new("plan-same");
+    for policy in embedded::DEFAULTS {
+        folder.write("policy.yaml", policy.manifest);
+        let component = folder.write("a.wasm", policy.component);
+        let objects = folder.write("team.yaml", team(2));
+        let ran = run(["policy", "plan", &component, "-f", &objects], "");
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.starts_with("Nothing changes for "), "{}", ran.stdout);
+        // As it was packed, too.
+        let packed = folder.write("packed.yaml", run(["policy", "pack", &component], "").stdout);
+        assert_eq!(run(["policy", "plan", &packed, "-f", &objects], "").code, 0);
+    }
+}
+
+#[test]
+fn no_secret_is_printed() {
+    let folder = Folder::new("plan-secret");
+    for form in ["text", "json"] {
+        let ran = plan(
+            &folder,
+            "labels: {tier: one}\nproxyImage: registry.example/proxy:2\n",
+            &["--for", "modelapi", "-o", form],
+        );
+        assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("topsecret"), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_question_that_cannot_be_answered_ends_with_1() {
+    let folder = Folder::new("plan-wrong");
+    let ran = plan(&folder, "imagge: x\n", &["--for", "agent"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
+    assert!(ran.stderr.contains("imagge"), "{}", ran.stderr);
+    let settings = folder.write("settings.yaml", "image: x\n");
+    let ran = run(["policy", "plan", "--settings", &settings, "--for", "agent", "-f", "/nowhere.yaml"], "");
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let nothing = folder.write("nothing.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}");
+    let ran = run(["policy", "plan", "--settings", &settings, "--for", "agent", "-f", &nothing], "");
+    assert!(ran.code == 1 && ran.stderr.contains("nothing to plan for"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_thousand_objects_are_compared_once_each() {
+    let folder = Folder::new("plan-thousand");
+    let settings = folder.write("settings.yaml", "image: registry.example/agent:2\n");
+    let objects = folder.write("team.yaml", team(1000));
+    let ran = run(["policy", "plan", "--settings", &settings, "--for", "agent", "-f", &objects, "-o", "json"], "");
+    let told: Value = ran.json();
+    assert_eq!((ran.code, &told["objects"], &told["changed"]), (2, &1000.into(), &1000.into()), "{}", ran.stderr);
+}

@@ -1,0 +1,191 @@
+//! `kaos-operator policy push`, `list` and `rollback`, as a user runs them, on an embedded cluster. What an operator would
+//! say is written down beforehand.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kaos_cluster::{Cluster, Server};
+use kaos_operator::package::{Package, pack, unpack};
+use kaos_policy::{digest::Digest, manifest::PolicyFile};
+use serde_json::{Value, json};
+use support::{Folder, Ran, run};
+
+const HOME: &str = "kaos-system";
+
+struct Stage {
+    cluster: Cluster,
+    _server: Server,
+    folder: Folder,
+    kubeconfig: String,
+}
+
+impl Stage {
+    async fn start(name: &str) -> Self {
+        let cluster = Cluster::start();
+        let server = cluster.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        cluster.add_user("admin", "admin");
+        let folder = Folder::new(name);
+        let kubeconfig = folder.write("kubeconfig", server.kubeconfig("admin"));
+        cluster.plant("", "namespaces", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}}));
+        for definition in kaos_crds::manifests::ALL {
+            let budget = serde_saphyr::options! { budget: serde_saphyr::budget! { max_depth: 256 } };
+            let definition: Value = serde_saphyr::from_str_with_options(definition, budget).unwrap();
+            cluster.plant("apiextensions.k8s.io", "customresourcedefinitions", definition);
+        }
+        cluster.settled().await;
+        Self { cluster, _server: server, folder, kubeconfig }
+    }
+
+    /// Runs a verb while the cluster goes on.
+    async fn policy(&self, arguments: &[&str]) -> Ran {
+        let connection = ["--kubeconfig", self.kubeconfig.as_str()];
+        let arguments: Vec<String> =
+            ["policy"].iter().chain(arguments).chain(&connection).map(|argument| (*argument).to_owned()).collect();
+        tokio::task::spawn_blocking(move || run(arguments, "")).await.unwrap()
+    }
+
+    fn settings(&self, image: &str) -> String {
+        self.folder.write("settings.yaml", format!("image: {image}\n"))
+    }
+
+    /// What an operator says of a package, and the bytes that it keeps.
+    fn revision(&self, name: &str, package: &Package, age: u32, status: &Value) {
+        self.cluster.plant(
+            "kaos.tools",
+            "policyrevisions",
+            json!({
+                "apiVersion": "kaos.tools/v1alpha1", "kind": "PolicyRevision",
+                "metadata": {"name": name, "namespace": HOME, "creationTimestamp": format!("2026-01-01T00:00:{age:02}Z")},
+                "spec": {
+                    "source": {"namespace": package.namespace, "configMap": package.name},
+                    "packageDigest": package.digest().to_string(), "scope": {},
+                },
+                "status": status,
+            }),
+        );
+        let mut kept = pack(name, HOME, &package.file, package.component.as_deref()).unwrap().index;
+        kept.metadata.labels = None;
+        self.cluster.plant("", "configmaps", serde_json::to_value(kept).unwrap());
+    }
+
+    fn stored(&self, name: &str) -> Package {
+        let stored = self.cluster.object("", "configmaps", HOME, name).expect("the ConfigMap");
+        let index: ConfigMap = serde_json::from_value((*stored).clone()).unwrap();
+        unpack(&index, |_| None::<&ConfigMap>).unwrap()
+    }
+}
+
+/// Settings for the policy `agent`.
+fn package(image: &str) -> Package {
+    let file = PolicyFile { name: Some("agent".into()), settings: json!({"image": image}), ..PolicyFile::default() };
+    Package { name: "policy-agent-settings".into(), namespace: HOME.into(), file, component: None }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_pushed_is_applied_and_its_revision_awaited() {
+    let stage = Stage::start("push").await;
+    let active = json!({"state": "Active", "policy": "agent", "kinds": ["kaos.tools/v1alpha1 Agent"], "objects": 2});
+    stage.revision("agent-1", &package("x:1"), 1, &active);
+    let ran = stage.policy(&["push", "--settings", &stage.settings("x:1"), "--for", "agent"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("PolicyRevision agent-1 is Active: agent"), "{}", ran.stdout);
+    assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:1").digest());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_ends_with_1_and_says_why() {
+    let stage = Stage::start("push-refused").await;
+    let refused =
+        json!({"state": "NotPermitted", "reason": "NotPermitted", "message": "the operator may not watch kites"});
+    stage.revision("agent-1", &package("x:1"), 1, &refused);
+    let ran = stage.policy(&["push", "--settings", &stage.settings("x:1"), "--for", "agent"]).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
+    assert!(ran.stderr.contains("agent-1 is NotPermitted: the operator may not watch kites"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_no_operator_is_that_is_said() {
+    let stage = Stage::start("push-nobody").await;
+    let ran = stage.policy(&["push", "--settings", &stage.settings("x:1"), "--for", "agent", "--timeout", "1"]).await;
+    assert!(ran.code == 1 && ran.stderr.contains("no operator took notice"), "{}", ran.stderr);
+    let ran = stage.policy(&["push", "--settings", &stage.settings("x:1"), "--for", "agent", "--timeout", "0"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_else_wrote_is_taken_over_only_when_asked() {
+    let stage = Stage::start("push-conflict").await;
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
+    let theirs = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "policy-agent-settings", "namespace": HOME, "labels": {"kaos.tools/policy": "package", "mine": "too"}},
+        "data": {"policy.yaml": "name: agent"}, "binaryData": {"policy.wasm": "AGFzbQ=="},
+    });
+    stage.cluster.plant("", "configmaps", theirs);
+    let settings = stage.settings("x:1");
+    let push = ["push", "--settings", settings.as_str(), "--for", "agent", "--timeout", "30"];
+    let ran = stage.policy(&push).await;
+    assert!(ran.code == 2 && ran.stderr.contains("--force-conflicts"), "{}", ran.stderr);
+    let ran = stage.policy(&[&push[..], &["--force-conflicts"]].concat()).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:1").digest());
+    let stored = stage.cluster.object("", "configmaps", HOME, "policy-agent-settings").unwrap();
+    assert_eq!(stored["metadata"]["labels"]["mine"], "too");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollback_is_an_edit_of_the_source() {
+    let stage = Stage::start("rollback").await;
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Superseded", "policy": "agent"}));
+    stage.revision(
+        "agent-2",
+        &package("x:2"),
+        2,
+        &json!({"state": "Active", "policy": "agent", "predecessor": "agent-1"}),
+    );
+    stage.cluster.plant("", "configmaps", {
+        let mut index = pack("policy-agent-settings", HOME, &package("x:2").file, None).unwrap().index;
+        index.metadata.uid = None;
+        serde_json::to_value(index).unwrap()
+    });
+    let ran = stage.policy(&["rollback", "agent", "--timeout", "0"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:1").digest());
+    // And forward again, by the name of the ConfigMap and of the revision.
+    let ran = stage.policy(&["rollback", "policy-agent-settings", "--to", "agent-2"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:2").digest());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn there_is_no_rollback_to_what_is_not_kept_or_was_changed() {
+    let stage = Stage::start("rollback-none").await;
+    let ran = stage.policy(&["rollback", "agent"]).await;
+    assert!(ran.code == 2 && ran.stderr.contains("policy list"), "{}", ran.stderr);
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
+    let ran = stage.policy(&["rollback", "agent"]).await;
+    assert!(ran.code == 2 && ran.stderr.contains("the first that served"), "{}", ran.stderr);
+    let forged = pack("agent-1", HOME, &package("evil").file, None).unwrap().index;
+    stage.cluster.plant("", "configmaps", serde_json::to_value(forged).unwrap());
+    let ran = stage.policy(&["rollback", "agent", "--to", "agent-1"]).await;
+    assert!(ran.code == 2 && ran.stderr.contains("was changed since"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_tells_what_became_of_everything() {
+    let stage = Stage::start("list").await;
+    let ran = stage.policy(&["list"]).await;
+    assert!(ran.code == 0 && ran.stdout.contains("No policies were shipped"), "{}{}", ran.stdout, ran.stderr);
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Superseded", "policy": "agent"}));
+    let active =
+        json!({"state": "Active", "policy": "agent", "objects": 9, "outstanding": 4, "since": "2026-01-01T00:00:03Z"});
+    stage.revision("agent-2", &package("x:2"), 2, &active);
+    let ran = stage.policy(&["list"]).await;
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert!(lines[0].starts_with("REVISION") && lines[1].starts_with("agent-1"), "{}", ran.stdout);
+    assert!(lines[2].contains("Active") && lines[2].contains("5 of 9"), "{}", ran.stdout);
+    let told = stage.policy(&["list", "-o", "json"]).await.json();
+    assert_eq!(told[1]["packageDigest"], package("x:2").digest().to_string());
+    assert!(told[1]["packageDigest"].as_str().unwrap().parse::<Digest>().is_ok());
+}
