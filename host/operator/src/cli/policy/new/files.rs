@@ -57,8 +57,7 @@ fn named(text: &str, names: &Names<'_>) -> String {
         ("each Website ", format!("each {kind} ")),
         ("of a Website", format!("of a {kind}")),
         ("Website", policy),
-        ("fn website(", "fn example(".to_owned()),
-        ("website(&", "example(&".to_owned()),
+        ("website(", "example(".to_owned()),
         ("website}", "example}".to_owned()),
         ("website_policy", format!("{word}_policy")),
         ("website", (*name).to_owned()),
@@ -105,7 +104,7 @@ mod tests {
     #[test]
     fn nothing_of_the_template_is_left() {
         let all = made("red-kite", "Kite");
-        for left in ["website", "Website", "WEBSITE", "example.com", "../sdk", "\u{1}"] {
+        for left in ["website", "Website", "WEBSITE", "example.com", "../sdk", "\u{1}", "kite("] {
             assert!(!all.contains(left), "{left}: {all}");
         }
         for there in [
