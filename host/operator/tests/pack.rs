@@ -36,7 +36,7 @@ fn a_component_becomes_a_config_map_and_the_rights_that_its_claims_take() {
     assert_eq!(file["sha256"], Digest::of(embedded::DEFAULTS[0].component).to_string());
     assert!(index["binaryData"]["policy.wasm.gz"].is_string());
     let [role] = *of_kind(&objects, "ClusterRole") else { panic!("{}", ran.stdout) };
-    assert_eq!(role["metadata"]["labels"]["kaos.tools/aggregate-to-operator"], "true");
+    assert_eq!(role["metadata"]["labels"]["rbac.kaos.tools/aggregate-to-operator"], "true");
     let rules = role["rules"].as_array().unwrap();
     assert!(
         rules.iter().any(|rule| rule["apiGroups"][0] == "kaos.tools" && rule["verbs"].to_string().contains("watch"))

@@ -6,7 +6,7 @@ use super::{Duties, Rights, Rule};
 
 const API: &str = "rbac.authorization.k8s.io";
 /// The label of a `ClusterRole` whose rules the operator's own role takes up, in each namespace that it works in.
-pub const AGGREGATED: &str = "kaos.tools/aggregate-to-operator";
+pub const AGGREGATED: &str = "rbac.kaos.tools/aggregate-to-operator";
 
 /// Everything to apply, in an order that works. `name` is the service account's, and stands before the names of the rest.
 pub fn manifests(rights: &Rights, duties: &Duties, name: &str) -> Vec<Value> {
