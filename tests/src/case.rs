@@ -114,6 +114,11 @@ impl Case {
         Ok(wanted)
     }
 
+    /// The children and the status as the API server kept them, with its defaults.
+    pub fn stored(&self) -> Result<Value> {
+        Ok(serde_json::from_str(&read(&self.folder.join("expected.full.json"))?)?)
+    }
+
     /// The file with the wanted deviation: a JSON patch on `expected.json`.
     pub fn deviation(&self) -> PathBuf {
         self.folder.join("desired.yaml")

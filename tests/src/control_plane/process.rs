@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use super::programs::Programs;
 use super::{ControlPlane, group};
 
-/// A process of `kaos-operator run`; killed when it is dropped.
+/// A process of `kaos-operator run`; stopped when it is dropped, in order if it still can.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -113,6 +113,16 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        // It releases the Lease, which the next one would wait for otherwise.
+        let (beat, patience) = (Duration::from_millis(20), 500);
+        if self.ended().is_none() && self.signal("TERM").is_ok() {
+            for _ in 0..patience {
+                if self.ended().is_some() {
+                    return;
+                }
+                std::thread::sleep(beat);
+            }
+        }
         self.kill();
     }
 }

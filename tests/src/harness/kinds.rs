@@ -27,7 +27,7 @@ const fn of_cluster(api_version: &'static str, kind: &'static str, plural: &'sta
     Kind { api_version, kind, plural, namespaced: false }
 }
 
-const KINDS: [Kind; 21] = [
+const KINDS: [Kind; 23] = [
     kind("kaos.tools/v1alpha1", "Agent", "agents"),
     kind("kaos.tools/v1alpha1", "ModelAPI", "modelapis"),
     kind("kaos.tools/v1alpha1", "MCPServer", "mcpservers"),
@@ -42,6 +42,8 @@ const KINDS: [Kind; 21] = [
     kind("v1", "Event", "events"),
     kind("gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes"),
     kind("coordination.k8s.io/v1", "Lease", "leases"),
+    kind("batch/v1", "Job", "jobs"),
+    kind("kaos.tools/v1alpha1", "PolicyRevision", "policyrevisions"),
     kind("rbac.authorization.k8s.io/v1", "Role", "roles"),
     kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings"),
     of_cluster("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles"),

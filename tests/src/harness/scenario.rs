@@ -217,7 +217,7 @@ pub fn definitions() -> Result<Vec<Value>> {
 }
 
 /// As much of the Gateway API's definition as a route needs.
-fn routes() -> Value {
+pub fn routes() -> Value {
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "httproutes.gateway.networking.k8s.io",
@@ -229,6 +229,13 @@ fn routes() -> Value {
 }
 
 impl World {
+    /// A real cluster as it is: nothing is installed, and no operator runs in this process until the test starts one.
+    pub fn over(client: Client, namespace: &str) -> Self {
+        let setting = Setting::new(BTreeMap::new(), Clock::System, |_| {});
+        let (script, running) = (Script::default(), RefCell::default());
+        Self { client, namespace: namespace.to_owned(), below: Below::Real, script, setting, running }
+    }
+
     /// Installs the definitions, and waits until they are served.
     pub async fn install_definitions(&self, gateway: bool) -> Result<()> {
         let mut all = definitions()?;

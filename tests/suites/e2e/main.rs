@@ -3,6 +3,13 @@
 //! `tests/run e2e` provides the programs and runs it. All tests share one cluster, which the first of them starts; those
 //! that install the chart take turns.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
-
+mod admission;
 mod cluster;
+mod install;
+mod process;
+mod replicas;
+mod rights;
+mod samples;
+mod support;
+mod uninstall;
+mod upgrade;

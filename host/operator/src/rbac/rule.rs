@@ -48,6 +48,14 @@ impl Collected {
         self.0.entry((group.to_owned(), resource.into(), names)).or_default().extend(verbs);
     }
 
+    /// Leaves out what others give already, for objects of all names.
+    pub(super) fn leave_out(&mut self, others: &Self) {
+        self.0.retain(|(group, resource, _), verbs| {
+            let given = others.0.get(&(group.clone(), resource.clone(), BTreeSet::new()));
+            given.is_none_or(|given| !verbs.is_subset(given))
+        });
+    }
+
     /// One rule for the resources of a group with which the same may be done, in a stable order.
     pub(super) fn rules(self) -> Vec<Rule> {
         let mut rules: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();

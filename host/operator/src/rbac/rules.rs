@@ -58,6 +58,9 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     for policy in policies {
         claim(policy, duties, &mut working, &mut operator);
     }
+    if everywhere {
+        operator.leave_out(&working);
+    }
     Rights { working: working.rules(), operator: operator.rules() }
 }
 

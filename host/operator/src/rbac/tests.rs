@@ -79,6 +79,13 @@ fn with_listed_namespaces_nothing_holds_for_the_cluster() {
 }
 
 #[test]
+fn what_holds_everywhere_is_not_given_once_more_at_home() {
+    let reads_config = |rights: &Rights| may(&rights.operator, "", "configmaps", "watch");
+    assert!(!reads_config(&rights(&duties(Scope::All))));
+    assert!(reads_config(&rights(&duties(listed(&["a"])))));
+}
+
+#[test]
 fn the_rules_alone_are_those_of_the_roles() {
     let duties = duties(Scope::All);
     let rights = rights(&duties);

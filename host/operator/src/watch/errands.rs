@@ -92,8 +92,9 @@ async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> R
 #[derive(Deserialize)]
 struct Metadata {
     metadata: Meta,
+    /// The API server writes null for no metadata at all.
     #[serde(default)]
-    items: Vec<Value>,
+    items: Option<Vec<Value>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -127,12 +128,26 @@ async fn sweep_once(shared: &Shared, handle: &Handle) -> Result<(), Broken> {
         };
         let request = Request::new(&path).list_metadata(&params).map_err(kube::Error::BuildRequest)?;
         let page: Metadata = in_time(shared.client.request(request)).await?;
-        for object in &page.items {
+        for object in page.items.iter().flatten() {
             shared.tell(|state| state.swept(handle, object));
         }
         if page.metadata.r#continue.is_empty() {
             return Ok(());
         }
         next = Some(page.metadata.r#continue);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_metadata_may_be_written_in_three_ways() {
+        for items in [r#", "items": []"#, r#", "items": null"#, ""] {
+            let page: Metadata =
+                serde_json::from_str(&format!(r#"{{"metadata": {{"resourceVersion": "7"}}{items}}}"#)).unwrap();
+            assert_eq!(page.items.iter().flatten().count(), 0);
+        }
     }
 }

@@ -1,0 +1,120 @@
+//! Installing and changing the chart.
+
+use kaos_tests::harness::read::{text, variable};
+use kaos_tests::harness::samples::{agent, mcp_server, model_api};
+use kaos_tests::harness::{World, is_ready};
+use serde_json::{Value, json};
+
+use crate::support::{CHART, RELEASE, Release, SYSTEM, USER, until, until_ready};
+
+fn team() -> Vec<Value> {
+    vec![model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]}))]
+}
+
+async fn image_of(world: &World, deployment: &str) -> String {
+    let deployment = world.look(&format!("Deployment/{deployment}")).await;
+    text(&deployment["spec"]["template"]["spec"]["containers"][0]["image"]).to_owned()
+}
+
+#[tokio::test]
+async fn the_pods_of_the_chart_are_what_the_restricted_standard_takes() {
+    let release = Release::install(&["--set", "controllerManager.replicas=2"]).await;
+    let system = release.over(SYSTEM);
+    let deployment = system.look("Deployment/kaos-kaos-operator-controller-manager").await;
+    // The namespace enforces it, and Helm waited for the pods.
+    assert_eq!(deployment["status"]["readyReplicas"], 2);
+    let template = &deployment["spec"]["template"]["spec"];
+    assert_eq!(template["containers"][0]["securityContext"]["readOnlyRootFilesystem"], true);
+    assert_eq!(release.cluster.kubectl(&["get", "pdb", "-n", SYSTEM, "-o", "name"]).expect().lines().count(), 1);
+    let tested = release.cluster.helm(&["get", "notes", RELEASE, "-n", SYSTEM]).expect();
+    assert!(tested.contains("in all namespaces"), "{tested}");
+}
+
+#[tokio::test]
+async fn changed_values_reach_what_runs_and_a_rollback_takes_them_back() {
+    let release = Release::install(&[]).await;
+    let world = release.world("changed").await;
+    world.apply_all(&team()).await;
+    {
+        let _operator = release.working_operator().await;
+        until_ready(&world, &team()).await;
+    }
+    let checksum = async || {
+        let deployment = release.over(SYSTEM).look("Deployment/kaos-kaos-operator-controller-manager").await;
+        text(&deployment["spec"]["template"]["metadata"]["annotations"]["checksum/config"]).to_owned()
+    };
+    let (image, before) = (image_of(&world, "agent-a").await, checksum().await);
+    release
+        .helm("upgrade", &["--set", "defaultImages.agentRuntime=registry.example/agent:2", "--set", "logLevel=DEBUG"])
+        .expect();
+    // Its pods are made anew, since their environment is read once.
+    assert_ne!(checksum().await, before);
+    {
+        let _operator = release.working_operator().await;
+        world.until("it has the new image", "Agent/a", is_ready).await;
+        world
+            .until("it has the new image", "Deployment/agent-a", |d| {
+                text(&d["spec"]["template"]["spec"]["containers"][0]["image"]) == "registry.example/agent:2"
+            })
+            .await;
+        world.until("it logs more", "Deployment/agent-a", |d| variable(d, "LOG_LEVEL") == "DEBUG").await;
+    }
+    release.cluster.helm(&["rollback", RELEASE, "1", "-n", SYSTEM, "--wait"]).expect();
+    assert_eq!(checksum().await, before);
+    let _operator = release.working_operator().await;
+    world
+        .until("it has the old image", "Deployment/agent-a", |d| {
+            text(&d["spec"]["template"]["spec"]["containers"][0]["image"]) == image
+        })
+        .await;
+    until_ready(&world, &team()).await;
+}
+
+#[tokio::test]
+async fn definitions_that_helm_did_not_make_are_taken_over_and_brought_up_to_date() {
+    let release = Release::prepare().await;
+    // As another chart's folder crds/ leaves them: without a sign of Helm, and of an older schema.
+    let crd = "agents.kaos.tools";
+    release.cluster.kubectl(&["delete", "crd", "--ignore-not-found", crd]).expect();
+    release.cluster.kubectl(&["create", "-f", "../crds/generated/agents.yaml"]).expect();
+    let path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/config/description";
+    let patch = json!([{"op": "replace", "path": path, "value": "older"}]).to_string();
+    release.cluster.kubectl(&["patch", "crd", crd, "--type=json", "-p", &patch]).expect();
+    let refused = release.helm("install", &[]).expect_failure();
+    assert!(refused.contains("invalid ownership metadata"), "{refused}");
+    release.helm("upgrade", &["--install", "--take-ownership", "--force-conflicts"]).expect();
+    let explained = release.cluster.kubectl(&["explain", "agent.spec.config"]).expect();
+    assert!(!explained.contains("older"), "{explained}");
+}
+
+#[tokio::test]
+async fn the_kinds_and_what_is_of_them_outlive_the_release() {
+    let release = Release::install(&[]).await;
+    let world = release.world("kept").await;
+    world.apply(&model_api("llm")).await;
+    release.cluster.helm(&["uninstall", RELEASE, "-n", SYSTEM, "--wait"]).expect();
+    assert_eq!(world.look("ModelAPI/llm").await["spec"]["mode"], "Proxy");
+    release.helm("install", &[]).expect();
+    let _operator = release.working_operator().await;
+    until_ready(&world, &[model_api("llm")]).await;
+}
+
+#[tokio::test]
+async fn with_namespaces_listed_roles_are_enough_and_other_namespaces_are_left_alone() {
+    let release = Release::prepare().await;
+    let (one, other) = (release.world("team-a").await, release.world("elsewhere").await);
+    release.world("team-b").await;
+    release.helm("install", &["--values", &format!("{CHART}/ci/namespaced-values.yaml")]).expect();
+    release.until_owners_are_known().await;
+    let rights = release.cluster.kubectl(&["auth", "can-i", "list", "agents", "-A", "--as", USER]);
+    assert!(!rights.ok, "{rights:?}");
+    let mark = release.cluster.audit().mark().unwrap();
+    let operator = release.working_operator().await;
+    other.apply(&model_api("llm")).await;
+    one.apply_all(&team()).await;
+    until_ready(&one, &team()).await;
+    assert_eq!(release.refused_since(mark), Vec::<String>::new(), "rights are missing");
+    until("it says so", &operator, || operator.is_ready()).await;
+    assert!(other.look("ModelAPI/llm").await["status"].is_null());
+    assert!(other.list("Deployment").await.is_empty());
+}

@@ -1,0 +1,132 @@
+//! The operator as a process: pages, signals, rights that come late.
+
+use kaos_tests::harness::read::text;
+use kaos_tests::harness::samples::model_api;
+use kaos_tests::harness::{World, is_ready};
+use serde_json::Value;
+
+use crate::support::{LEASE, Release, SYSTEM, USER, ending, until, until_ready};
+
+fn many(count: usize) -> Vec<Value> {
+    (0..count).map(|number| model_api(&format!("llm-{number}"))).collect()
+}
+
+async fn ready_of(world: &World) -> usize {
+    world.list("ModelAPI").await.iter().filter(|object| is_ready(object)).count()
+}
+
+#[tokio::test]
+async fn its_pages_tell_how_it_is_and_what_it_did() {
+    let release = Release::install(&[]).await;
+    let operator = release.working_operator().await;
+    let world = release.world("pages").await;
+    world.apply(&model_api("llm")).await;
+    until_ready(&world, &[model_api("llm")]).await;
+    let page = operator.get("/metrics");
+    for line in [
+        "kaos_operator_leader 1\n",
+        r#"kaos_operator_policy_info{group="kaos.tools",kind="ModelAPI","#,
+        r#"kaos_operator_objects{group="kaos.tools",kind="ModelAPI",ready="true"} 1"#,
+        r#"kaos_operator_watch_state{group="apps",kind="Deployment",state="synced"} 1"#,
+    ] {
+        assert!(page.contains(line), "{line} is not in\n{page}");
+    }
+    assert!(page.ends_with("# EOF\n"), "{page}");
+    assert!(operator.get("/livez").starts_with("HTTP/1.1 200"));
+    let known = operator.get("/debug/objects/ModelAPI/pages/llm");
+    assert!(known.starts_with("HTTP/1.1 200") && known.contains("modelapi-llm"), "{known}");
+}
+
+#[tokio::test]
+async fn a_signal_ends_it_in_order_and_releases_the_lease() {
+    let release = Release::install(&[]).await;
+    let operator = release.working_operator().await;
+    let (system, world) = (release.over(SYSTEM), release.world("drained").await);
+    // In the middle of work.
+    world.apply_all(&many(30)).await;
+    world.until_true("work has begun", async || !world.list("Deployment").await.is_empty()).await;
+    operator.signal("TERM").unwrap();
+    let (code, log) = ending(operator).await;
+    assert_eq!(code, Some(0), "{log}");
+    let lease = system.look(LEASE).await;
+    assert_eq!(text(&lease["spec"]["holderIdentity"]), "", "{lease:#}");
+    // The next one begins at once, and finishes what is left.
+    let _next = release.working_operator().await;
+    until_ready(&world, &many(30)).await;
+}
+
+#[tokio::test]
+async fn without_rights_it_says_which_and_when_they_are_given_it_works() {
+    let release = Release::install(&["--set", "rbac.create=false"]).await;
+    let world = release.world("late").await;
+    world.apply(&model_api("llm")).await;
+    let operator = release.operator(&[]).await;
+    until("it says what is missing", &operator, || {
+        let page = operator.get("/readyz");
+        page.starts_with("HTTP/1.1 503") && page.contains("leases")
+    })
+    .await;
+    assert!(operator.get("/livez").starts_with("HTTP/1.1 200"));
+    release.helm("upgrade", &[]).expect();
+    until_ready(&world, &[model_api("llm")]).await;
+    until("it is ready", &operator, || operator.is_ready()).await;
+}
+
+#[tokio::test]
+async fn a_right_that_is_taken_away_while_it_runs_is_missed_and_found_again() {
+    let release = Release::install(&[]).await;
+    let operator = release.working_operator().await;
+    let world = release.world("taken").await;
+    release.cluster.kubectl(&["delete", "clusterrolebinding", "kaos-kaos-operator-kaos-operator-rolebinding"]).expect();
+    let mark = release.cluster.audit().mark().unwrap();
+    world.apply_all(&many(3)).await;
+    world.until_true("it is refused", async || !release.refused_since(mark).is_empty()).await;
+    assert_eq!(ready_of(&world).await, 0);
+    release.helm("upgrade", &[]).expect();
+    until_ready(&world, &many(3)).await;
+    assert!(operator.is_ready());
+}
+
+#[tokio::test]
+async fn what_happened_while_it_was_away_is_made_good_at_the_start() {
+    let release = Release::install(&[]).await;
+    let world = release.world("away").await;
+    world.apply_all(&many(3)).await;
+    {
+        let _operator = release.working_operator().await;
+        until_ready(&world, &many(3)).await;
+    }
+    world.delete("Deployment/modelapi-llm-0").await;
+    world.delete("ModelAPI/llm-1").await;
+    world
+        .patch(
+            "Service/modelapi-llm-2",
+            &serde_json::json!({"spec": {"ports": [{"port": 8000, "name": "other", "targetPort": 1}]}}),
+        )
+        .await;
+    world.until_gone("Deployment/modelapi-llm-1").await;
+    let _operator = release.working_operator().await;
+    world.until("it is made anew", "Deployment/modelapi-llm-0", |d| d["status"]["readyReplicas"] == 1).await;
+    world.until("it is corrected", "Service/modelapi-llm-2", |s| s["spec"]["ports"][0]["name"] == "http").await;
+    world.quiet().await;
+}
+
+#[tokio::test]
+async fn a_restart_where_nothing_changed_writes_nothing() {
+    let release = Release::install(&[]).await;
+    let world = release.world("restarted").await;
+    world.apply_all(&many(10)).await;
+    {
+        let _operator = release.working_operator().await;
+        until_ready(&world, &many(10)).await;
+        world.quiet().await;
+    }
+    release.over(SYSTEM).delete(LEASE).await;
+    let mark = release.cluster.audit().mark().unwrap();
+    let operator = release.working_operator().await;
+    let passes = r#"kaos_operator_passes_total{group="kaos.tools",kind="ModelAPI",result="settled"} 10"#;
+    until("it has looked at all", &operator, || operator.get("/metrics").contains(passes)).await;
+    let asked = release.cluster.audit().since(mark, USER).unwrap();
+    let writes: Vec<_> = asked.iter().filter(|request| request.writes() && request.resource != "leases").collect();
+    assert!(writes.is_empty(), "{writes:#?}");
+}

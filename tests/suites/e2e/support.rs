@@ -1,0 +1,200 @@
+//! The chart on the shared cluster, and operators that run as its pods would.
+
+use std::cell::{Cell, RefCell};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use kaos_tests::case::{self, Case};
+use kaos_tests::control_plane::{ControlPlane, Pod, Process, Ran};
+use kaos_tests::harness::World;
+use kaos_tests::harness::kinds::Kind;
+use kube::Client;
+use kube::api::{Api, DynamicObject, PostParams};
+use serde_json::{Value, json};
+
+/// Where the operator is installed.
+pub(crate) const SYSTEM: &str = "kaos-system";
+pub(crate) const RELEASE: &str = "kaos";
+pub(crate) const CHART: &str = "../deploy/helm/kaos-operator";
+pub(crate) const LEASE: &str = "kaos-system:Lease/kaos-operator.kaos.tools";
+/// The operator, as the API server knows it.
+pub(crate) const USER: &str = "system:serviceaccount:kaos-system:kaos-kaos-operator";
+
+/// What takes longer is wrong, also on a machine that compiles something else.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+static TURN: Mutex<()> = Mutex::new(());
+
+/// The chart, installed; taken away when it is dropped, with everything that tests made.
+pub(crate) struct Release {
+    pub(crate) cluster: &'static ControlPlane,
+    client: Client,
+    namespaces: RefCell<Vec<String>>,
+    started: Cell<usize>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Release {
+    /// Waits for its turn, and installs the chart with these flags of Helm.
+    pub(crate) async fn install(flags: &[&str]) -> Self {
+        let release = Self::prepare().await;
+        release.helm("install", flags).expect();
+        release.until_owners_are_known().await;
+        release
+    }
+
+    /// The API server's admission finds out about new definitions some seconds later than everybody else, and until then
+    /// lets nobody name an object of theirs as an owner.
+    pub(crate) async fn until_owners_are_known(&self) {
+        let world = self.over("default");
+        let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "name": "a", "uid": "0",
+            "blockOwnerDeletion": true});
+        let child =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owned", "ownerReferences": [owner]}});
+        let child: DynamicObject = serde_json::from_value(child).unwrap();
+        let params = PostParams { dry_run: true, ..PostParams::default() };
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), "default", &Kind::named("ConfigMap").resource());
+        let known = async || api.create(&params, &child).await.is_ok();
+        world.until_true("the kinds are known as owners", known).await;
+    }
+
+    /// Waits for its turn, and installs nothing.
+    pub(crate) async fn prepare() -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let cluster = ControlPlane::shared();
+        let client = cluster.client().await.unwrap();
+        let release = Self { cluster, client, namespaces: RefCell::default(), started: Cell::new(0), _turn: turn };
+        let strict = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM, "labels": strict}});
+        release.over(SYSTEM).apply(&namespace).await;
+        release
+    }
+
+    pub(crate) fn helm(&self, verb: &str, flags: &[&str]) -> Ran {
+        let command = [verb, RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--timeout", "2m"];
+        // Without it, and without values, an upgrade goes on with those of the time before.
+        let fresh: &[&str] = if verb == "upgrade" { &["--reset-values"] } else { &[] };
+        self.cluster.helm(&[&command, fresh, flags].concat())
+    }
+
+    /// The cluster, seen from a namespace.
+    pub(crate) fn over(&self, namespace: &str) -> World {
+        World::over(self.client.clone(), namespace)
+    }
+
+    /// A namespace of the test's own.
+    pub(crate) async fn world(&self, namespace: &str) -> World {
+        let world = self.over(namespace);
+        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})).await;
+        self.namespaces.borrow_mut().push(namespace.to_owned());
+        world
+    }
+
+    /// What the Deployment says about its pods.
+    pub(crate) async fn pod(&self) -> Pod {
+        let world = self.over(SYSTEM);
+        let deployment = world.look("Deployment/kaos-kaos-operator-controller-manager").await;
+        let config = world.look("ConfigMap/kaos-operator-config").await;
+        Pod::of(&deployment, |name| if name == "kaos-operator-config" { config["data"].clone() } else { Value::Null })
+    }
+
+    /// Starts an operator as a pod would run it, with a new token of the ServiceAccount.
+    pub(crate) async fn operator(&self, flags: &[&str]) -> Process {
+        let pod = self.pod().await;
+        self.started.set(self.started.get() + 1);
+        let name = format!("operator-{}-{}", self.started.get(), self.cluster.audit().mark().unwrap());
+        let token = self.cluster.kubectl(&["create", "token", "--namespace", &pod.namespace, &pod.account]).expect();
+        let kubeconfig = self.cluster.kubeconfig_for(&name, token.trim()).unwrap();
+        let arguments = pod.arguments.iter().cloned().chain(flags.iter().map(|&flag| flag.to_owned()));
+        let arguments: Vec<String> = arguments.collect();
+        Process::start(self.cluster, &name, &kubeconfig, &arguments, &pod.environment).unwrap()
+    }
+
+    /// Starts one and waits until it works.
+    pub(crate) async fn working_operator(&self) -> Process {
+        let operator = self.operator(&[]).await;
+        until("the operator works", &operator, || operator.is_ready() && operator.leads()).await;
+        operator
+    }
+
+    /// The operator's requests since a mark that were refused for want of a right.
+    pub(crate) fn refused_since(&self, mark: usize) -> Vec<String> {
+        let requests =
+            self.cluster.audit().since(mark, USER).unwrap().into_iter().filter(|request| request.code == 403);
+        requests.map(|request| format!("{} {}", request.verb, request.resource)).collect()
+    }
+}
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        let namespaces = self.namespaces.borrow();
+        let names: Vec<&str> = namespaces.iter().map(String::as_str).collect();
+        if !names.is_empty() {
+            self.cluster
+                .kubectl(&[&["delete", "namespace", "--ignore-not-found", "--timeout=90s"], &names[..]].concat());
+        }
+        self.cluster.helm(&[
+            "uninstall",
+            RELEASE,
+            "--namespace",
+            SYSTEM,
+            "--wait",
+            "--timeout",
+            "90s",
+            "--ignore-not-found",
+        ]);
+        let left = ["delete", "leases,policyrevisions", "--all", "--namespace", SYSTEM, "--ignore-not-found"];
+        self.cluster.kubectl(&left);
+    }
+}
+
+/// Waits until something holds.
+pub(crate) async fn until(what: &str, operator: &Process, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        let log = operator.log();
+        let lines: Vec<&str> = log.lines().collect();
+        let last = lines[lines.len().saturating_sub(40)..].join("\n");
+        assert!(Instant::now() < deadline, "waited in vain until {what}\n{}\n{last}", operator.get("/readyz"));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Waits until a process has ended; its exit code, and what it logged.
+pub(crate) async fn ending(mut operator: Process) -> (Option<i32>, String) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = operator.ended() {
+            return (status.code(), operator.log());
+        }
+        assert!(Instant::now() < deadline, "it does not end\n{}", operator.log());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// A recorded case by its name.
+pub(crate) fn recorded(name: &str) -> Case {
+    case::all().unwrap().into_iter().find(|case| case.name == name).unwrap()
+}
+
+/// What a case applies in its own namespace, in another.
+pub(crate) fn moved(objects: &[Value], namespace: &str) -> Vec<Value> {
+    let own = objects.iter().filter(|object| object["metadata"]["namespace"] == "parity");
+    let moved = own.map(|object| serde_json::from_str(&object.to_string().replace("parity", namespace)).unwrap());
+    moved.collect()
+}
+
+/// `Kind/name` of an object.
+pub(crate) fn at(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    format!("{}/{}", text(&object["kind"]), text(&object["metadata"]["name"]))
+}
+
+/// Waits until all of these objects are ready.
+pub(crate) async fn until_ready(world: &World, objects: &[Value]) {
+    let names: Vec<String> = objects.iter().map(at).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    world.until_all("they are ready", &names, |all| all.iter().all(kaos_tests::harness::is_ready)).await;
+}

@@ -1,0 +1,176 @@
+//! From KAOS's Go operator to this one.
+
+use std::collections::BTreeMap;
+
+use kaos_tests::case::{self, Case};
+use kaos_tests::harness::kinds::At;
+use kaos_tests::harness::read::{entries, finalizers, text, uid};
+use kaos_tests::harness::{World, is_ready};
+use kube::api::{Api, DynamicObject, PostParams};
+use serde_json::{Value, json};
+
+use crate::support::{Release, SYSTEM, at, moved};
+
+/// The Go operator's field manager. It writes by create and update.
+const GO: &str = "manager";
+const IMAGES: [&str; 8] = [
+    "--set",
+    "defaultImages.agentRuntime=axsauze/kaos-agent:test",
+    "--set",
+    "defaultImages.litellm=ghcr.io/berriai/litellm:test",
+    "--set",
+    "defaultImages.ollama=alpine/ollama:latest",
+    "--set",
+    "defaultImages.mcpPythonString=axsauze/kaos-mcp-python-string:test",
+];
+
+fn api(world: &World, object: &Value) -> Api<DynamicObject> {
+    Api::namespaced_with(world.client.clone(), &world.namespace, &At::of(object, &world.namespace).kind.resource())
+}
+
+async fn create(world: &World, object: &Value) -> Value {
+    let params = PostParams { field_manager: Some(GO.to_owned()), ..PostParams::default() };
+    let typed: DynamicObject = serde_json::from_value(object.clone()).unwrap();
+    let created = api(world, object).create(&params, &typed).await;
+    serde_json::to_value(created.unwrap_or_else(|error| panic!("{object} is refused: {error}"))).unwrap()
+}
+
+/// Lets an object look as the Go operator leaves it: its finalizer, and a status that says that it is ready.
+async fn leave(world: &World, object: &Value) {
+    let kind = text(&object["kind"]).to_lowercase();
+    let (name, namespace) = (text(&object["metadata"]["name"]), &world.namespace);
+    let mut object = object.clone();
+    object["metadata"]["finalizers"] = json!([format!("kaos.tools/{kind}-finalizer")]);
+    let mut created = create(world, &object).await;
+    let port = if object["spec"]["mode"] == "Hosted" { 11434 } else { 8000 };
+    let endpoint = format!("http://{kind}-{name}.{namespace}.svc.cluster.local:{port}");
+    created["status"] = json!({"phase": "Ready", "ready": true, "endpoint": endpoint});
+    let params = PostParams { field_manager: Some(GO.to_owned()), ..PostParams::default() };
+    let typed: DynamicObject = serde_json::from_value(created).unwrap();
+    api(world, &object).replace_status(name, &params, &typed).await.unwrap();
+}
+
+/// The cases whose outcome ours has to be, and that run something.
+fn cases() -> Vec<Case> {
+    let environment = case::default_environment().unwrap();
+    let plain = |case: &Case| {
+        let children: Vec<&Value> = case.recorded["children"].as_array().into_iter().flatten().collect();
+        case.environment == environment
+            && case.update.is_empty()
+            && !case.deviation().exists()
+            // A stranger's child is another story.
+            && children.iter().all(|child| child["metadata"]["ownerReferences"].is_array())
+            && children.iter().any(|child| child["kind"] == "Deployment")
+    };
+    case::all().unwrap().into_iter().filter(plain).collect()
+}
+
+async fn pods(world: &World) -> BTreeMap<String, String> {
+    let pods = world.list("Pod").await;
+    pods.iter().map(|pod| (uid(pod).to_owned(), text(&pod["metadata"]["name"]).to_owned())).collect()
+}
+
+#[tokio::test]
+async fn what_the_go_operator_left_is_taken_over_without_restarting_a_pod() {
+    let release = Release::install(&IMAGES).await;
+    let mut left = Vec::new();
+    let cases = cases();
+    assert!(cases.len() > 30, "only {} cases are left", cases.len());
+    for (number, case) in cases.iter().enumerate() {
+        let world = release.world(&format!("go-{number}")).await;
+        for object in moved(&case.input, &world.namespace) {
+            if at(&object).starts_with("Agent/")
+                || at(&object).starts_with("ModelAPI/")
+                || at(&object).starts_with("MCPServer/")
+            {
+                leave(&world, &object).await;
+            } else {
+                world.apply(&object).await;
+            }
+        }
+        let children = case.stored().unwrap()["children"].as_array().unwrap().clone();
+        let mut deployments = Vec::new();
+        for mut child in moved(&children, &world.namespace) {
+            for reference in
+                child["metadata"].get_mut("ownerReferences").and_then(Value::as_array_mut).into_iter().flatten()
+            {
+                let owner = format!("{}/{}", text(&reference["kind"]), text(&reference["name"]));
+                reference["uid"] = json!(uid(&world.look(&owner).await));
+            }
+            child.as_object_mut().unwrap().remove("status");
+            create(&world, &child).await;
+            if child["kind"] == "Deployment" {
+                deployments.push(at(&child));
+            }
+        }
+        left.push((case, world, deployments));
+    }
+    let mut before = Vec::new();
+    for (case, world, deployments) in &left {
+        let names: Vec<&str> = deployments.iter().map(String::as_str).collect();
+        world
+            .until_all(&format!("{} runs", case.name), &names, |all| {
+                all.iter().all(|d| d["status"]["readyReplicas"] == 1)
+            })
+            .await;
+        before.push(pods(world).await);
+    }
+
+    let _operator = release.working_operator().await;
+    let mut wrong = Vec::new();
+    for ((case, world, deployments), before) in left.iter().zip(&before) {
+        for name in &case.about.primary {
+            let what = format!("{}: it is seen", case.name);
+            let taken = world.until(&what, name, |object| is_ready(object) && finalizers(object).is_empty());
+            taken.await;
+        }
+        for name in deployments {
+            let what = format!("{}: it is ours", case.name);
+            let deployment = world.until(&what, name, |d| {
+                entries(d, "labels").get("app.kubernetes.io/managed-by").is_some_and(|by| by == "kaos-operator")
+            });
+            let deployment = deployment.await;
+            let managers = deployment["metadata"]["managedFields"].as_array().unwrap();
+            if managers.iter().any(|entry| entry["manager"] == GO) {
+                wrong.push(format!("{}: fields of {name} are still the Go operator's", case.name));
+            }
+        }
+        let now = pods(world).await;
+        wrong.extend(
+            before
+                .iter()
+                .filter(|(uid, _)| !now.contains_key(*uid))
+                .map(|(_, pod)| format!("{}: pod {pod} was restarted", case.name)),
+        );
+    }
+    assert!(wrong.is_empty(), "of {} cases:\n{}", left.len(), wrong.join("\n"));
+
+    // What was made in the Go operator's time can be deleted.
+    let (_, world, deployments) = &left[0];
+    release
+        .cluster
+        .kubectl(&["delete", "agents,modelapis,mcpservers", "--all", "-n", &world.namespace, "--timeout=60s"])
+        .expect();
+    for name in deployments {
+        world.until_gone(name).await;
+    }
+}
+
+#[tokio::test]
+async fn while_the_go_operator_holds_the_lease_nothing_is_written() {
+    let release = Release::install(&[]).await;
+    let system = release.over(SYSTEM);
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "kaos-operator.kaos.tools", "namespace": SYSTEM},
+        "spec": {"holderIdentity": "go", "leaseDurationSeconds": 3600, "leaseTransitions": 1,
+            "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:00.000000Z"}});
+    system.apply(&lease).await;
+    let world = release.world("held").await;
+    world.apply(&kaos_tests::harness::samples::model_api("llm")).await;
+    let operator = release.operator(&[]).await;
+    crate::support::until("it stands by", &operator, || operator.get("/readyz").contains("standing by for go")).await;
+    assert!(world.list("Deployment").await.is_empty());
+    // It gives the Lease up when it ends.
+    system.patch(crate::support::LEASE, &json!({"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}})).await;
+    crate::support::until_ready(&world, &[kaos_tests::harness::samples::model_api("llm")]).await;
+}
