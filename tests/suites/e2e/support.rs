@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 use kaos_tests::case::{self, Case};
 use kaos_tests::control_plane::{ControlPlane, Pod, Process, Ran};
 use kaos_tests::harness::World;
-use kaos_tests::harness::kinds::Kind;
 use kube::Client;
-use kube::api::{Api, DynamicObject, PostParams};
 use serde_json::{Value, json};
 
 /// Where the operator is installed.
@@ -46,16 +44,25 @@ impl Release {
     /// The API server's admission finds out about new definitions some seconds later than everybody else, and until then
     /// lets nobody name an object of theirs as an owner.
     pub(crate) async fn until_owners_are_known(&self) {
-        let world = self.over("default");
+        let world = self.over("prober");
+        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prober"}})).await;
+        // Somebody who may do everything is not asked.
+        let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": {"name": "prober", "namespace": "prober"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "prober"}]});
+        world.apply(&binding).await;
         let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "name": "a", "uid": "0",
             "blockOwnerDeletion": true});
-        let child =
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owned", "ownerReferences": [owner]}});
-        let child: DynamicObject = serde_json::from_value(child).unwrap();
-        let params = PostParams { dry_run: true, ..PostParams::default() };
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(self.client.clone(), "default", &Kind::named("ConfigMap").resource());
-        let known = async || api.create(&params, &child).await.is_ok();
+        let child = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "owned", "namespace": "prober", "ownerReferences": [owner]}});
+        let file = self.cluster.folder().join("owned.json");
+        std::fs::write(&file, child.to_string()).unwrap();
+        let file = file.display().to_string();
+        let known = async || {
+            let ran = self.cluster.kubectl(&["create", "--dry-run=server", "--as=prober", "-f", &file]);
+            ran.err.contains("cannot set blockOwnerDeletion") && !ran.err.contains("RESTMapping")
+        };
         world.until_true("the kinds are known as owners", known).await;
     }
 
