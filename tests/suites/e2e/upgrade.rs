@@ -61,6 +61,8 @@ fn cases() -> Vec<Case> {
             // A stranger's child is another story.
             && children.iter().all(|child| child["metadata"]["ownerReferences"].is_array())
             && children.iter().any(|child| child["kind"] == "Deployment")
+            // No node here is like that.
+            && children.iter().all(|child| child["spec"]["template"]["spec"]["nodeSelector"].is_null())
     };
     case::all().unwrap().into_iter().filter(plain).collect()
 }
