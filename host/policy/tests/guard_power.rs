@@ -5,8 +5,9 @@
 mod widget;
 
 use kaos_policy::{
+    contract::Refusal,
     guard::{Rule, UserPrivileges},
-    render::Rendered,
+    render::{Rendered, Verdict},
     settings::{Layer, Origin},
 };
 use serde_json::{Value, json};
@@ -151,6 +152,39 @@ fn settings_speak_for_whoever_gave_them_and_never_for_the_policy() {
     let privileged = json!({"security": {"securityContext": {"privileged": true}}});
     let layers = [Layer::tree(Origin::ClusterPolicy("p".into()), "widget", privileged)];
     assert!(run(&layers, container(json!({"securityContext": {"privileged": true}}))).planned().is_some());
+}
+
+#[test]
+fn a_setting_may_say_in_its_name_for_what_it_is() {
+    let sysctls = json!({"sysctls": [{"name": "net.core.somaxconn", "value": "9"}]});
+    let layers =
+        |name: &str| [Layer::tree(Origin::CommandLine, "widget", json!({"security": {name: sysctls.clone()}}))];
+    let run = |layers: &[Layer]| {
+        let pod = pod(json!({"securityContext": sysctls.clone()}));
+        planned("{}", layers, &json!([deployment(pod)]), json!({}), UserPrivileges::Allowed)
+    };
+    assert!(run(&layers("podSecurityContext")).planned().is_some());
+    assert_eq!(rules(&run(&layers("podsecurityContext"))), [Rule::NoPrivilege]);
+    assert_eq!(rules(&run(&layers("securityContextOfPods"))), [Rule::NoPrivilege]);
+}
+
+#[test]
+fn a_setting_of_a_namespace_that_raises_privilege_is_told_to_whoever_set_it() {
+    let privileged = || json!({"securityContext": {"privileged": true}});
+    let layers = [Layer::tree(Origin::NamespacePolicy("n/p".into()), "widget", json!({"security": privileged()}))];
+    let plan = json!([deployment(container(privileged()))]);
+    let run = |file: &str| planned(file, &layers, &plan, json!({}), UserPrivileges::Allowed);
+    let Verdict::Refused(Refusal::Invalid(violations)) = run("{}").verdict else { panic!("must be refused") };
+    assert!(violations[0].path.starts_with("settings.widget.security"), "{violations:?}");
+    let message = &violations[0].message;
+    assert!(message.contains("n/p") && message.contains("privilege privileged"), "{message}");
+    assert_eq!(violations.len(), 1);
+    assert!(run("grants: {privileges: [privileged]}").planned().is_some());
+    let more = json!([deployment(pod(
+        json!({"hostPID": true, "containers": [{"name": "main", "securityContext": {"privileged": true}}]})
+    ))]);
+    let both = planned("{}", &layers, &more, json!({}), UserPrivileges::Allowed);
+    assert_eq!(rules(&both), [Rule::NoPrivilege], "what the policy adds by itself is the policy's");
 }
 
 #[test]

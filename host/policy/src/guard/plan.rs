@@ -23,6 +23,7 @@ use crate::{
     manifest::Grants,
     pods,
     render::ObjectRef,
+    settings::Effective,
 };
 
 /// Everything that decides what a plan may contain.
@@ -39,6 +40,8 @@ pub(crate) struct Rules<'a> {
     pub(crate) annotated: &'a Value,
     /// The settings that whoever runs the operator gives.
     pub(crate) settings: &'a Value,
+    /// All settings, by the name of the policy.
+    pub(crate) layers: &'a [(&'a str, &'a Effective)],
     pub(crate) user_privileges: UserPrivileges,
 }
 
@@ -46,7 +49,7 @@ pub(crate) struct Rules<'a> {
 pub(crate) enum Stop {
     /// The policy's author.
     Policy(Failure),
-    /// The user: the object has a value that Kubernetes would not take.
+    /// The user: the object has a value that Kubernetes would not take, or a setting of its namespace raises privilege.
     User(Vec<Violation>),
 }
 
@@ -80,13 +83,18 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
         breaches.add(Rule::JsonObjects, "extra", "must be a JSON object, {} when there is nothing to say");
     }
     // A plan that is too large or full of breaches is not worth a look at every field.
+    let mut violations = Vec::new();
     if !breaches.is_full() {
-        privilege::check(&plan_seen, rules, &mut breaches);
+        violations = privilege::check(&plan_seen, rules, &mut breaches);
         references::check(&plan_seen, rules, &mut breaches);
         env::check(&plan.env, &manifests, &mut breaches);
     }
     let breaches = breaches.into_vec();
-    if breaches.is_empty() { Ok(manifests) } else { Err(Stop::Policy(Failure::Guard(breaches))) }
+    match (breaches.is_empty(), violations.is_empty()) {
+        (true, true) => Ok(manifests),
+        (true, false) => Err(Stop::User(violations)),
+        (false, _) => Err(Stop::Policy(Failure::Guard(breaches))),
+    }
 }
 
 /// What does not fit its field: the user's word as violations, anything else as breaches.

@@ -9,7 +9,11 @@ use super::{
     raised::{self, Raised},
     said::Said,
 };
-use crate::{contract::ResourceType, manifest::Privilege};
+use crate::{
+    contract::{ResourceType, Violation},
+    manifest::Privilege,
+    settings::Source,
+};
 
 /// One manifest with its path and its pods.
 pub(super) struct Seen<'a> {
@@ -18,7 +22,10 @@ pub(super) struct Seen<'a> {
     pub(super) specs: Vec<(String, &'a Value)>,
 }
 
-pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Breaches) {
+/// Notes what nobody who may had said; what a namespace's settings said without the right to is handed back, since
+/// whoever wrote them has to mend it and not the policy.
+pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Breaches) -> Vec<Violation> {
+    let mut violations = Vec::new();
     let granted = |raised: &Raised<'_>| {
         rules.grants.privileges.contains(&raised.privilege)
             || (["serviceAccountName", "serviceAccount"].contains(&raised.field.0) && is_planned(plan, raised.value))
@@ -34,7 +41,7 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
         }
     }
     if asked.is_empty() {
-        return;
+        return violations;
     }
     let user: Vec<&Value> = match rules.user_privileges {
         UserPrivileges::Allowed => vec![&rules.object["spec"], rules.annotated],
@@ -44,12 +51,32 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     for (path, raised) in at.into_iter().zip(&asked).filter(|(_, raised)| !said.have(raised)) {
         let name = serde_json::to_value(raised.privilege).ok();
         let name = name.as_ref().and_then(Value::as_str).unwrap_or_default();
+        if let Some((setting, source)) = of_a_namespace(raised, rules) {
+            let message = format!(
+                "comes from {source}, and settings of a namespace raise no privilege: take it out, have it set for the \
+                 cluster, or have privilege {name} granted to the policy"
+            );
+            violations.push(Violation { path: setting, message });
+            continue;
+        }
         let message = format_args!("is neither in the object's own spec nor granted: grant privilege {name}");
         breaches.add(Rule::NoPrivilege, format_args!("{path} {}", raised.path), message);
         if breaches.is_full() {
-            return;
+            break;
         }
     }
+    violations.dedup();
+    violations
+}
+
+/// The setting of a namespace that has the value, and where it was set.
+fn of_a_namespace<'a>(raised: &Raised<'_>, rules: &Rules<'a>) -> Option<(String, &'a Source)> {
+    rules.layers.iter().find_map(|(policy, settings)| {
+        settings.of_namespaces().find_map(|(path, source, value)| {
+            let said = Said::about(std::slice::from_ref(raised), &[], &value);
+            said.have(raised).then(|| (format!("settings.{policy}.{path}"), source))
+        })
+    })
 }
 
 /// Whether a ServiceAccount of this name is part of the plan.

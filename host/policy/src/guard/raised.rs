@@ -219,7 +219,7 @@ fn of_security_context(context: &Value) -> Vec<(Privilege, Field<'static>, &Valu
 }
 
 /// The value that a field has in an object; null where there is none.
-pub(super) fn at_field<'a>(value: &'a Value, (first, rest): Field<'_>) -> &'a Value {
+fn at_field<'a>(value: &'a Value, (first, rest): Field<'_>) -> &'a Value {
     rest.iter().fold(&value[first], |value, name| &value[*name])
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::raised::{Field, Raised, at_field};
+use super::raised::{Field, Raised};
 use crate::{digest::canonical, pods};
 
 /// For whom a value was written.
@@ -61,8 +61,8 @@ impl<'a> Said<'a> {
         match value {
             Value::Object(fields) => {
                 for (name, inner) in fields {
-                    for field in wanted.get(name.as_str()).into_iter().flatten() {
-                        let here = at_field(value, *field);
+                    for field in wanted.iter().filter(|(first, _)| means(name, first, whom)).flat_map(|(_, all)| all) {
+                        let here = field.1.iter().fold(inner, |value, name| &value[*name]);
                         if !here.is_null() {
                             self.0.extend(leaves(here).into_iter().map(|leaf| (*field, whom, leaf)));
                         }
@@ -83,6 +83,16 @@ impl<'a> Said<'a> {
             _ => {}
         }
     }
+}
+
+/// Whether a name is that of the field `first`. Settings may say for what: `podSecurityContext`.
+fn means(name: &str, first: &str, whom: For<'_>) -> bool {
+    let with_a_word_before = || {
+        let mut letters = first.chars();
+        let capital = letters.next().map(|letter| letter.to_ascii_uppercase());
+        name.strip_suffix(letters.as_str()).is_some_and(|before| before.ends_with(|letter| Some(letter) == capital))
+    };
+    name == first || (whom == For::Everyone && with_a_word_before())
 }
 
 /// The fields of an object, the items of a list, or the value itself.

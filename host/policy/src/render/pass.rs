@@ -193,6 +193,7 @@ impl Pass<'_> {
         let overlay_grants: Vec<_> = self.overlays.iter().map(|layer| layer.bound.policy.grants()).collect();
         let given = |by: fn(&Effective) -> Value| self.layers().map(|layer| by(&layer.settings)).collect::<Value>();
         let (annotated, settings) = (given(Effective::of_annotations), given(Effective::of_operator));
+        let layers: Vec<_> = self.layers().map(|layer| (layer.name(), &*layer.settings)).collect();
         let rules = guard::Rules {
             claim: self.base.claim,
             grants: policy.grants(),
@@ -202,6 +203,7 @@ impl Pass<'_> {
             object: self.object,
             annotated: &annotated,
             settings: &settings,
+            layers: &layers,
             user_privileges: self.renderer.user_privileges,
         };
         let manifests = stamp::stamped(guard::plan(&plan, &rules)?, self.reference);

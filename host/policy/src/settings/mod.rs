@@ -157,6 +157,17 @@ impl Effective {
         self.given_by(|origin| *origin == Origin::Annotation)
     }
 
+    /// Each value that settings of a namespace gave: its path, its source, and the settings with nothing else in them.
+    pub(crate) fn of_namespaces(&self) -> impl Iterator<Item = (&Path, &Source, Value)> {
+        let given = self.sources.iter().filter(|(_, source)| matches!(source.origin, Origin::NamespacePolicy(_)));
+        given.filter_map(|(path, source)| {
+            let value = path.names().iter().try_fold(&self.tree, |value, name| value.get(name))?;
+            let mut alone = Value::Object(serde_json::Map::new());
+            put(&mut alone, path.names(), value.clone());
+            Some((path, source, alone))
+        })
+    }
+
     fn given_by(&self, by: impl Fn(&Origin) -> bool) -> Value {
         let mut given = Value::Object(serde_json::Map::new());
         for (path, _) in self.sources.iter().filter(|(_, source)| by(&source.origin)) {
