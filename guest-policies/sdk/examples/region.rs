@@ -2,7 +2,7 @@
 //! `region`.
 
 use kaos_policy_sdk::env::Env;
-use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Refusal, Subject};
+use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Refusal, Sample, Subject};
 use kaos_policy_sdk::{Decode, Overlay, SubjectExt, export_overlay, json, need};
 
 #[derive(Decode)]
@@ -15,6 +15,12 @@ pub struct Region;
 
 impl Overlay for Region {
     fn describe() -> Descriptor {
+        let sample = Sample {
+            name: "any".to_owned(),
+            object: r#"{"apiVersion":"example.org/v1","kind":"Banner","metadata":{"name":"a","namespace":"b"}}"#
+                .to_owned(),
+            beside: Vec::new(),
+        };
         let claim = Claim {
             primary: need::resource_type("example.org/v1", "Banner"),
             emits: Vec::new(),
@@ -22,7 +28,7 @@ impl Overlay for Region {
             wishes: Vec::new(),
             finalizer: None,
             retired_finalizers: Vec::new(),
-            samples: Vec::new(),
+            samples: vec![sample],
             extra: json::empty(),
         };
         Descriptor {

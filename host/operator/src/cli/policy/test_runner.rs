@@ -1,17 +1,22 @@
 //! `policy test-runner`: runs a test executable that was built for wasm32-wasip1.
 //!
 //! Cargo calls it for `cargo component test` (components) and for plain `cargo test --target wasm32-wasip1` (core
-//! modules). The executable sees WASI, the arguments and the environment, and no file: policies have none either.
+//! modules). The executable sees WASI, the arguments, the environment and, for reading alone, the files of the
+//! repository that its package is in: where a test reads its cases natively, it finds them here.
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use anyhow::{Context, bail};
 use clap::Args;
 use wasmtime::{
-    Engine, Store,
+    Config, Engine, OptLevel, RegallocAlgorithm, Store,
     component::{Component, Linker, ResourceTable},
 };
-use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView, p1, p2};
+use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView, p1, p2};
 
 use super::wasm;
 
@@ -37,7 +42,8 @@ impl TestRunner {
                 argument.to_str().with_context(|| format!("an argument that is not UTF-8: {}", argument.display()))?,
             );
         }
-        let engine = Engine::default();
+        preopen(&mut context, &std::env::current_dir()?)?;
+        let engine = engine()?;
         let outcome = if wasm::is_component(&bytes) {
             run_component(&engine, &bytes, &mut context)
         } else if wasm::is_core(&bytes) {
@@ -53,6 +59,26 @@ impl TestRunner {
             },
         }
     }
+}
+
+/// A test executable is megabytes of code, of which most never runs: what compiles fast is done fast.
+fn engine() -> anyhow::Result<Engine> {
+    let mut config = Config::new();
+    config.cranelift_opt_level(OptLevel::None).cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass);
+    Ok(Engine::new(&config)?)
+}
+
+/// Opens the package's directory, which is where cargo starts test executables, as the working directory, and the
+/// repository around it by its own name, for `env!("CARGO_MANIFEST_DIR")`.
+fn preopen(context: &mut WasiCtxBuilder, package: &Path) -> anyhow::Result<()> {
+    let repository = package.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(package);
+    for (directory, name) in [(package, "."), (repository, &*repository.to_string_lossy())] {
+        context
+            .preopened_dir(directory, name, FsPerms::ReadOnly)
+            .map_err(anyhow::Error::from)
+            .with_context(|| directory.display().to_string())?;
+    }
+    Ok(())
 }
 
 fn exit_code(code: i32) -> ExitCode {

@@ -1,14 +1,20 @@
-//! What a policy costs: to compile, to load from the cache of compiled code, and for one pass, in a sandbox and
-//! natively. `cargo bench -p kaos-tests` measures, and prints the ratios that matter at the end.
+//! What a policy costs: to compile, to load from the cache of compiled code, for one pass in a sandbox and natively, in
+//! memory, and for a thousand objects.
+//!
+//! `cargo bench -p kaos-tests --bench policies` measures and ends with a table of what matters; with
+//! `UPDATE_PERFORMANCE=1` the table goes into `docs/reference/performance.md`.
 
-use std::collections::BTreeMap;
+mod table;
+mod whole;
+
 use std::hint::black_box;
-use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Parser;
 use criterion::Criterion;
-use kaos_operator::embedded;
+use kaos_operator::cli::Cli;
 use kaos_operator::policies::Candidate;
 use kaos_policy::cache::Cache;
 use kaos_policy::clock::SystemClock;
@@ -23,18 +29,23 @@ use kaos_policy::render::Renderer;
 use kaos_tests::policies;
 use serde_json::Value;
 
-type Main = Result<(), Box<dyn std::error::Error>>;
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-fn main() -> Main {
+fn main() -> Result<ExitCode> {
+    // The children of `whole` are this executable.
+    if std::env::args().nth(1).is_some_and(|verb| ["render", "compile-child"].contains(&&*verb)) {
+        return Ok(Cli::parse().run());
+    }
     let mut criterion = Criterion::default().configure_from_args().sample_size(20);
     compiling(&mut criterion)?;
     passes(&mut criterion)?;
     criterion.final_summary();
-    summary()
+    table::write()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// From bytes to compiled code, and from the cache; what both have in common is in both.
-fn compiling(criterion: &mut Criterion) -> Main {
+fn compiling(criterion: &mut Criterion) -> Result<()> {
     let engine = Engine::new()?;
     let folder = std::env::temp_dir().join(format!("policies-bench-{}", std::process::id()));
     let cache = Cache::new(folder.clone(), b"the key of this bench")?;
@@ -69,7 +80,7 @@ fn compiled(check: &Check) -> Duration {
 }
 
 /// Needs, map-env and translate of one object of each kind, as the controller runs them, without the memo.
-fn passes(criterion: &mut Criterion) -> Main {
+fn passes(criterion: &mut Criterion) -> Result<()> {
     for (how, policies) in [("native", policies::native()?), ("sandbox", policies::wasm()?)] {
         for policy in &policies {
             let (renderer, object, lookup) = sample(policy)?;
@@ -82,49 +93,12 @@ fn passes(criterion: &mut Criterion) -> Main {
 }
 
 /// The claim's fullest sample, with what stands beside it.
-fn sample(policy: &Arc<Policy>) -> Result<(Renderer, Value, Fixed), Box<dyn std::error::Error>> {
+fn sample(policy: &Arc<Policy>) -> Result<(Renderer, Value, Fixed)> {
     let samples = &policy.descriptor().claims[0].samples;
     let fullest = samples.iter().max_by_key(|sample| sample.object.len()).ok_or("no samples")?;
-    let beside = fullest.beside.iter().map(|text| serde_json::from_str(text)).collect::<Result<Vec<Value>, _>>()?;
+    let beside =
+        fullest.beside.iter().map(|text| serde_json::from_str(text)).collect::<std::result::Result<Vec<Value>, _>>()?;
     let stack = kaos_policy::policy::Stack::single(Arc::clone(policy))?;
     let renderer = Renderer::new(&stack, &[], Cluster::default())?;
     Ok((renderer, serde_json::from_str(&fullest.object)?, Fixed::new(beside)))
-}
-
-/// Medians of this run, and their ratios.
-fn summary() -> Main {
-    let sizes: BTreeMap<String, usize> = policies::wasm()?
-        .iter()
-        .map(|policy| policy.id())
-        .filter_map(|id| {
-            let policy = embedded::DEFAULTS.iter().find(|policy| id.digest.hex().starts_with(policy.digest))?;
-            Some((id.name.clone(), policy.component.len()))
-        })
-        .collect();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/criterion");
-    let median = |what: &str, name: &str| -> Option<f64> {
-        let text = std::fs::read_to_string(folder.join(what).join(name).join("new/estimates.json")).ok()?;
-        serde_json::from_str::<Value>(&text).ok()?["median"]["point_estimate"].as_f64()
-    };
-    println!(
-        "\n{:<10} {:>8} {:>10} {:>9} {:>10} {:>9} {:>10} {:>10} {:>6}",
-        "policy", "KB", "compile", "ms/KB", "cached", "times", "native", "sandbox", "times"
-    );
-    for (name, bytes) in &sizes {
-        let figures = ["compile", "cached", "pass-native", "pass-sandbox"].map(|what| median(what, name));
-        let [Some(compile), Some(cached), Some(native), Some(sandbox)] = figures else { continue };
-        #[allow(clippy::cast_precision_loss)]
-        let kilobytes = *bytes as f64 / 1000.0;
-        println!(
-            "{name:<10} {kilobytes:>8.0} {:>7.0} ms {:>9.2} {:>7.2} ms {:>9.0} {:>7.0} µs {:>7.0} µs {:>6.2}",
-            compile / 1e6,
-            compile / 1e6 / kilobytes,
-            cached / 1e6,
-            compile / cached,
-            native / 1e3,
-            sandbox / 1e3,
-            sandbox / native,
-        );
-    }
-    Ok(())
 }

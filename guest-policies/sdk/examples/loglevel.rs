@@ -1,0 +1,75 @@
+//! A whole environment overlay over a default policy: the containers of every `Agent` log as the setting `level` says,
+//! whatever the policy below made of it.
+
+use kaos_policy_sdk::env::Env;
+use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Refusal, Sample, Subject};
+use kaos_policy_sdk::{Decode, Overlay, SubjectExt, export_overlay, json, need};
+
+#[derive(Decode)]
+struct Settings {
+    level: String,
+}
+
+/// The overlay.
+pub struct LogLevel;
+
+impl Overlay for LogLevel {
+    fn describe() -> Descriptor {
+        let sample = Sample {
+            name: "any".to_owned(),
+            object: r#"{"apiVersion":"kaos.tools/v1alpha1","kind":"Agent","metadata":{"name":"a","namespace":"b"}}"#
+                .to_owned(),
+            beside: Vec::new(),
+        };
+        let claim = Claim {
+            primary: need::resource_type("kaos.tools/v1alpha1", "Agent"),
+            emits: Vec::new(),
+            reads: Vec::new(),
+            wishes: Vec::new(),
+            finalizer: None,
+            retired_finalizers: Vec::new(),
+            samples: vec![sample],
+            extra: json::empty(),
+        };
+        Descriptor {
+            name: "log-level".to_owned(),
+            version: "0.1.0".to_owned(),
+            claims: vec![claim],
+            settings_schema: r#"{"properties":{"level":{"default":"WARNING","type":"string"}},"type":"object"}"#
+                .to_owned(),
+            extra: json::empty(),
+        }
+    }
+
+    fn needs(_: &Subject) -> Vec<Need> {
+        Vec::new()
+    }
+
+    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        let settings: Settings = subject.settings()?;
+        let mut env = Env::over(base);
+        env.container("agent").set("LOG_LEVEL", settings.level, "settings.level");
+        Ok(env.into_vars())
+    }
+}
+
+export_overlay!(LogLevel);
+
+#[cfg(test)]
+mod tests {
+    use super::LogLevel;
+    use kaos_policy_sdk::env::Env;
+    use kaos_policy_sdk::{Overlay, testing};
+    use serde_json::json;
+
+    #[test]
+    fn the_level_is_what_the_setting_says_and_nothing_else_changes() {
+        let mut below = Env::new();
+        below.container("agent").set("LOG_LEVEL", "INFO", "settings.logLevel").set("NAME", "a", "metadata.name");
+        let subject = testing::subject(&json!({})).settings(&json!({"level": "DEBUG"})).build();
+        let vars = LogLevel::map_env(&subject, below.into_vars()).unwrap();
+        assert_eq!(testing::env_value(&vars, "agent", "LOG_LEVEL"), Some("DEBUG"));
+        assert_eq!(testing::env_value(&vars, "agent", "NAME"), Some("a"));
+        assert_eq!(vars.len(), 2);
+    }
+}

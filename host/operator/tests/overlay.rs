@@ -1,0 +1,95 @@
+//! An environment overlay over an embedded policy, as its author ships it: built for Wasm, made a component, checked,
+//! and given to `render`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use support::{Folder, run};
+
+const OBJECTS: &str = "apiVersion: kaos.tools/v1alpha1
+kind: ModelAPI
+metadata: {name: llm}
+spec: {mode: Proxy, proxyConfig: {models: ['*']}}
+status: {phase: Ready, ready: true, endpoint: 'http://llm.example:8000'}
+---
+apiVersion: kaos.tools/v1alpha1
+kind: Agent
+metadata: {name: writer}
+spec: {modelAPI: llm, model: gpt}
+";
+
+/// The SDK's example as the component that an author would ship.
+fn component(folder: &Folder) -> String {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-policies");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests");
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--release", "--locked", "--target", "wasm32-unknown-unknown"])
+        .args(["--package", "kaos-policy-sdk", "--example", "loglevel", "--target-dir"])
+        .arg(&target)
+        .current_dir(workspace)
+        .env_remove("CARGO_TARGET_DIR")
+        .env_remove("RUSTFLAGS")
+        .status()
+        .unwrap();
+    assert!(built.success(), "the overlay does not build: is the target wasm32-unknown-unknown installed?");
+    let module = target.join("wasm32-unknown-unknown/release/examples/loglevel.wasm");
+    let component = format!("{}/loglevel.wasm", folder.path());
+    let ran = run(["policy", "build", &module.to_string_lossy(), "-o", &component], "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    component
+}
+
+fn entries(more: &[&str]) -> Vec<Value> {
+    let ran = run(["render", "-f", "-", "-o", "json"].iter().chain(more), OBJECTS);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    ran.json().as_array().expect("a list").clone()
+}
+
+/// Takes the variable out of what is shown of an object, and gives it back.
+fn taken(entry: &mut Value, name: &str) -> Value {
+    let list = entry["env"].as_array_mut().expect("a list");
+    let at = list.iter().position(|variable| variable["name"] == name).expect("the variable is mapped");
+    list.remove(at)
+}
+
+/// Sets what follows from the value of a variable, and the value, to nothing.
+fn without(mut manifest: Value, name: &str) -> Value {
+    let annotations = ["/metadata/annotations", "/spec/template/metadata/annotations"];
+    for annotations in annotations {
+        if let Some(annotations) = manifest.pointer_mut(annotations).and_then(Value::as_object_mut) {
+            annotations.retain(|key, _| !["kaos.tools/applied-digest", "kaos.tools/pod-spec-hash"].contains(&&**key));
+        }
+    }
+    let containers = manifest.pointer_mut("/spec/template/spec/containers").and_then(Value::as_array_mut);
+    for variable in containers.into_iter().flatten().filter_map(|it| it["env"].as_array_mut()).flatten() {
+        if variable["name"] == name {
+            variable["value"] = json!(null);
+        }
+    }
+    manifest
+}
+
+#[test]
+fn an_overlay_changes_its_variable_and_nothing_else() {
+    let folder = Folder::new("overlay");
+    let overlay = component(&folder);
+    let checked = run(["policy", "check", &overlay], "");
+    assert_eq!(checked.code, 0, "{}{}", checked.stdout, checked.stderr);
+    let (mut below, mut above) = (entries(&[]), entries(&["--policy", &overlay, "--set", "log-level.level=DEBUG"]));
+    assert_eq!((below.len(), above.len()), (2, 2));
+    assert_eq!(below[0], above[0], "an overlay is for its kind alone");
+
+    let (was, is) = (taken(&mut below[1], "LOG_LEVEL"), taken(&mut above[1], "LOG_LEVEL"));
+    assert_eq!((&was["value"], &is["value"]), (&json!("INFO"), &json!("DEBUG")));
+    assert!(is["origin"].as_str().is_some_and(|origin| origin.contains("settings.level")), "{is}");
+    assert_eq!(below[1]["env"], above[1]["env"]);
+    let manifests = |entry: &Value| entry["manifests"].as_array().expect("a list").clone();
+    let (was, is) = (manifests(&below[1]), manifests(&above[1]));
+    assert_ne!(was, is);
+    let plain = |manifests: Vec<Value>| manifests.into_iter().map(|it| without(it, "LOG_LEVEL")).collect::<Vec<_>>();
+    assert_eq!(plain(was), plain(is));
+}

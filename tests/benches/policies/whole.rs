@@ -1,0 +1,105 @@
+//! What criterion has no measure for: a compilation in a process of its own, memory, and a thousand objects through the
+//! command line. This executable is that command line when it is started with arguments of it.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kaos_policy::clock::SystemClock;
+use kaos_policy::compile::{ChildCompiler, Compile, CompileLimits};
+use kaos_policy::contract::{Cluster, Outcome};
+use kaos_policy::lookup::Fixed;
+use kaos_policy::policy::{Policy, Stack};
+use kaos_policy::render::Renderer;
+use serde_json::{Value, json};
+
+use crate::{Result, sample};
+
+/// Agents in the file that is rendered.
+const OBJECTS: usize = 1_000;
+/// Sandboxes that are open at once while memory is looked at.
+const SANDBOXES: usize = 32;
+/// Times that a whole process is run; the median counts.
+const RUNS: usize = 5;
+
+/// How long a component takes to compile in a child, from the start of the process to its answer.
+pub(crate) fn child(component: &[u8]) -> Result<Duration> {
+    let limits = CompileLimits::default();
+    let compiler =
+        ChildCompiler::new(std::env::current_exe()?, vec!["compile-child".into()], limits, SystemClock::start());
+    median(|| Ok(compiler.compile(component).map(drop)?))
+}
+
+/// Bytes of linear memory after a pass, and of the process, for each sandbox that is alive.
+pub(crate) fn memory(policy: &Arc<Policy>) -> Result<(usize, usize)> {
+    let (renderer, object, lookup) = sample(policy)?;
+    let subject = renderer.render(&object, &lookup)?.subject().clone();
+    let before = resident()?;
+    let mut open = Vec::new();
+    for _ in 0..SANDBOXES {
+        let mut sandbox = policy.code().open(policy.limits())?;
+        let env = sandbox.map_env(&subject, Vec::new())?.map_err(|refusal| format!("{refusal:?}"))?;
+        sandbox.translate(&subject, env)?.map_err(|refusal| format!("{refusal:?}"))?;
+        open.push(sandbox);
+    }
+    let linear = open.iter().map(|sandbox| sandbox.memory()).sum::<usize>() / SANDBOXES;
+    Ok((linear, resident()?.saturating_sub(before) / SANDBOXES))
+}
+
+/// `render` of a file with a thousand Agents in a process of its own, and the passes that it makes, alone.
+pub(crate) fn thousand(policy: &Arc<Policy>) -> Result<(Duration, Duration)> {
+    let named = |kind: &str, name: &str, spec: &Value| {
+        json!({
+            "apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": "default"},
+            "spec": spec,
+        })
+    };
+    let mut model = named("ModelAPI", "llm", &json!({"mode": "Proxy", "proxyConfig": {"models": ["*"]}}));
+    model["status"] = json!({"phase": "Ready", "ready": true, "endpoint": "http://llm:8000"});
+    let agent = |name: &str| named("Agent", name, &json!({"modelAPI": "llm", "model": "gpt"}));
+    let mut text = model.to_string();
+    for number in 0..OBJECTS {
+        write!(text, "\n---\n{}", agent(&format!("a{number}")))?;
+    }
+    let file = std::env::temp_dir().join(format!("thousand-{}.yaml", std::process::id()));
+    std::fs::write(&file, text)?;
+    let whole = median(|| rendered(&file))?;
+    std::fs::remove_file(&file)?;
+    let stack = Stack::single(Arc::clone(policy))?;
+    let (renderer, lookup) = (Renderer::new(&stack, &[], Cluster::default())?, Fixed::new([model]));
+    let object = agent("a");
+    let passes = median(|| {
+        for _ in 0..OBJECTS {
+            let rendered = renderer.render(&object, &lookup)?;
+            renderer.assess(&rendered, Outcome::Applied, Vec::new())?;
+        }
+        Ok(())
+    })?;
+    Ok((whole, passes))
+}
+
+fn rendered(file: &Path) -> Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    let ended = command.args(["render", "-f"]).arg(file).stdout(Stdio::null()).status()?;
+    if ended.success() { Ok(()) } else { Err(format!("render: {ended}").into()) }
+}
+
+fn median(mut run: impl FnMut() -> Result<()>) -> Result<Duration> {
+    let mut times = Vec::new();
+    for _ in 0..RUNS {
+        let start = Instant::now();
+        run()?;
+        times.push(start.elapsed());
+    }
+    times.sort();
+    Ok(times[RUNS / 2])
+}
+
+/// Bytes of this process that are in memory.
+fn resident() -> Result<usize> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    Ok(line.trim().trim_end_matches(" kB").trim().parse::<usize>()? * 1024)
+}
