@@ -33,7 +33,13 @@ impl Path {
     /// This path's item number `index`.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
-        Self(format!("{}[{index}]", self.0))
+        // By hand: there is one for each variable of a container, and formatting takes ten times as long.
+        let mut text = String::with_capacity(self.0.len() + 8);
+        text.push_str(&self.0);
+        text.push('[');
+        push_number(&mut text, index);
+        text.push(']');
+        Self(text)
     }
 
     /// This path with `root` before it.
@@ -51,6 +57,13 @@ impl Path {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+fn push_number(text: &mut String, number: usize) {
+    if number > 9 {
+        push_number(text, number / 10);
+    }
+    text.push(char::from(b"0123456789"[number % 10]));
 }
 
 impl fmt::Display for Path {
@@ -73,6 +86,7 @@ mod tests {
     fn a_path_reads_as_users_write_it() {
         let path = Path::new("spec").key("models").index(0);
         assert_eq!(path.as_str(), "spec.models[0]");
+        assert_eq!(Path::new("a").index(1_203_040).as_str(), "a[1203040]");
         assert_eq!(Path::default().key("spec").as_str(), "spec");
         assert_eq!(Path::new("metadata.annotations").key("a.b/c").as_str(), "metadata.annotations[\"a.b/c\"]");
     }

@@ -1,7 +1,6 @@
 //! What the user is told: phase, endpoint, what the Agent is linked to, and the conditions of this kind.
 
 use alloc::vec::Vec;
-use kaos_crds::AgentSpec;
 use kaos_policy_sdk::types::{Condition, Note, Observation, Outcome, Report, Subject};
 use kaos_policy_sdk::{SubjectExt, Violations, condition};
 use kaos_workload::{assess, notes};
@@ -15,12 +14,13 @@ use crate::wanted::Links;
 /// The report on `subject` from what was seen.
 pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let object = subject.object();
-    let settings: Settings = subject.settings().unwrap_or_default();
+    let (read, default) = (request::settings(subject), Settings::default());
+    let settings: &Settings = read.as_deref().unwrap_or(&default);
     let exposed = object.at(&["spec", "agentNetwork", "expose"]) != Some(&Value::Bool(false));
     let replicas = object.at(&["spec", "replicas"]).and_then(Value::as_i64);
     let workload = workload(&object, subject);
     let mut said = assess::assess(&workload, exposed.then_some(settings.service_port), replicas, seen);
-    if let Ok(spec) = object.get::<AgentSpec>("spec") {
+    if let Ok(spec) = request::spec(subject) {
         let links = Links::of(&spec, object.name());
         let linked = Linked::of(subject, &spec.model_api, spec.model(), &links, &mut Violations::new());
         if matches!(seen.outcome, Outcome::Applied | Outcome::Gated) {
@@ -29,8 +29,8 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
         let blockers: Vec<_> = linked.missing.iter().chain(&linked.unready).cloned().collect();
         said.conditions.push(assess::dependencies_ready(&blockers));
         said.conditions.extend(peers_resolved(&links, &linked.absent_peers));
-        said.conditions.extend(request::telemetry(&spec, &settings).condition());
-        let notes = request::notes(&object, &spec, &settings);
+        said.conditions.extend(request::telemetry(&spec, settings).condition());
+        let notes = request::notes(&object, &spec, settings);
         said.conditions.extend(notes::deprecated_condition(&notes));
     }
     said.into_report()

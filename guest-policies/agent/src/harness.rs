@@ -9,10 +9,9 @@ use kaos_policy_sdk::env::{Env, literal, other};
 use kaos_policy_sdk::need::{named, reference_in};
 use kaos_policy_sdk::quote::{shown, unexpanded};
 use kaos_policy_sdk::types::{EnvSource, KeySelector, Need, Reference, Refusal, Subject};
-use kaos_policy_sdk::{SubjectExt, Violations, blocker, object, refusal};
-use kaos_workload::PodParts;
+use kaos_policy_sdk::{Decode, SubjectExt, Violations, blocker, object, refusal};
+use kaos_workload::{PodParts, Registry};
 
-use crate::registry::{self, Entry};
 use crate::settings::HarnessSettings;
 
 /// The id of the need for the registry.
@@ -28,6 +27,14 @@ if [ -z "${GIT_TOKEN:-}" ]; then helper=; fi
 exec git -c credential.helper= -c "credential.helper=$helper" clone --depth 1 --single-branch --branch "$REPO_BRANCH" -- "$REPO_URL" "$WORKSPACE"
 "#;
 
+/// What the registry says about a harness.
+#[derive(Debug, Default, PartialEq, Decode)]
+#[serde(default)]
+pub(crate) struct Entry {
+    pub(crate) image: String,
+    driver: String,
+}
+
 /// The need for the registry.
 pub(crate) fn need(settings: &HarnessSettings, operator_namespace: &str) -> Need {
     named(REGISTRY, reference(settings, operator_namespace))
@@ -41,7 +48,8 @@ fn reference(settings: &HarnessSettings, operator_namespace: &str) -> Reference 
 pub(crate) fn check(harness: &Harness, wrong: &mut Violations) {
     let Some(workspace) = &harness.workspace else { return };
     let host = workspace.repo_url.strip_prefix("https://").unwrap_or_default();
-    let authority = host.split(['/', '?', '#']).next().unwrap_or_default();
+    let end = host.bytes().position(|byte| b"/?#".contains(&byte)).unwrap_or(host.len());
+    let authority = host.get(..end).unwrap_or_default();
     let path = "spec.harness.workspace.repoURL";
     if authority.is_empty() || has_gap(&workspace.repo_url) {
         wrong.add(path, "must be an https URL of a Git repository");
@@ -83,7 +91,8 @@ impl Entry {
             refusal::waiting(vec![blocker::new(on.clone(), "Unusable", message)])
         };
         let Some(text) = found.str_at(&["data", KEY]) else { return Err(unusable(format!("it has no key {KEY}"))) };
-        let Some(runtime) = registry::find(text, &harness.runtime).map_err(unusable)? else {
+        let registry = Registry::parse(text).map_err(unusable)?;
+        let Some(runtime) = registry.entry::<Self>(&harness.runtime).transpose().map_err(unusable)? else {
             let message = format!("unknown harness runtime: {} (not found in registry)", shown(&harness.runtime, 63));
             return Err(refusal::invalid("spec.harness.runtime", message));
         };

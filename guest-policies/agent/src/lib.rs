@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what the object asks for, older forms included | `wanted` |
 //! | what it refers to: model, tools, peers | `linked`, `model` |
-//! | a coding harness instead of the default runtime | `harness`, `registry` |
+//! | a coding harness instead of the default runtime | `harness` |
 //! | all of it for one subject | `request` |
 //! | variables | `mapping` |
 //! | manifests | `translate` |
@@ -19,7 +19,6 @@ mod harness;
 mod linked;
 mod mapping;
 mod model;
-mod registry;
 mod request;
 mod samples;
 mod settings;

@@ -77,10 +77,15 @@ fn reasoning(env: &mut ContainerEnv<'_>, config: &Config) {
     } else {
         "spec.config.reasoningLoopMaxSteps"
     };
-    env.set("AGENTIC_LOOP_MAX_STEPS", config.max_steps().to_string(), origin);
+    number(env, "AGENTIC_LOOP_MAX_STEPS", Some(config.max_steps()), origin);
     if let Some(older) = older {
-        set(env, "AGENTIC_LOOP_ENABLE_TOOLS", older.enable_tools, "spec.config.agenticLoop.enableTools");
-        set(env, "AGENTIC_LOOP_ENABLE_DELEGATION", older.enable_delegation, "spec.config.agenticLoop.enableDelegation");
+        flag(env, "AGENTIC_LOOP_ENABLE_TOOLS", older.enable_tools, "spec.config.agenticLoop.enableTools");
+        flag(
+            env,
+            "AGENTIC_LOOP_ENABLE_DELEGATION",
+            older.enable_delegation,
+            "spec.config.agenticLoop.enableDelegation",
+        );
     }
     env.set_some("TOOL_CALL_MODE", config.tool_call_mode.map(ToolCallMode::as_str), "spec.config.toolCallMode");
 }
@@ -88,12 +93,12 @@ fn reasoning(env: &mut ContainerEnv<'_>, config: &Config) {
 fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory, object: &Object) {
     let path = |field: &str| format!("spec.config.memory.{field}");
     let kind = memory.effective_type();
-    env.set("MEMORY_ENABLED", memory.enabled.to_string(), &path("enabled"));
+    flag(env, "MEMORY_ENABLED", Some(memory.enabled), &path("enabled"));
     env.set("MEMORY_TYPE", if kind == MemoryType::Local { "local" } else { "remote" }, &path("type"));
     if kind == MemoryType::Local {
-        env.set("MEMORY_CONTEXT_LIMIT", memory.context_limit.to_string(), &path("contextLimit"))
-            .set("MEMORY_MAX_SESSIONS", memory.max_sessions.to_string(), &path("maxSessions"))
-            .set("MEMORY_MAX_SESSION_EVENTS", memory.max_session_events.to_string(), &path("maxSessionEvents"));
+        number(env, "MEMORY_CONTEXT_LIMIT", Some(memory.context_limit), &path("contextLimit"));
+        number(env, "MEMORY_MAX_SESSIONS", Some(memory.max_sessions), &path("maxSessions"));
+        number(env, "MEMORY_MAX_SESSION_EVENTS", Some(memory.max_session_events), &path("maxSessionEvents"));
     }
     let words =
         [("MEMORY_MAX_READ_SCOPE", "maxReadScope"), ("MEMORY_TOOLS", "tools"), ("MEMORY_FAILURE_MODE", "failureMode")];
@@ -101,8 +106,8 @@ fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory, object: &Object) {
         env.set_some(name, object.str_at(&["spec", "config", "memory", field]), &path(field));
     }
     if let Some(params) = &memory.client_params {
-        set(env, "MEMORY_SHORT_TERM_TOKEN_BUDGET", params.token_budget, &path("clientParams.tokenBudget"));
-        set(env, "MEMORY_ROLLING_SUMMARY", params.rolling_summary, &path("clientParams.rollingSummary"));
+        number(env, "MEMORY_SHORT_TERM_TOKEN_BUDGET", params.token_budget, &path("clientParams.tokenBudget"));
+        flag(env, "MEMORY_ROLLING_SUMMARY", params.rolling_summary, &path("clientParams.rollingSummary"));
     }
 }
 
@@ -110,19 +115,23 @@ fn working_alone(env: &mut ContainerEnv<'_>, config: &Config) {
     if let Some(own) = &config.autonomous {
         let goal = own.goal.as_deref().filter(|goal| !goal.trim_ascii().is_empty());
         env.set_some("AUTONOMOUS_GOAL", goal, "spec.config.autonomous.goal");
-        set(env, "AUTONOMOUS_INTERVAL_SECONDS", own.interval_seconds, "spec.config.autonomous.intervalSeconds");
+        number(env, "AUTONOMOUS_INTERVAL_SECONDS", own.interval_seconds, "spec.config.autonomous.intervalSeconds");
         let most = own.max_iter_runtime_seconds;
-        set(env, "AUTONOMOUS_MAX_ITER_RUNTIME_SECONDS", most, "spec.config.autonomous.maxIterRuntimeSeconds");
+        number(env, "AUTONOMOUS_MAX_ITER_RUNTIME_SECONDS", most, "spec.config.autonomous.maxIterRuntimeSeconds");
     }
     if let Some(task) = &config.task_config {
-        set(env, "TASK_MAX_ITERATIONS", task.max_iterations, "spec.config.taskConfig.maxIterations");
-        set(env, "TASK_MAX_RUNTIME_SECONDS", task.max_runtime_seconds, "spec.config.taskConfig.maxRuntimeSeconds");
-        set(env, "TASK_MAX_TOOL_CALLS", task.max_tool_calls, "spec.config.taskConfig.maxToolCalls");
+        number(env, "TASK_MAX_ITERATIONS", task.max_iterations, "spec.config.taskConfig.maxIterations");
+        number(env, "TASK_MAX_RUNTIME_SECONDS", task.max_runtime_seconds, "spec.config.taskConfig.maxRuntimeSeconds");
+        number(env, "TASK_MAX_TOOL_CALLS", task.max_tool_calls, "spec.config.taskConfig.maxToolCalls");
     }
 }
 
-fn set<T: ToString>(env: &mut ContainerEnv<'_>, name: &str, value: Option<T>, origin: &str) {
-    env.set_some(name, value.map(|value| value.to_string()).as_deref(), origin);
+fn flag(env: &mut ContainerEnv<'_>, name: &str, value: Option<bool>, origin: &str) {
+    env.set_some(name, value.map(|value| if value { "true" } else { "false" }), origin);
+}
+
+fn number(env: &mut ContainerEnv<'_>, name: &str, value: Option<i32>, origin: &str) {
+    env.set_some(name, value.map(|value| i64::from(value).to_string()).as_deref(), origin);
 }
 
 /// The names of the MCP servers, and the address of each. A name stands in its variable as it is: that is

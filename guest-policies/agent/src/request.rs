@@ -1,14 +1,13 @@
 //! One `Agent` with everything that decides about it, read once for each of the five functions.
 
-use alloc::{sync::Arc, vec::Vec};
+use alloc::{string::String, vec::Vec};
 use kaos_crds::AgentSpec;
 use kaos_policy_sdk::types::{Need, Note, Refusal, Subject};
-use kaos_policy_sdk::{Memo, Object, SubjectExt, refusal};
+use kaos_policy_sdk::{Kept, Memo, Object, SubjectExt, refusal};
 use kaos_workload::{Exposure, Kind, Telemetry, Workload};
 
-use crate::harness;
+use crate::harness::{self, Entry};
 use crate::linked::{self, Linked};
-use crate::registry::Entry;
 use crate::settings::Settings;
 use crate::wanted::{self, Links};
 
@@ -18,8 +17,8 @@ pub(crate) static KIND: Kind = Kind { app: "agent", prefix: "agent", container: 
 /// What the object says, its settings, and what it refers to.
 pub(crate) struct Request {
     pub(crate) object: Object,
-    pub(crate) spec: AgentSpec,
-    pub(crate) settings: Settings,
+    pub(crate) spec: Kept<AgentSpec>,
+    pub(crate) settings: Kept<Settings>,
     pub(crate) linked: Linked,
     pub(crate) harness: Option<Entry>,
 }
@@ -27,9 +26,7 @@ pub(crate) struct Request {
 /// Which objects an Agent must be seen with. One that cannot be read needs none: it is refused.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let object = subject.object();
-    let (Ok(spec), Ok(settings)) = (object.get::<AgentSpec>("spec"), subject.settings::<Settings>()) else {
-        return Vec::new();
-    };
+    let (Ok(spec), Ok(settings)) = (spec(subject), settings(subject)) else { return Vec::new() };
     let mut needs = linked::needs(&spec.model_api, &Links::of(&spec, object.name()));
     if spec.harness.is_some() {
         needs.push(harness::need(&settings.harness, &subject.cluster.operator_namespace));
@@ -37,17 +34,28 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     needs
 }
 
+/// The spec, or what is wrong with the form of a field.
+pub(crate) fn spec(subject: &Subject) -> Result<Kept<AgentSpec>, Refusal> {
+    static LAST: Memo<String, AgentSpec> = Memo::new();
+    LAST.get(&subject.object, |_| subject.object().get("spec"))
+}
+
+/// The settings.
+pub(crate) fn settings(subject: &Subject) -> Result<Kept<Settings>, Refusal> {
+    static LAST: Memo<String, Settings> = Memo::new();
+    LAST.get(&subject.settings, |_| subject.settings())
+}
+
 impl Request {
     /// Reads the subject; refuses what is wrong with it, all at once, and waits for what is missing.
-    pub(crate) fn of(subject: &Subject) -> Result<Arc<Self>, Refusal> {
+    pub(crate) fn of(subject: &Subject) -> Result<Kept<Self>, Refusal> {
         static LAST: Memo<Subject, Request> = Memo::new();
         LAST.get(subject, Self::read)
     }
 
     fn read(subject: &Subject) -> Result<Self, Refusal> {
         let object = subject.object();
-        let settings: Settings = subject.settings()?;
-        let spec: AgentSpec = object.get("spec")?;
+        let (settings, spec) = (settings(subject)?, spec(subject)?);
         let mut wrong = workload(&object, subject).check_name();
         wanted::check(&spec, &mut wrong);
         if let Some(harness) = &spec.harness {

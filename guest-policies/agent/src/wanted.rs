@@ -9,17 +9,10 @@ use kaos_policy_sdk::types::Note;
 use kaos_policy_sdk::{Violations, note};
 use kaos_workload::notes::deprecated;
 
-/// A field of the spec that holds a number, with what it may be.
-type Bounded<'a> = (&'a str, Option<i32>, i32, i32);
-
 /// Collects everything that is wrong with the fields themselves.
 pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
     names(spec, wrong);
-    for (path, value, min, max) in numbers(spec) {
-        if value.is_some_and(|value| value < min || value > max) {
-            wrong.add(path, format!("must be between {min} and {max}"));
-        }
-    }
+    numbers(spec, wrong);
     if spec.model().is_none_or(str::is_empty) {
         wrong.add("spec.model", "is required: name a model that the ModelAPI offers");
     }
@@ -68,30 +61,34 @@ fn names(spec: &AgentSpec, wrong: &mut Violations) {
     }
 }
 
-fn numbers(spec: &AgentSpec) -> Vec<Bounded<'static>> {
-    let mut all: Vec<Bounded<'static>> = vec![("spec.replicas", spec.replicas, 0, i32::MAX)];
-    let Some(config) = &spec.config else { return all };
-    all.push(("spec.config.reasoningLoopMaxSteps", config.reasoning_loop_max_steps, 1, 20));
+fn numbers(spec: &AgentSpec, wrong: &mut Violations) {
+    let mut within = |path: &str, value: Option<i32>, min: i32, max: i32| {
+        if value.is_some_and(|value| value < min || value > max) {
+            wrong.add(path, format!("must be between {} and {}", i64::from(min), i64::from(max)));
+        }
+    };
+    within("spec.replicas", spec.replicas, 0, i32::MAX);
+    let Some(config) = &spec.config else { return };
+    within("spec.config.reasoningLoopMaxSteps", config.reasoning_loop_max_steps, 1, 20);
     if let Some(older) = &config.agentic_loop {
-        all.push(("spec.config.agenticLoop.maxSteps", older.max_steps, 1, 20));
+        within("spec.config.agenticLoop.maxSteps", older.max_steps, 1, 20);
     }
     if let Some(memory) = &config.memory {
-        all.push(("spec.config.memory.contextLimit", Some(memory.context_limit), 1, 100));
-        all.push(("spec.config.memory.maxSessions", Some(memory.max_sessions), 1, 100_000));
-        all.push(("spec.config.memory.maxSessionEvents", Some(memory.max_session_events), 1, 10_000));
+        within("spec.config.memory.contextLimit", Some(memory.context_limit), 1, 100);
+        within("spec.config.memory.maxSessions", Some(memory.max_sessions), 1, 100_000);
+        within("spec.config.memory.maxSessionEvents", Some(memory.max_session_events), 1, 10_000);
         let budget = memory.client_params.as_ref().and_then(|params| params.token_budget);
-        all.push(("spec.config.memory.clientParams.tokenBudget", budget, 0, i32::MAX));
+        within("spec.config.memory.clientParams.tokenBudget", budget, 0, i32::MAX);
     }
     if let Some(own) = &config.autonomous {
-        all.push(("spec.config.autonomous.intervalSeconds", own.interval_seconds, 0, 3600));
-        all.push(("spec.config.autonomous.maxIterRuntimeSeconds", own.max_iter_runtime_seconds, 0, 86_400));
+        within("spec.config.autonomous.intervalSeconds", own.interval_seconds, 0, 3600);
+        within("spec.config.autonomous.maxIterRuntimeSeconds", own.max_iter_runtime_seconds, 0, 86_400);
     }
     if let Some(task) = &config.task_config {
-        all.push(("spec.config.taskConfig.maxIterations", task.max_iterations, 0, 1000));
-        all.push(("spec.config.taskConfig.maxRuntimeSeconds", task.max_runtime_seconds, 0, 86_400));
-        all.push(("spec.config.taskConfig.maxToolCalls", task.max_tool_calls, 0, 10_000));
+        within("spec.config.taskConfig.maxIterations", task.max_iterations, 0, 1000);
+        within("spec.config.taskConfig.maxRuntimeSeconds", task.max_runtime_seconds, 0, 86_400);
+        within("spec.config.taskConfig.maxToolCalls", task.max_tool_calls, 0, 10_000);
     }
-    all
 }
 
 /// The MCP servers and the peers, each once and sorted; the object itself is no peer.

@@ -195,7 +195,11 @@ fn every_refusal_names_its_field() {
         ),
         (json!({"podSpec": 3}), "spec.podSpec"),
         (json!({"podSpec": {"containers": [{"name": "agent", "$patch": "delete"}]}}), "spec.podSpec.containers"),
-        (json!({"podSpec": {"containers": [{"name": "side"}]}}), "spec.podSpec.containers[1].image"),
+        (json!({"podSpec": {"containers": [{"name": "side"}]}}), "spec.podSpec.containers[0].image"),
+        (
+            json!({"podSpec": {"containers": [{"name": "side", "image": "s", "env": [{"name": "A", "value": 1}]}]}}),
+            "spec.podSpec.containers[0].env[0].value",
+        ),
         (json!({"harness": {"runtime": "x", "workspace": {"repoURL": "git@h:r"}}}), "spec.harness.workspace.repoURL"),
     ] {
         assert_eq!(refused(&spec), path, "{spec}");
@@ -223,6 +227,27 @@ fn a_harness_that_the_registry_does_not_know_is_refused_and_a_missing_registry_i
         asked("pi"),
         ("spec.container.image".into(), "harness runtime pi requires a user-supplied spec.container.image".into())
     );
+}
+
+#[test]
+fn a_registry_is_read_in_every_style_of_yaml() {
+    for text in [
+        "runtimes:\n  pi:   # the one\n    image: \"pi:2\"\n    driver: 'd'\n",
+        "runtimes: {pi: {image: pi:2, driver: d}, other: {image: [1]}}",
+        "pi:\n  image: >-\n    pi:2\n  driver: \"\\x64\"\n",
+        "base: &base {image: 'pi:2'}\nruntimes:\n  pi: {<<: *base, driver: d}\n",
+    ] {
+        let registry = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"runtimes.yaml": text},
+                              "metadata": {"name": "kaos-harness-runtimes", "namespace": "kaos-system"}});
+        let object = agent(&json!({"harness": {"runtime": "pi"}}));
+        let plan = testing::plan::<Agent>(&subject(&object, &[up(), registry.clone()])).unwrap();
+        assert_eq!(container(&plan)["image"], "pi:2", "{text}");
+        assert_eq!(env(&plan, "HARNESS_DRIVER"), Some("d"), "{text}");
+        let mut broken = registry;
+        broken["data"]["runtimes.yaml"] = json!(format!("{text}\n]"));
+        let waits = testing::plan::<Agent>(&subject(&object, &[up(), broken]));
+        assert!(matches!(waits, Err(Refusal::Waiting(on)) if on[0].reason == "Unusable"), "{text}");
+    }
 }
 
 #[test]
@@ -279,4 +304,19 @@ fn every_sample_is_answered_and_at_least_one_of_a_claim_ends_in_a_plan() {
         plans += usize::from(testing::plan::<Agent>(&subject(&parse(&sample.object), &beside)).is_ok());
     }
     assert_eq!(plans, 4, "all but the one that waits");
+}
+
+#[test]
+fn an_object_that_is_nested_too_deeply_is_refused_and_keeps_the_address_that_its_service_has() {
+    let mut object = agent(&json!({"podSpec": {}}));
+    object["spec"]["podSpec"]["x"] = (0..200).fold(json!(1), |inner, _| json!([inner]));
+    let subject = testing::subject(&object).build();
+    let Err(refusal) = testing::plan::<Agent>(&subject) else { panic!("must be refused") };
+    let Refusal::Invalid(wrong) = &refusal else { panic!("must be invalid, not {refusal:?}") };
+    assert_eq!(wrong[0].path, "spec");
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "agent-a", "namespace": "ns"}});
+    let seen = testing::observation(Outcome::Refused(refusal)).child(&service).build();
+    let report = Agent::assess(&subject, &seen);
+    let fields: Value = serde_json::from_str(&report.fields).unwrap();
+    assert_eq!(fields["endpoint"], "http://agent-a.ns.svc.cluster.local:8000");
 }

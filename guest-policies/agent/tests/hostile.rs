@@ -2,11 +2,15 @@
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 
+#[path = "../../sdk/tests/support/anything.rs"]
+mod anything;
+
+use anything::{any_text, anything};
 use kaos_agent::Agent;
 use kaos_policy_sdk::types::{Outcome, Refusal};
 use kaos_policy_sdk::{Policy, testing};
 use proptest::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 fn full() -> Value {
     serde_json::from_str(include_str!("../samples/full.json")).unwrap()
@@ -69,29 +73,13 @@ fn put(value: &mut Value, path: &[String], new: Value) {
     *place = new;
 }
 
-fn anything() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<f64>().prop_map(Value::from),
-        "\\PC*".prop_map(Value::from),
-        "(\\$\\([A-Z]+\\)|[\"'\\\\\n\u{0}]|https://|\\$patch|delete){0,5}".prop_map(Value::from),
-    ];
-    leaf.prop_recursive(3, 12, 4, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::btree_map("(\\$patch|name|env|containers|value|[a-z]{0,6})", inner, 0..4)
-                .prop_map(|members| Value::Object(members.into_iter().collect::<Map<_, _>>())),
-        ]
-    })
-}
+const WORDS: [&str; 4] = ["local", "remote", "pi", "worker"];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn any_field_may_hold_anything(at in any::<prop::sample::Index>(), new in anything()) {
+    fn any_field_may_hold_anything(at in any::<prop::sample::Index>(), new in anything(&WORDS)) {
         let mut object = full();
         let mut all = Vec::new();
         paths(&object["spec"], &["spec".to_owned()], &mut all);
@@ -100,14 +88,14 @@ proptest! {
     }
 
     #[test]
-    fn any_spec_is_answered(spec in anything()) {
+    fn any_spec_is_answered(spec in anything(&WORDS)) {
         let mut object = full();
         object["spec"] = spec;
         ask(&object);
     }
 
     #[test]
-    fn any_name_is_answered(name in "\\PC*") {
+    fn any_name_is_answered(name in any_text(&[])) {
         let mut object = full();
         object["metadata"]["name"] = json!(name);
         ask(&object);
@@ -137,9 +125,7 @@ fn very_long_texts_and_very_many_variables_are_answered() {
     object = full();
     let variables: Vec<Value> = (0..10_000).map(|n| json!({"name": format!("V{n}"), "value": "v"})).collect();
     object["spec"]["container"]["env"] = json!(variables);
-    let started = std::time::Instant::now();
     assert!(ask(&object).is_none());
-    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! One `MCPServer` with everything that decides about it, read once for each of the five functions.
 
-use alloc::sync::Arc;
 use kaos_crds::MCPServerSpec;
 use kaos_policy_sdk::types::{Refusal, Subject};
-use kaos_policy_sdk::{Memo, Object, SubjectExt};
+use kaos_policy_sdk::{Kept, Memo, Object, SubjectExt};
 use kaos_workload::{Kind, Telemetry, Workload};
 
 use crate::launch::Launch;
@@ -27,7 +26,7 @@ pub(crate) struct Request {
 
 impl Request {
     /// Reads the subject; refuses what cannot be started.
-    pub(crate) fn of(subject: &Subject) -> Result<Arc<Self>, Refusal> {
+    pub(crate) fn of(subject: &Subject) -> Result<Kept<Self>, Refusal> {
         static LAST: Memo<Subject, Request> = Memo::new();
         LAST.get(subject, Self::read)
     }

@@ -1,10 +1,10 @@
 //! One `ModelAPI` with everything that decides about it, read once for each of the five functions.
 
-use alloc::{string::String, sync::Arc, vec::Vec};
+use alloc::{string::String, vec::Vec};
 use kaos_crds::ModelAPISpec;
 use kaos_crds::modelapi::Mode;
 use kaos_policy_sdk::types::{Note, Refusal, Subject};
-use kaos_policy_sdk::{Memo, Object, SubjectExt};
+use kaos_policy_sdk::{Kept, Memo, Object, SubjectExt};
 use kaos_workload::{Kind, Telemetry, Workload};
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub(crate) struct Request {
 
 impl Request {
     /// Reads the subject; refuses what says too little.
-    pub(crate) fn of(subject: &Subject) -> Result<Arc<Self>, Refusal> {
+    pub(crate) fn of(subject: &Subject) -> Result<Kept<Self>, Refusal> {
         static LAST: Memo<Subject, Request> = Memo::new();
         LAST.get(subject, Self::read)
     }

@@ -4,7 +4,7 @@
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
-use kaos_policy_sdk::{Decode, object};
+use kaos_policy_sdk::{Decode, json, object};
 use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
 use serde_json::Value;
 #[cfg(feature = "schema")]
@@ -202,10 +202,8 @@ impl ModelStore {
     /// The volume. Sources of two layers are merged, and a volume has one: that of the default gives way.
     pub(crate) fn volume(&self) -> Value {
         let mut volume = self.source.clone();
-        volume.retain(|_, source| !source.is_null());
-        if volume.len() > 1 {
-            volume.remove("emptyDir");
-        }
+        let others = volume.iter().filter(|(name, source)| *name != "emptyDir" && !source.is_null()).count();
+        json::keep(&mut volume, &|name, source| !source.is_null() && (others == 0 || name != "emptyDir"));
         volume.insert("name".to_owned(), self.volume_name.as_str().into());
         Value::Object(volume)
     }

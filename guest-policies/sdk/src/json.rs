@@ -3,7 +3,7 @@
 //! `serde_json` sorts already: its map is a tree as long as nobody turns on its feature `preserve_order`.
 
 use crate::types::Json;
-use alloc::borrow::ToOwned;
+use alloc::{borrow::ToOwned, string::String};
 use serde_json::Map;
 #[doc(hidden)]
 pub use serde_json::Value;
@@ -20,11 +20,12 @@ pub fn text(value: &Value) -> Json {
 #[macro_export]
 macro_rules! object {
     ($($name:literal: $value:expr),* $(,)?) => {
-        $crate::json::object(&mut [$(($name, $crate::json::Value::from($value))),*])
+        // The values are taken out of the array: what is left needs no code that drops it.
+        $crate::json::object(&mut *::core::mem::ManuallyDrop::new([$(($name, $crate::json::Value::from($value))),*]))
     };
 }
 
-/// As [`object!`](crate::object!); the values are taken out of `members`.
+/// As [`object!`](crate::object!); all values are taken out of `members`.
 #[inline(never)]
 pub fn object(members: &mut [(&str, Value)]) -> Value {
     let mut map = Map::new();
@@ -44,13 +45,29 @@ pub fn parse(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok()
 }
 
+/// Drops all members but those that are `kept`.
+///
+/// The map's own way to take one out has the code that brings a tree back into balance: two kilobytes of a component,
+/// for objects of a few members.
+#[inline(never)]
+pub fn keep(map: &mut Map<String, Value>, kept: &dyn Fn(&str, &Value) -> bool) {
+    if map.iter().all(|(name, value)| kept(name, value)) {
+        return;
+    }
+    for (name, value) in core::mem::take(map) {
+        if kept(&name, &value) {
+            map.insert(name, value);
+        }
+    }
+}
+
 /// Removes every member that is null, an empty object or an empty array, from the inside out: what
 /// builders leave behind when nothing was set.
 pub fn prune(value: &mut Value) {
     match value {
         Value::Object(map) => {
             map.values_mut().for_each(prune);
-            map.retain(|_, member| !is_void(member));
+            keep(map, &|_, member| !is_void(member));
         }
         Value::Array(items) => items.iter_mut().for_each(prune),
         _ => {}
@@ -68,7 +85,7 @@ fn is_void(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{parse, prune, text};
+    use super::{keep, parse, prune, text};
     use serde_json::json;
 
     #[test]
@@ -79,6 +96,15 @@ mod tests {
             json!({"a": 1, "b": "t", "c": {"d": ["x"], "e": null}})
         );
         assert_eq!(crate::object! {}, json!({}));
+    }
+
+    #[test]
+    fn what_is_not_kept_is_gone() {
+        let mut value = json!({"a": 1, "b": 2, "c": 3});
+        keep(value.as_object_mut().unwrap(), &|name, value| name != "a" && value != 3);
+        assert_eq!(value, json!({"b": 2}));
+        keep(value.as_object_mut().unwrap(), &|_, _| true);
+        assert_eq!(value, json!({"b": 2}));
     }
 
     #[test]

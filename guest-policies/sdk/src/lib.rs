@@ -8,6 +8,7 @@
 //! | read the object, its settings and what was found | [`SubjectExt`], [`Object`], [`Lookup`] |
 //! | ask for other objects | [`need`] |
 //! | read a subject once for all questions of a pass | [`Memo`] |
+//! | find what is there twice in long lists | [`Places`] |
 //! | build the env mapping | [`mod@env`] |
 //! | lay a user's partial pod spec over the policy's | [`patch`] |
 //! | answer: refusals, gates, notes, conditions, plans | [`refusal`], [`blocker`], [`note`], [`condition`], [`plan`] |
@@ -52,6 +53,8 @@ pub mod bindings {
     pub use kaos_policy_bindings_overlay as overlay;
     pub use kaos_policy_bindings_policy as policy;
 }
+#[cfg(any(test, all(target_arch = "wasm32", target_os = "unknown")))]
+mod bytes;
 /// For derived code.
 #[doc(hidden)]
 pub mod decode {
@@ -69,6 +72,7 @@ pub mod names;
 pub mod need;
 mod object;
 pub mod patch;
+mod places;
 pub mod plan;
 pub mod quantity;
 pub mod quote;
@@ -84,9 +88,10 @@ pub use export::__contract_bytes;
 pub use export::{CONTRACT_VERSION, Overlay, Policy};
 pub use kaos_decode::sdk::Decode;
 pub use kaos_decode::{Error as DecodeError, Path, decode};
-pub use memo::Memo;
+pub use memo::{Kept, Memo};
 #[doc(hidden)]
 pub use minify::{__minified, __minified_len};
 pub use object::Object;
+pub use places::Places;
 pub use say::{Violations, blocker, condition, note, refusal};
 pub use subject::{Lookup, SubjectExt};

@@ -5,13 +5,20 @@
 //! that no answer depends on what was asked before. Outside of a sandbox nothing is kept: such a process has many
 //! objects and many threads.
 
+#[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
 use alloc::sync::Arc;
-
 #[cfg(any(test, all(target_arch = "wasm32", target_os = "unknown")))]
-use core::cell::Cell;
+use {alloc::boxed::Box, core::cell::Cell};
+
+/// What a [`Memo`] gives: in a sandbox it stays until the sandbox ends, with no code that would drop it.
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+pub type Kept<T> = &'static T;
+/// What a [`Memo`] gives: in a sandbox it stays until the sandbox ends, elsewhere until nobody has it.
+#[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
+pub type Kept<T> = Arc<T>;
 
 /// A place for the last answer to a question of type `K`.
-pub struct Memo<K, T> {
+pub struct Memo<K: 'static, T: 'static> {
     #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
     last: Last<K, T>,
     #[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
@@ -39,7 +46,7 @@ impl<K: Clone + PartialEq, T> Memo<K, T> {
         not(all(target_arch = "wasm32", target_os = "unknown")),
         allow(clippy::unused_self, reason = "of use in a sandbox only")
     )]
-    pub fn get<E>(&self, question: &K, answer: impl FnOnce(&K) -> Result<T, E>) -> Result<Arc<T>, E> {
+    pub fn get<E>(&self, question: &K, answer: impl FnOnce(&K) -> Result<T, E>) -> Result<Kept<T>, E> {
         #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
         return self.last.get(question, answer);
         #[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
@@ -55,7 +62,7 @@ impl<K, T> core::fmt::Debug for Memo<K, T> {
 
 /// The last question and its answer.
 #[cfg(any(test, all(target_arch = "wasm32", target_os = "unknown")))]
-struct Last<K, T>(Cell<Option<(K, Arc<T>)>>);
+struct Last<K: 'static, T: 'static>(Cell<Option<(K, &'static T)>>);
 
 #[cfg(any(test, all(target_arch = "wasm32", target_os = "unknown")))]
 impl<K: Clone + PartialEq, T> Last<K, T> {
@@ -63,14 +70,14 @@ impl<K: Clone + PartialEq, T> Last<K, T> {
         Self(Cell::new(None))
     }
 
-    fn get<E>(&self, question: &K, answer: impl FnOnce(&K) -> Result<T, E>) -> Result<Arc<T>, E> {
+    fn get<E>(&self, question: &K, answer: impl FnOnce(&K) -> Result<T, E>) -> Result<&'static T, E> {
         let (asked, known) = match self.0.take() {
             Some((asked, known)) if asked == *question => (asked, known),
-            _ => (question.clone(), Arc::new(answer(question)?)),
+            // There are as many as a pass has different questions: a few.
+            _ => (question.clone(), &*Box::leak(Box::new(answer(question)?))),
         };
-        let given = Arc::clone(&known);
         self.0.set(Some((asked, known)));
-        Ok(given)
+        Ok(known)
     }
 }
 
@@ -87,7 +94,7 @@ mod tests {
                 asked += 1;
                 if question.is_empty() { Err("nothing") } else { Ok(question.len()) }
             });
-            (answer.map(|answer| *answer), asked)
+            (answer.copied(), asked)
         };
         assert_eq!(ask("one"), (Ok(3), 1));
         assert_eq!(ask("one"), (Ok(3), 1));

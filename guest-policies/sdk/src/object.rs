@@ -2,7 +2,7 @@
 
 use crate::refusal;
 use crate::types::Refusal;
-use alloc::sync::Arc;
+use alloc::{string::String, sync::Arc};
 use kaos_decode::Decode;
 use serde_json::Value;
 
@@ -21,12 +21,12 @@ impl Object {
         Self { value: Arc::new(value), unread: false }
     }
 
-    /// The object in `text`; an empty one, of which [`Object::get`] refuses every field, if that is not JSON, or
-    /// is nested deeper than 127 levels.
+    /// The object in `text`. If that is not JSON, or is nested deeper than 127 levels, [`Object::get`] refuses every
+    /// field; what is not nested so deeply can be seen all the same, and the object still has its name.
     pub fn parse(text: &str) -> Self {
         match serde_json::from_str(text) {
             Ok(value) => Self::new(value),
-            Err(_) => Self { unread: true, ..Self::default() },
+            Err(_) => Self { value: Arc::new(serde_json::from_str(&shallow(text)).unwrap_or_default()), unread: true },
         }
     }
 
@@ -108,6 +108,30 @@ impl Object {
     }
 }
 
+/// `text` with a null for each list and object that is nested deeper than a reader goes.
+#[cold]
+fn shallow(text: &str) -> String {
+    const DEEPEST: usize = 100;
+    let (mut kept, mut depth, mut is_text, mut is_escaped) = (String::new(), 0_usize, false, false);
+    for c in text.chars() {
+        let was = depth;
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_text => is_escaped = true,
+            '"' => is_text = !is_text,
+            '[' | '{' if !is_text => depth += 1,
+            ']' | '}' if !is_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if was.max(depth) <= DEEPEST {
+            kept.push(c);
+        } else if depth > was && was == DEEPEST {
+            kept.push_str("null");
+        }
+    }
+    kept
+}
+
 #[cfg(test)]
 mod tests {
     use super::Object;
@@ -161,6 +185,15 @@ mod tests {
             panic!("must be refused")
         };
         assert_eq!((wrong[0].path.as_str(), wrong[0].message.contains("128 levels")), ("spec", true));
+    }
+
+    #[test]
+    fn an_object_that_is_nested_too_deeply_is_still_known_by_what_is_not() {
+        let nested = format!("{}\"]\\\"{{\"{}", "[{\"a\":".repeat(130), "}]".repeat(130));
+        let object = Object::parse(&format!(r#"{{"spec":{{"a":{nested},"b":false}},"metadata":{{"name":"x"}}}}"#));
+        assert_eq!((object.name(), object.at(&["spec", "b"])), ("x", Some(&json!(false))));
+        assert!(object.at(&["spec", "a"]).is_some_and(Value::is_array));
+        assert!(object.get::<BTreeMap<String, Value>>("metadata").is_err());
     }
 
     #[test]

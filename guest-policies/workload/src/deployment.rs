@@ -3,17 +3,18 @@
 //! The merge rules are the SDK's; what is decided here is what the policy's own pod looks like, which
 //! parts of an object go into it, and what the env mapping is after all merges.
 
+use crate::checks::check;
 use crate::kind::{Extra, Workload};
 use crate::settings::{Probe, PullPolicy, Raw};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Refusal};
-use kaos_policy_sdk::{env, note, object, patch, quote, refusal};
+use kaos_policy_sdk::{Places, env, json, note, object, patch, quote, refusal};
 use serde_json::{Map, Value};
 
 /// Where the object says what its container looks like.
-const CONTAINER: &str = "spec.container";
+pub(crate) const CONTAINER: &str = "spec.container";
 /// Where the object says what its pod looks like.
-const POD_SPEC: &str = "spec.podSpec";
+pub(crate) const POD_SPEC: &str = "spec.podSpec";
 
 /// What settings say about the pods of a kind.
 #[derive(Debug)]
@@ -88,13 +89,16 @@ impl PodParts<'_> {
         let own = workload.kind.container;
         let mut pod = match self.pod_spec.filter(|patch| !patch.is_null()) {
             None => base,
-            Some(patch) => patch::pod_spec(base, patch, own).map_err(|error| error.under(POD_SPEC))?,
+            Some(patch) => {
+                env::check_patch(patch, POD_SPEC)?;
+                patch::pod_spec(base, patch, own).map_err(|error| error.under(POD_SPEC))?
+            }
         };
         add_env(&mut pod, env, &planned, notes);
         one_value_a_name(&mut pod, notes);
         without_void_handlers(&mut pod);
         notes.extend(self.container.and_then(repeated_env));
-        check(&pod, own)?;
+        check(&pod, self.pod_spec, own)?;
         let env = env::of_pod_spec(&pod, env, POD_SPEC)?;
         let template = defaults.extra.over(workload.selector());
         let mut spec = Map::new();
@@ -202,6 +206,14 @@ fn name(container: &Map<String, Value>) -> &str {
     container.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
+pub(crate) fn name_of(item: &Value) -> Option<&str> {
+    item.get("name").and_then(Value::as_str)
+}
+
+pub(crate) fn items<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    value.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
 /// Gives each container of the policy's own pod its variables; returns which containers these are.
 fn set_env(pod: &mut Value, vars: &[EnvVar]) -> Vec<String> {
     let mut planned = Vec::new();
@@ -244,15 +256,12 @@ fn one_value_a_name(pod: &mut Value, notes: &mut Vec<Note>) {
     for container in containers(pod) {
         let owner = name(container).to_owned();
         let Some(list) = container.get_mut("env").and_then(Value::as_array_mut) else { continue };
-        let mut seen = Map::new();
-        let before = list.len();
-        list.reverse();
-        list.retain(|var| match var.get("name").and_then(Value::as_str) {
-            Some(name) => seen.insert(name.to_owned(), Value::Null).is_none(),
-            None => true,
-        });
-        list.reverse();
-        if list.len() < before {
+        let mut seen = Places::new();
+        let mut is_last = |var| name_of(var).is_none_or(|name| seen.insert(name, 0).is_none());
+        let kept: Vec<bool> = list.iter().rev().map(&mut is_last).collect();
+        if kept.contains(&false) {
+            let mut kept = kept.into_iter().rev();
+            list.retain(|_| kept.next().unwrap_or(true));
             let message = format!("container `{owner}` sets a variable more than once: the last value holds");
             notes.push(note::at(POD_SPEC, note::info("DuplicateEnv", message)));
         }
@@ -261,9 +270,9 @@ fn one_value_a_name(pod: &mut Value, notes: &mut Vec<Note>) {
 
 /// The note on variables that `spec.container.env` names more than once.
 fn repeated_env(over: &Value) -> Option<Note> {
-    let mut seen = Map::new();
-    let names = over.get("env")?.as_array()?.iter().filter_map(|var| var.get("name")?.as_str());
-    let name = names.into_iter().find(|name| seen.insert((*name).to_owned(), Value::Null).is_some())?;
+    let mut seen = Places::new();
+    let mut names = items(over, "env").iter().filter_map(name_of);
+    let name = names.find(|name| seen.insert(name, 0).is_some())?;
     let message = format!("`{}` is there more than once: the last value holds", quote::shown(name, 63));
     Some(note::at(format!("{CONTAINER}.env"), note::info("DuplicateEnv", message)))
 }
@@ -272,55 +281,9 @@ fn repeated_env(over: &Value) -> Option<Note> {
 fn without_void_handlers(pod: &mut Value) {
     let is_kept = |value: &Value| value.as_object().is_none_or(|members| !members.is_empty());
     for container in containers(pod) {
-        for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
-            if container.get(probe).is_some_and(|probe| !is_kept(probe)) {
-                container.remove(probe);
-            }
-        }
+        json::keep(container, &|field, value| !field.ends_with("Probe") || is_kept(value));
         if let Some(hooks) = container.get_mut("lifecycle").and_then(Value::as_object_mut) {
-            hooks.retain(|_, hook| is_kept(hook));
+            json::keep(hooks, &|_, hook| is_kept(hook));
         }
     }
-}
-
-/// Two ports of one name, as they come from a patch that gives a port another number: ports merge by number.
-fn check_ports(container: &Value, path: String) -> Result<(), Refusal> {
-    let mut seen = Map::new();
-    for port in container.get("ports").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default() {
-        let Some(name) = port.get("name").and_then(Value::as_str) else { continue };
-        if seen.insert(name.to_owned(), Value::Null).is_some() {
-            let message = format!(
-                "two ports are named `{}`, since ports merge by number: name yours otherwise, or set \
-                 the policy setting containerPort to change the port",
-                quote::shown(name, 15)
-            );
-            return Err(refusal::invalid(path, message));
-        }
-    }
-    Ok(())
-}
-
-/// What no pod can be without.
-fn check(pod: &Value, own: &str) -> Result<(), Refusal> {
-    let list = pod.get("containers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let path = |index: usize, field: &str| format!("{POD_SPEC}.containers[{index}].{field}");
-    if !list.iter().any(|container| container.get("name").and_then(Value::as_str) == Some(own)) {
-        let message = format!("the pod must keep the container `{own}`: take out what deletes it");
-        return Err(refusal::invalid(format!("{POD_SPEC}.containers"), message));
-    }
-    for (index, container) in list.iter().enumerate() {
-        let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
-        let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
-        if image.is_empty() && name == own {
-            return Err(refusal::invalid(
-                format!("{CONTAINER}.image"),
-                "there is no image: set one here, or a default for the operator",
-            ));
-        }
-        if image.is_empty() {
-            return Err(refusal::invalid(path(index, "image"), format!("container `{name}` needs an image")));
-        }
-        check_ports(container, path(index, "ports"))?;
-    }
-    Ok(())
 }

@@ -66,7 +66,7 @@ impl Workload<'_> {
 
     /// The base URL of the Service.
     pub fn endpoint(&self, port: u16) -> String {
-        format!("http://{}.{}.svc.{}:{port}", self.child_name(), self.namespace, self.domain)
+        format!("http://{}.{}.svc.{}:{}", self.child_name(), self.namespace, self.domain, i64::from(port))
     }
 
     /// `metadata` of a child called `name`: the namespace, the kind's labels, and what the settings add.

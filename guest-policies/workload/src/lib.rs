@@ -18,6 +18,7 @@
 extern crate alloc;
 
 pub mod assess;
+mod checks;
 mod deployment;
 mod expose;
 mod kind;

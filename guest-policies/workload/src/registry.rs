@@ -20,13 +20,13 @@ pub struct Registry(Map<String, Value>);
 impl Registry {
     /// The entries below `runtimes` in `text`, or why it is no registry.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut fields = match yaml::parse(text).map_err(|error| error.to_string())? {
+        let fields = match yaml::parse(text).map_err(|error| error.to_string())? {
             Value::Object(fields) => fields,
             Value::Null => Map::new(),
             _ => return Err(format!("it must be a mapping with the key {RUNTIMES}")),
         };
-        match fields.remove(RUNTIMES) {
-            Some(Value::Object(entries)) => Ok(Self(entries)),
+        match fields.get(RUNTIMES) {
+            Some(Value::Object(entries)) => Ok(Self(entries.clone())),
             Some(Value::Null) => Ok(Self::default()),
             Some(_) => Err(format!("{RUNTIMES} must be a mapping from names to entries")),
             // Entries may stand without a heading.

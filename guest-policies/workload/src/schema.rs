@@ -38,6 +38,10 @@ fn dress(schema: &mut Value, default: &Value, path: &str, extras: &Extras<'_>) {
     schema.remove("default");
     // The bounds of a number say as much.
     schema.remove("format");
+    // The fields of a probe are Kubernetes' own, and each component carries them twice.
+    if path.rsplit_once('.').is_some_and(|(above, _)| above.ends_with("Probe")) {
+        schema.remove("description");
+    }
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         for (name, property) in properties {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };

@@ -3,9 +3,11 @@
 use crate::Path;
 use crate::say::Violations;
 use crate::types::{EnvSource, EnvVar, KeySelector, Refusal};
-use crate::{json, object};
+use crate::{Places, json, object};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use serde_json::{Map, Value};
+
+const NO_LIST: &str = "must be a list of variables";
 
 /// The `env` array of one container. An empty value is left out, as API servers do.
 pub fn to_json(vars: &[EnvVar], container: &str) -> Vec<Value> {
@@ -37,93 +39,140 @@ fn selector_json(selector: &KeySelector) -> Value {
 /// The variables in an `env` array that stands at `path` of the object; entry `i` gets the origin
 /// `path[i]`. Of entries with the same name the last one holds, as in Kubernetes.
 pub fn from_json(container: &str, list: &[Value], path: &str) -> Result<Vec<EnvVar>, Refusal> {
+    named(container, list, path).map(|(vars, _)| vars)
+}
+
+/// As [`from_json`], with the names in the list.
+pub(super) fn named<'a>(container: &str, list: &'a [Value], path: &str) -> Result<(Vec<EnvVar>, Places<'a>), Refusal> {
     let mut wrong = Violations::new();
-    let vars = read(container, list, &Path::new(path), &mut wrong);
-    wrong.into_result().map(|()| vars)
+    let path = Path::new(path);
+    let (mut vars, names) = read(container, list, &path, &mut wrong);
+    for (at, var) in &mut vars {
+        var.origin = path.index(*at).into();
+    }
+    wrong.into_result().map(|()| (vars.into_iter().map(|(_, var)| var).collect(), names))
 }
 
 /// The final mapping as a pod spec carries it after all merges, init containers included. A variable that
 /// is as in `known` keeps its origin; any other came from the patch and gets the origin `patched`, for
-/// example `spec.podSpec`. Violations are reported below `patched`, too.
+/// example `spec.podSpec`. So does what is wrong: [`check_patch`] tells it as the user wrote it.
 pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<Vec<EnvVar>, Refusal> {
     let mut wrong = Violations::new();
-    let mut vars = Vec::new();
-    let mut places = Map::new();
-    for (at, var) in known.iter().enumerate() {
-        places.insert(place(var), at.into());
-    }
-    for list in ["initContainers", "containers", "ephemeralContainers"] {
-        let containers = pod_spec.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        for (at, container) in containers.iter().enumerate() {
-            let path = Path::new(patched).key(list).index(at).key("env");
-            let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
-            match container.get("env") {
-                None | Some(Value::Null) => {}
-                Some(Value::Array(env)) => vars.extend(read(name, env, &path, &mut wrong)),
-                Some(_) => wrong.add(path, "must be a list of variables"),
-            }
+    let mut vars = Vec::with_capacity(known.len());
+    for (container, _, env) in env_lists(pod_spec) {
+        let own = || known.iter().enumerate().filter(|(_, var)| var.container == container);
+        let places = own().fold(Places::new(), |mut places, (at, var)| {
+            places.insert(&var.name, at);
+            places
+        });
+        let path = Path::new(patched);
+        let Value::Array(list) = env else {
+            wrong.add(path, NO_LIST);
+            continue;
+        };
+        for (_, mut var) in read(container, list, &path, &mut wrong).0 {
+            let before = places.get(&var.name).and_then(|at| known.get(at));
+            // One value may be told in two ways.
+            let same = before.filter(|before| before.source == var.source || entry(before) == entry(&var));
+            same.map_or(patched, |same| same.origin.as_str()).clone_into(&mut var.origin);
+            vars.push(var);
         }
-    }
-    for var in &mut vars {
-        let at = places.get(&place(var)).and_then(Value::as_u64).and_then(|at| usize::try_from(at).ok());
-        let before = at.and_then(|at| known.get(at));
-        // One value may be told in two ways.
-        let same = before.filter(|before| before.source == var.source || entry(before) == entry(var));
-        same.map_or(patched, |same| same.origin.as_str()).clone_into(&mut var.origin);
     }
     wrong.into_result().map(|()| vars)
 }
 
-/// Where a variable stands: a container has one of a name.
-fn place(var: &EnvVar) -> String {
-    format!("{}\0{}", var.container, var.name)
-}
-
-/// The variables in `list`, each name once.
-fn read(container: &str, list: &[Value], path: &Path, wrong: &mut Violations) -> Vec<EnvVar> {
-    let mut latest = Map::new();
-    for (at, item) in list.iter().enumerate() {
-        if let Some(name) = item.get("name").and_then(Value::as_str) {
-            latest.insert(name.to_owned(), at.into());
-        }
-    }
-    let holds = |at: usize, name: &str| latest.get(name) == Some(&Value::from(at));
-    let mut vars = Vec::with_capacity(latest.len());
-    for (at, item) in list.iter().enumerate() {
-        let path = path.index(at);
-        let Some(name) = item.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
-            wrong.add(path.key("name"), "is required; it is the variable's name");
+/// What is wrong with the variables in a patch of a pod spec that stands at `root` of the object. Said before the
+/// patch is merged: in what comes of that an item has another place.
+pub fn check_patch(patch: &Value, root: &str) -> Result<(), Refusal> {
+    let mut wrong = Violations::new();
+    for (_, (list, at), env) in env_lists(patch) {
+        let place = Path::new(root).key(list).index(at).key("env");
+        let Value::Array(items) = env else {
+            wrong.add(place, NO_LIST);
             continue;
         };
-        if name.contains(['=', '\0']) {
-            wrong.add(path.key("name"), "must not contain '='");
-        } else if let Some(source) = source(item, &path, wrong)
-            && holds(at, name)
-        {
-            vars.push(EnvVar { container: container.to_owned(), name: name.to_owned(), source, origin: path.into() });
+        // An instruction to the merge is no variable.
+        for (at, item) in items.iter().enumerate().filter(|(_, item)| item.get("$patch").is_none()) {
+            variable(item, &place, at, &mut wrong);
         }
     }
-    vars
+    wrong.into_result()
 }
 
-fn source(item: &Value, path: &Path, wrong: &mut Violations) -> Option<EnvSource> {
+/// The `env` of each container of a pod spec: whose it is, in which list it is and at which place, and what stands
+/// there.
+fn env_lists(pod_spec: &Value) -> impl Iterator<Item = (&str, (&'static str, usize), &Value)> {
+    ["initContainers", "containers", "ephemeralContainers"].into_iter().flat_map(move |list| {
+        let containers = pod_spec.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        containers.iter().enumerate().filter_map(move |(at, container)| {
+            let env = container.get("env").filter(|env| !env.is_null())?;
+            Some((container.get("name").and_then(Value::as_str).unwrap_or_default(), (list, at), env))
+        })
+    })
+}
+
+/// The variables in `list`, each name once, with their place in it and without an origin; and the names.
+fn read<'a>(
+    container: &str,
+    list: &'a [Value],
+    path: &Path,
+    wrong: &mut Violations,
+) -> (Vec<(usize, EnvVar)>, Places<'a>) {
+    // From the end, since the last one holds.
+    let mut names = Places::new();
+    for (at, item) in list.iter().enumerate().rev() {
+        if let Some(name) = name(item) {
+            names.insert(name, at);
+        }
+    }
+    let is_alone = names.len() == list.len();
+    let mut vars = Vec::with_capacity(names.len());
+    for (at, item) in list.iter().enumerate() {
+        if let Some((name, source)) = variable(item, path, at, wrong)
+            && (is_alone || names.get(name) == Some(at))
+        {
+            let (container, name) = (container.to_owned(), name.to_owned());
+            vars.push((at, EnvVar { container, name, source, origin: String::new() }));
+        }
+    }
+    (vars, names)
+}
+
+/// Name and source of item number `at` of the list at `path`.
+fn variable<'a>(item: &'a Value, path: &Path, at: usize, wrong: &mut Violations) -> Option<(&'a str, EnvSource)> {
+    let Some(name) = name(item) else {
+        wrong.add(path.index(at).key("name"), "is required; it is the variable's name");
+        return None;
+    };
+    if name.bytes().any(|byte| byte == b'=' || byte == 0) {
+        wrong.add(path.index(at).key("name"), "must not contain '='");
+        return None;
+    }
+    source(item, path, at, wrong).map(|source| (name, source))
+}
+
+fn name(item: &Value) -> Option<&str> {
+    item.get("name").and_then(Value::as_str).filter(|name| !name.is_empty())
+}
+
+fn source(item: &Value, path: &Path, at: usize, wrong: &mut Violations) -> Option<EnvSource> {
     let value = match item.get("value") {
         None | Some(Value::Null) => "",
         Some(Value::String(value)) => value,
         Some(_) => {
-            wrong.add(path.key("value"), "must be text; put it into quotes");
+            wrong.add(path.index(at).key("value"), "must be text; put it into quotes");
             return None;
         }
     };
     match item.get("valueFrom") {
         None | Some(Value::Null) => Some(EnvSource::Literal(value.to_owned())),
         Some(Value::Object(_)) if !value.is_empty() => {
-            wrong.add(path.key("valueFrom"), "must not be set beside value; remove one of them");
+            wrong.add(path.index(at).key("valueFrom"), "must not be set beside value; remove one of them");
             None
         }
         Some(Value::Object(from)) => Some(reference(from)),
         Some(_) => {
-            wrong.add(path.key("valueFrom"), "must be an object");
+            wrong.add(path.index(at).key("valueFrom"), "must be an object");
             None
         }
     }
@@ -164,7 +213,7 @@ fn field_path(content: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{from_json, of_pod_spec, to_json};
+    use super::{check_patch, from_json, of_pod_spec, to_json};
     use crate::env;
     use crate::types::{EnvVar, Refusal};
     use serde_json::{Value, json};
@@ -229,6 +278,18 @@ mod tests {
         assert_eq!(said, [("i", "A", "spec.podSpec"), ("c", "B", "spec.podSpec"), ("c", "A", "settings.a")]);
         let wrong = of_pod_spec(&json!({"containers": [{"name": "c", "env": "x"}]}), &known, "spec.podSpec");
         let Err(Refusal::Invalid(wrong)) = wrong else { panic!("must be refused") };
-        assert_eq!(wrong[0].path, "spec.podSpec.containers[0].env");
+        assert_eq!(wrong[0].path, "spec.podSpec");
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_patch_is_told_where_the_user_wrote_it() {
+        let patch = json!({"containers": [
+            {"name": "side", "env": [{"$patch": "replace"}, {"name": "A", "$patch": "delete"}, {"name": "B", "value": 1}]},
+            {"name": "own", "env": null}, {"name": "c", "env": "x"}, {"name": "d"},
+        ], "initContainers": 5});
+        let Err(Refusal::Invalid(wrong)) = check_patch(&patch, "spec.podSpec") else { panic!("must be refused") };
+        let paths: Vec<_> = wrong.iter().map(|violation| violation.path.as_str()).collect();
+        assert_eq!(paths, ["spec.podSpec.containers[0].env[2].value", "spec.podSpec.containers[2].env"]);
+        assert_eq!(check_patch(&json!([]), "spec.podSpec"), Ok(()));
     }
 }

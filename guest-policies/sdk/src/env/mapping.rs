@@ -2,7 +2,7 @@
 
 use crate::types::{EnvSource, EnvVar, Refusal};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// The variables of all containers, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -75,13 +75,9 @@ impl ContainerEnv<'_> {
     /// The user's variables from the `env` array at `path` of the object, as one block in the user's
     /// order: what the operator set under these names before is dropped, what it sets later is ignored.
     pub fn user(&mut self, list: &[Value], path: &str) -> Result<&mut Self, Refusal> {
-        let vars = super::from_json(self.container, list, path)?;
-        let mut names = Map::new();
-        for var in &vars {
-            names.insert(var.name.clone(), Value::Null);
-        }
+        let (vars, names) = super::convert::named(self.container, list, path)?;
         let container = self.container;
-        self.env.entries.retain(|Entry { var, .. }| var.container != container || !names.contains_key(&var.name));
+        self.env.entries.retain(|Entry { var, .. }| var.container != container || names.get(&var.name).is_none());
         self.env.entries.extend(vars.into_iter().map(|var| Entry { var, users: true }));
         Ok(self)
     }
@@ -105,7 +101,8 @@ impl ContainerEnv<'_> {
     }
 
     fn position(&self, name: &str) -> Option<usize> {
-        self.env.entries.iter().position(|entry| entry.var.container == self.container && entry.var.name == name)
+        // Names differ in length more often than containers do.
+        self.env.entries.iter().position(|entry| entry.var.name == name && entry.var.container == self.container)
     }
 }
 

@@ -1,13 +1,13 @@
 //! The env-var mapping: typed sources, an origin for every value, no name twice.
 //!
 //! Building it is [`Env`]; the way to and from a container's `env` array is [`to_json`], [`from_json`] and
-//! [`of_pod_spec`].
+//! [`of_pod_spec`]; [`check_patch`] comes before a user's pod spec is merged.
 
 mod convert;
 mod mapping;
 
 use alloc::{borrow::ToOwned, string::String};
-pub use convert::{from_json, of_pod_spec, to_json};
+pub use convert::{check_patch, from_json, of_pod_spec, to_json};
 pub use mapping::{ContainerEnv, Env};
 
 use crate::json;

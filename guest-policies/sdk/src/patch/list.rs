@@ -2,9 +2,10 @@
 
 use super::clean::fresh;
 use super::map::{self, DIRECTIVE};
-use super::order::{arrange, ids, position, positions};
+use super::order::{arrange, ids, positions};
 use super::table::Type;
 use super::{Error, Here, Options, Problem};
+use crate::Places;
 use alloc::{string::String, vec::Vec};
 use serde_json::Value;
 
@@ -34,29 +35,25 @@ pub(super) fn merge(
     let length = below.len();
     if !instructions.deleted.is_empty() {
         let gone = positions(&instructions.deleted);
-        let mut kept = below.iter().map(|id| position(&gone, id).is_none());
+        let mut kept = below.iter().map(|id| gone.get(id).is_none());
         base.retain(|_| kept.next().unwrap_or(true));
-        below.retain(|id| position(&gone, id).is_none());
+        below.retain(|id| gone.get(id).is_none());
     }
+    let id = |(at, item): &(usize, &Value)| single(item, items.key, &path.index(*at));
+    let named = instructions.content.iter().map(id).collect::<Result<Vec<_>, _>>()?;
     let mut own = below.clone();
     let mut known = positions(&below);
-    let mut named = Vec::with_capacity(instructions.content.len());
-    for (at, item) in instructions.content {
-        let Value::Object(overlay) = item else {
-            return Err(Error::new(path.index(at), Problem::NotAnObject));
-        };
-        let id = single(item, items.key, &path.index(at))?;
-        if let Some(to) = position(&known, &id) {
-            if let Some(Value::Object(slot)) = base.get_mut(to) {
+    for ((at, item), id) in instructions.content.into_iter().zip(&named) {
+        if let Some(to) = known.get(id) {
+            if let (Some(Value::Object(slot)), Value::Object(overlay)) = (base.get_mut(to), item) {
                 let merged = map::merge(core::mem::take(slot), overlay, items.of, options, &path.index(at))?;
                 *slot = merged;
             }
         } else if let Some(item) = fresh(item) {
-            known.insert(id.clone(), base.len().into());
+            known.insert(id, base.len());
             own.push(id.clone());
             base.push(item);
         }
-        named.push(id);
     }
     match wanted {
         None => Ok(arrange(base, &own, &named, &below)),
@@ -86,9 +83,9 @@ pub(super) fn merge_set(
     let below = ids(&base, None, path, Problem::NoMergeKey)?;
     let named = ids(patch, None, path, Problem::NoMergeKey)?;
     let (mut all, mut own) = (Vec::new(), Vec::new());
-    let mut seen = serde_json::Map::new();
+    let mut seen = Places::new();
     for (item, id) in base.into_iter().chain(patch.iter().cloned()).zip(below.iter().chain(&named)) {
-        if seen.insert(id.clone(), Value::Null).is_none() {
+        if seen.insert(id, 0).is_none() {
             all.push(item);
             own.push(id.clone());
         }

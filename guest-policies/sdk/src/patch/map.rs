@@ -3,6 +3,7 @@
 use super::clean::fresh;
 use super::table::{Exclusive, Field, PLAIN, Type};
 use super::{Error, Here, Options, Problem, list, order};
+use crate::json::keep;
 use alloc::string::String;
 use serde_json::{Map, Value};
 
@@ -39,6 +40,8 @@ pub(super) fn merge(
     if options.exclusive {
         make_room(&mut base, patch, &of.exclusive);
     }
+    // What is to go is null until the end.
+    let mut has_nulls = false;
     let is_ordered = patch.keys().any(|key| key.starts_with(ELEMENT_ORDER));
     for (key, value) in patch {
         if let Some(field) = key.strip_prefix(DELETE_FROM) {
@@ -49,14 +52,17 @@ pub(super) fn merge(
             }
         } else if !is_directive(key) {
             let wanted = if is_ordered { patch.get(&format!("{ELEMENT_ORDER}{key}")) } else { None };
-            let merged = match base.remove(key) {
-                Some(below) => member(below, value, of.field(key), wanted, options, &path.key(key))?,
-                None => fresh(value),
-            };
-            if let Some(merged) = merged {
-                base.insert(key.clone(), merged);
+            if let Some(below) = base.get_mut(key) {
+                let merged = member(below.take(), value, of.field(key), wanted, options, &path.key(key))?;
+                has_nulls |= merged.is_none();
+                *below = merged.unwrap_or_default();
+            } else if let Some(value) = fresh(value) {
+                base.insert(key.clone(), value);
             }
         }
+    }
+    if has_nulls {
+        keep(&mut base, &|key, value| !value.is_null() || !patch.contains_key(key));
     }
     Ok(base)
 }
@@ -90,12 +96,12 @@ fn member(
 fn retain_keys(base: &mut Map<String, Value>, patch: &Map<String, Value>, path: &Here<'_>) -> Result<(), Error> {
     let Some(keys) = patch.get(RETAIN_KEYS) else { return Ok(()) };
     let keys = keys.as_array().ok_or_else(|| Error::new(path.key(RETAIN_KEYS), Problem::NotAList))?;
-    let retained = |key: &String| keys.iter().any(|kept| kept.as_str() == Some(key));
+    let retained = |key: &str| keys.iter().any(|kept| kept.as_str() == Some(key));
     let stray = patch.iter().find(|(key, value)| !value.is_null() && !is_directive(key) && !retained(key));
     if let Some((key, _)) = stray {
         return Err(Error::new(path.key(RETAIN_KEYS), Problem::NotRetained(key.clone())));
     }
-    base.retain(|key, _| retained(key));
+    keep(base, &|key, _| retained(key));
     Ok(())
 }
 
@@ -107,7 +113,7 @@ fn make_room(base: &mut Map<String, Value>, patch: &Map<String, Value>, exclusiv
             base.clear();
         }
     } else if patch.keys().any(|key| exclusive.rivals(key) && sets(key)) {
-        base.retain(|key, _| !exclusive.rivals(key) || sets(key));
+        keep(base, &|key, _| !exclusive.rivals(key) || sets(key));
     }
 }
 

@@ -5,9 +5,9 @@
 //! came before the other one; in all other cases the patch's item does.
 
 use super::{Error, Here, Problem};
-use crate::json;
+use crate::{Places, json};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// What tells items apart: the value of the merge key, or the item itself.
 pub(super) fn ids(
@@ -34,20 +34,9 @@ fn id(value: &Value) -> String {
     value.as_str().map_or_else(|| format!("\0{}", json::text(value)), ToOwned::to_owned)
 }
 
-/// Where each id stands first. A `serde_json` map, since that one is in every policy anyway.
-pub(super) fn positions(ids: &[String]) -> Map<String, Value> {
-    let mut positions = Map::new();
-    for (at, id) in ids.iter().enumerate() {
-        if !positions.contains_key(id) {
-            positions.insert(id.clone(), at.into());
-        }
-    }
-    positions
-}
-
-/// The position of `id`.
-pub(super) fn position(positions: &Map<String, Value>, id: &str) -> Option<usize> {
-    positions.get(id).and_then(Value::as_u64).and_then(|at| usize::try_from(at).ok())
+/// Where each id stands first.
+pub(super) fn positions(ids: &[String]) -> Places<'_> {
+    ids.iter().map(String::as_str).collect()
 }
 
 /// `items` (with their `own` ids), those that `wanted` names in its order, and the others as they were
@@ -58,8 +47,8 @@ pub(super) fn arrange(items: Vec<Value>, own: &[String], wanted: &[String], belo
     let mut others = Vec::new();
     let (wanted, below) = (positions(wanted), positions(below));
     for (item, id) in items.into_iter().zip(own) {
-        let was = position(&below, id);
-        match position(&wanted, id) {
+        let was = below.get(id);
+        match wanted.get(id) {
             Some(to) if to < named.len() => named[to].push((was, item)),
             _ => others.push((was, item)),
         }

@@ -1,6 +1,6 @@
 //! What a scalar means: the core schema of YAML 1.2.
 
-use alloc::borrow::ToOwned;
+use alloc::{borrow::ToOwned, string::String};
 use serde_json::{Number, Value};
 
 /// The value of a scalar; `tag` is the suffix of a tag of the core schema.
@@ -23,41 +23,53 @@ fn known(text: &str) -> Option<Value> {
     }
 }
 
-/// Numbers that JSON can hold; infinities and the like stay text.
+/// Numbers that JSON can hold, spelled as JSON has them and read by its parser: the standard library's have tables and
+/// code of their own, which would be the largest part of all this. Infinities and the like stay text.
 fn number(text: &str) -> Option<Number> {
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
-        return None;
-    }
+    let unsigned = text.strip_prefix('-').or_else(|| text.strip_prefix('+')).unwrap_or(text);
     let radix = [("0x", 16), ("0o", 8)].into_iter().find_map(|(mark, radix)| Some((text.strip_prefix(mark)?, radix)));
     if let Some((digits, radix)) = radix {
-        let digits = Some(digits).filter(|digits| !digits.starts_with(['+', '-']))?;
-        return u64::from_str_radix(digits, radix).ok().map(Number::from);
+        return whole(digits, radix).map(Number::from);
     }
-    if let Ok(number) = text.parse::<u64>() {
-        return Some(number.into());
-    }
-    if let Ok(number) = text.parse::<i64>() {
-        return Some(number.into());
-    }
-    let float = unsigned.bytes().all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
-    if float { fraction(text) } else { None }
-}
-
-/// A number with a fraction or an exponent, in JSON's spelling read by JSON's parser: the standard library's has
-/// tables that would be the largest data of a component.
-fn fraction(text: &str) -> Option<Number> {
-    let sign = if text.starts_with('-') { "-" } else { "" };
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let (mantissa, exponent) = unsigned.split_at(unsigned.find(['e', 'E']).unwrap_or(unsigned.len()));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    if whole.is_empty() && fraction.is_empty() {
+    let bytes = unsigned.as_bytes();
+    let is_number = bytes.first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'.');
+    if !is_number || !bytes.iter().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(byte)) {
         return None;
     }
-    let digits = |text: &str| if text.is_empty() { "0".to_owned() } else { text.to_owned() };
-    let spelled = format!("{sign}{}.{}{exponent}", digits(whole.trim_start_matches('0')), digits(fraction));
+    let end = bytes.iter().position(|byte| matches!(byte, b'e' | b'E')).unwrap_or(bytes.len());
+    let (mantissa, exponent) = unsigned.split_at_checked(end)?;
+    let dot = mantissa.bytes().position(|byte| byte == b'.');
+    let (before, after) = mantissa.split_at_checked(dot.unwrap_or(end))?;
+    let zeros = before.bytes().take_while(|byte| *byte == b'0').count();
+    let fraction = after.get(1..).unwrap_or_default();
+    if before.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut spelled = String::new();
+    let significant = or_zero(before.get(zeros..).unwrap_or_default());
+    let is_whole = dot.is_none() && exponent.is_empty();
+    // The sign of a zero is a matter of fractions.
+    if text.starts_with('-') && !(is_whole && significant == "0") {
+        spelled.push('-');
+    }
+    spelled.push_str(significant);
+    if !is_whole {
+        spelled.push('.');
+        spelled.push_str(or_zero(fraction));
+        spelled.push_str(exponent);
+    }
     match serde_json::from_str(&spelled) {
         Ok(Value::Number(number)) => Some(number),
         _ => None,
     }
+}
+
+fn or_zero(digits: &str) -> &str {
+    if digits.is_empty() { "0" } else { digits }
+}
+
+/// The number that these digits spell.
+fn whole(digits: &str, radix: u32) -> Option<u64> {
+    let step = |number: u64, c: char| number.checked_mul(radix.into())?.checked_add(c.to_digit(radix)?.into());
+    if digits.is_empty() { None } else { digits.chars().try_fold(0, step) }
 }

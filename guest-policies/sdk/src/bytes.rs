@@ -1,0 +1,70 @@
+//! Comparing bytes eight at a time. What Rust brings for bare Wasm takes them one by one, and a pass compares all that
+//! its policy was asked with what it was asked before.
+
+/// What differs first in `count` bytes: less than zero where the byte of `one` is smaller, zero where nothing differs.
+///
+/// # Safety
+///
+/// Both point to `count` bytes that may be read.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "the two exports below are all that there is of it")]
+unsafe fn compare(mut one: *const u8, mut other: *const u8, mut count: usize) -> i32 {
+    while count >= 8 {
+        // SAFETY: at least eight bytes are left, and nothing is said of their alignment.
+        let (a, b) = unsafe { (one.cast::<u64>().read_unaligned(), other.cast::<u64>().read_unaligned()) };
+        if a != b {
+            return if a.swap_bytes() < b.swap_bytes() { -1 } else { 1 };
+        }
+        (one, other, count) = (one.wrapping_add(8), other.wrapping_add(8), count - 8);
+    }
+    while count > 0 {
+        // SAFETY: at least one byte is left.
+        let (a, b) = unsafe { (one.read(), other.read()) };
+        if a != b {
+            return i32::from(a) - i32::from(b);
+        }
+        (one, other, count) = (one.wrapping_add(1), other.wrapping_add(1), count - 1);
+    }
+    0
+}
+
+/// The names by which compiled code asks for it; those of Rust itself give way.
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+mod component {
+    // SAFETY: as the C standard has it, the caller's bytes may be read.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn memcmp(one: *const u8, other: *const u8, count: usize) -> i32 {
+        // SAFETY: the caller's.
+        unsafe { super::compare(one, other, count) }
+    }
+
+    // SAFETY: as above.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn bcmp(one: *const u8, other: *const u8, count: usize) -> i32 {
+        // SAFETY: the caller's.
+        unsafe { memcmp(one, other, count) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compare;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bytes_compare_as_slices_do(
+            same in prop::collection::vec(any::<u8>(), 0..40),
+            rest in prop::collection::vec((any::<u8>(), any::<u8>()), 0..20),
+        ) {
+            let (a, b): (Vec<u8>, Vec<u8>) = rest.into_iter().unzip();
+            let (one, other) = ([same.clone(), a].concat(), [same, b].concat());
+            for start in 0..one.len().min(8) {
+                let (one, other) = (&one[start..], &other[start..]);
+                // SAFETY: both have this length.
+                let found = unsafe { compare(one.as_ptr(), other.as_ptr(), one.len()) };
+                prop_assert_eq!(found.cmp(&0), one.cmp(other));
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Texts and where they stand: finds what is there twice in lists of thousands.
+//!
+//! A tree in which every node tells two groups of texts apart by the first bit in which they differ. A map would copy
+//! each text and compare it with twenty others; a table of hashes could be filled so that everything falls into one
+//! place. Here a text costs a step for each bit that matters, whoever chose the texts.
+
+use alloc::vec::Vec;
+
+/// Texts, each with a number that says where it stands.
+#[derive(Clone, Debug)]
+pub struct Places<'a> {
+    texts: Vec<(&'a str, usize)>,
+    nodes: Vec<Node>,
+    /// Of no meaning while there is no text.
+    root: Link,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    /// The position in the text that decides, and the bit of what stands there.
+    at: usize,
+    bit: u16,
+    /// Texts without this bit, and texts with it.
+    below: [Link; 2],
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Link {
+    Text(usize),
+    Node(usize),
+}
+
+/// What stands at a position: a text that ends before it differs from every longer one.
+fn symbol(text: &str, at: usize) -> u16 {
+    text.as_bytes().get(at).map_or(0, |byte| u16::from(*byte) + 1)
+}
+
+impl Node {
+    fn side(&self, text: &str) -> usize {
+        usize::from(symbol(text, self.at) & self.bit != 0)
+    }
+}
+
+impl<'a> Places<'a> {
+    /// No texts.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { texts: Vec::new(), nodes: Vec::new(), root: Link::Text(0) }
+    }
+
+    /// Adds `text`, which stands at `place`. A text that is there already stays where it was; this is that place.
+    #[inline(never)]
+    pub fn insert(&mut self, text: &'a str, place: usize) -> Option<usize> {
+        let own = Link::Text(self.texts.len());
+        let Some((near, before)) = self.nearest(text) else {
+            self.root = own;
+            self.texts.push((text, place));
+            return None;
+        };
+        let at = near.bytes().zip(text.bytes()).take_while(|(one, other)| one == other).count();
+        let differ = symbol(near, at) ^ symbol(text, at);
+        if differ == 0 {
+            return Some(before);
+        }
+        let bit = 1 << differ.ilog2();
+        let (mut above, mut link) = (None, self.root);
+        while let Link::Node(index) = link {
+            let node = &self.nodes[index];
+            if node.at > at || (node.at == at && node.bit < bit) {
+                break;
+            }
+            let side = node.side(text);
+            above = Some((index, side));
+            link = node.below[side];
+        }
+        let mut node = Node { at, bit, below: [link, link] };
+        node.below[node.side(text)] = own;
+        let new = Link::Node(self.nodes.len());
+        match above {
+            None => self.root = new,
+            Some((index, side)) => self.nodes[index].below[side] = new,
+        }
+        self.nodes.push(node);
+        self.texts.push((text, place));
+        None
+    }
+
+    /// Where `text` stands.
+    pub fn get(&self, text: &str) -> Option<usize> {
+        self.nearest(text).filter(|(near, _)| *near == text).map(|(_, place)| place)
+    }
+
+    /// How many texts there are.
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    /// The only text that can be equal to `text`.
+    fn nearest(&self, text: &str) -> Option<(&'a str, usize)> {
+        let mut link = self.root;
+        loop {
+            match link {
+                Link::Node(index) => {
+                    let node = &self.nodes[index];
+                    link = node.below[node.side(text)];
+                }
+                Link::Text(index) => return self.texts.get(index).copied(),
+            }
+        }
+    }
+}
+
+impl Default for Places<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'a> FromIterator<&'a str> for Places<'a> {
+    /// Each text stands where it comes first.
+    fn from_iter<T: IntoIterator<Item = &'a str>>(texts: T) -> Self {
+        let mut places = Self::new();
+        for (at, text) in texts.into_iter().enumerate() {
+            places.insert(text, at);
+        }
+        places
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Places;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_text_stays_where_it_came_first() {
+        let mut places = Places::new();
+        assert_eq!((places.get("a"), places.len(), places.is_empty()), (None, 0, true));
+        assert_eq!(places.insert("a", 1), None);
+        assert_eq!(places.insert("", 2), None);
+        assert_eq!(places.insert("ab", 3), None);
+        assert_eq!(places.insert("a", 4), Some(1));
+        assert_eq!(
+            (places.get("a"), places.get(""), places.get("ab"), places.get("b")),
+            (Some(1), Some(2), Some(3), None)
+        );
+        assert_eq!(places.len(), 3);
+    }
+
+    proptest! {
+        #[test]
+        fn it_finds_what_a_map_finds(
+            texts in prop::collection::vec("(V[0-9]{1,3}|[ab]{0,5}|\\PC{0,3}|\u{0}{0,3})", 0..200),
+            others in prop::collection::vec("[abV0-9]{0,3}", 0..20),
+        ) {
+            let mut map: BTreeMap<&str, usize> = BTreeMap::new();
+            let mut places = Places::new();
+            for (at, text) in texts.iter().enumerate() {
+                prop_assert_eq!(places.insert(text, at), map.get(text.as_str()).copied());
+                map.entry(text).or_insert(at);
+            }
+            for text in texts.iter().chain(&others) {
+                prop_assert_eq!(places.get(text), map.get(text.as_str()).copied());
+            }
+            prop_assert_eq!(places.len(), map.len());
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Values as nobody should write them: the one generator of all tests that ask a policy about such.
+
+use proptest::prelude::*;
+use serde_json::{Map, Value};
+
+/// A value of any form; among its texts and names are `words`, which mean something where it is put.
+pub(crate) fn anything(words: &'static [&'static str]) -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any_text(words).prop_map(Value::from),
+        any_text(words).prop_map(Value::from),
+    ];
+    let name = prop_oneof![
+        "(\\$patch|\\$retainKeys|name|value|valueFrom|key|env|image|containers|volumes|limits|[a-z./]{0,6})",
+        "\\PC{0,5}",
+    ];
+    leaf.prop_recursive(3, 16, 4, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(name.clone(), inner, 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect::<Map<_, _>>())),
+        ]
+    })
+}
+
+/// A text of any length, with everything in it that some reader of texts takes for more than a text.
+pub(crate) fn any_text(words: &'static [&'static str]) -> impl Strategy<Value = String> {
+    let evil = "(\\$\\([A-Z]+\\)|\\$\\(id\\)|`id`|[\"'\\\\\n\u{0}]|https://|\\$patch|delete|:|\\{|é|\u{2028}){0,5}";
+    prop_oneof![
+        4 => "\\PC{0,20}",
+        4 => evil,
+        2 => any::<prop::sample::Index>().prop_map(move |at| match words {
+            [] => String::new(),
+            words => at.get(words).to_string(),
+        }),
+        1 => Just("a".repeat(100_000)),
+    ]
+}
