@@ -7,9 +7,9 @@ const FILE: &str = include_str!("../settings.schema.json");
 #[test]
 fn the_schema_file_is_what_the_settings_type_says() {
     let wanted = Settings::schema_text();
-    if std::env::var_os("KAOS_BLESS").is_some() {
+    if std::env::var_os("WRITE_SCHEMA").is_some() {
         std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/settings.schema.json"), &wanted).unwrap();
         return;
     }
-    assert!(FILE == wanted, "settings.schema.json is stale; run: KAOS_BLESS=1 cargo test -p kaos-agent --test schema");
+    assert!(FILE == wanted, "settings.schema.json is stale; run: WRITE_SCHEMA=1 cargo test -p kaos-agent --test schema");
 }
