@@ -11,5 +11,8 @@ fn the_schema_file_is_what_the_settings_type_says() {
         std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/settings.schema.json"), &wanted).unwrap();
         return;
     }
-    assert!(FILE == wanted, "settings.schema.json is stale; run: WRITE_SCHEMA=1 cargo test -p kaos-agent --test schema");
+    assert!(
+        FILE == wanted,
+        "settings.schema.json is stale; run: WRITE_SCHEMA=1 cargo test -p kaos-agent --test schema"
+    );
 }
