@@ -15,7 +15,7 @@ use kube::client::Body;
 use tokio::time::{Instant, Sleep};
 use tower::{BoxError, Layer, Service};
 
-use super::route::Route;
+use super::{route::Route, throttled};
 use crate::{lead::Fence, metrics::Metrics};
 
 /// What the operator calls itself, with its version.
@@ -110,7 +110,13 @@ where
             };
             record.ends_as(response.status().as_str());
             let bound = (!watches).then(|| Bound { sleep: Box::pin(tokio::time::sleep_until(due)), late, record });
-            Ok(response.map(|body| Answer { body, bound }))
+            let (mut parts, body) = response.into_parts();
+            let instead = throttled::status_of(parts.status, &parts.headers);
+            if instead.is_some() {
+                throttled::retell(&mut parts.headers);
+            }
+            let replaced = instead.is_some();
+            Ok(Response::from_parts(parts, Answer { body, bound, instead, replaced }))
         })
     }
 }
@@ -149,6 +155,9 @@ struct Bound {
 pub struct Answer<B> {
     body: B,
     bound: Option<Bound>,
+    /// Told in place of the body, and whether that is so.
+    instead: Option<Bytes>,
+    replaced: bool,
 }
 
 impl<B> HttpBody for Answer<B>
@@ -160,6 +169,9 @@ where
     type Error = BoxError;
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if self.replaced {
+            return Poll::Ready(self.instead.take().map(|told| Ok(Frame::data(told))));
+        }
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
@@ -171,10 +183,14 @@ where
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        match &self.instead {
+            Some(told) => SizeHint::with_exact(u64::try_from(told.len()).unwrap_or(u64::MAX)),
+            None if self.replaced => SizeHint::with_exact(0),
+            None => self.body.size_hint(),
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        if self.replaced { self.instead.is_none() } else { self.body.is_end_stream() }
     }
 }

@@ -6,6 +6,7 @@ mod calls;
 mod route;
 #[cfg(test)]
 mod tests;
+mod throttled;
 
 use std::path::PathBuf;
 

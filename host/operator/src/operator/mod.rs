@@ -12,7 +12,10 @@ use std::sync::Arc;
 
 use kaos_policy::contract::Cluster;
 use kube::Client;
-use tokio::{sync::Semaphore, task::JoinSet};
+use tokio::{
+    sync::Semaphore,
+    task::{AbortHandle, JoinSet},
+};
 use tokio_util::sync::CancellationToken;
 
 pub use options::Options;
@@ -31,6 +34,15 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 #[error("{0} stopped by itself")]
 pub struct OperatorError(&'static str);
+
+/// A task that ends when this does, also where nobody comes to stopping it.
+struct Tied(AbortHandle);
+
+impl Drop for Tied {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
 
 /// Everything that reconciles.
 pub struct Operator {
@@ -110,6 +122,7 @@ impl Operator {
             async move { watch.run(watching).await }
         });
         let mut swaps = tokio::spawn(rollout::follow(Arc::clone(&context), queue.clone(), revisions));
+        let _ends_with_this = [Tied(watched.abort_handle()), Tied(swaps.abort_handle())];
         let mut workers = JoinSet::new();
         for _ in 0..options.workers.max(1) {
             workers.spawn(workers::work(Arc::clone(&context), queue.clone(), options.pass_deadline));

@@ -35,6 +35,9 @@ const DROPPED: [&str; 14] = [
 const EMPTIED: [&str; 9] =
     ["labels", "annotations", "nodeSelector", "matchLabels", "limits", "requests", "data", "binaryData", "selector"];
 
+/// Maps that are one value: what somebody adds to a selector changes what it selects.
+const WHOLE: [&str; 5] = ["selector", "nodeSelector", "matchLabels", "labelSelector", "namespaceSelector"];
+
 /// The path of the first field that is wanted and not there; none if all of it is.
 pub(crate) fn missing(wanted: &Value, live: &Value) -> Option<String> {
     let mut path = Vec::new();
@@ -50,11 +53,16 @@ fn contained(name: &str, wanted: &Value, live: &Value, amounts: bool, path: &mut
     match (wanted, live) {
         // Null is no wish.
         (Value::Null, _) => true,
-        (Value::Object(wanted), Value::Object(live)) => wanted.iter().all(|(field, wanted)| {
-            let amounts = amounts || AMOUNTS.contains(&field.as_str());
-            let live = live.get(field).unwrap_or(&Value::Null);
-            contained(field, wanted, live, amounts, path) || at(path, field.clone())
-        }),
+        (Value::Object(wanted), Value::Object(live)) => {
+            let others =
+                WHOLE.contains(&name).then(|| live.keys().find(|field| !wanted.contains_key(*field))).flatten();
+            others.is_none_or(|added| at(path, added.clone()))
+                && wanted.iter().all(|(field, wanted)| {
+                    let amounts = amounts || AMOUNTS.contains(&field.as_str());
+                    let live = live.get(field).unwrap_or(&Value::Null);
+                    contained(field, wanted, live, amounts, path) || at(path, field.clone())
+                })
+        }
         (Value::Array(wanted), Value::Array(live)) => items(name, wanted, live, path),
         (Value::Array(wanted), Value::Null) => wanted.is_empty(),
         (Value::Object(wanted), Value::Null) => wanted.is_empty() && EMPTIED.contains(&name),
@@ -176,6 +184,19 @@ mod tests {
             &json!({"securityContext": {"allowPrivilegeEscalation": false}}),
             &json!({"securityContext": {}}),
             "securityContext.allowPrivilegeEscalation",
+        );
+    }
+
+    #[test]
+    fn what_is_added_to_a_selector_is_drift() {
+        let service = |selector: Value| json!({"spec": {"selector": selector}});
+        differs(&service(json!({"a": "1"})), &service(json!({"a": "1", "b": "2"})), "spec.selector.b");
+        same(&service(json!({"a": "1"})), &service(json!({"a": "1"})));
+        let deployment = |labels: Value| json!({"spec": {"selector": {"matchLabels": labels}}});
+        differs(
+            &deployment(json!({"a": "1"})),
+            &deployment(json!({"a": "1", "b": "2"})),
+            "spec.selector.matchLabels.b",
         );
     }
 

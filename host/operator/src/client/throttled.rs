@@ -1,0 +1,66 @@
+//! What a server that is too busy for an answer of its API says in a header: how long it wants to be left alone.
+//!
+//! The filter for priorities and fairness, and proxies before it, answer 429 and 503 with a line of text and a `Retry-After`.
+//! Clients read that time from a `Status` alone, so such an answer becomes one.
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, StatusCode,
+    header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER},
+};
+use serde_json::json;
+
+/// The `Status` that stands for an answer without one; none if it has one, or asks for no wait.
+pub(super) fn status_of(code: StatusCode, headers: &HeaderMap) -> Option<Bytes> {
+    if !matches!(code, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        return None;
+    }
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_status = text(CONTENT_TYPE).starts_with("application/json");
+    // The other form, a date, is no server's of Kubernetes.
+    let seconds: u32 = text(RETRY_AFTER).trim().parse().ok()?;
+    let reason = if code == StatusCode::TOO_MANY_REQUESTS { "TooManyRequests" } else { "ServiceUnavailable" };
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code.as_u16(), "reason": reason,
+        "message": format!("the server asks to be left alone for {seconds} s"),
+        "details": {"retryAfterSeconds": seconds},
+    });
+    (!is_status).then(|| Bytes::from(status.to_string()))
+}
+
+/// The headers of an answer whose body was replaced.
+pub(super) fn retell(headers: &mut HeaderMap) {
+    headers.remove(CONTENT_LENGTH);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(code: u16, content_type: &'static str, retry_after: &'static str) -> Option<serde_json::Value> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        if !retry_after.is_empty() {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(retry_after));
+        }
+        let status = status_of(StatusCode::from_u16(code).unwrap(), &headers)?;
+        Some(serde_json::from_slice(&status).unwrap())
+    }
+
+    #[test]
+    fn a_line_of_text_with_a_wait_becomes_a_status_with_the_wait() {
+        for code in [429, 503] {
+            let status = told(code, "text/plain; charset=utf-8", "7").unwrap();
+            assert_eq!((&status["details"]["retryAfterSeconds"], &status["code"]), (&json!(7), &json!(code)));
+        }
+    }
+
+    #[test]
+    fn everything_else_stays_as_it_is() {
+        assert_eq!(told(429, "application/json", "7"), None);
+        assert_eq!(told(429, "text/plain", ""), None);
+        assert_eq!(told(429, "text/plain", "Wed, 21 Oct 2026 07:28:00 GMT"), None);
+        assert_eq!(told(500, "text/plain", "7"), None);
+    }
+}
