@@ -11,11 +11,12 @@
 //! | [`wait`], `watchdog` | waiting for a condition, and what is printed when it does not come |
 //! | [`operator`] | starting, stopping and crashing operators |
 //! | [`requests`] | what the operator asked of the API server |
-//! | [`faults`] | scripts of what goes wrong |
+//! | [`faults`], [`crash`] | scripts of what goes wrong, and where the operator ends in the middle of it |
 //! | [`kinds`] | names of objects, and the types that tests use |
 //! | [`samples`] | objects of the KAOS kinds |
 //! | [`read`] | reading conditions and metadata |
 
+pub mod crash;
 pub mod faults;
 pub mod kinds;
 pub mod operator;

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::World;
 use super::faults::OPERATOR;
-use super::scenario::SYSTEM;
+use super::scenario::{SYSTEM, Scenario};
 use super::world::Below;
 use crate::gadget::{self, Edition};
 use crate::policies;
@@ -28,6 +28,7 @@ pub(super) struct Setting {
     environment: RefCell<BTreeMap<String, String>>,
     edition: Cell<Edition>,
     clock: Clock,
+    seed: u64,
     tune: fn(&mut Options),
     only: Option<(BTreeSet<String>, Config)>,
 }
@@ -44,8 +45,16 @@ pub struct Running {
 }
 
 impl Setting {
-    pub(super) fn new(environment: BTreeMap<String, String>, clock: Clock, tune: fn(&mut Options)) -> Self {
-        Self { environment: RefCell::new(environment), edition: Cell::new(Edition::First), clock, tune, only: None }
+    pub(super) fn new(scenario: &Scenario, clock: Clock) -> Self {
+        let Scenario { environment, seed, tune, .. } = scenario;
+        Self {
+            environment: RefCell::new(environment.clone()),
+            edition: Cell::new(Edition::First),
+            clock,
+            seed: *seed,
+            tune: *tune,
+            only: None,
+        }
     }
 
     /// On a shared cluster, an operator looks at its test's namespace and at nothing else.
@@ -54,7 +63,7 @@ impl Setting {
     }
 
     fn options(&self) -> Options {
-        let mut options = Options { operator_namespace: SYSTEM.to_owned(), seed: 1, ..Options::default() };
+        let mut options = Options { operator_namespace: SYSTEM.to_owned(), seed: self.seed + 1, ..Options::default() };
         match &self.only {
             None => {
                 // A late start reads the same clock as the cluster: both count on with tokio's time.
@@ -120,7 +129,10 @@ impl World {
     fn assemble(&self) -> Result<Running> {
         let setting = &self.setting;
         let client = match (&self.below, &setting.only) {
-            (Below::Embedded(cluster), _) => Client::new(cluster.service().as_user(OPERATOR), self.namespace.clone()),
+            (Below::Embedded(cluster), _) => {
+                let way = self.crash_point.on(cluster.service().as_user(OPERATOR));
+                Client::new(way, self.namespace.clone())
+            }
             (Below::Real, Some((_, config))) => Client::try_from(config.clone())?,
             (Below::Real, None) => self.client.clone(),
         };

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 use kaos_cluster::{Cluster, TokioClock};
@@ -12,6 +13,7 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 
 use super::World;
+use super::crash::CrashPoint;
 use super::faults::Script;
 use super::operator::Setting;
 use super::watchdog;
@@ -22,7 +24,7 @@ use crate::case;
 pub const SYSTEM: &str = "kaos-system";
 
 /// How long a test may take by the clock on the wall. In simulated time a loop that never waits never ends.
-const REAL_TIME: std::time::Duration = std::time::Duration::from_mins(5);
+const REAL_TIME: std::time::Duration = std::time::Duration::from_mins(15);
 
 /// Which cluster a test can run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +42,10 @@ pub struct Scenario {
     idle: bool,
     bare: bool,
     gateway: bool,
-    environment: BTreeMap<String, String>,
+    pub(super) environment: BTreeMap<String, String>,
     namespace: Option<&'static str>,
-    tune: fn(&mut Options),
+    pub(super) seed: u64,
+    pub(super) tune: fn(&mut Options),
 }
 
 impl Default for Scenario {
@@ -56,6 +59,7 @@ impl Default for Scenario {
             gateway: false,
             environment: case::default_environment().unwrap_or_default(),
             namespace: None,
+            seed: 0,
             tune: |_| {},
         }
     }
@@ -105,6 +109,13 @@ impl Scenario {
     #[must_use]
     pub fn within(mut self, namespace: &'static str) -> Self {
         self.namespace = Some(namespace);
+        self
+    }
+
+    /// What everything random is drawn from, on an embedded cluster.
+    #[must_use]
+    pub fn seeded(mut self, seed: u64) -> Self {
+        self.seed = seed;
         self
     }
 
@@ -162,12 +173,19 @@ async fn embedded(scenario: Scenario) -> Result<World> {
     let epoch = "2026-01-01T00:00:00Z";
     let clock = TokioClock::starting_at(epoch.parse()?);
     let script = Script::default();
-    let cluster = Cluster::builder().clock(clock).faults(script.clone()).start();
+    let cluster = Cluster::builder().seed(scenario.seed).clock(clock).faults(script.clone()).start();
     let namespace = scenario.namespace.unwrap_or("test").to_owned();
     let client = Client::new(cluster.service(), namespace.clone());
-    let setting = Setting::new(scenario.environment.clone(), Clock::starting_at(epoch.parse()?), scenario.tune);
-    let world =
-        World { client, namespace, below: Below::Embedded(cluster), script, setting, running: RefCell::default() };
+    let setting = Setting::new(&scenario, Clock::starting_at(epoch.parse()?));
+    let world = World {
+        client,
+        namespace,
+        below: Below::Embedded(cluster),
+        crash_point: CrashPoint::default(),
+        script,
+        setting,
+        running: RefCell::default(),
+    };
     furnish(&world, &scenario).await?;
     world.embedded().settled().await;
     Ok(world)
@@ -178,10 +196,18 @@ async fn on_control_plane(scenario: Scenario, path: PathBuf) -> Result<World> {
     let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
     let client = Client::try_from(config.clone())?;
     let namespace = own_namespace();
-    let mut setting = Setting::new(scenario.environment.clone(), Clock::System, scenario.tune);
+    let mut setting = Setting::new(&scenario, Clock::System);
     setting.only_in(&namespace, config);
     let script = Script::default();
-    let world = World { client, namespace, below: Below::Real, script, setting, running: RefCell::default() };
+    let world = World {
+        client,
+        namespace,
+        below: Below::Real,
+        crash_point: CrashPoint::default(),
+        script,
+        setting,
+        running: RefCell::default(),
+    };
     furnish(&world, &scenario).await?;
     Ok(world)
 }
@@ -210,10 +236,19 @@ async fn furnish(world: &World, scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
+/// The group and the plural of definitions.
+const DEFINING: &str = "apiextensions.k8s.io";
+const DEFINITIONS: &str = "customresourcedefinitions";
+
 /// The definitions of all kinds.
 pub fn definitions() -> Result<Vec<Value>> {
+    static READ: OnceLock<Vec<Value>> = OnceLock::new();
+    if let Some(read) = READ.get() {
+        return Ok(read.clone());
+    }
     let texts = kaos_crds::manifests::ALL.iter().copied().chain([crate::gadget::DEFINITION]);
-    texts.map(|text| Ok(serde_saphyr::from_str(text)?)).collect()
+    let read = texts.map(|text| Ok(serde_saphyr::from_str(text)?)).collect::<Result<Vec<_>>>()?;
+    Ok(READ.get_or_init(|| read).clone())
 }
 
 /// As much of the Gateway API's definition as a route needs.
@@ -231,9 +266,10 @@ pub fn routes() -> Value {
 impl World {
     /// A real cluster as it is: nothing is installed, and no operator runs in this process until the test starts one.
     pub fn over(client: Client, namespace: &str) -> Self {
-        let setting = Setting::new(BTreeMap::new(), Clock::System, |_| {});
-        let (script, running) = (Script::default(), RefCell::default());
-        Self { client, namespace: namespace.to_owned(), below: Below::Real, script, setting, running }
+        let scenario = Scenario::default().environment(&BTreeMap::new());
+        let setting = Setting::new(&scenario, Clock::System);
+        let (crash_point, script, running) = (CrashPoint::default(), Script::default(), RefCell::default());
+        Self { client, namespace: namespace.to_owned(), below: Below::Real, crash_point, script, setting, running }
     }
 
     /// Installs the definitions, and waits until they are served.
@@ -243,8 +279,14 @@ impl World {
             all.push(routes());
         }
         for definition in &all {
-            self.try_apply(definition).await?;
             let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+            match self.try_embedded() {
+                // They are large, and every test installs them.
+                Some(cluster) if cluster.object(DEFINING, DEFINITIONS, "", name).is_none() => {
+                    drop(cluster.plant(DEFINING, DEFINITIONS, definition.clone()));
+                }
+                _ => drop(self.try_apply(definition).await?),
+            }
             self.until("it is served", &format!("CustomResourceDefinition/{name}"), |crd| {
                 super::condition(crd, "Established")["status"] == "True"
             })

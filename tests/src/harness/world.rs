@@ -9,6 +9,7 @@ use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
+use super::crash::CrashPoint;
 use super::faults::{Fault, Script};
 use super::kinds::{At, Kind};
 use super::operator::{Running, Setting};
@@ -27,6 +28,8 @@ pub struct World {
     /// The test's namespace.
     pub namespace: String,
     pub(super) below: Below,
+    /// Where the operator is to crash.
+    pub crash_point: CrashPoint,
     pub(super) script: Script,
     pub(super) setting: Setting,
     pub(super) running: RefCell<Vec<Running>>,
@@ -124,10 +127,14 @@ impl World {
     /// If it is refused.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn patch(&self, at: &str, patch: &Value) -> Value {
+        self.try_patch(at, patch).await.unwrap_or_else(|error| panic!("the patch of {at} is refused: {error}"))
+    }
+
+    /// The same, where it may be refused.
+    pub async fn try_patch(&self, at: &str, patch: &Value) -> kube::Result<Value> {
         let (place, api) = self.at(at);
         let params = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
-        let patched = api.patch(&place.name, &params, &Patch::Merge(patch)).await;
-        patched.map_or_else(|error| panic!("the patch of {at} is refused: {error}"), value)
+        api.patch(&place.name, &params, &Patch::Merge(patch)).await.map(value)
     }
 
     /// Changes the status of an object by a merge patch.

@@ -151,6 +151,8 @@ fn b8_another_policy_retranslates_everything_and_rolls_only_what_differs() {
         w.quiet().await;
         let other = w.look("Deployment/other").await;
         w.swap(Edition::Second);
+        let awaiting = || w.counted("kaos_operator_objects_awaiting_policy", &["kind=\"Gadget\""]);
+        assert_eq!(awaiting(), 2.0, "before there was time for a pass");
         w.until("it follows", "Deployment/follower", |now| image(now) == "registry.example/gadget:second").await;
         w.until_all("both were looked at", &["Gadget/follower", "Gadget/other"], |all| {
             all.iter().all(|gadget| gadget["status"]["policy"]["version"] == "2.0.0" && is_ready(gadget))
@@ -158,6 +160,7 @@ fn b8_another_policy_retranslates_everything_and_rolls_only_what_differs() {
         .await;
         w.quiet().await;
         assert_eq!((w.rollouts("follower").await, w.rollouts("other").await), (2, 1));
+        assert_eq!(awaiting(), 0.0);
         let version = |object: &Value| object["metadata"]["generation"].clone();
         assert_eq!(version(&w.look("Deployment/other").await), version(&other));
         w.swap(Edition::First);

@@ -1,0 +1,257 @@
+//! What users do while it lasts, and what they want in the end.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use fastrand::Rng;
+use kaos_cluster::PodFate;
+use kaos_tests::gadget::{Edition, gadget};
+use kaos_tests::harness::World;
+use kaos_tests::harness::samples::{agent, config_map, deployment, mcp_server, model_api_for};
+use serde_json::{Value, json};
+
+const MODELS: [&str; 2] = ["llm", "gpt"];
+const TOOLS: [&str; 2] = ["echo", "calc"];
+const AGENTS: [&str; 3] = ["boss", "worker", "helper"];
+const GADGETS: [&str; 3] = ["web", "net", "box"];
+const CHILDREN: [&str; 12] = [
+    "Deployment/modelapi-llm",
+    "Service/modelapi-llm",
+    "Deployment/mcpserver-echo",
+    "Service/mcpserver-calc",
+    "Deployment/agent-boss",
+    "Service/agent-worker",
+    "Deployment/agent-helper",
+    "Deployment/web",
+    "Service/web",
+    "ConfigMap/web",
+    "Secret/net",
+    "ServiceAccount/box",
+];
+/// Names that strangers take before the operator does.
+const COVETED: [&str; 3] = ["agent-helper", "modelapi-gpt", "net"];
+
+fn pick<T: Clone>(rng: &mut Rng, of: &[T]) -> T {
+    of[rng.usize(..of.len())].clone()
+}
+
+fn some<'a>(rng: &mut Rng, of: &[&'a str]) -> Vec<&'a str> {
+    of.iter().copied().filter(|_| rng.bool()).collect()
+}
+
+/// A ModelAPI; one that is not sane may not have the model that agents ask for.
+fn model(rng: &mut Rng, name: &str, sane: bool) -> Value {
+    let lists: &[&[&str]] = &[&["*"], &["gpt-4o"], &["gpt-4o", "tiny"], &["tiny"]];
+    model_api_for(name, lists[rng.usize(..if sane { 3 } else { 4 })])
+}
+
+fn tool(rng: &mut Rng, name: &str, sane: bool) -> Value {
+    let mut tool = mcp_server(name);
+    tool["spec"]["params"] = json!(format!("def f() -> int:\n    return {}\n", rng.u8(..3)));
+    if !sane && rng.u8(..4) == 0 {
+        tool["spec"]["runtime"] = json!("unheard-of");
+    }
+    tool
+}
+
+fn worker(rng: &mut Rng, name: &str, (models, tools, peers): (&[&str], &[&str], &[&str]), sane: bool) -> Value {
+    let others: Vec<&str> = peers.iter().copied().filter(|peer| *peer != name).collect();
+    let mut more = json!({"mcpServers": some(rng, tools), "agentNetwork": {"access": some(rng, &others)}});
+    match rng.u8(..6) {
+        0 => more["replicas"] = json!(rng.u8(1..4)),
+        1 => more["config"] = json!({"instructions": format!("be {}", rng.u8(..3))}),
+        2 => more["agentNetwork"]["expose"] = json!(false),
+        3 => more["waitForDependencies"] = json!(false),
+        4 if !sane => more["model"] = json!("none-such"),
+        5 if !sane => more["modelAPI"] = json!("nobody"),
+        _ => {}
+    }
+    agent(name, pick(rng, models), &more)
+}
+
+fn widget(rng: &mut Rng, name: &str, sane: bool) -> Value {
+    let mut spec = json!({"image": format!("registry.example/gadget:{}", rng.u8(..3)), "config": {"a": rng.u8(..3).to_string()},
+        "secret": {"k": rng.u8(..3).to_string()}, "labels": {"team": rng.u8(..3).to_string()}});
+    match rng.u8(..7) {
+        0 => spec["leaveOut"] = json!(some(rng, &["Service", "Secret", "ConfigMap", "Deployment"])),
+        1 => spec["chain"] = json!("first"),
+        2 if name != "web" => spec["after"] = json!("web"),
+        3 => spec["follows"] = json!(true),
+        4 if !sane => spec["does"] = json!(pick(rng, &["refuse", "give-up", "trap", "stray"])),
+        5 if !sane => spec["port"] = json!(70_000),
+        _ => {}
+    }
+    gadget(name, &spec)
+}
+
+/// One thing that somebody does; what it was.
+pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
+    match rng.u8(..24) {
+        0..4 => {
+            let name = pick(rng, &AGENTS);
+            apply(w, &worker(rng, name, (&MODELS, &TOOLS, &AGENTS), false)).await
+        }
+        4..6 => {
+            let name = pick(rng, &MODELS);
+            apply(w, &model(rng, name, false)).await
+        }
+        6..8 => {
+            let name = pick(rng, &TOOLS);
+            apply(w, &tool(rng, name, false)).await
+        }
+        8..11 => {
+            let name = pick(rng, &GADGETS);
+            apply(w, &widget(rng, name, false)).await
+        }
+        11 => apply(w, &config_map("first", &json!({"next": pick(rng, &["second", "third"])}))).await,
+        12 => apply(w, &config_map("second", &json!({"value": rng.u8(..3).to_string()}))).await,
+        13..15 => {
+            let at = format!("Agent/{}", pick(rng, &AGENTS));
+            delete(w, &at).await
+        }
+        15 => {
+            let at = pick(rng, &["ModelAPI/llm", "ModelAPI/gpt", "MCPServer/echo", "ConfigMap/first"]);
+            delete(w, at).await
+        }
+        16 => {
+            let at = format!("Gadget/{}", pick(rng, &GADGETS));
+            delete(w, &at).await
+        }
+        17 => delete(w, pick(rng, &CHILDREN)).await,
+        18..20 => meddle(w, rng).await,
+        20 => {
+            let name = pick(rng, &COVETED);
+            if w.look(&format!("Deployment/{name}")).await.is_null() {
+                apply(w, &deployment(name, "stranger:1")).await
+            } else {
+                "nothing".to_owned()
+            }
+        }
+        21 => {
+            let (deployment, fate) = (pick(rng, &["modelapi-llm", "mcpserver-echo", "agent-boss", "web"]), fate(rng));
+            w.pods_of(deployment, fate);
+            format!("pods of {deployment}: {fate:?}")
+        }
+        22 => {
+            if rng.bool() {
+                w.embedded().cut_watches();
+                return "every watch is cut".to_owned();
+            }
+            w.embedded().compact();
+            "old revisions are forgotten".to_owned()
+        }
+        _ => {
+            let edition = if rng.bool() { Edition::First } else { Edition::Second };
+            w.swap(edition);
+            format!("the policy of Gadgets is the {edition:?}")
+        }
+    }
+}
+
+fn fate(rng: &mut Rng) -> PodFate {
+    match rng.u8(..4) {
+        0 => PodFate::NotReady,
+        1 => PodFate::ImagePullBackOff,
+        _ => PodFate::ReadyAfter(Duration::from_secs(rng.u64(..20))),
+    }
+}
+
+/// Somebody changes a field of a child that is not theirs.
+async fn meddle(w: &World, rng: &mut Rng) -> String {
+    let at = pick(rng, &CHILDREN);
+    let kind = at.split('/').next().unwrap_or_default();
+    let label = json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": null}}});
+    let patch = match kind {
+        _ if rng.u8(..4) == 0 => label,
+        "Deployment" => json!({"spec": {"template": {"metadata": {"annotations": {"kaos.tools/pod-spec-hash": "x"}}}}}),
+        "ConfigMap" => json!({"data": {"a": "meddled"}}),
+        "Secret" => json!({"data": {"k": "bWVkZGxlZA=="}}),
+        "Service" => json!({"spec": {"selector": {"gadget": "meddled"}}}),
+        _ => json!({"metadata": {"ownerReferences": null}}),
+    };
+    let said = if w.try_patch(at, &patch).await.is_ok() { "" } else { " (refused)" };
+    format!("somebody changes {at}: {patch}{said}")
+}
+
+async fn apply(w: &World, object: &Value) -> String {
+    let text = format!("apply {}/{} {}", object["kind"], object["metadata"]["name"], object["spec"]).replace('"', "");
+    match w.try_apply(object).await {
+        Ok(_) => text,
+        Err(error) => format!("{text} (refused: {error})"),
+    }
+}
+
+async fn delete(w: &World, at: &str) -> String {
+    w.delete(at).await;
+    format!("delete {at}")
+}
+
+/// What users want in the end: everything in order, so that what was before does not matter.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub(crate) objects: Vec<Value>,
+    pub(crate) edition: Edition,
+}
+
+impl Ending {
+    pub(crate) fn draw(rng: &mut Rng) -> Self {
+        let mut objects = vec![
+            config_map("first", &json!({"next": "second"})),
+            config_map("second", &json!({"value": rng.u8(..3).to_string()})),
+        ];
+        let models = if rng.bool() { &MODELS[..] } else { &MODELS[..1] };
+        objects.extend(models.iter().map(|name| model(rng, name, true)));
+        let tools = some(rng, &TOOLS);
+        objects.extend(tools.iter().map(|name| tool(rng, name, true)));
+        let agents = some(rng, &AGENTS);
+        objects.extend(agents.iter().map(|name| worker(rng, name, (models, &tools, &agents), true)));
+        objects.push(widget(rng, "web", true));
+        objects.extend(some(rng, &GADGETS[1..]).iter().map(|name| widget(rng, name, true)));
+        Self { objects, edition: if rng.bool() { Edition::First } else { Edition::Second } }
+    }
+
+    fn names(&self) -> BTreeSet<String> {
+        let name = |object: &Value| format!("{}/{}", object["kind"], object["metadata"]["name"]).replace('"', "");
+        self.objects.iter().map(name).collect()
+    }
+
+    /// Puts everything in order, and waits until it is what is stored.
+    pub(crate) async fn bring_about(&self, w: &World) -> Result<(), String> {
+        let wanted = self.names();
+        let all = [("ModelAPI", &MODELS[..]), ("MCPServer", &TOOLS), ("Agent", &AGENTS), ("Gadget", &GADGETS)];
+        let pool = all.iter().flat_map(|(kind, names)| names.iter().map(move |name| format!("{kind}/{name}")));
+        let pool: Vec<String> = pool.collect();
+        w.swap(self.edition);
+        w.pods(PodFate::ReadyAfter(Duration::from_secs(2)));
+        for at in CHILDREN.iter().filter_map(|at| at.strip_prefix("Deployment/")) {
+            w.embedded().set_pods_of(&w.namespace, at, None);
+        }
+        for name in COVETED {
+            let at = format!("Deployment/{name}");
+            if w.look(&at).await["metadata"]["labels"]["app.kubernetes.io/managed-by"].is_null() {
+                w.delete(&at).await;
+            }
+        }
+        let mut missing = Vec::new();
+        for _ in 0..30 {
+            for at in pool.iter().filter(|at| !wanted.contains(*at)) {
+                w.delete(at).await;
+            }
+            for object in &self.objects {
+                w.try_apply(object).await.map_err(|error| format!("{object} is refused: {error}"))?;
+            }
+            w.pass_time(Duration::from_secs(60)).await;
+            missing.clear();
+            for at in &wanted {
+                let now = w.look(at).await;
+                if now.is_null() || !now["metadata"]["deletionTimestamp"].is_null() {
+                    missing.push(at.clone());
+                }
+            }
+            if missing.is_empty() {
+                return Ok(());
+            }
+        }
+        Err(format!("these do not come back, or do not go first: {missing:?}"))
+    }
+}

@@ -1,0 +1,97 @@
+//! Convergence under faults: whatever goes wrong on the way, once it is quiet the cluster holds what it would hold had
+//! nothing gone wrong.
+//!
+//! A seed decides everything: what users do, what the API server and the network do, where the operator crashes. One run of
+//! a seed is one simulated cluster in simulated time, and the same in every run.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `actors` | what users do while it lasts, and what they want in the end |
+//! | `trouble` | what goes wrong with the operator's requests and watches |
+//! | `run` | one seed from start to end |
+//! | `check` | what must hold when it is quiet |
+//!
+//! `KAOS_SEEDS` says how many seeds are run, `KAOS_SEED` runs one and prints what happened.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
+
+mod actors;
+mod check;
+mod run;
+mod trouble;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use run::{Ended, simulate};
+
+/// What CI runs.
+const SEEDS: u64 = 300;
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
+}
+
+/// What a failed seed leaves for whoever reads it.
+fn report(seed: u64, ended: &Ended) -> String {
+    format!(
+        "=== seed {seed}: replay it with KAOS_SEED={seed} tests/run simulate\n--- what happened\n{}\n--- the last requests of the \
+         operator\n{}\n--- what is wrong\n{}\n",
+        ended.trace.join("\n"),
+        ended.last_requests(60).join("\n"),
+        ended.wrong.join("\n"),
+    )
+}
+
+#[test]
+fn whatever_goes_wrong_it_ends_as_if_nothing_had() {
+    if let Some(seed) = number("KAOS_SEED") {
+        let ended = simulate(seed);
+        println!("{}", report(seed, &ended));
+        assert!(ended.wrong.is_empty(), "seed {seed} does not converge");
+        return;
+    }
+    let (first, seeds) = (number("KAOS_FIRST_SEED").unwrap_or(0), number("KAOS_SEEDS").unwrap_or(SEEDS));
+    let (next, failed) = (AtomicU64::new(first), Mutex::new(Vec::new()));
+    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + seeds {
+                        return;
+                    }
+                    let ended = simulate(seed);
+                    if !ended.wrong.is_empty() {
+                        failed.lock().unwrap().push((seed, report(seed, &ended)));
+                    }
+                }
+            });
+        }
+    });
+    let mut failed = failed.into_inner().unwrap();
+    failed.sort_by_key(|(seed, _)| *seed);
+    let numbers: Vec<u64> = failed.iter().map(|(seed, _)| *seed).collect();
+    let reports: Vec<&str> = failed.iter().take(3).map(|(_, report)| report.as_str()).collect();
+    assert!(failed.is_empty(), "{}\n{} of {seeds} seeds fail: {numbers:?}", reports.join("\n"), failed.len());
+}
+
+#[test]
+fn a_seed_repeats_its_run_request_by_request() {
+    // On threads of their own, which share nothing that a run could depend on.
+    for seed in [3, 7] {
+        let runs = std::thread::scope(|scope| {
+            let runs = [(); 2].map(|()| scope.spawn(move || simulate(seed)));
+            runs.map(|run| run.join().unwrap())
+        });
+        let [one, other] = runs;
+        let differs = one.journal.iter().zip(&other.journal).position(|(one, other)| one != other);
+        if let Some(at) = differs {
+            let around = |run: &Ended| run.journal[at.saturating_sub(5)..(at + 3).min(run.journal.len())].join("\n");
+            panic!("seed {seed} differs at request {at}\n{}\n--- and\n{}", around(&one), around(&other));
+        }
+        assert_eq!((one.journal.len(), one.trace), (other.journal.len(), other.trace), "seed {seed}");
+        assert!(one.journal.len() > 200, "there is little to compare: {} requests", one.journal.len());
+    }
+}

@@ -1,0 +1,206 @@
+//! One seed from start to end.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::time::Duration;
+
+use fastrand::Rng;
+use kaos_cluster::faults::NoFaults;
+use kaos_tests::harness::faults::OPERATOR;
+use kaos_tests::harness::samples::config_map;
+use kaos_tests::harness::{Scenario, World, play};
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
+
+use crate::actors::{Ending, act};
+use crate::check::{self, State};
+use crate::trouble::Trouble;
+
+/// How a seed ended.
+#[derive(Debug, Default)]
+pub(crate) struct Ended {
+    /// What happened, in simulated time.
+    pub(crate) trace: Vec<String>,
+    /// Every request, whoever made it.
+    pub(crate) journal: Vec<String>,
+    /// What should be otherwise; nothing if it converged.
+    pub(crate) wrong: Vec<String>,
+}
+
+impl Ended {
+    /// The last of the operator's requests, renewals of watches apart.
+    pub(crate) fn last_requests(&self, count: usize) -> Vec<String> {
+        let told = |entry: &&String| entry.contains(OPERATOR) && !entry.contains("Z watch ");
+        let of_operator: Vec<&String> = self.journal.iter().filter(told).collect();
+        of_operator.iter().rev().take(count).rev().map(|entry| entry.replace(OPERATOR, "the operator")).collect()
+    }
+}
+
+/// Runs a seed.
+pub(crate) fn simulate(seed: u64) -> Ended {
+    let shared = Rc::new(RefCell::new(Ended::default()));
+    let ending = Ending::draw(&mut Rng::with_seed(seed ^ 0xe4d));
+    let told = catch_unwind(AssertUnwindSafe(|| {
+        let scenario = Scenario::embedded("everything is simulated").seeded(seed).idle();
+        play(scenario, async |w| {
+            let mut run = Run { w, rng: Rng::with_seed(seed), ended: Rc::clone(&shared), start: Instant::now() };
+            let wrong = run.live(seed, &ending).await;
+            run.ended.borrow_mut().wrong = wrong;
+            run.note_journal();
+        });
+    }));
+    let mut ended = shared.take();
+    if let Err(panic) = told {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        ended.wrong.push(format!("it panicked: {}", text.unwrap_or_default()));
+    }
+    ended
+}
+
+struct Run<'w> {
+    w: &'w World,
+    rng: Rng,
+    ended: Rc<RefCell<Ended>>,
+    start: Instant,
+}
+
+impl Run<'_> {
+    fn note(&self, what: impl AsRef<str>) {
+        let at = self.start.elapsed().as_millis();
+        let line = format!("{:>4}.{:03} {}", at / 1000, at % 1000, what.as_ref());
+        self.ended.borrow_mut().trace.push(line);
+    }
+
+    fn note_journal(&self) {
+        let entries = self.w.embedded().journal().entries();
+        self.ended.borrow_mut().journal.extend(entries.iter().map(|entry| format!("{} {entry}", entry.at)));
+    }
+
+    async fn live(&mut self, seed: u64, ending: &Ending) -> Vec<String> {
+        let strangers = self.strangers().await;
+        let trouble = Trouble::of(seed);
+        self.note(format!("{trouble:?}"));
+        self.w.embedded().set_faults(trouble.plan());
+        self.w.spawn();
+        for _ in 0..self.rng.usize(8..30) {
+            self.step().await;
+        }
+        self.w.crash_point.clear();
+        self.w.embedded().set_faults(NoFaults);
+        self.note("nothing goes wrong any more, and everything is put in order");
+        if let Err(why) = ending.bring_about(self.w).await {
+            return vec![why];
+        }
+        // As long as the longest backoff; where events were lost, until everything was listed anew.
+        let quiet = if trouble.loses_events() { Duration::from_hours(7) } else { Duration::from_mins(15) };
+        self.pass(quiet).await;
+        self.note("it should be quiet");
+        let mut wrong = check::differences(&State::of(self.w).await, &fault_free(ending));
+        wrong.extend(check::strays(self.w).await);
+        for (at, version) in &strangers {
+            let now = self.w.look(at).await["metadata"]["resourceVersion"].clone();
+            if now != *version {
+                wrong.push(format!("{at} is a stranger's and was changed"));
+            }
+        }
+        self.note_journal();
+        self.w.forget_requests();
+        self.pass(Duration::from_mins(10)).await;
+        wrong.extend(check::noise(self.w));
+        wrong
+    }
+
+    /// Objects that look like the operator's and are not.
+    async fn strangers(&self) -> Vec<(String, Value)> {
+        let mut strangers = Vec::new();
+        for (name, more) in [
+            ("plain", json!({})),
+            ("labelled", json!({"labels": {"app.kubernetes.io/managed-by": "kaos-operator"}})),
+            (
+                "alike",
+                json!({"labels": {"app.kubernetes.io/managed-by": "kaos-operator"},
+                    "annotations": {"kaos.tools/applied-digest": "sha256:0"}}),
+            ),
+        ] {
+            let mut map = config_map(&format!("stranger-{name}"), &json!({"a": "b"}));
+            map["metadata"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let version = self.w.apply(&map).await["metadata"]["resourceVersion"].clone();
+            strangers.push((format!("ConfigMap/stranger-{name}"), version));
+        }
+        strangers
+    }
+
+    async fn step(&mut self) {
+        match self.rng.u8(..30) {
+            0 => {
+                self.note("the operator is stopped and started");
+                self.w.stop_all().await;
+                self.w.spawn();
+            }
+            1 => {
+                self.note("the operator is gone for a while");
+                self.w.crash().await;
+                let away = self.rng.usize(1..6);
+                for _ in 0..away {
+                    let did = act(self.w, &mut self.rng).await;
+                    self.note(did);
+                }
+                self.w.spawn();
+            }
+            2..5 => {
+                let (writes, after) = (self.rng.u32(..12), self.rng.bool());
+                let when = if after { "after" } else { "before" };
+                self.note(format!("the operator is to crash {when} the effect of its write {writes} from now"));
+                self.w.crash_point.plan(writes, after);
+            }
+            _ => {
+                let did = act(self.w, &mut self.rng).await;
+                self.note(did);
+            }
+        }
+        // Often at once, sometimes within a pass, now and then when it has settled.
+        let time = match self.rng.u8(..6) {
+            0..3 => 0,
+            3 => self.rng.u64(..300),
+            4 => self.rng.u64(..5_000),
+            _ => self.rng.u64(..60_000),
+        };
+        self.pass(Duration::from_millis(time)).await;
+    }
+
+    /// Lets time pass; where the operator crashes, another is started.
+    async fn pass(&mut self, time: Duration) {
+        let end = Instant::now() + time;
+        while timeout(end.saturating_duration_since(Instant::now()), self.w.crash_point.reached()).await.is_ok() {
+            self.note("the operator crashes, and another starts");
+            self.w.crash().await;
+            let pause = self.rng.u64(..2_000);
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            self.w.spawn();
+        }
+    }
+}
+
+/// The end where nothing ever went wrong.
+fn fault_free(ending: &Ending) -> State {
+    let state = RefCell::new(State::default());
+    let scenario = Scenario::embedded("everything is simulated").idle();
+    std::thread::scope(|scope| {
+        // A runtime cannot be started within another.
+        let run = scope.spawn(|| {
+            let state = RefCell::new(State::default());
+            play(scenario, async |w| {
+                w.spawn();
+                ending.bring_about(w).await.unwrap();
+                w.pass_time(Duration::from_mins(5)).await;
+                let end = State::of(w).await;
+                *state.borrow_mut() = end;
+            });
+            state.into_inner()
+        });
+        *state.borrow_mut() = run.join().unwrap();
+    });
+    state.into_inner()
+}
