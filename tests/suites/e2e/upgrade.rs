@@ -1,15 +1,18 @@
 //! From KAOS's Go operator to this one.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use kaos_tests::case::{self, Case};
+use kaos_tests::control_plane::ControlPlane;
 use kaos_tests::harness::kinds::At;
 use kaos_tests::harness::read::{entries, finalizers, text, uid};
+use kaos_tests::harness::samples::model_api;
 use kaos_tests::harness::{World, is_ready};
 use kube::api::{Api, DynamicObject, PostParams};
 use serde_json::{Value, json};
 
-use crate::support::{Release, SYSTEM, at, moved};
+use crate::support::{CHART, LEASE, RELEASE, Release, SYSTEM, at, moved, until, until_ready};
 
 /// The Go operator's field manager. It writes by create and update.
 const GO: &str = "manager";
@@ -23,6 +26,15 @@ const IMAGES: [&str; 8] = [
     "--set",
     "defaultImages.mcpPythonString=axsauze/kaos-mcp-python-string:test",
 ];
+
+/// The registry of runtimes that the cases were recorded with, as a file of values.
+fn registry(folder: &Path) -> String {
+    let recorded = case::documents(&case::golden().join("runtimes.yaml")).unwrap().remove(0);
+    let runtimes: Value = serde_saphyr::from_str(text(&recorded["data"]["runtimes.yaml"])).unwrap();
+    let file = folder.join("registry.json");
+    std::fs::write(&file, json!({"mcpRuntimes": {"custom": runtimes["runtimes"]}}).to_string()).unwrap();
+    file.display().to_string()
+}
 
 fn api(world: &World, object: &Value) -> Api<DynamicObject> {
     Api::namespaced_with(world.client.clone(), &world.namespace, &At::of(object, &world.namespace).kind.resource())
@@ -44,7 +56,10 @@ async fn leave(world: &World, object: &Value) {
     let mut created = create(world, &object).await;
     let port = if object["spec"]["mode"] == "Hosted" { 11434 } else { 8000 };
     let endpoint = format!("http://{kind}-{name}.{namespace}.svc.cluster.local:{port}");
-    created["status"] = json!({"phase": "Ready", "ready": true, "endpoint": endpoint});
+    created["status"] = json!({"phase": "Ready", "ready": true});
+    if object["spec"]["agentNetwork"]["expose"] != false {
+        created["status"]["endpoint"] = json!(endpoint);
+    }
     let params = PostParams { field_manager: Some(GO.to_owned()), ..PostParams::default() };
     let typed: DynamicObject = serde_json::from_value(created).unwrap();
     api(world, &object).replace_status(name, &params, &typed).await.unwrap();
@@ -74,7 +89,8 @@ async fn pods(world: &World) -> BTreeMap<String, String> {
 
 #[tokio::test]
 async fn what_the_go_operator_left_is_taken_over_without_restarting_a_pod() {
-    let release = Release::install(&IMAGES).await;
+    let values = registry(ControlPlane::shared().folder());
+    let release = Release::install(&[&IMAGES[..], &["--values", &values]].concat()).await;
     let mut left = Vec::new();
     let cases = cases();
     assert!(cases.len() > 30, "only {} cases are left", cases.len());
@@ -172,11 +188,68 @@ async fn while_the_go_operator_holds_the_lease_nothing_is_written() {
             "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:00.000000Z"}});
     system.apply(&lease).await;
     let world = release.world("held").await;
-    world.apply(&kaos_tests::harness::samples::model_api("llm")).await;
+    world.apply(&model_api("llm")).await;
     let operator = release.operator(&[]).await;
-    crate::support::until("it stands by", &operator, || operator.get("/readyz").contains("standing by for go")).await;
+    until("it stands by", &operator, || operator.get("/readyz").contains("standing by for go")).await;
     assert!(world.list("Deployment").await.is_empty());
     // It gives the Lease up when it ends.
-    system.patch(crate::support::LEASE, &json!({"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}})).await;
-    crate::support::until_ready(&world, &[kaos_tests::harness::samples::model_api("llm")]).await;
+    system.patch(LEASE, &json!({"spec": {"holderIdentity": "", "leaseDurationSeconds": 1}})).await;
+    until_ready(&world, &[model_api("llm")]).await;
+}
+
+/// As much of the KAOS chart as an upgrade meets: the Deployment with its selector, the environment, the account, and
+/// definitions that are installed once.
+fn chart_of_kaos(folder: &Path) -> String {
+    let chart = folder.join("kaos-operator");
+    std::fs::create_dir_all(chart.join("templates")).unwrap();
+    std::fs::create_dir_all(chart.join("crds")).unwrap();
+    let labels = json!({"app.kubernetes.io/managed-by": "kustomize", "control-plane": "controller-manager",
+        "app.kubernetes.io/name": "kaos-operator", "app.kubernetes.io/instance": "kaos"});
+    let container = json!({"name": "manager", "image": "registry.example/kaos-operator:go", "command": ["/manager"],
+        "args": ["--leader-elect"], "envFrom": [{"configMapRef": {"name": "kaos-operator-config"}}],
+        "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}}});
+    let pods = json!({"metadata": {"labels": labels}, "spec": {"containers": [container], "securityContext":
+        {"runAsNonRoot": true, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}}}});
+    let objects = json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "kaos-kaos-operator-controller-manager"},
+            "spec": {"selector": {"matchLabels": labels}, "template": pods}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "kaos-kaos-operator"}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kaos-operator-config"},
+            "data": {"DEFAULT_AGENT_IMAGE": "registry.example/agent:go"}}]});
+    let about = json!({"apiVersion": "v2", "name": "kaos-operator", "version": "0.1.4"});
+    std::fs::write(chart.join("Chart.yaml"), about.to_string()).unwrap();
+    std::fs::write(chart.join("templates/all.yaml"), objects.to_string()).unwrap();
+    for kind in ["agents", "modelapis", "mcpservers"] {
+        let file = format!("{kind}.yaml");
+        std::fs::copy(format!("../crds/generated/{file}"), chart.join("crds").join(file)).unwrap();
+    }
+    chart.display().to_string()
+}
+
+#[tokio::test]
+async fn a_release_of_the_kaos_chart_is_upgraded_in_place_and_can_go_back() {
+    let release = Release::prepare().await;
+    let old = chart_of_kaos(release.cluster.folder());
+    // Helm 3 made it.
+    let helm = |arguments: &[&str]| release.cluster.helm(&[arguments, &["--namespace", SYSTEM, "--wait"]].concat());
+    let definitions = ["agents.kaos.tools", "modelapis.kaos.tools", "mcpservers.kaos.tools"];
+    release.cluster.kubectl(&[&["delete", "crd", "--ignore-not-found"], &definitions[..]].concat()).expect();
+    helm(&["install", RELEASE, &old, "--server-side=false"]).expect();
+    let command = async || {
+        let deployment = release.over(SYSTEM).look("Deployment/kaos-kaos-operator-controller-manager").await;
+        deployment["spec"]["template"]["spec"]["containers"][0]["command"].clone()
+    };
+    assert_eq!(command().await, json!(["/manager"]));
+    helm(&["upgrade", RELEASE, CHART, "--take-ownership"]).expect();
+    assert_eq!(command().await, Value::Null);
+    release.until_owners_are_known().await;
+    let world = release.world("upgraded").await;
+    world.apply(&model_api("llm")).await;
+    {
+        let _operator = release.working_operator().await;
+        until_ready(&world, &[model_api("llm")]).await;
+    }
+    helm(&["rollback", RELEASE, "1"]).expect();
+    assert_eq!(command().await, json!(["/manager"]));
+    assert!(is_ready(&world.look("ModelAPI/llm").await));
 }
