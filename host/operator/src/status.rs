@@ -25,6 +25,8 @@ pub struct Standing<'a> {
     pub applied_generation: Option<i64>,
     /// The status that is there. What nobody can say now stays as it is.
     pub before: Option<&'a Value>,
+    /// Why something else answers than was to be expected.
+    pub fallback: Option<&'a str>,
 }
 
 /// Why children are not as planned.
@@ -36,6 +38,8 @@ pub enum Hindrance {
     OwnershipConflict,
     /// The operator has no right to write them.
     NotPermitted,
+    /// The object names a policy that there is not.
+    PolicyNotFound,
 }
 
 impl Hindrance {
@@ -45,6 +49,7 @@ impl Hindrance {
             Self::ApplyFailed => "ApplyFailed",
             Self::OwnershipConflict => "OwnershipConflict",
             Self::NotPermitted => "NotPermitted",
+            Self::PolicyNotFound => "PolicyNotFound",
         }
     }
 }
@@ -64,9 +69,10 @@ struct Condition {
 pub fn compose(
     rendered: &Rendered,
     assessed: Result<Assessed, PolicyFailure>,
-    Standing { outcome, hindrance, missing, generation, applied_generation, before }: Standing<'_>,
+    Standing { outcome, hindrance, missing, generation, applied_generation, before, fallback }: Standing<'_>,
 ) -> Value {
     let mut conditions = vec![accepted(rendered), resolved(rendered, missing), applied(rendered, outcome, hindrance)];
+    conditions.extend(fallback.map(fell_back));
     let mut own = Vec::new();
     let mut status = match assessed {
         Ok(Assessed { report, fields, .. }) => {
@@ -178,6 +184,10 @@ fn applied(rendered: &Rendered, outcome: &Outcome, hindrance: Hindrance) -> Cond
         (Outcome::Failed(message), _) => (Truth::No, hindrance.reason(), message.clone()),
     };
     Condition { of: "Applied", status, reason, message }
+}
+
+fn fell_back(why: &str) -> Condition {
+    Condition { of: "PolicyFallback", status: Truth::Yes, reason: "FellBack", message: why.to_owned() }
 }
 
 fn ready(ready: bool, outcome: &Outcome, message: String) -> Condition {

@@ -15,7 +15,7 @@ fn the_crds_are_printed_ready_to_apply() {
         serde_saphyr::options! { budget: serde_saphyr::budget! { max_depth: 256 } },
     )
     .expect("YAML");
-    assert_eq!(crds.len(), 3);
+    assert_eq!(crds.len(), 4);
     assert!(crds.iter().all(|crd| crd["kind"] == "CustomResourceDefinition"));
 }
 

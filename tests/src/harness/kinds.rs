@@ -27,11 +27,13 @@ const fn of_cluster(api_version: &'static str, kind: &'static str, plural: &'sta
     Kind { api_version, kind, plural, namespaced: false }
 }
 
-const KINDS: [Kind; 23] = [
+const KINDS: [Kind; 24] = [
     kind("kaos.tools/v1alpha1", "Agent", "agents"),
     kind("kaos.tools/v1alpha1", "ModelAPI", "modelapis"),
     kind("kaos.tools/v1alpha1", "MCPServer", "mcpservers"),
+    kind("kaos.tools/v1alpha1", "PolicyRevision", "policyrevisions"),
     kind("test.example.com/v1", "Gadget", "gadgets"),
+    kind("test.example.com/v1", "Widget", "widgets"),
     kind("apps/v1", "Deployment", "deployments"),
     kind("apps/v1", "ReplicaSet", "replicasets"),
     kind("v1", "Pod", "pods"),
@@ -43,7 +45,6 @@ const KINDS: [Kind; 23] = [
     kind("gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes"),
     kind("coordination.k8s.io/v1", "Lease", "leases"),
     kind("batch/v1", "Job", "jobs"),
-    kind("kaos.tools/v1alpha1", "PolicyRevision", "policyrevisions"),
     kind("rbac.authorization.k8s.io/v1", "Role", "roles"),
     kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings"),
     of_cluster("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles"),

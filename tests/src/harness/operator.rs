@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Result;
-use kaos_operator::catalogue::Catalogue;
+use kaos_operator::catalogue::{Catalogue, Gatekeeper, Installing, Offer};
 use kaos_operator::metrics::Metrics;
 use kaos_operator::operator::{Clock, Compute, Operator, OperatorError, Options, Probe};
 use kaos_operator::watch::Scope;
+use kaos_policy::compile::InProcessCompiler;
 use kaos_policy::contract::ResourceType;
+use kaos_policy::engine::Engine;
 use kaos_policy::policy::{Policy, Stack};
 use kaos_policy::settings::{Layer, Origin};
 use kube::{Client, Config};
@@ -30,6 +32,7 @@ pub(super) struct Setting {
     clock: Clock,
     seed: u64,
     tune: fn(&mut Options),
+    installing: Option<bool>,
     only: Option<(BTreeSet<String>, Config)>,
 }
 
@@ -46,13 +49,14 @@ pub struct Running {
 
 impl Setting {
     pub(super) fn new(scenario: &Scenario, clock: Clock) -> Self {
-        let Scenario { environment, seed, tune, .. } = scenario;
+        let Scenario { environment, seed, tune, installing, .. } = scenario;
         Self {
             environment: RefCell::new(environment.clone()),
             edition: Cell::new(Edition::First),
             clock,
             seed: *seed,
             tune: *tune,
+            installing: *installing,
             only: None,
         }
     }
@@ -89,6 +93,16 @@ impl Setting {
             }
         }
         Ok(stacks)
+    }
+
+    /// What looks after policies that the test installs.
+    fn installing(&self, in_namespaces: bool) -> Result<Installing> {
+        let engine = Engine::new()?;
+        let compiler = Box::new(InProcessCompiler(engine.clone()));
+        let cluster = kaos_policy::contract::Cluster { operator_namespace: SYSTEM.to_owned(), ..Default::default() };
+        let own = self.stacks()?.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
+        let gatekeeper = Gatekeeper::new(engine, compiler, cluster);
+        Ok(Installing { own, settings: self.layers(), gatekeeper, in_namespaces })
     }
 
     fn policies(&self) -> Result<Vec<Arc<Policy>>> {
@@ -137,8 +151,14 @@ impl World {
             (Below::Real, None) => self.client.clone(),
         };
         let metrics = Arc::new(Metrics::new());
-        let catalogue = Arc::new(Catalogue::new(setting.stacks()?, setting.layers())?);
-        let operator = Operator::new(client, Arc::clone(&catalogue), Arc::clone(&metrics), setting.options());
+        let catalogue = Arc::new(match setting.installing {
+            None => Catalogue::new(&setting.stacks()?, &setting.layers())?,
+            Some(_) => Catalogue::default(),
+        });
+        let mut operator = Operator::new(client, Arc::clone(&catalogue), Arc::clone(&metrics), setting.options());
+        if let Some(in_namespaces) = setting.installing {
+            operator = operator.installing(setting.installing(in_namespaces)?);
+        }
         let (probe, stop) = (operator.probe(), CancellationToken::new());
         let task = tokio::spawn(operator.run(stop.clone()));
         Ok(Running { probe, metrics, catalogue, stop, task })
@@ -216,7 +236,7 @@ impl World {
         self.setting.edition.set(edition);
         let swapped = self.setting.stacks().and_then(|stacks| {
             for running in self.running.borrow().iter() {
-                running.catalogue.replace(stacks.clone(), self.setting.layers())?;
+                running.catalogue.replace(&stacks, &self.setting.layers())?;
             }
             Ok(())
         });
@@ -232,7 +252,7 @@ impl World {
         let withdrawn = self.setting.stacks().and_then(|mut stacks| {
             stacks.retain(|of, _| of.kind != kind);
             for running in self.running.borrow().iter() {
-                running.catalogue.replace(stacks.clone(), self.setting.layers())?;
+                running.catalogue.replace(&stacks, &self.setting.layers())?;
             }
             Ok(())
         });

@@ -46,6 +46,7 @@ pub struct Scenario {
     namespace: Option<&'static str>,
     pub(super) seed: u64,
     pub(super) tune: fn(&mut Options),
+    pub(super) installing: Option<bool>,
 }
 
 impl Default for Scenario {
@@ -61,6 +62,7 @@ impl Default for Scenario {
             namespace: None,
             seed: 0,
             tune: |_| {},
+            installing: None,
         }
     }
 }
@@ -116,6 +118,13 @@ impl Scenario {
     #[must_use]
     pub fn seeded(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// The operator takes policies from ConfigMaps; of other namespaces than its own if that is said.
+    #[must_use]
+    pub fn installing(mut self, in_namespaces: bool) -> Self {
+        self.installing = Some(in_namespaces);
         self
     }
 

@@ -15,7 +15,13 @@ use crate::support::{CHILDREN, web, web_with};
 
 /// Gives the operator the rights that `kaos-operator rbac` prints, and nothing else.
 async fn grant(w: &World, scope: Scope) -> Vec<Rule> {
-    let duties = Duties { scope, operator_namespace: "kaos-system".to_owned(), secrets: false, leader_election: false };
+    let duties = Duties {
+        scope,
+        operator_namespace: "kaos-system".to_owned(),
+        secrets: false,
+        leader_election: false,
+        namespace_policies: false,
+    };
     let policies = w.policies();
     let policies: Vec<&Policy> = policies.iter().map(|policy| &**policy).collect();
     let rights = rules(&policies, &duties);

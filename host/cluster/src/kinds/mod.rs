@@ -191,8 +191,20 @@ fn in_go_order(references: &[Value]) -> String {
     format!("[{}]", references.iter().map(one).collect::<Vec<_>>().join(","))
 }
 
+/// What a key of a ConfigMap or a Secret may be.
+fn is_data_key(key: &str) -> bool {
+    let character = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    !key.is_empty() && key.len() <= 253 && key.bytes().all(character) && key != "." && !key.starts_with("..")
+}
+
 fn check_data(family: Family, new: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
+    for field in ["data", "binaryData"] {
+        for key in new[field].as_object().into_iter().flat_map(|data| data.keys()).filter(|key| !is_data_key(key)) {
+            let rule = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
+            causes.push(Cause::invalid(&format!("{field}[{key}]"), key, rule));
+        }
+    }
     let Some(old) = old else { return causes };
     if old["immutable"] == true {
         for field in ["immutable", "data", "binaryData"] {

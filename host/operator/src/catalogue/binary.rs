@@ -27,8 +27,8 @@ pub enum CatalogueError {
 
 impl Catalogue {
     /// The policies of the binary. Their samples are tried with the facts of this cluster.
-    pub fn embedded(cluster: Cluster, layers: Vec<Layer>) -> Result<Self, CatalogueError> {
-        Ok(Self::new(Loader::new(cluster)?.embedded()?, layers)?)
+    pub fn embedded(cluster: Cluster, layers: &[Layer]) -> Result<Self, CatalogueError> {
+        Ok(Self::new(&Loader::new(cluster)?.embedded()?, layers)?)
     }
 }
 

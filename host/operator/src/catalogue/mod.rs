@@ -1,55 +1,57 @@
 //! Which policies answer now.
 //!
-//! One snapshot holds the stack of each kind and the layers of settings. A pass takes a snapshot once and works on it,
-//! whatever is swapped meanwhile; a swap is one pointer. Where policies come from is left to whoever calls
-//! [`Catalogue::replace`]; looking again at the objects that a swap concerns, to [`crate::operator`].
+//! One snapshot holds what answers for each kind in each place. A pass takes a snapshot once and works on it, whatever is
+//! swapped meanwhile; a swap is one pointer. Looking again at the objects that a swap concerns is left to
+//! [`crate::operator`].
+//!
+//! | module | what it has |
+//! |---|---|
+//! | `binary` | what answers when nobody installed anything |
+//! | `installed` | what somebody installs while the operator runs |
+//! | `kind`, `snapshot` | what answers, for what |
+//! | `ledger` | on whom a revision failed |
+//! | `precedence` | from policies and where they hold to what answers |
+//! | `renderers` | policies bound to settings and to the cluster |
 
 mod binary;
+pub(crate) mod installed;
+mod kind;
+mod ledger;
+mod precedence;
 mod renderers;
+mod snapshot;
+#[cfg(test)]
+mod tests;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fmt,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use arc_swap::ArcSwapOption;
 use kaos_policy::{
-    contract::{Claim, Cluster, ResourceType},
-    policy::{Policy, PolicyId, Stack},
+    contract::{Cluster, ResourceType},
+    policy::Stack,
     render::Renderer,
     settings::{Layer, SettingsErrors},
 };
 use tokio::sync::watch;
 
 pub use binary::{CatalogueError, environment};
+pub use installed::{Gatekeeper, Installing};
+pub use kind::{Fallback, Kind, Member, Tuning};
+pub use ledger::{Book, Ledger};
+pub use precedence::{Age, Arranged, Given, Offer, Reach, arrange};
 pub(crate) use renderers::Renderers;
+pub use snapshot::{Answer, Answers, PIN, Snapshot};
 
 /// The policies that answer, as one value that can be swapped.
 pub struct Catalogue {
     current: ArcSwapOption<Snapshot>,
     revision: watch::Sender<u64>,
-}
-
-/// What answers, all of one moment.
-#[derive(Debug)]
-pub struct Snapshot {
-    /// Counts the swaps.
-    pub revision: u64,
-    kinds: BTreeMap<ResourceType, Arc<Kind>>,
-}
-
-/// What answers for one kind.
-#[derive(Debug)]
-pub struct Kind {
-    /// The policies.
-    pub stack: Stack,
-    /// The settings that concern them, in no order.
-    pub layers: Arc<Vec<Layer>>,
-    /// Types that a policy for this kind ever emitted.
-    pub emitted: BTreeSet<ResourceType>,
-    /// The swap that brought it.
-    pub since: u64,
+    ledger: Ledger,
+    waits_for: Mutex<Option<String>>,
 }
 
 impl fmt::Debug for Catalogue {
@@ -60,37 +62,48 @@ impl fmt::Debug for Catalogue {
 
 impl Default for Catalogue {
     fn default() -> Self {
-        Self { current: ArcSwapOption::empty(), revision: watch::Sender::new(0) }
+        Self {
+            current: ArcSwapOption::empty(),
+            revision: watch::Sender::new(0),
+            ledger: Ledger::default(),
+            waits_for: Mutex::default(),
+        }
     }
 }
 
 impl Catalogue {
     /// A catalogue that holds these policies from the start.
-    pub fn new(stacks: BTreeMap<ResourceType, Stack>, layers: Vec<Layer>) -> Result<Self, SettingsErrors> {
+    pub fn new(stacks: &BTreeMap<ResourceType, Stack>, layers: &[Layer]) -> Result<Self, SettingsErrors> {
         let catalogue = Self::default();
         catalogue.replace(stacks, layers)?;
         Ok(catalogue)
     }
 
-    /// Lets other policies or settings answer from now on. If the settings do not fit, what answered goes on.
-    pub fn replace(&self, stacks: BTreeMap<ResourceType, Stack>, layers: Vec<Layer>) -> Result<(), SettingsErrors> {
+    /// Lets other policies or settings answer from now on, for the whole cluster. If the settings do not fit, what
+    /// answered goes on.
+    pub fn replace(&self, stacks: &BTreeMap<ResourceType, Stack>, layers: &[Layer]) -> Result<(), SettingsErrors> {
         for stack in stacks.values() {
-            Renderer::new(stack, &layers, Cluster::default())?;
+            Renderer::new(stack, layers, Cluster::default())?;
         }
-        let layers = Arc::new(layers);
+        let offers: Vec<Offer> = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
+        self.install(arrange(&offers, &[], layers).answers);
+        Ok(())
+    }
+
+    /// Lets these answer from now on. What is as it was goes on undisturbed.
+    pub fn install(&self, mut answers: BTreeMap<ResourceType, Answers>) {
         // The lock that swaps and their numbers are made under.
         self.revision.send_modify(|revision| {
             *revision += 1;
             let before = self.current.load_full();
-            let kind = |(of, stack): (ResourceType, Stack)| {
-                let before = before.as_ref().and_then(|before| before.kinds.get(&of));
-                let kind = Kind::after(before, &of, stack, &layers, *revision);
-                (of, kind)
-            };
-            let kinds = stacks.into_iter().map(kind).collect();
-            self.current.store(Some(Arc::new(Snapshot { revision: *revision, kinds })));
+            for (of, answers) in &mut answers {
+                answers.since = *revision;
+                if let Some(before) = before.as_ref().and_then(|before| before.kinds.get(of)) {
+                    answers.keep(before);
+                }
+            }
+            self.current.store(Some(Arc::new(Snapshot { revision: *revision, kinds: answers })));
         });
-        Ok(())
     }
 
     /// What answers now; none before the first policies are there.
@@ -98,67 +111,27 @@ impl Catalogue {
         self.current.load_full()
     }
 
+    /// Says why there are no policies yet, to whoever asks whether the operator is ready.
+    pub(crate) fn waits_for(&self, what: String) {
+        *self.waits_for.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+    }
+
+    /// Why there are no policies; none when there are.
+    pub(crate) fn missing(&self) -> Option<String> {
+        if self.current.load().is_some() {
+            return None;
+        }
+        let why = self.waits_for.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Some(why.unwrap_or_else(|| "the policies are not there yet".to_owned()))
+    }
+
+    /// Who is served by what, and how well.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
     /// The number of the newest swap, to wait for the next.
     pub fn revisions(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()
-    }
-}
-
-impl Snapshot {
-    /// What answers for a kind.
-    pub fn kind(&self, of: &ResourceType) -> Option<&Arc<Kind>> {
-        self.kinds.get(of)
-    }
-
-    /// Every kind and what answers for it.
-    pub fn kinds(&self) -> impl Iterator<Item = (&ResourceType, &Arc<Kind>)> {
-        self.kinds.iter()
-    }
-
-    /// Each layer for each kind.
-    pub fn active(&self) -> Vec<(ResourceType, PolicyId)> {
-        let ids = |(of, kind): (&ResourceType, &Arc<Kind>)| {
-            kind.policies().map(|policy| (of.clone(), policy.id().clone())).collect::<Vec<_>>()
-        };
-        self.kinds().flat_map(ids).collect()
-    }
-}
-
-impl Kind {
-    /// What comes after `before`: the same value if nothing about it changes.
-    fn after(
-        before: Option<&Arc<Self>>,
-        of: &ResourceType,
-        stack: Stack,
-        layers: &Arc<Vec<Layer>>,
-        revision: u64,
-    ) -> Arc<Self> {
-        let policies = |stack: &Stack| -> Vec<Arc<Policy>> {
-            std::iter::once(stack.base()).chain(stack.overlays()).map(Arc::clone).collect()
-        };
-        if let Some(before) = before {
-            let (old, new) = (policies(&before.stack), policies(&stack));
-            let same = old.len() == new.len()
-                && old.iter().zip(&new).all(|(old, new)| {
-                    old.id() == new.id() && old.grants() == new.grants() && old.limits() == new.limits()
-                });
-            if same && before.layers == *layers {
-                return Arc::clone(before);
-            }
-        }
-        let mut emitted = before.map(|before| before.emitted.clone()).unwrap_or_default();
-        let claims = policies(&stack);
-        emitted.extend(claims.iter().filter_map(|policy| policy.claim(of)).flat_map(|claim| claim.emits.clone()));
-        Arc::new(Self { stack, layers: Arc::clone(layers), emitted, since: revision })
-    }
-
-    /// The policies, the lowest first.
-    pub fn policies(&self) -> impl Iterator<Item = &Arc<Policy>> {
-        std::iter::once(self.stack.base()).chain(self.stack.overlays())
-    }
-
-    /// What they claim of a kind.
-    pub fn claims<'a>(&'a self, of: &'a ResourceType) -> impl Iterator<Item = &'a Claim> {
-        self.policies().filter_map(move |policy| policy.claim(of))
     }
 }

@@ -1,9 +1,6 @@
-//! Renderers of the kinds that answer, made anew when the policies, their settings or the served types change.
+//! Renderers of what answers, made anew when the served types change.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, PoisonError};
 
 use kaos_policy::{
     contract::{Cluster, ResourceType},
@@ -20,11 +17,10 @@ pub(crate) struct Renderers {
     cluster: Cluster,
     user_privileges: UserPrivileges,
     memo: Arc<Memo>,
-    made: Mutex<BTreeMap<ResourceType, Made>>,
 }
 
-struct Made {
-    since: u64,
+/// A renderer, and the types that were served when it was made.
+pub(super) struct Made {
     served: Vec<ResourceType>,
     renderer: Arc<Renderer>,
 }
@@ -32,30 +28,29 @@ struct Made {
 impl Renderers {
     /// `cluster` without what is served, which changes while we run. `memo` is how many bytes of answers are kept.
     pub(crate) fn new(cluster: Cluster, user_privileges: UserPrivileges, memo: usize) -> Self {
-        Self { cluster, user_privileges, memo: Arc::new(Memo::new(memo)), made: Mutex::default() }
+        Self { cluster, user_privileges, memo: Arc::new(Memo::new(memo)) }
     }
 
     /// The renderer for a kind.
     pub(crate) fn of(
         &self,
-        of: &ResourceType,
         kind: &Kind,
         is_served: impl Fn(&ResourceType) -> bool,
     ) -> Result<Arc<Renderer>, SettingsErrors> {
-        let wishes = kind.claims(of).flat_map(|claim| &claim.wishes);
+        let wishes = kind.claims().flat_map(|claim| &claim.wishes);
         let mut served: Vec<ResourceType> = wishes.filter(|wish| is_served(wish)).cloned().collect();
         served.sort();
         served.dedup();
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = made.get(of).filter(|made| made.since == kind.since && made.served == served) {
+        let mut made = kind.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = made.as_ref().filter(|made| made.served == served) {
             return Ok(Arc::clone(&made.renderer));
         }
         let cluster = Cluster { served: served.clone(), ..self.cluster.clone() };
-        let renderer = Renderer::new(&kind.stack, &kind.layers, cluster)?
+        let renderer = Renderer::new(kind.stack(), kind.layers(), cluster)?
             .with_memo(Arc::clone(&self.memo))
             .with_user_privileges(self.user_privileges);
         let renderer = Arc::new(renderer);
-        made.insert(of.clone(), Made { since: kind.since, served, renderer: Arc::clone(&renderer) });
+        *made = Some(Made { served, renderer: Arc::clone(&renderer) });
         Ok(renderer)
     }
 }

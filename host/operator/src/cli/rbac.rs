@@ -28,6 +28,9 @@ pub(super) struct Rbac {
     /// With the right to look at Secrets
     #[arg(long)]
     watch_secrets: bool,
+    /// With the right to see policies in namespaces other than its own
+    #[arg(long)]
+    namespace_policies: bool,
     /// A policy's component whose claims count, too
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
@@ -53,7 +56,8 @@ enum Form {
 impl Rbac {
     /// Prints them.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { namespace, namespaces, leader_elect, watch_secrets, policies, name, output } = self;
+        let Self { namespace, namespaces, leader_elect, watch_secrets, namespace_policies, policies, name, output } =
+            self;
         let loaded = Loader::new(sample_cluster())?.load(&policies)?;
         let claiming: Vec<&Policy> = loaded.iter().map(|loaded| &*loaded.policy).collect();
         let duties = Duties {
@@ -61,6 +65,7 @@ impl Rbac {
             operator_namespace: namespace,
             secrets: watch_secrets,
             leader_election: leader_elect,
+            namespace_policies,
         };
         let rights = rules(&claiming, &duties);
         let objects = manifests(&rights, &duties, &name);

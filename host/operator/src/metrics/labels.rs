@@ -80,6 +80,11 @@ pub(super) struct ApiCall {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct RevisionState {
+    pub(super) state: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Verb {
     pub(super) verb: &'static str,
 }

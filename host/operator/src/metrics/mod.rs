@@ -9,6 +9,7 @@ mod table;
 mod tests;
 
 use std::{
+    collections::BTreeMap,
     fmt,
     sync::{Mutex, PoisonError, atomic::AtomicU64},
     time::Duration,
@@ -133,6 +134,8 @@ pub struct Metrics {
     policies: Family<labels::Active, Gauge>,
     fuel: Sizes<labels::Policy>,
     policy_failures: Family<labels::PolicyFailure, Counter>,
+    policy_fallbacks: Family<labels::Policy, Counter>,
+    policy_revisions: Family<labels::RevisionState, Gauge>,
     api_calls: Family<labels::ApiCall, Counter>,
     api_duration: Sizes<labels::Verb>,
     watch_state: Family<labels::WatchState, Gauge>,
@@ -172,6 +175,8 @@ impl Metrics {
             policies: table::POLICY.register(r, Family::default()),
             fuel: table::FUEL.register(r, Sizes::new_with_constructor(fuel as fn() -> Histogram)),
             policy_failures: table::POLICY_FAILURES.register(r, Family::default()),
+            policy_fallbacks: table::POLICY_FALLBACKS.register(r, Family::default()),
+            policy_revisions: table::POLICY_REVISIONS.register(r, Family::default()),
             api_calls: table::API_CALLS.register(r, Family::default()),
             api_duration: table::API_DURATION.register(r, Sizes::new_with_constructor(seconds as fn() -> Histogram)),
             watch_state: table::WATCH_STATE.register(r, Family::default()),
@@ -243,6 +248,19 @@ impl Metrics {
     pub fn policy_failure(&self, policy: &PolicyId, reason: &str) {
         let labels = labels::PolicyFailure { policy: policy.into(), reason: reason.to_owned() };
         self.policy_failures.get_or_create(&labels).inc();
+    }
+
+    /// What served before a policy answered in its place.
+    pub fn fallback(&self, from: &PolicyId) {
+        self.policy_fallbacks.get_or_create(&from.into()).inc();
+    }
+
+    /// How many policy packages there are in each state. Takes the place of what was said before.
+    pub fn policy_revisions(&self, states: &BTreeMap<&'static str, usize>) {
+        self.policy_revisions.clear();
+        for (state, revisions) in states {
+            self.policy_revisions.get_or_create(&labels::RevisionState { state }).set(count(*revisions));
+        }
     }
 
     /// A request to the API server ended.

@@ -65,6 +65,8 @@ rows! {
     POLICY: Gauge "policy_info" ["group", "kind", "policy", "version", "digest"] "1 for each layer of the policy that answers for a kind now";
     FUEL: Histogram "policy_fuel" ["policy", "version"] "Fuel that a policy burnt in a pass";
     POLICY_FAILURES: Counter "policy_failures" ["policy", "version", "reason"] "Passes that a policy failed: traps, exhausted limits, answers that the guard refused";
+    POLICY_FALLBACKS: Counter "policy_fallbacks" ["policy", "version"] "Passes in which what served before answered, since a policy failed on the object or the API server refused what it planned";
+    POLICY_REVISIONS: Gauge "policy_revisions" ["state"] "Policy packages by their state";
     API_CALLS: Counter "api_calls" ["verb", "group", "resource", "code"] "Requests to the API server, by HTTP status code; timeout and unreachable stand for those without an answer";
     API_DURATION: Histogram "api_call_duration" in "seconds" ["verb"] "Time until the API server answered; watches until they were open";
     WATCH_STATE: Gauge "watch_state" ["group", "kind", "state"] "1 for the state that the watch on a type is in: unserved, forbidden, listing, synced or failing";

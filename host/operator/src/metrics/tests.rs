@@ -15,6 +15,8 @@ fn used() -> Metrics {
     metrics.policies(&[(of.clone(), policy.clone())]);
     metrics.fuel(&policy, 400_000);
     metrics.policy_failure(&policy, "Trap");
+    metrics.fallback(&policy);
+    metrics.policy_revisions(&BTreeMap::from([("Active", 1)]));
     metrics.api_call("patch", "apps", "deployments", "200", Duration::from_millis(8));
     metrics.leader(true);
     metrics.watch(&of, Some(WatchState::Synced));

@@ -33,6 +33,7 @@ pub(super) fn first(renderer: &Renderer, rendered: &Rendered, object: &Value, wo
         generation,
         applied_generation: (outcome == Outcome::Applied).then_some(generation),
         before: None,
+        fallback: None,
     };
     let status = status::compose(rendered, assessed, standing);
     (outcome, status)

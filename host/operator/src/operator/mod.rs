@@ -23,9 +23,13 @@ pub use probe::Probe;
 
 pub use crate::reconcile::{Clock, Compute};
 use crate::{
-    catalogue::{Catalogue, Renderers},
+    catalogue::{
+        Catalogue, Installing, Renderers,
+        installed::{self, Tools},
+    },
     metrics::Metrics,
     queue::Queue,
+    rbac::Duties,
     reconcile::{Context, Events, Memories, Projections, Rules},
     watch::{ObjectKey, Watch},
 };
@@ -49,6 +53,7 @@ pub struct Operator {
     context: Arc<Context>,
     queue: Queue,
     options: Options,
+    installing: Option<Installing>,
 }
 
 impl Operator {
@@ -96,7 +101,14 @@ impl Operator {
                 metrics.awaiting_policy(&of, objects);
             }
         });
-        Self { context, queue, options }
+        Self { context, queue, options, installing: None }
+    }
+
+    /// Takes policies from ConfigMaps while it runs. What the catalogue holds before does not count.
+    #[must_use]
+    pub fn installing(mut self, installing: Installing) -> Self {
+        self.installing = Some(installing);
+        self
     }
 
     /// A look inside, from anywhere.
@@ -106,8 +118,11 @@ impl Operator {
 
     /// Reconciles until told to stop. Passes that run then are finished, for as long as the options allow.
     pub async fn run(self, stop: CancellationToken) -> Result<(), OperatorError> {
-        let Self { context, queue, options } = self;
+        let Self { context, queue, options, installing } = self;
         let mut revisions = context.catalogue.revisions();
+        let laid_down = CancellationToken::new();
+        let mut installed = JoinSet::new();
+        installed.spawn(install(&context, &options, installing, laid_down.clone()));
         tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(()),
@@ -133,7 +148,9 @@ impl Operator {
             _ = &mut watched => Err(OperatorError("the watch")),
             _ = &mut swaps => Err(OperatorError("what follows the catalogue")),
             _ = workers.join_next() => Err(OperatorError("a worker")),
+            _ = installed.join_next() => Err(OperatorError("what looks after policies")),
         };
+        laid_down.cancel();
         queue.close();
         swaps.abort();
         let finish = async { while workers.join_next().await.is_some() {} };
@@ -143,8 +160,39 @@ impl Operator {
         }
         watching.cancel();
         if ended.is_ok() {
+            drop(installed.join_next().await);
             drop(watched.await);
         }
         ended
+    }
+}
+
+/// Looks after policies that somebody installs, if that is wanted; ends only when told to.
+fn install(
+    context: &Arc<Context>,
+    options: &Options,
+    installing: Option<Installing>,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + Send + 'static {
+    let tools = Tools {
+        client: context.client.clone(),
+        catalogue: Arc::clone(&context.catalogue),
+        metrics: Arc::clone(&context.metrics),
+        watch: context.watch.clone(),
+        duties: Duties {
+            scope: options.namespaces.clone(),
+            operator_namespace: options.operator_namespace.clone(),
+            secrets: options.secrets,
+            leader_election: false,
+            namespace_policies: installing.as_ref().is_some_and(|installing| installing.in_namespaces),
+        },
+        clock: options.clock,
+        instance: options.instance.clone(),
+    };
+    async move {
+        match installing {
+            Some(installing) => Box::pin(installed::run(tools, installing, stop)).await,
+            None => stop.cancelled().await,
+        }
     }
 }

@@ -21,7 +21,7 @@ impl Probe {
     /// Whether everything is seen that should be; if not, what is missing.
     pub fn ready(&self) -> Result<(), Vec<String>> {
         let Some(snapshot) = self.context.catalogue.load() else {
-            return Err(vec!["the policies are not there yet".to_owned()]);
+            return Err(vec![self.context.catalogue.missing().unwrap_or_default()]);
         };
         let coverage = self.context.watch.coverage();
         let unwatched = snapshot.kinds().filter(|(of, _)| !coverage.is_primary(of));

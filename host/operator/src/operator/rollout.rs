@@ -1,7 +1,7 @@
 //! What a swap of policies leads to: other types are watched, and the objects concerned are looked at again, at the pace
 //! of the queue.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use kaos_policy::contract::ResourceType;
 use tokio::sync::watch;
@@ -10,7 +10,7 @@ use crate::{
     catalogue::Snapshot,
     queue::{Queue, Urgency},
     reconcile::Context,
-    watch::Coverage,
+    watch::{Coverage, ObjectKey},
 };
 
 /// Has the watch cover what the policies in force claim.
@@ -27,10 +27,10 @@ pub(super) fn cover(context: &Context) {
 }
 
 fn coverage(snapshot: &Snapshot) -> Coverage {
-    let claims: Vec<_> = snapshot.kinds().flat_map(|(of, kind)| kind.claims(of)).collect();
+    let claims: Vec<_> = snapshot.kinds().flat_map(|(_, answers)| answers.claims()).collect();
     let mut coverage = Coverage::of(claims);
-    for (of, kind) in snapshot.kinds() {
-        for emitted in &kind.emitted {
+    for (of, answers) in snapshot.kinds() {
+        for emitted in answers.emitted() {
             coverage.add_emitted(of, emitted.clone());
         }
     }
@@ -39,26 +39,30 @@ fn coverage(snapshot: &Snapshot) -> Coverage {
 
 /// Follows the catalogue for as long as there is one.
 pub(super) async fn follow(context: Arc<Context>, queue: Queue, mut revisions: watch::Receiver<u64>) {
-    let mut since: BTreeMap<ResourceType, u64> = BTreeMap::new();
+    // The first time, the watch wakes every object.
+    let mut before = context.catalogue.load();
     loop {
-        let concerned = concerned(&context, &mut since);
-        for of in concerned {
-            for key in context.watch.keys(&of) {
-                queue.add(&key, Urgency::Bulk);
-            }
-        }
         if revisions.changed().await.is_err() {
             return;
         }
         cover(&context);
+        let now = context.catalogue.load();
+        if let (Some(now), Some(before)) = (&now, &before) {
+            for of in concerned(now, before) {
+                let as_before = |key: &ObjectKey| match (now.of(of), before.of(of)) {
+                    (Some(now), Some(before)) => now.are_in(&key.namespace, before),
+                    _ => false,
+                };
+                for key in context.watch.keys(of).iter().filter(|key| !as_before(key)) {
+                    queue.add(key, Urgency::Bulk);
+                }
+            }
+        }
+        before = now;
     }
 }
 
-/// The kinds for which something else answers now, or nobody any more; none the first time, when the watch wakes every object.
-fn concerned(context: &Context, since: &mut BTreeMap<ResourceType, u64>) -> Vec<ResourceType> {
-    let Some(snapshot) = context.catalogue.load() else { return Vec::new() };
-    let now: BTreeMap<ResourceType, u64> = snapshot.kinds().map(|(of, kind)| (of.clone(), kind.since)).collect();
-    let before = std::mem::replace(since, now);
-    let changed = before.into_iter().filter(|(of, before)| since.get(of) != Some(before));
-    changed.map(|(of, _)| of).collect()
+/// Every kind that something answers for, or did.
+fn concerned<'a>(now: &'a Snapshot, before: &'a Snapshot) -> BTreeSet<&'a ResourceType> {
+    now.kinds().chain(before.kinds()).map(|(of, _)| of).collect()
 }

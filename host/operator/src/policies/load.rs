@@ -14,7 +14,7 @@ use kaos_policy::{
 use serde_json::Value;
 
 use super::{Candidate, Origin, PolicyError, select};
-use crate::cli::COMPILE_CHILD;
+use crate::{catalogue::Gatekeeper, cli::COMPILE_CHILD};
 
 /// A policy that passed the gate.
 #[derive(Debug, Clone)]
@@ -91,6 +91,12 @@ impl Loader {
             clock: &self.clock,
         };
         gate.check(&candidate.inner)
+    }
+
+    /// What lets in the policies that somebody installs while the process runs.
+    pub fn gatekeeper(&self) -> Gatekeeper {
+        let compiler = self.compiler(&Origin::File(PathBuf::new()), std::env::current_exe());
+        Gatekeeper::new(self.engine.clone(), compiler, self.cluster.clone())
     }
 
     fn compiler(&self, origin: &Origin, program: io::Result<PathBuf>) -> Box<dyn Compile> {

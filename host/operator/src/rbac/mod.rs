@@ -28,11 +28,13 @@ pub struct Duties {
     pub secrets: bool,
     /// Whether replicas elect one that writes.
     pub leader_election: bool,
+    /// Whether namespaces other than its own may have policies.
+    pub namespace_policies: bool,
 }
 
 impl Duties {
     /// The namespaces that Roles are for, if Roles are what there is to be.
-    fn namespaces(&self) -> Option<&BTreeSet<String>> {
+    pub(crate) fn namespaces(&self) -> Option<&BTreeSet<String>> {
         match &self.scope {
             Scope::All => None,
             Scope::Listed(namespaces) => Some(namespaces),

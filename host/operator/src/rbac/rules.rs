@@ -55,6 +55,14 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
         let name = [lead::LEASE.to_owned()].into();
         operator.add_named("coordination.k8s.io", "leases", name, &["get", "update"]);
     }
+    operator.add("events.k8s.io", "events", &["create", "patch"]);
+    // Policies that somebody installs: their ConfigMaps, what became of each, and the bytes of what was let in.
+    operator.add("", "configmaps", &["create", "get", "list", "watch"]);
+    operator.add(kaos_crds::GROUP, "policyrevisions", &["create", "delete", "get", "list", "watch"]);
+    operator.add(kaos_crds::GROUP, "policyrevisions/status", &["patch"]);
+    if duties.namespace_policies {
+        working.add("", "configmaps", &["list", "watch"]);
+    }
     for policy in policies {
         claim(policy, duties, &mut working, &mut operator);
     }

@@ -15,7 +15,13 @@ fn rights(duties: &Duties) -> Rights {
 }
 
 fn duties(scope: Scope) -> Duties {
-    Duties { scope, operator_namespace: "home".to_owned(), secrets: false, leader_election: true }
+    Duties {
+        scope,
+        operator_namespace: "home".to_owned(),
+        secrets: false,
+        leader_election: true,
+        namespace_policies: false,
+    }
 }
 
 fn listed(namespaces: &[&str]) -> Scope {

@@ -26,6 +26,8 @@ pub(crate) struct Question {
     pub(crate) outcome: Outcome,
     pub(crate) hindrance: Hindrance,
     pub(crate) children: Vec<Child>,
+    /// Why something else answers than was to be expected.
+    pub(crate) fallback: Option<String>,
 }
 
 impl Context {
@@ -72,7 +74,7 @@ impl Context {
     pub(crate) async fn assess(&self, question: Question) -> (Value, u64) {
         let watch = self.watch.clone();
         self.compute(move || {
-            let Question { renderer, rendered, object, outcome, hindrance, children } = question;
+            let Question { renderer, rendered, object, outcome, hindrance, children, fallback } = question;
             let assessed: Result<Assessed, PolicyFailure> = match &rendered.verdict {
                 // A policy that just failed is not asked what to make of it.
                 Verdict::Failed(failure) => Err(failure.clone()),
@@ -93,6 +95,7 @@ impl Context {
                 generation,
                 applied_generation,
                 before: object.get("status"),
+                fallback: fallback.as_deref(),
             };
             (status::compose(&rendered, assessed, standing), fuel)
         })

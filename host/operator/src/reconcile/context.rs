@@ -15,7 +15,7 @@ use super::{
     projection::Projections,
 };
 use crate::{
-    catalogue::{Catalogue, Kind, Renderers},
+    catalogue::{Answers, Catalogue, Renderers},
     metrics::Metrics,
     watch::{Served, Watch},
 };
@@ -86,8 +86,8 @@ impl Context {
     /// How many objects of each kind wait for their first pass with the policy that answers now.
     pub(crate) fn awaiting_policy(&self) -> Vec<(ResourceType, usize)> {
         let Some(snapshot) = self.catalogue.load() else { return Vec::new() };
-        let awaiting = |(of, kind): (&ResourceType, &Arc<Kind>)| {
-            let made = self.memories.made_since(of, kind.since);
+        let awaiting = |(of, answers): (&ResourceType, &Answers)| {
+            let made = self.memories.made_since(of, answers.since);
             (of.clone(), self.watch.keys(of).len().saturating_sub(made))
         };
         snapshot.kinds().map(awaiting).collect()

@@ -10,10 +10,9 @@ impl Context {
     pub(crate) fn explain(&self, key: &ObjectKey) -> Option<Value> {
         let object = self.watch.object(key)?;
         let memory = self.memories.look(key);
-        let snapshot = self.catalogue.load()?;
-        let kind = snapshot.kind(&key.of)?;
+        let selected = self.select(key, &object)?;
         let mut answer = json!({ "status": object["status"], "last": memory.as_ref().map(last) });
-        match self.renderers.of(&key.of, kind, |of| self.watch.served(of).is_some()) {
+        match self.renderers.of(&selected.kind, |of| self.watch.served(of).is_some()) {
             Err(errors) => answer["error"] = json!(errors.to_string()),
             Ok(renderer) => match renderer.render(&object, &self.watch.lookup()) {
                 Err(error) => answer["error"] = json!(error.to_string()),

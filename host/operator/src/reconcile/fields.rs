@@ -93,12 +93,19 @@ pub(crate) fn seized(entries: &[Value], api_version: &str) -> Option<Vec<Value>>
     Some(entries)
 }
 
-/// Whether we own something below a field; the path is written as in `fieldsV1`.
+/// Whether we own something below a field, or a list or an object as a whole that it lies in; the path is written as in
+/// `fieldsV1`.
 pub(crate) fn owned(entries: &[Value], subresource: &str, path: &[&str]) -> bool {
     entries.iter().any(|entry| {
         let ours = entry["manager"] == MANAGER && entry["subresource"].as_str().unwrap_or_default() == subresource;
-        ours && path.iter().try_fold(&entry["fieldsV1"], |fields, step| fields.get(*step)).is_some()
+        ours && reaches(&entry["fieldsV1"], path)
     })
+}
+
+fn reaches(fields: &Value, path: &[&str]) -> bool {
+    let Some((step, rest)) = path.split_first() else { return true };
+    let whole = |fields: &Value| fields.as_object().is_some_and(Map::is_empty);
+    fields.get(*step).is_some_and(|below| whole(below) || reaches(below, rest))
 }
 
 fn unite(into: &mut Map<String, Value>, more: &Map<String, Value>) {

@@ -44,6 +44,8 @@ pub(crate) struct Memory {
     pub(crate) rejected: BTreeMap<Mark, Rejected>,
     /// How often children were written lately.
     pub(crate) effort: Effort,
+    /// The plan that the server was found to take.
+    pub(crate) rehearsed: Option<Mark>,
     /// A status that differs from the one that is wanted, and that nothing can or need be done about.
     pub(crate) status: Option<Mark>,
     /// Passes in a row that the API server did not let through.

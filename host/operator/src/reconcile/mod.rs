@@ -3,7 +3,9 @@
 //! | step | module |
 //! |---|---|
 //! | all of them in order, and when to look again | `pass` |
+//! | which policies answer, and which when they fail | `select` |
 //! | needs and plan | `resolve` |
+//! | what somebody's policy plans, tried before it is done | `rehearse` |
 //! | whether a plan has to wait | `gates` |
 //! | the children: all, one, and the decision about one | `apply`, `child`, `decide` |
 //! | manifests as they are applied here | `wanted` |
@@ -39,8 +41,10 @@ mod memory;
 mod pass;
 mod projection;
 mod prune;
+mod rehearse;
 mod resolve;
 mod rolls;
+mod select;
 mod times;
 mod wanted;
 mod write;

@@ -20,11 +20,10 @@ use super::{
     gates,
     halt::Halt,
     memory::{Last, Memory},
-    resolve::Resolved,
+    select::{Asked, Selected},
     times,
 };
 use crate::{
-    catalogue::Kind,
     metrics::{PassResult, Readiness},
     status::Hindrance,
     watch::{ObjectKey, Served},
@@ -54,12 +53,12 @@ const SHOWN_FROM: u32 = 3;
 const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
 /// What a pass works on.
-struct Subject<'a> {
-    key: &'a ObjectKey,
-    served: Served,
-    kind: Arc<Kind>,
-    object: Value,
-    uid: String,
+pub(super) struct Subject<'a> {
+    pub(super) key: &'a ObjectKey,
+    pub(super) served: Served,
+    pub(super) selected: Selected,
+    pub(super) object: Value,
+    pub(super) uid: String,
 }
 
 /// How far a pass came, to be assessed.
@@ -74,15 +73,14 @@ impl Context {
     pub(crate) async fn pass(&self, key: &ObjectKey) -> Ended {
         let Some(object) = self.watch.object(key) else { return self.gone(key) };
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-        let snapshot = self.catalogue.load();
-        let Some(kind) = snapshot.as_ref().and_then(|snapshot| snapshot.kind(&key.of)).map(Arc::clone) else {
+        let Some(selected) = self.select(key, &object) else {
             self.tell_halt(key, &Halt::NoPolicy).await;
             return Ended { result: PassResult::Waiting, next: Next::Never };
         };
         let mut memory = self.memories.take(key, &uid);
         let ended = match self.served(&key.of) {
             Ok(served) => {
-                let mut subject = Subject { key, served, kind, object: (*object).clone(), uid };
+                let mut subject = Subject { key, served, selected, object: (*object).clone(), uid };
                 self.advance(&mut subject, &mut memory).await
             }
             Err(error) => Err(error),
@@ -100,6 +98,7 @@ impl Context {
 
     fn gone(&self, key: &ObjectKey) -> Ended {
         self.watch.forget(key);
+        self.catalogue.ledger().gone(key);
         if let Some(memory) = self.memories.forget(key) {
             self.metrics.object(&key.of, memory.ready, None);
         }
@@ -119,46 +118,40 @@ impl Context {
     }
 
     async fn advance(&self, subject: &mut Subject<'_>, memory: &mut Memory) -> Result<Ended, CallError> {
-        let renderer = match self.renderers.of(&subject.key.of, &subject.kind, |of| self.watch.served(of).is_some()) {
-            Ok(renderer) => renderer,
-            // The catalogue takes no settings that do not fit.
-            Err(errors) => {
-                tracing::error!(%errors, "the settings in force do not fit the policy in force");
-                return Ok(Ended { result: PassResult::Failed, next: Next::Retry(None) });
-            }
-        };
         if is_going(&subject.object) {
-            return self.end(subject, &renderer, memory).await;
+            return self.end(subject, memory).await;
         }
         let object = Arc::new(subject.object.clone());
-        let rendered = match self.resolve(subject.key, &object, &renderer, memory).await {
-            Ok(Resolved::Complete(rendered)) => rendered,
-            Ok(Resolved::Pending) => {
+        let (renderer, rendered, plan) = loop {
+            let (renderer, rendered) = match self.ask(subject.key, &object, &mut subject.selected, memory).await {
+                Asked::Answered(renderer, rendered) => (renderer, rendered),
+                Asked::Pending => return Ok(Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) }),
+                Asked::Impossible => return Ok(Ended { result: PassResult::Failed, next: Next::After(LOOK_AGAIN) }),
+            };
+            let Some(plan) = self.stamped(rendered.manifests()) else {
                 return Ok(Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) });
-            }
-            Err(error) => {
-                // The watch hands out objects of this kind, so it is one.
-                tracing::error!(object = %subject.key, %error, "the object cannot be rendered");
-                return Ok(Ended { result: PassResult::Failed, next: Next::Never });
+            };
+            let refused = self.rehearse(subject, &rendered, &plan, memory).await?;
+            let falls_back =
+                refused.is_some_and(|why| self.fall_back(subject.key, &mut subject.selected, &rendered.policy, why));
+            if !falls_back {
+                break (renderer, rendered, plan);
             }
         };
-        self.metrics.fuel(&rendered.policy, rendered.fuel);
-        if let Verdict::Failed(failure) = &rendered.verdict {
-            self.metrics.policy_failure(&failure.policy, failure.failure.category());
+        if let Verdict::Failed(failure) = &rendered.verdict
             // No sandbox is free: that says nothing about the object.
-            if matches!(*failure.failure, Failure::Sandbox(_)) {
-                return Ok(Ended { result: PassResult::Retried, next: Next::Retry(None) });
-            }
+            && matches!(*failure.failure, Failure::Sandbox(_))
+        {
+            return Ok(Ended { result: PassResult::Retried, next: Next::Retry(None) });
         }
         if let Some(planned) = rendered.planned() {
             memory.finalizer = asked_finalizer(&planned.extra);
         }
-        let Some(plan) = self.stamped(rendered.manifests()) else {
-            return Ok(Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) });
-        };
         let held_now = held(subject, memory);
         let mut wrote = self.retire(&subject.served, &mut subject.object, &held_now.retired).await?;
         let reached = self.reach(subject, &rendered, &plan, memory, &mut wrote).await?;
+        let Selected { kind, failed, .. } = &subject.selected;
+        self.catalogue.ledger().served(subject.key, kind.revisions(), failed);
         self.conclude(subject, renderer, rendered, reached, memory, wrote).await
     }
 
@@ -174,6 +167,9 @@ impl Context {
         let held_back = match &rendered.verdict {
             Verdict::Refused(refusal) => Some(Outcome::Refused(refusal.clone())),
             Verdict::Failed(failure) => Some(Outcome::Failed(failure.failure.to_string())),
+            Verdict::Planned(_) if subject.selected.unknown_pin.is_some() => {
+                subject.selected.unknown_pin.clone().map(Outcome::Failed)
+            }
             Verdict::Planned(planned) => {
                 let binds = gates::bind(planned, &subject.object, &self.watch.children(&subject.uid));
                 binds.then_some(Outcome::Gated)
@@ -182,9 +178,11 @@ impl Context {
         if let Some(outcome) = held_back {
             memory.conflicts.clear();
             self.watch.contest(subject.key, &memory.conflicts);
-            return Ok(Reached { outcome, hindrance: Hindrance::ApplyFailed, applied: Applied::default() });
+            let named_in_vain = subject.selected.unknown_pin.is_some();
+            let hindrance = if named_in_vain { Hindrance::PolicyNotFound } else { Hindrance::ApplyFailed };
+            return Ok(Reached { outcome, hindrance, applied: Applied::default() });
         }
-        let claimed = subject.kind.claims(&subject.key.of).find_map(|claim| claim.finalizer.clone());
+        let claimed = subject.selected.kind.claims().find_map(|claim| claim.finalizer.clone());
         if let Some(finalizer) = memory.finalizer.clone().or(claimed) {
             *wrote |= self.hold(&subject.served, &mut subject.object, &finalizer).await?;
         }
@@ -236,7 +234,7 @@ impl Context {
         // A failure that may be over at once is told when it is not.
         let passing = applied.waits || error.is_some_and(|error| error.class != Class::Forbidden);
         let quiet = passing && memory.failures < SHOWN_FROM;
-        memory.since = subject.kind.since;
+        memory.since = subject.selected.since;
         memory.last = Some(Last {
             at: self.rules.clock.now(),
             policy: rendered.policy.clone(),
@@ -252,6 +250,7 @@ impl Context {
                 outcome,
                 hindrance,
                 children,
+                fallback: subject.selected.fallback(),
             };
             let (mut status, fuel) = self.assess(question).await;
             self.metrics.fuel(&rendered.policy, fuel);
@@ -291,17 +290,12 @@ impl Context {
     }
 
     /// The object is being deleted: cleanup and nothing else.
-    async fn end(
-        &self,
-        subject: &mut Subject<'_>,
-        renderer: &Arc<Renderer>,
-        memory: &mut Memory,
-    ) -> Result<Ended, CallError> {
+    async fn end(&self, subject: &mut Subject<'_>, memory: &mut Memory) -> Result<Ended, CallError> {
         let mut going = held(subject, memory);
         // After a restart only the plan knows whether one of those that come off is asked for.
         if memory.finalizer.is_none() && !going.retired.is_empty() {
             let object = Arc::new(subject.object.clone());
-            if let Ok((rendered, _)) = self.render(&object, renderer).await {
+            if let Asked::Answered(_, rendered) = self.ask(subject.key, &object, &mut subject.selected, memory).await {
                 memory.finalizer = rendered.planned().and_then(|planned| asked_finalizer(&planned.extra));
                 going = held(subject, memory);
             }
@@ -319,7 +313,7 @@ impl Context {
 }
 
 fn held(subject: &Subject<'_>, memory: &Memory) -> Held {
-    Held::of(&subject.object, subject.kind.claims(&subject.key.of), memory.finalizer.as_deref())
+    Held::of(&subject.object, subject.selected.kind.claims(), memory.finalizer.as_deref())
 }
 
 /// The finalizer that a plan asks for in its `extra`.

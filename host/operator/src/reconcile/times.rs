@@ -13,7 +13,7 @@ pub(crate) struct Transition {
 }
 
 /// Conditions whose changes are told as Events.
-const TOLD: [&str; 4] = ["Accepted", "Resolved", "Applied", "Ready"];
+const TOLD: [&str; 5] = ["Accepted", "Resolved", "Applied", "Ready", "PolicyFallback"];
 /// Reasons that are the ordinary way of things.
 const ORDINARY: [&str; 4] = ["Gated", "Progressing", "Waiting", "NotFound"];
 
@@ -34,7 +34,9 @@ pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<Transition> {
         let new = find(status, of)?;
         let (is, reason) = (text(new, "status"), text(new, "reason"));
         let (was, old_reason) = find(before, of).map(|old| (text(old, "status"), text(old, "reason"))).unzip();
-        let ordinary = is == "True" || ORDINARY.contains(&reason.as_str());
+        // The one condition that is bad when it is true.
+        let bad = *of == "PolicyFallback" && is == "True";
+        let ordinary = (is == "True" && !bad) || ORDINARY.contains(&reason.as_str());
         let told = match was.as_deref() {
             None if *of == "Accepted" || (*of == "Ready" && is == "True") => true,
             None => !ordinary && reason != "Refused" && reason != "Unavailable",

@@ -47,7 +47,7 @@ impl Stage {
             workers: 2,
             ..Options::default()
         };
-        let catalogue = Arc::new(Catalogue::new(kite::stacks(), Vec::new()).unwrap());
+        let catalogue = Arc::new(Catalogue::new(&kite::stacks(), &[]).unwrap());
         let client = Client::new(self.cluster.service(), "t");
         let operator = Operator::new(client, catalogue, Arc::new(Metrics::new()), options);
         let probe = operator.probe();

@@ -179,6 +179,50 @@ pub enum LoadError {
 }
 
 impl LoadError {
+    /// What is wrong, in one word.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::TooLarge { .. } => "TooLarge",
+            Self::UnpacksTooLarge { .. } => "UnpacksTooLarge",
+            Self::BadGzip(_) => "BadGzip",
+            Self::WrongDigest { .. } => "WrongDigest",
+            Self::Precompiled => "Precompiled",
+            Self::CoreModule => "CoreModule",
+            Self::TextFormat => "TextFormat",
+            Self::NotWasm => "NotWasm",
+            Self::Malformed { .. } => "Malformed",
+            Self::NotAPolicy => "NotAPolicy",
+            Self::MixedVersions { .. } => "MixedVersions",
+            Self::WrongVersion { .. } => "WrongVersion",
+            Self::ImportsWasi(_) => "ImportsWasi",
+            Self::Imports(_) => "Imports",
+            Self::MissingInterfaces(_) => "MissingInterfaces",
+            Self::TooMany { .. } => "TooMany",
+            Self::FunctionTooLarge { .. } => "FunctionTooLarge",
+            Self::Compile(_) => "DoesNotCompile",
+            Self::Engine(_) => "NotLoaded",
+            Self::Instantiate(_) => "DoesNotStart",
+            Self::Silent(_) => "DoesNotDescribeItself",
+            Self::Describe(_) => "BadDescription",
+            Self::Settings(_) => "BadSettings",
+            Self::BadSample { .. } => "BadSample",
+            Self::FailsSample { .. } => "FailsSample",
+            Self::NotDeterministic { .. } => "NotDeterministic",
+            Self::KeepsState { .. } => "KeepsState",
+            Self::SamplesTooCostly { .. } => "SamplesTooCostly",
+            Self::NoPlan { .. } => "NoPlan",
+        }
+    }
+
+    /// Whether the same bytes end the same way the next time.
+    pub fn is_lasting(&self) -> bool {
+        match self {
+            Self::Compile(error) => error.is_lasting(),
+            Self::Engine(_) => false,
+            _ => true,
+        }
+    }
+
     /// The step that found it.
     pub fn step(&self) -> Step {
         match self {

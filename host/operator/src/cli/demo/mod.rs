@@ -112,7 +112,7 @@ impl Demo {
             let kinds: Vec<_> = policy.descriptor().claims.iter().map(|claim| claim.primary.kind.as_str()).collect();
             screen.say(&format!("{} answers for {}", policy.id(), kinds.join(", ")))?;
         }
-        let catalogue = Arc::new(Catalogue::new(answering.stacks.clone(), answering.layers.clone())?);
+        let catalogue = Arc::new(Catalogue::new(&answering.stacks, &answering.layers)?);
         let stop = CancellationToken::new();
         let options = Options { workers: 4, ..Options::default() };
         let metrics = Arc::new(Metrics::new());
@@ -150,7 +150,7 @@ impl Demo {
         let before = stage.children().await?;
         let mut layers = answering.layers.clone();
         layers.extend(settings::file(name, document, &schemas(&answering.policies))?);
-        catalogue.replace(answering.stacks.clone(), layers)?;
+        catalogue.replace(&answering.stacks, &layers)?;
         let ready = self.until_ready(stage, screen).await?;
         let after = stage.children().await?;
         let changes = changes::between(&before, &after);

@@ -62,6 +62,7 @@ impl Pack {
                 operator_namespace: namespace,
                 secrets: watch_secrets,
                 leader_election: false,
+                namespace_policies: false,
             };
             let name = format!("kaos-policy-{}", loaded.policy.id().name);
             objects.extend(aggregated(&claimed(&loaded.policy, &duties), &duties, &name, &service_account));

@@ -19,6 +19,7 @@ use crate::{
     operator ended by itself; 2 flags, settings, policies or the kubeconfig cannot be used; 130 stopped by a second \
     signal, at once."
 )]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(in crate::cli) struct Run {
     #[command(flatten)]
     pub(super) connection: Connection,
@@ -40,6 +41,9 @@ pub(in crate::cli) struct Run {
     /// One setting; the path may start with a policy's name
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(super) set: Vec<String>,
+    /// Let namespaces other than the operator's have policies of their own, in ConfigMaps
+    #[arg(long, env = "NAMESPACE_POLICIES")]
+    pub(super) namespace_policies: bool,
     /// Where metrics are served: :8080, 127.0.0.1:8080, or 0 for nowhere
     #[arg(long, value_name = "ADDRESS", default_value_t = BindAddress::Everywhere(8080))]
     pub(super) metrics_bind_address: BindAddress,

@@ -17,7 +17,7 @@ use tracing::{error, info, warn};
 
 use super::{HELD_BACK, settings};
 use crate::{
-    catalogue::Catalogue,
+    catalogue::{Catalogue, Installing, Offer},
     client::{self, CallLayer},
     lead::{Election, Fence, Held, Timing, identity},
     metrics::Metrics,
@@ -70,14 +70,16 @@ impl Run {
         board: &Board,
         stop: &CancellationToken,
     ) -> anyhow::Result<ExitCode> {
-        let Self { connection, policies, settings, set, leader_elect, request_deadline, .. } = self;
+        let Self { connection, policies, settings, set, leader_elect, request_deadline, namespace_policies, .. } = self;
         let cluster = Cluster {
             domain: options.cluster_domain.clone(),
             operator_namespace: options.operator_namespace.clone(),
             served: Vec::new(),
         };
-        let loading = tokio::task::spawn_blocking(move || catalogue(cluster, &policies, settings.as_deref(), &set));
-        let catalogue = Arc::new(loading.await??);
+        let loading = tokio::task::spawn_blocking(move || {
+            brought_along(cluster, &policies, settings.as_deref(), &set, namespace_policies)
+        });
+        let installing = loading.await??;
         let config = connection.place().config().await?;
         let fence = if leader_elect { Fence::closed_at_first() } else { Fence::open() };
         let layer = CallLayer { deadline: request_deadline, fence: fence.clone(), metrics: Arc::clone(metrics) };
@@ -97,7 +99,8 @@ impl Run {
             None
         };
         metrics.leader(true);
-        let operator = Operator::new(client, catalogue, Arc::clone(metrics), options);
+        let catalogue = Arc::new(Catalogue::default());
+        let operator = Operator::new(client, catalogue, Arc::clone(metrics), options).installing(installing);
         board.set(Stage::Working(operator.probe()));
         reconcile(operator, held, board, stop).await
     }
@@ -140,16 +143,22 @@ async fn reconcile(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The policies that answer, under the settings of this process.
-fn catalogue(
+/// The policies and the settings of this process, to which others may come.
+fn brought_along(
     cluster: Cluster,
     policies: &[std::path::PathBuf],
     file: Option<&str>,
     set: &[String],
-) -> anyhow::Result<Catalogue> {
-    let loaded = Loader::new(cluster)?.load(policies)?;
-    let layers: Vec<Layer> = settings::layers(&loaded, file, set)?;
-    Ok(Catalogue::new(select(&loaded)?, layers)?)
+    in_namespaces: bool,
+) -> anyhow::Result<Installing> {
+    let loader = Loader::new(cluster)?;
+    let loaded = loader.load(policies)?;
+    let settings: Vec<Layer> = settings::layers(&loaded, file, set)?;
+    let stacks = select(&loaded)?;
+    // Settings that do not fit are an error of whoever starts the process, here and now.
+    drop(Catalogue::new(&stacks, &settings)?);
+    let own = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
+    Ok(Installing { own, settings, gatekeeper: loader.gatekeeper(), in_namespaces })
 }
 
 /// Waits until the API server answers.

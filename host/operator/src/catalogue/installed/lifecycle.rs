@@ -1,0 +1,313 @@
+//! From state to state: each package is seen, checked, let in, serves, and is replaced or put aside.
+
+mod admission;
+mod census;
+mod judgement;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicyScope, RevisionState};
+use kaos_policy::settings::Layer;
+use tokio::time::Instant;
+
+use super::{
+    Gatekeeper, Installing, LOOK_AGAIN, StepError, Tools,
+    news::News,
+    records::{RETRY, Records},
+    roster::{Content, Roster, Unfit},
+    sources::{Found, Sources},
+    store::Store,
+};
+
+/// Everything about policies that somebody installs.
+pub(super) struct Lifecycle {
+    tools: Tools,
+    settings: Vec<Layer>,
+    gatekeeper: Gatekeeper,
+    sources: Sources,
+    records: Records,
+    store: Store,
+    news: News,
+    roster: Roster,
+    /// Whether what served before this process began is loaded.
+    restored: bool,
+    /// What was installed last, to tell whether something else is to be.
+    installed: Option<(BTreeSet<String>, Vec<Layer>)>,
+    /// The revision that is being checked.
+    checking: Option<String>,
+    /// Revisions that were let in and wait for rights, and when they are looked at again.
+    waiting: BTreeMap<String, (Content, Instant)>,
+    /// Revisions of which all objects were seen since this process began, or that it let in itself.
+    counted: BTreeSet<String>,
+}
+
+/// A state to enter, and why.
+struct Turn {
+    to: RevisionState,
+    reason: &'static str,
+    message: String,
+}
+
+impl Turn {
+    fn new(to: RevisionState, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { to, reason, message: message.into() }
+    }
+}
+
+impl Lifecycle {
+    pub(super) fn new(
+        tools: Tools,
+        Installing { own, settings, gatekeeper, .. }: Installing,
+        sources: Sources,
+        records: Records,
+        store: Store,
+    ) -> Self {
+        let news = News::new(tools.client.clone(), tools.instance.clone());
+        let roster = Roster { own, entries: BTreeMap::new() };
+        Self {
+            tools,
+            settings,
+            gatekeeper,
+            sources,
+            records,
+            store,
+            news,
+            roster,
+            restored: false,
+            installed: None,
+            checking: None,
+            waiting: BTreeMap::new(),
+            counted: BTreeSet::new(),
+        }
+    }
+
+    /// Waits until packages or records changed.
+    pub(super) async fn changed(&self) {
+        tokio::select! {
+            () = self.sources.changed() => {}
+            () = self.records.changed() => {}
+        }
+    }
+
+    /// Takes every step that can be taken now. Gives when to look again, if nothing happens before.
+    pub(super) async fn settle(&mut self) -> Result<Option<Duration>, StepError> {
+        if !self.sources.are_known() {
+            self.tools.catalogue.waits_for("the policy ConfigMaps were not listed yet".to_owned());
+            return Ok(None);
+        }
+        let found = self.sources.packages();
+        if !self.records.are_known() {
+            if found.is_empty() && !self.restored {
+                // Where nobody installs anything there need not be a place to write that down.
+                self.serve().await?;
+                return Ok(None);
+            }
+            self.tools.catalogue.waits_for(
+                "PolicyRevisions were not listed yet: is policyrevisions.kaos.tools installed (kaos-operator crds)?"
+                    .to_owned(),
+            );
+            return Ok(None);
+        }
+        self.records.refresh();
+        if !self.restored {
+            self.restore(&found).await?;
+            self.restored = true;
+            // Whatever served goes on before anything new is looked at. On a fresh cluster, what is new comes first, so
+            // that nothing is made twice.
+            if found.is_empty() || !self.roster.entries.is_empty() {
+                self.serve().await?;
+            }
+        }
+        self.retire(&found).await?;
+        let mut wait = None;
+        for package in &found {
+            if self.advance(package).await? {
+                wait = Some(LOOK_AGAIN);
+            }
+            self.serve().await?;
+        }
+        self.judge(&found).await?;
+        self.serve().await?;
+        self.tidy(&found).await?;
+        self.count().await?;
+        Ok(wait)
+    }
+
+    /// The process ends in order: what it was about to try is tried by the next.
+    pub(super) async fn lay_down(mut self) {
+        if let Some(name) = self.checking.take() {
+            let state =
+                Turn::new(RevisionState::Pending, "Interrupted", "the operator was stopped while it checked this");
+            if let Err(error) = self.enter(&name, state, |_| {}).await {
+                tracing::warn!(%error, "a check that was interrupted looks like one that brought the process down");
+            }
+        }
+    }
+
+    /// Takes the next step with a package. Says whether it is to be looked at again although nothing happens.
+    async fn advance(&mut self, found: &Found) -> Result<bool, StepError> {
+        let name = self.name_of(found);
+        if self.records.get(&name).is_none() {
+            self.records.create(&name, self.spec_of(found)).await?;
+        }
+        let status = self.records.status(&name);
+        let asked = self.asked(&name);
+        let retried = asked.is_some() && asked != status.retried;
+        if retried {
+            self.tools.catalogue.ledger().absolve(&name);
+        }
+        match status.state {
+            RevisionState::Active | RevisionState::Conflict if self.roster.entries.contains_key(&name) => Ok(false),
+            RevisionState::Refused | RevisionState::Quarantined if !retried => Ok(false),
+            _ if self.waiting.get(&name).is_some_and(|(_, until)| Instant::now() < *until) => Ok(true),
+            RevisionState::Checking if !retried => {
+                let message = format!(
+                    "the operator ended while it checked this, so it is not tried again by itself: \
+                     kubectl annotate policyrevision {name} {RETRY}=1"
+                );
+                self.enter(&name, Turn::new(RevisionState::Refused, "EndedTheOperator", message), |_| {}).await?;
+                Ok(false)
+            }
+            _ => self.admit(&name, found, asked).await,
+        }
+    }
+
+    /// Lets serve what is to, if that is something else than what does.
+    async fn serve(&mut self) -> Result<(), StepError> {
+        let (serving, shared) = (self.serving(), self.shared());
+        if self.installed.as_ref().is_some_and(|installed| installed.0 == serving && installed.1 == shared) {
+            return Ok(());
+        }
+        let arranged = match self.roster.arrange(&serving, &shared) {
+            Ok(arranged) => arranged,
+            Err(Unfit { message, .. }) => {
+                // What serves fitted when it was let in: the only thing that nobody checked is this ConfigMap.
+                let message = format!("ConfigMap {}: {message}", super::sources::CONFIG);
+                tracing::error!(message, "settings that do not fit are not used");
+                self.tools.catalogue.waits_for(message);
+                return Ok(());
+            }
+        };
+        self.installed = Some((serving.clone(), shared));
+        for name in &serving {
+            let status = self.records.status(name);
+            match (arranged.conflicts.get(name.as_str()), status.state) {
+                (Some(why), state) if state != RevisionState::Conflict || status.message.as_ref() != Some(why) => {
+                    self.enter(name, Turn::new(RevisionState::Conflict, "PlaceTaken", why), |_| {}).await?;
+                }
+                (None, RevisionState::Conflict) => {
+                    self.enter(name, Turn::new(RevisionState::Active, "Active", ""), |_| {}).await?;
+                }
+                _ => {}
+            }
+        }
+        self.tools.catalogue.install(arranged.answers);
+        Ok(())
+    }
+
+    /// The revisions that are to serve, as far as they go together.
+    fn serving(&self) -> BTreeSet<String> {
+        let serves =
+            |name: &&String| matches!(self.records.status(name).state, RevisionState::Active | RevisionState::Conflict);
+        self.roster.entries.keys().filter(serves).cloned().collect()
+    }
+
+    fn shared(&self) -> Vec<Layer> {
+        self.settings.iter().cloned().chain(self.sources.config()).collect()
+    }
+
+    /// Writes a state down, and tells it.
+    async fn enter(
+        &mut self,
+        name: &str,
+        Turn { to: state, reason, message }: Turn,
+        change: impl FnOnce(&mut PolicyRevisionStatus),
+    ) -> Result<(), StepError> {
+        let before = self.records.status(name);
+        let mut status = before.clone();
+        status.state = state;
+        status.reason = Some(reason.to_owned());
+        status.message = Some(message).filter(|message| !message.is_empty());
+        if before.state != state || before.since.is_none() {
+            status.since = Some(self.tools.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        }
+        if !matches!(state, RevisionState::Active) {
+            (status.objects, status.outstanding) = (None, None);
+        }
+        change(&mut status);
+        let news = (before.state, &before.reason) != (status.state, &status.reason);
+        self.records.write(name, status).await?;
+        if news
+            && !matches!(state, RevisionState::Checking | RevisionState::Pending)
+            && let Some(revision) = self.records.get(name).cloned()
+        {
+            tracing::info!(revision = name, state = state.name(), reason, "policy revision");
+            self.news.tell(&revision).await;
+        }
+        Ok(())
+    }
+
+    /// What a person asks with the annotation, if anything.
+    fn asked(&self, name: &str) -> Option<String> {
+        self.records.get(name)?.metadata.annotations.as_ref()?.get(RETRY).cloned()
+    }
+
+    /// A revision is named after its source and its content.
+    fn name_of(&self, Found { source, digest, .. }: &Found) -> String {
+        let mut name = source.config_map.clone();
+        if source.namespace != self.tools.duties.operator_namespace {
+            name = format!("{}.{name}", source.namespace);
+        }
+        name.truncate(180);
+        format!("{}-{}", name.trim_end_matches(['.', '-']), &digest.hex()[..12])
+    }
+
+    fn spec_of(&self, found: &Found) -> PolicyRevisionSpec {
+        let package = found.package.as_ref().ok();
+        let own =
+            (found.source.namespace != self.tools.duties.operator_namespace).then(|| found.source.namespace.clone());
+        let listed = package.map(|package| package.file.scope.namespaces.clone()).unwrap_or_default();
+        PolicyRevisionSpec {
+            source: found.source.clone(),
+            package_digest: found.digest.to_string(),
+            digest: package.and_then(|package| package.component_digest()).map(|digest| digest.to_string()),
+            scope: PolicyScope {
+                namespaces: own.map_or(listed, |namespace| vec![namespace]),
+                pinned: package.is_some_and(|package| package.file.scope.pinned),
+            },
+        }
+    }
+}
+
+/// Revisions of a source that serve, other than one.
+fn others_of<'a>(
+    roster: &'a Roster,
+    serving: &'a BTreeSet<String>,
+    name: &'a str,
+    found: &'a Found,
+) -> impl Iterator<Item = &'a String> {
+    serving.iter().filter(move |other| {
+        *other != name && roster.entries.get(*other).is_some_and(|entry| entry.source == found.source)
+    })
+}
+
+/// A package and the revision that stands for it.
+type Current<'a> = BTreeMap<String, &'a Found>;
+
+impl Lifecycle {
+    fn current<'a>(&self, found: &'a [Found]) -> Current<'a> {
+        found.iter().map(|found| (self.name_of(found), found)).collect()
+    }
+
+    fn gatekeeper(&self) -> Gatekeeper {
+        self.gatekeeper.clone()
+    }
+
+    fn own_policies(&self) -> Vec<Arc<kaos_policy::policy::Policy>> {
+        self.roster.own.iter().map(|offer| Arc::clone(&offer.member.policy)).collect()
+    }
+}

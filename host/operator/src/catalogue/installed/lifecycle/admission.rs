@@ -1,0 +1,299 @@
+//! From a package to a revision that serves, and from a record to one that served before this process began.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use jiff::Timestamp;
+use kaos_crds::{PolicyRevisionStatus, RevisionState};
+use kaos_policy::manifest::Grants;
+use tokio::time::Instant;
+
+use super::{Found, LOOK_AGAIN, Lifecycle, StepError, Turn, Unfit, others_of};
+use crate::{
+    catalogue::{
+        Age, Reach,
+        installed::{
+            records::Revision,
+            rights,
+            roster::{Content, Entry},
+        },
+    },
+    package::Package,
+};
+
+/// Why a package is not let in.
+struct NotAdmitted {
+    turn: Turn,
+    /// Whether that may change although nothing happens here.
+    again: bool,
+}
+
+impl NotAdmitted {
+    fn refused(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { turn: Turn::new(RevisionState::Refused, reason, message), again: false }
+    }
+}
+
+impl Lifecycle {
+    /// Checks a package and lets it serve. Says whether it is to be looked at again although nothing happens.
+    pub(super) async fn admit(&mut self, name: &str, found: &Found, asked: Option<String>) -> Result<bool, StepError> {
+        let package = match &found.package {
+            Ok(package) => Arc::clone(package),
+            Err(error) => {
+                let state = if error.is_incomplete() {
+                    Turn::new(RevisionState::Pending, "Incomplete", error.to_string())
+                } else {
+                    Turn::new(RevisionState::Refused, "NotAPackage", error.to_string())
+                };
+                self.enter(name, state, |status| status.retried = asked).await?;
+                return Ok(false);
+            }
+        };
+        if package.component.is_some() && !self.waiting.contains_key(name) {
+            self.checking = Some(name.to_owned());
+            let state = Turn::new(RevisionState::Checking, "Checking", "");
+            self.enter(name, state, |status| status.retried.clone_from(&asked)).await?;
+        }
+        let examined = self.examine(name, found, &package).await;
+        self.checking = None;
+        match examined? {
+            Err(NotAdmitted { turn, again }) => {
+                self.enter(name, turn, |status| status.retried = asked).await?;
+                Ok(again)
+            }
+            Ok(entry) => {
+                self.waiting.remove(name);
+                self.activate(name, found, &package, entry).await?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Every check that does not take knowing what serves beside it.
+    async fn examine(
+        &mut self,
+        name: &str,
+        found: &Found,
+        package: &Package,
+    ) -> Result<Result<Entry, NotAdmitted>, StepError> {
+        let reach = match self.reach(package) {
+            Ok(reach) => reach,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let content = match self.waiting.get(name) {
+            // It passed the gate, and what was missing was not its own.
+            Some((content, _)) => content.clone(),
+            None => match self.content(package).await {
+                Ok(content) => content,
+                Err(refused) => return Ok(Err(refused)),
+            },
+        };
+        if let Content::Policy(policy, _) = &content {
+            let own = self.own_policies();
+            let own: Vec<_> = own.iter().map(AsRef::as_ref).collect();
+            let missing = rights::missing(&self.tools.client, policy, &own, &self.tools.duties).await?;
+            if !missing.is_empty() {
+                let message = format!(
+                    "the operator may not {}: grant that with the ClusterRole that `kaos-operator policy pack` prints",
+                    missing.join("; ")
+                );
+                let turn = Turn::new(RevisionState::NotPermitted, "NotPermitted", message);
+                self.waiting.insert(name.to_owned(), (content, Instant::now() + LOOK_AGAIN));
+                return Ok(Err(NotAdmitted { turn, again: true }));
+            }
+        }
+        Ok(Ok(Entry {
+            source: found.source.clone(),
+            age: found.age.clone(),
+            reach,
+            pinned: package.file.scope.pinned,
+            content,
+            since: None,
+            predecessor: None,
+        }))
+    }
+
+    /// Where a package holds. In a namespace other than the operator's it holds there and is granted nothing.
+    fn reach(&self, package: &Package) -> Result<Reach, NotAdmitted> {
+        let listed: BTreeSet<String> = package.file.scope.namespaces.iter().cloned().collect();
+        if package.namespace == self.tools.duties.operator_namespace {
+            return Ok(if listed.is_empty() { Reach::Cluster } else { Reach::Namespaces(listed) });
+        }
+        if listed.iter().any(|namespace| *namespace != package.namespace) {
+            let message = format!("scope.namespaces: a policy in {0} can hold in {0} only", package.namespace);
+            return Err(NotAdmitted::refused("ScopeTooWide", message));
+        }
+        if package.file.grants != Grants::default() {
+            let message = "grants: only policies in the operator's own namespace are granted anything";
+            return Err(NotAdmitted::refused("GrantsNotAllowed", message));
+        }
+        Ok(Reach::Own(package.namespace.clone()))
+    }
+
+    async fn content(&self, package: &Package) -> Result<Content, NotAdmitted> {
+        if package.component.is_some() {
+            return match self.gatekeeper().check(package).await {
+                Ok(policy) => Ok(Content::Policy(policy, package.file.settings.clone())),
+                Err(error) if error.is_lasting() => Err(NotAdmitted::refused(error.reason(), error.to_string())),
+                Err(error) => {
+                    let turn = Turn::new(RevisionState::Pending, error.reason(), error.to_string());
+                    Err(NotAdmitted { turn, again: true })
+                }
+            };
+        }
+        let policy = package.file.name.clone().unwrap_or_default();
+        if !self.roster.knows_policy(&policy) {
+            let message = format!("policy.yaml: `name`: there is no policy `{policy}` whose settings could change");
+            return Err(NotAdmitted { turn: Turn::new(RevisionState::Refused, "NoSuchPolicy", message), again: false });
+        }
+        Ok(Content::Settings(policy, package.file.settings.clone()))
+    }
+
+    /// Lets a revision serve in place of the one that its source had before, if what serves then goes together.
+    async fn activate(
+        &mut self,
+        name: &str,
+        found: &Found,
+        package: &Package,
+        mut entry: Entry,
+    ) -> Result<(), StepError> {
+        let serving = self.serving();
+        let before: Vec<String> = others_of(&self.roster, &serving, name, found).cloned().collect();
+        entry.predecessor = before.first().cloned().or_else(|| self.served_before(name, &entry));
+        entry.since = Some(self.tools.clock.now());
+        let kept = self.roster.entries.insert(name.to_owned(), entry.clone());
+        let mut trial = serving;
+        trial.retain(|other| !before.contains(other));
+        trial.insert(name.to_owned());
+        if let Err(Unfit { reason, message }) = self.roster.arrange(&trial, &self.shared()) {
+            match kept {
+                Some(kept) => drop(self.roster.entries.insert(name.to_owned(), kept)),
+                None => drop(self.roster.entries.remove(name)),
+            }
+            return self.enter(name, Turn::new(RevisionState::Refused, reason, message), |_| {}).await;
+        }
+        if let Some(revision) = self.records.get(name).cloned() {
+            self.store.keep(&revision, package).await?;
+        }
+        let asked = self.asked(name);
+        self.counted.insert(name.to_owned());
+        self.enter(name, Turn::new(RevisionState::Active, "Active", ""), |status| {
+            describe(status, &entry);
+            status.retried = asked;
+        })
+        .await?;
+        for before in before {
+            let message = format!("{name} serves in its place");
+            self.enter(&before, Turn::new(RevisionState::Superseded, "Replaced", message), |_| {}).await?;
+        }
+        Ok(())
+    }
+
+    /// What served the place of a new source before: the newest revision of the same kinds whose source is gone.
+    fn served_before(&self, name: &str, entry: &Entry) -> Option<String> {
+        let kinds = kinds(&entry.content);
+        let fits = |(other, revision): &(&String, &Revision)| {
+            let status = revision.status.as_ref();
+            other.as_str() != name
+                && self
+                    .roster
+                    .entries
+                    .get(other.as_str())
+                    .is_some_and(|other| other.reach == entry.reach && other.pinned == entry.pinned)
+                && status.is_some_and(|status| {
+                    status.state == RevisionState::Superseded
+                        && status.reason.as_deref() == Some("SourceDeleted")
+                        && status.kinds == kinds
+                })
+        };
+        let since =
+            |(_, revision): &(&String, &Revision)| revision.status.as_ref().and_then(|status| status.since.clone());
+        self.records.all().iter().filter(fits).max_by_key(since).map(|(other, _)| other.clone())
+    }
+
+    /// Loads what served when the last process ended, and what served before that, from the bytes that were kept.
+    pub(super) async fn restore(&mut self, found: &[Found]) -> Result<(), StepError> {
+        let serves = |revision: &&Revision| {
+            let state = revision.status.as_ref().map(|status| status.state);
+            matches!(state, Some(RevisionState::Active | RevisionState::Conflict))
+        };
+        let active: Vec<Revision> = self.records.all().values().filter(serves).cloned().collect();
+        for revision in active {
+            let before = revision.status.as_ref().and_then(|status| status.predecessor.clone());
+            self.reload(&revision, found).await?;
+            if let Some(before) = before.and_then(|before| self.records.get(&before).cloned()) {
+                self.reload(&before, found).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads one revision. One that cannot be loaded does not serve, and says why.
+    pub(super) async fn reload(&mut self, revision: &Revision, found: &[Found]) -> Result<bool, StepError> {
+        let name = revision.metadata.name.clone().unwrap_or_default();
+        if self.roster.entries.contains_key(&name) {
+            return Ok(true);
+        }
+        let current = found.iter().find(|found| found.digest.to_string() == revision.spec.package_digest);
+        let package = match current.and_then(|found| found.package.as_ref().ok()) {
+            Some(package) => Some(Arc::clone(package)),
+            None => self.store.load(revision).await?.map(Arc::new),
+        };
+        let Some(mut package) = package.map(Arc::unwrap_or_clone) else {
+            let message = "what was kept of it is gone or was changed: apply its ConfigMap again";
+            self.enter(&name, Turn::new(RevisionState::Refused, "BytesLost", message), |_| {}).await?;
+            return Ok(false);
+        };
+        package.namespace.clone_from(&revision.spec.source.namespace);
+        let age = found.iter().find(|found| found.source == revision.spec.source).map(|found| found.age.clone());
+        let content = match (self.reach(&package), self.content(&package).await) {
+            (Ok(reach), Ok(content)) => Ok((reach, content)),
+            (Err(refused), _) | (_, Err(refused)) => Err(refused),
+        };
+        match content {
+            Err(NotAdmitted { turn, again: false }) => {
+                self.enter(&name, turn, |_| {}).await?;
+                Ok(false)
+            }
+            Err(NotAdmitted { turn, again: true }) => {
+                Err(StepError { what: format!("load PolicyRevision {name}"), message: turn.message })
+            }
+            Ok((reach, content)) => {
+                let status = revision.status.clone().unwrap_or_default();
+                let entry = Entry {
+                    source: revision.spec.source.clone(),
+                    age: age.unwrap_or_else(|| Age { name: name.clone(), ..Age::default() }),
+                    reach,
+                    pinned: package.file.scope.pinned,
+                    content,
+                    since: status.since.as_deref().and_then(|since| since.parse::<Timestamp>().ok()),
+                    predecessor: status.predecessor,
+                };
+                self.roster.entries.insert(name, entry);
+                Ok(true)
+            }
+        }
+    }
+}
+
+/// Writes into a status what a revision turned out to be.
+fn describe(status: &mut PolicyRevisionStatus, entry: &Entry) {
+    match &entry.content {
+        Content::Policy(policy, _) => {
+            status.policy = Some(policy.id().name.clone());
+            status.version = Some(policy.id().version.clone());
+        }
+        Content::Settings(policy, _) => status.policy = Some(policy.clone()),
+    }
+    status.kinds = kinds(&entry.content);
+    status.predecessor.clone_from(&entry.predecessor);
+    status.since = entry.since.map(|since| since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+}
+
+fn kinds(content: &Content) -> Vec<String> {
+    match content {
+        Content::Policy(policy, _) => {
+            policy.descriptor().claims.iter().map(|claim| claim.primary.to_string()).collect()
+        }
+        Content::Settings(..) => Vec::new(),
+    }
+}

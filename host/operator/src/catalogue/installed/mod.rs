@@ -1,0 +1,127 @@
+//! Policies that somebody installs while the operator runs: from ConfigMaps, through the gate, into service, and out of it
+//! again when they fail.
+//!
+//! One task does it all, one step after another, off the path of passes. It is level-triggered: it looks at what there is
+//! and at what it wrote down, and takes the next step.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `sources` | which packages there are |
+//! | `records` | PolicyRevisions: what became of each |
+//! | `store` | keeps the bytes of what was let in |
+//! | `gatekeeper` | every step from a package to a policy |
+//! | `rights` | whether the operator may do what a policy claims |
+//! | `roster` | which revisions are to serve, and what comes of that |
+//! | `lifecycle` | from state to state |
+//! | `news` | Events |
+
+mod gatekeeper;
+mod lifecycle;
+mod news;
+mod records;
+mod rights;
+mod roster;
+mod sources;
+mod store;
+
+use std::{sync::Arc, time::Duration};
+
+use kaos_policy::settings::Layer;
+use kube::Client;
+use tokio_util::sync::CancellationToken;
+
+pub use gatekeeper::Gatekeeper;
+
+use self::{lifecycle::Lifecycle, records::Records, sources::Sources, store::Store};
+use super::{Catalogue, Offer};
+use crate::{metrics::Metrics, rbac::Duties, reconcile::Clock, watch::Watch};
+
+/// How long after a report of a pass it is looked at: passes come in crowds.
+const CROWD: Duration = Duration::from_secs(1);
+/// Between two tries after the API server did not answer, at least and at most.
+const PATIENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+/// When something that only others can change is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_mins(1);
+
+/// What installing needs beside what the operator has.
+pub struct Installing {
+    /// What the process brought along.
+    pub own: Vec<Offer>,
+    /// The settings that hold everywhere.
+    pub settings: Vec<Layer>,
+    /// From packages to policies.
+    pub gatekeeper: Gatekeeper,
+    /// Whether namespaces other than the operator's may have policies of their own.
+    pub in_namespaces: bool,
+}
+
+/// What installing does its work with.
+pub(crate) struct Tools {
+    pub(crate) client: Client,
+    pub(crate) catalogue: Arc<Catalogue>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) watch: Watch,
+    pub(crate) duties: Duties,
+    pub(crate) clock: Clock,
+    pub(crate) instance: String,
+}
+
+/// Why a step could not be taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {message}")]
+pub(crate) struct StepError {
+    what: String,
+    message: String,
+}
+
+impl StepError {
+    fn new(what: impl Into<String>, error: &dyn std::error::Error) -> Self {
+        let mut cause = error;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
+        Self { what: what.into(), message: cause.to_string() }
+    }
+}
+
+/// Follows packages until told to stop.
+pub(crate) async fn run(tools: Tools, installing: Installing, stop: CancellationToken) {
+    let namespace = tools.duties.operator_namespace.clone();
+    let everywhere = installing.in_namespaces;
+    let sources = Sources::follow(&tools.client, &namespace, everywhere);
+    let records = Records::follow(&tools.client, &namespace);
+    let store = Store::new(tools.client.clone(), &namespace);
+    let catalogue = Arc::clone(&tools.catalogue);
+    let mut lifecycle = Lifecycle::new(tools, installing, sources, records, store);
+    let mut patience = PATIENCE.0;
+    let work = async {
+        loop {
+            let wait = match lifecycle.settle().await {
+                Ok(wait) => {
+                    patience = PATIENCE.0;
+                    wait
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "policies cannot be looked after, and are looked at again");
+                    catalogue.waits_for(error.to_string());
+                    let wait = patience;
+                    patience = (patience * 2).min(PATIENCE.1);
+                    Some(wait)
+                }
+            };
+            let crowd = async {
+                catalogue.ledger().changed().await;
+                tokio::time::sleep(CROWD).await;
+            };
+            tokio::select! {
+                () = lifecycle.changed() => {}
+                () = crowd => {}
+                () = tokio::time::sleep(wait.unwrap_or(Duration::MAX)), if wait.is_some() => {}
+            }
+        }
+    };
+    let stopped: Option<std::convert::Infallible> = Box::pin(stop.run_until_cancelled(work)).await;
+    if stopped.is_none() {
+        lifecycle.lay_down().await;
+    }
+}

@@ -1,0 +1,154 @@
+//! PolicyRevisions: what became of each package, written down before it matters.
+//!
+//! Nobody but the operator writes them, so what was written is known without being read again; from the watch come the
+//! wishes of people, who annotate a revision to have it tried again, or delete it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use kaos_crds::{API_VERSION, GROUP, PolicyRevisionSpec, PolicyRevisionStatus, VERSION};
+use kube::{
+    Api, Client,
+    api::{DeleteParams, Patch, PatchParams, PostParams},
+    core::{ApiResource, Object, ObjectMeta},
+    runtime::{reflector::Store, watcher},
+};
+use serde_json::json;
+use tokio::{sync::Notify, task::JoinSet};
+
+use super::{StepError, sources::keep};
+
+/// The annotation by which a person has a revision tried again: any value that it did not have before.
+pub(super) const RETRY: &str = "kaos.tools/retry";
+/// As whom records are written.
+const MANAGER: &str = "kaos-operator-policies";
+
+/// A PolicyRevision.
+pub(super) type Revision = Object<PolicyRevisionSpec, PolicyRevisionStatus>;
+
+/// What was written down.
+pub(super) struct Records {
+    api: Api<Revision>,
+    seen: Store<Revision>,
+    changed: Arc<Notify>,
+    book: BTreeMap<String, Revision>,
+    confirmed: BTreeSet<String>,
+    opened: bool,
+    _watches: JoinSet<()>,
+}
+
+/// The type of revisions.
+pub(super) fn resource() -> ApiResource {
+    ApiResource {
+        group: GROUP.to_owned(),
+        version: VERSION.to_owned(),
+        api_version: API_VERSION.to_owned(),
+        kind: "PolicyRevision".to_owned(),
+        plural: "policyrevisions".to_owned(),
+    }
+}
+
+impl Records {
+    /// The records of a namespace.
+    pub(super) fn follow(client: &Client, namespace: &str) -> Self {
+        let api: Api<Revision> = Api::namespaced_with(client.clone(), namespace, &resource());
+        let (changed, mut watches) = (Arc::new(Notify::new()), JoinSet::new());
+        let seen = keep(api.clone(), watcher::Config::default(), resource(), &changed, &mut watches);
+        let (book, confirmed) = (BTreeMap::new(), BTreeSet::new());
+        Self { api, seen, changed, book, confirmed, opened: false, _watches: watches }
+    }
+
+    /// Waits for the next change.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Whether everything was listed.
+    pub(super) fn are_known(&self) -> bool {
+        use futures_util::FutureExt as _;
+        self.seen.wait_until_ready().now_or_never().is_some_and(|listed| listed.is_ok())
+    }
+
+    /// Takes in what people did since the last time; what was written before this process began, the first time.
+    pub(super) fn refresh(&mut self) {
+        let seen: BTreeMap<String, Arc<Revision>> = self
+            .seen
+            .state()
+            .into_iter()
+            .map(|revision| (revision.metadata.name.clone().unwrap_or_default(), revision))
+            .collect();
+        if !self.opened {
+            self.opened = true;
+            self.book = seen.iter().map(|(name, revision)| (name.clone(), (**revision).clone())).collect();
+        }
+        // One that was there and is not any more was deleted by somebody; one that was just written may not be seen yet.
+        let confirmed = &self.confirmed;
+        self.book.retain(|name, _| seen.contains_key(name) || !confirmed.contains(name));
+        for (name, revision) in &seen {
+            if let Some(known) = self.book.get_mut(name) {
+                known.metadata.annotations.clone_from(&revision.metadata.annotations);
+            }
+        }
+        self.confirmed = seen.into_keys().collect();
+    }
+
+    /// All of them, by name.
+    pub(super) fn all(&self) -> &BTreeMap<String, Revision> {
+        &self.book
+    }
+
+    /// One of them.
+    pub(super) fn get(&self, name: &str) -> Option<&Revision> {
+        self.book.get(name)
+    }
+
+    /// Its status; an empty one for what there is none of.
+    pub(super) fn status(&self, name: &str) -> PolicyRevisionStatus {
+        self.get(name).and_then(|revision| revision.status.clone()).unwrap_or_default()
+    }
+
+    /// Makes a record.
+    pub(super) async fn create(&mut self, name: &str, spec: PolicyRevisionSpec) -> Result<(), StepError> {
+        let mut revision = Revision::new(name, &resource(), spec);
+        revision.metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+        let what = || format!("write PolicyRevision {name}");
+        let made = match self.api.create(&PostParams::default(), &revision).await {
+            Err(kube::Error::Api(status)) if status.code == 409 => self.api.get(name).await,
+            made => made,
+        };
+        let made = made.map_err(|error| StepError::new(what(), &error))?;
+        self.book.insert(name.to_owned(), made);
+        Ok(())
+    }
+
+    /// Writes a status, if it says something new.
+    pub(super) async fn write(&mut self, name: &str, status: PolicyRevisionStatus) -> Result<(), StepError> {
+        let Some(known) = self.book.get_mut(name) else { return Ok(()) };
+        if known.status.as_ref() == Some(&status) {
+            return Ok(());
+        }
+        let body =
+            json!({"apiVersion": API_VERSION, "kind": "PolicyRevision", "metadata": {"name": name}, "status": status});
+        let parameters = PatchParams::apply(MANAGER).force();
+        match self.api.patch_status(name, &parameters, &Patch::Apply(&body)).await {
+            Ok(_) => known.status = Some(status),
+            // Somebody deleted it: it is made anew if there is still reason to.
+            Err(kube::Error::Api(answer)) if answer.code == 404 => drop(self.book.remove(name)),
+            Err(error) => return Err(StepError::new(format!("write the status of PolicyRevision {name}"), &error)),
+        }
+        Ok(())
+    }
+
+    /// Removes a record; what it owns goes with it.
+    pub(super) async fn delete(&mut self, name: &str) -> Result<(), StepError> {
+        match self.api.delete(name, &DeleteParams::background()).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(answer)) if answer.code == 404 => {}
+            Err(error) => return Err(StepError::new(format!("delete PolicyRevision {name}"), &error)),
+        }
+        self.book.remove(name);
+        Ok(())
+    }
+}

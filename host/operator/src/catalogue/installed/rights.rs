@@ -1,0 +1,73 @@
+//! Whether the operator may do what a policy claims, asked of the API server.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
+use kaos_policy::policy::Policy;
+use kube::{Api, Client, api::PostParams};
+
+use super::StepError;
+use crate::rbac::{Duties, Rule, claimed, rules};
+
+/// The rights that a policy takes beyond those that `own` policies take, and that the operator does not have.
+pub(super) async fn missing(
+    client: &Client,
+    policy: &Policy,
+    own: &[&Policy],
+    duties: &Duties,
+) -> Result<Vec<String>, StepError> {
+    let (had, wanted) = (rules(own, duties), claimed(policy, duties));
+    let places: Vec<Option<String>> = match duties.namespaces() {
+        None => vec![None],
+        Some(namespaces) => namespaces.iter().cloned().map(Some).collect(),
+    };
+    let mut missing = Vec::new();
+    for rule in wanted.working.iter().filter(|rule| !had.working.contains(rule)) {
+        for place in &places {
+            missing.extend(refused(client, rule, place.as_deref()).await?);
+        }
+    }
+    for rule in wanted.operator.iter().filter(|rule| !had.operator.contains(rule)) {
+        missing.extend(refused(client, rule, Some(&duties.operator_namespace)).await?);
+    }
+    Ok(missing)
+}
+
+/// What of a rule the operator may not do in a namespace, or in all.
+async fn refused(client: &Client, rule: &Rule, namespace: Option<&str>) -> Result<Vec<String>, StepError> {
+    let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());
+    let mut refused = Vec::new();
+    for resource in &rule.resources {
+        let mut verbs = BTreeSet::new();
+        for verb in &rule.verbs {
+            let (plural, subresource) =
+                resource.split_once('/').map_or((resource.as_str(), None), |(plural, sub)| (plural, Some(sub)));
+            let attributes = ResourceAttributes {
+                group: Some(rule.group.clone()),
+                resource: Some(plural.to_owned()),
+                subresource: subresource.map(str::to_owned),
+                verb: Some((*verb).to_owned()),
+                namespace: namespace.map(str::to_owned),
+                name: rule.names.iter().next().cloned(),
+                ..ResourceAttributes::default()
+            };
+            let review = SelfSubjectAccessReview {
+                spec: SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() },
+                ..SelfSubjectAccessReview::default()
+            };
+            let what = || format!("ask whether the operator may {verb} {resource}");
+            let answer =
+                api.create(&PostParams::default(), &review).await.map_err(|error| StepError::new(what(), &error))?;
+            if !answer.status.is_some_and(|status| status.allowed) {
+                verbs.insert(*verb);
+            }
+        }
+        if !verbs.is_empty() {
+            let verbs: Vec<&str> = verbs.into_iter().collect();
+            let group = if rule.group.is_empty() { String::new() } else { format!(".{}", rule.group) };
+            let place = namespace.map(|namespace| format!(" in {namespace}")).unwrap_or_default();
+            refused.push(format!("{} {resource}{group}{place}", verbs.join(", ")));
+        }
+    }
+    Ok(refused)
+}

@@ -1,0 +1,162 @@
+//! Which revisions are to serve, and what comes of that.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use kaos_crds::PolicySource;
+use kaos_policy::{
+    contract::Cluster,
+    describe::emitted_primary,
+    policy::Policy,
+    render::Renderer,
+    settings::{Layer, Origin},
+};
+use serde_json::Value;
+
+use crate::catalogue::{Age, Answers, Arranged, Given, Member, Offer, Reach, Tuning, arrange};
+
+/// How far back what served before is remembered.
+const BACK: usize = 3;
+
+/// A revision that was let in.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) source: PolicySource,
+    pub(super) age: Age,
+    pub(super) reach: Reach,
+    pub(super) pinned: bool,
+    pub(super) content: Content,
+    pub(super) since: Option<Timestamp>,
+    pub(super) predecessor: Option<String>,
+}
+
+/// What a revision brings.
+#[derive(Debug, Clone)]
+pub(super) enum Content {
+    /// A policy, with settings.
+    Policy(Arc<Policy>, Value),
+    /// Settings for the policy of this name.
+    Settings(String, Value),
+}
+
+/// Everything that was let in, and what the process brought along.
+pub(super) struct Roster {
+    pub(super) own: Vec<Offer>,
+    pub(super) entries: BTreeMap<String, Entry>,
+}
+
+/// Revisions that cannot serve together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unfit {
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+}
+
+impl Entry {
+    fn layer(&self, policy: &str, tree: &Value) -> Layer {
+        let PolicySource { namespace, config_map } = &self.source;
+        let origin = match &self.reach {
+            Reach::Own(_) => Origin::NamespacePolicy(format!("{namespace}/{config_map}")),
+            _ => Origin::ClusterPolicy(config_map.clone()),
+        };
+        Layer::tree(origin, policy, tree.clone())
+    }
+}
+
+impl Roster {
+    /// What answers when these serve, under settings that hold everywhere.
+    pub(super) fn arrange(&self, serving: &BTreeSet<String>, shared: &[Layer]) -> Result<Arranged, Unfit> {
+        let mut offers = self.own.clone();
+        let mut given = Vec::new();
+        for (name, entry) in serving.iter().filter_map(|name| self.entries.get_key_value(name)) {
+            match &entry.content {
+                Content::Policy(policy, _) => {
+                    let Some(member) = self.member(name, 0) else { continue };
+                    offers.extend(policy.descriptor().claims.iter().map(|claim| Offer {
+                        of: claim.primary.clone(),
+                        member: Arc::clone(&member),
+                        reach: entry.reach.clone(),
+                        pinned: entry.pinned,
+                        age: entry.age.clone(),
+                    }));
+                }
+                Content::Settings(..) => given.extend(self.tuning(name, 0).map(|tuning| Given {
+                    tuning,
+                    reach: entry.reach.clone(),
+                    age: entry.age.clone(),
+                })),
+            }
+        }
+        let arranged = arrange(&offers, &given, shared);
+        fit(&arranged.answers)?;
+        Ok(arranged)
+    }
+
+    fn member(&self, name: &str, back: usize) -> Option<Arc<Member>> {
+        let entry = self.entries.get(name).filter(|_| back < BACK)?;
+        let Content::Policy(policy, settings) = &entry.content else { return None };
+        let predecessor = entry.predecessor.as_ref().and_then(|before| self.member(before, back + 1));
+        // Before the first revision, what the process brought along served.
+        let predecessor = predecessor.or_else(|| self.brought_along(policy));
+        let settings = Some(settings).filter(|settings| !settings.is_null());
+        Some(Arc::new(Member {
+            policy: Arc::clone(policy),
+            settings: settings.map(|settings| entry.layer(&policy.id().name, settings)).into_iter().collect(),
+            revision: Some(name.into()),
+            since: entry.since,
+            predecessor,
+        }))
+    }
+
+    fn brought_along(&self, policy: &Policy) -> Option<Arc<Member>> {
+        let same = |offer: &&Offer| offer.member.policy.world() == policy.world() && policy.claim(&offer.of).is_some();
+        let mut own = self.own.iter().filter(same);
+        // An overlay with nothing before it just goes.
+        own.next().filter(|_| policy.world() == kaos_policy::code::World::Policy).map(|offer| Arc::clone(&offer.member))
+    }
+
+    fn tuning(&self, name: &str, back: usize) -> Option<Arc<Tuning>> {
+        let entry = self.entries.get(name).filter(|_| back < BACK)?;
+        let Content::Settings(policy, tree) = &entry.content else { return None };
+        Some(Arc::new(Tuning {
+            layer: entry.layer(policy, tree),
+            revision: name.into(),
+            since: entry.since,
+            predecessor: entry.predecessor.as_ref().and_then(|before| self.tuning(before, back + 1)),
+        }))
+    }
+
+    /// Whether a policy of this name answers, or could.
+    pub(super) fn knows_policy(&self, name: &str) -> bool {
+        let own = self.own.iter().any(|offer| offer.member.policy.id().name == name);
+        own || self
+            .entries
+            .values()
+            .any(|entry| matches!(&entry.content, Content::Policy(policy, _) if policy.id().name == name))
+    }
+}
+
+/// Whether all of it can answer: the settings fit the schemas, and nothing that is emitted is an object for another.
+fn fit(answers: &BTreeMap<kaos_policy::contract::ResourceType, Answers>) -> Result<(), Unfit> {
+    for of in answers.values() {
+        for kind in of.all() {
+            if let Err(errors) = Renderer::new(kind.stack(), kind.layers(), Cluster::default()) {
+                return Err(Unfit { reason: "BadSettings", message: errors.to_string() });
+            }
+        }
+    }
+    let claims: Vec<_> = answers.values().flat_map(|of| of.all().flat_map(|kind| kind.claims())).collect();
+    match emitted_primary(&claims) {
+        None => Ok(()),
+        Some((claim, of)) => Err(Unfit {
+            reason: "EmitsClaimed",
+            message: format!(
+                "{of} is emitted for {}, but a policy answers for {of}: nothing emitted may be an object for one",
+                claim.primary
+            ),
+        }),
+    }
+}

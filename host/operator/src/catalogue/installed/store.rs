@@ -1,0 +1,74 @@
+//! Keeps the bytes of what was let in, in immutable ConfigMaps that belong to the revision: what serves must not depend on
+//! a ConfigMap that anybody may edit or delete.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::OwnerReference};
+use kaos_crds::API_VERSION;
+use kube::{Api, Client, api::PostParams};
+
+use super::{StepError, records::Revision};
+use crate::package::{self, Package};
+
+/// The label of ConfigMaps that hold the bytes of a revision; its value is the revision's package digest, shortened.
+pub(super) const LABEL: &str = "kaos.tools/policy-revision";
+
+/// Where bytes are kept.
+pub(super) struct Store {
+    api: Api<ConfigMap>,
+    namespace: String,
+}
+
+impl Store {
+    pub(super) fn new(client: Client, namespace: &str) -> Self {
+        Self { api: Api::namespaced(client, namespace), namespace: namespace.to_owned() }
+    }
+
+    /// Keeps a package for its revision. What is kept already stays.
+    pub(super) async fn keep(&self, revision: &Revision, package: &Package) -> Result<(), StepError> {
+        let name = revision.metadata.name.as_deref().unwrap_or_default();
+        let what = || format!("keep the bytes of PolicyRevision {name}");
+        let packed = package::pack(name, &self.namespace, &package.file, package.component.as_deref())
+            .map_err(|error| StepError::new(what(), &error))?;
+        let owner = OwnerReference {
+            api_version: API_VERSION.to_owned(),
+            kind: "PolicyRevision".to_owned(),
+            name: name.to_owned(),
+            uid: revision.metadata.uid.clone().unwrap_or_default(),
+            controller: Some(true),
+            ..OwnerReference::default()
+        };
+        let mark: String = revision.spec.package_digest.trim_start_matches("sha256:").chars().take(16).collect();
+        for config_map in packed.config_maps() {
+            let mut kept = config_map.clone();
+            kept.immutable = Some(true);
+            kept.metadata.labels = Some(BTreeMap::from([(LABEL.to_owned(), mark.clone())]));
+            kept.metadata.owner_references = Some(vec![owner.clone()]);
+            match self.api.create(&PostParams::default(), &kept).await {
+                Ok(_) => {}
+                Err(kube::Error::Api(answer)) if answer.code == 409 => {}
+                Err(error) => return Err(StepError::new(what(), &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// What was kept for a revision, if it is still there and still the same.
+    pub(super) async fn load(&self, revision: &Revision) -> Result<Option<Package>, StepError> {
+        let name = revision.metadata.name.as_deref().unwrap_or_default();
+        let Some(index) = self.get(name).await? else { return Ok(None) };
+        let mut chunks = BTreeMap::new();
+        for chunk in package::chunk_names(&index).unwrap_or_default() {
+            if let Some(found) = self.get(&chunk).await? {
+                chunks.insert(chunk, found);
+            }
+        }
+        // Whoever can write ConfigMaps here must not decide what runs by them.
+        let package = package::unpack(&index, |name| chunks.get(name)).ok();
+        Ok(package.filter(|package| package.digest().to_string() == revision.spec.package_digest))
+    }
+
+    async fn get(&self, name: &str) -> Result<Option<ConfigMap>, StepError> {
+        self.api.get_opt(name).await.map_err(|error| StepError::new(format!("read ConfigMap {name}"), &error))
+    }
+}

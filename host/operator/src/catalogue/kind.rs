@@ -1,0 +1,186 @@
+//! What answers for objects of one kind in one place: a stack of policies, each with what served its place before.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use jiff::Timestamp;
+use kaos_policy::{
+    contract::{Claim, ResourceType},
+    policy::{Policy, PolicyId, Stack},
+    settings::Layer,
+};
+
+use super::renderers::Made;
+
+/// A policy that may answer.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// The policy.
+    pub policy: Arc<Policy>,
+    /// The settings that came with it.
+    pub settings: Vec<Layer>,
+    /// The name of its revision; none for a policy that the process brought along.
+    pub revision: Option<Arc<str>>,
+    /// Since when it answers.
+    pub since: Option<Timestamp>,
+    /// What served its place before, and serves it again for an object that this one fails on.
+    pub predecessor: Option<Arc<Member>>,
+}
+
+/// Settings of a package without a component.
+#[derive(Debug, Clone)]
+pub struct Tuning {
+    /// The settings.
+    pub layer: Layer,
+    /// The name of their revision.
+    pub revision: Arc<str>,
+    /// Since when they hold.
+    pub since: Option<Timestamp>,
+    /// What held in their place before.
+    pub predecessor: Option<Arc<Tuning>>,
+}
+
+/// What answers for an object that something fails on.
+#[derive(Debug, Clone)]
+pub struct Fallback {
+    /// What answers.
+    pub kind: Arc<Kind>,
+    /// The revision that it goes without.
+    pub blamed: Arc<str>,
+}
+
+impl Member {
+    /// A policy that the process brought along.
+    pub fn own(policy: Arc<Policy>) -> Arc<Self> {
+        Arc::new(Self { policy, settings: Vec::new(), revision: None, since: None, predecessor: None })
+    }
+
+    /// The member and what served before it, the newest first.
+    pub(super) fn line(self: &Arc<Self>) -> impl Iterator<Item = &Arc<Self>> {
+        std::iter::successors(Some(self), |member| member.predecessor.as_ref())
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        self.revision == other.revision
+            && self.policy.id() == other.policy.id()
+            && self.policy.grants() == other.policy.grants()
+            && self.policy.limits() == other.policy.limits()
+            && self.settings == other.settings
+    }
+}
+
+/// What answers for objects of one kind in one place.
+pub struct Kind {
+    of: ResourceType,
+    members: Vec<Arc<Member>>,
+    tunings: Vec<Arc<Tuning>>,
+    stack: Stack,
+    shared: Arc<Vec<Layer>>,
+    layers: Vec<Layer>,
+    pub(super) made: Mutex<Option<Made>>,
+    fallbacks: Mutex<BTreeMap<PolicyId, Option<Fallback>>>,
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids: Vec<_> = self.policies().map(|policy| policy.id().to_string()).collect();
+        f.debug_struct("Kind").field("of", &self.of).field("policies", &ids).finish_non_exhaustive()
+    }
+}
+
+impl Kind {
+    /// Members that answer together, the lowest first, under `shared` settings and those of packages.
+    pub(super) fn new(
+        of: ResourceType,
+        members: Vec<Arc<Member>>,
+        tunings: Vec<Arc<Tuning>>,
+        shared: Arc<Vec<Layer>>,
+    ) -> Option<Self> {
+        let mut policies = members.iter().map(|member| Arc::clone(&member.policy));
+        // What is lowest may turn out to be an overlay, which is no stack.
+        let stack = Stack::new(policies.next()?, policies.collect()).ok()?;
+        let own = members.iter().flat_map(|member| member.settings.iter());
+        // Of equal rank, the last counts: settings alone are there to change those that a policy comes with.
+        let layers = shared.iter().chain(own).chain(tunings.iter().map(|tuning| &tuning.layer)).cloned().collect();
+        let (made, fallbacks) = (Mutex::default(), Mutex::default());
+        Some(Self { of, members, tunings, stack, shared, layers, made, fallbacks })
+    }
+
+    /// The policies as one.
+    pub fn stack(&self) -> &Stack {
+        &self.stack
+    }
+
+    /// The settings that concern them, in no order.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// The policies, the lowest first.
+    pub fn policies(&self) -> impl Iterator<Item = &Arc<Policy>> {
+        self.members.iter().map(|member| &member.policy)
+    }
+
+    /// What they claim.
+    pub fn claims(&self) -> impl Iterator<Item = &Claim> {
+        self.policies().filter_map(|policy| policy.claim(&self.of))
+    }
+
+    /// What they and those before them claim.
+    pub(super) fn claims_ever(&self) -> impl Iterator<Item = &Claim> {
+        self.members.iter().flat_map(Member::line).filter_map(|member| member.policy.claim(&self.of))
+    }
+
+    /// The revisions that answer.
+    pub fn revisions(&self) -> impl Iterator<Item = &Arc<str>> {
+        let members = self.members.iter().filter_map(|member| member.revision.as_ref());
+        members.chain(self.tunings.iter().map(|tuning| &tuning.revision))
+    }
+
+    /// What answers for an object that a policy of the stack fails on: what served before the newest of the things that
+    /// can be the reason. None if everything that answers came with the process.
+    pub fn without(&self, failed: &PolicyId) -> Option<Fallback> {
+        let mut fallbacks = self.fallbacks.lock().unwrap_or_else(PoisonError::into_inner);
+        fallbacks.entry(failed.clone()).or_insert_with(|| self.make_without(failed)).clone()
+    }
+
+    fn make_without(&self, failed: &PolicyId) -> Option<Fallback> {
+        let at = self.members.iter().position(|member| member.policy.id() == failed);
+        let member = at.filter(|at| self.members[*at].revision.is_some());
+        let concerned = |tuning: &&Arc<Tuning>| tuning.layer.policy.as_deref().is_none_or(|name| name == failed.name);
+        let tuning = self.tunings.iter().filter(concerned).max_by_key(|tuning| tuning.since);
+        let newer = |at: usize, tuning: &Tuning| tuning.since > self.members[at].since;
+        let (mut members, mut tunings) = (self.members.clone(), self.tunings.clone());
+        let blamed = match (member, tuning) {
+            (Some(at), tuning) if tuning.is_none_or(|tuning| !newer(at, tuning)) => {
+                let member = members.remove(at);
+                let before = member.line().skip(1).find(|before| before.policy.claim(&self.of).is_some());
+                members.splice(at..at, before.map(Arc::clone));
+                member.revision.clone()?
+            }
+            (_, Some(tuning)) => {
+                tunings.retain(|other| !Arc::ptr_eq(other, tuning));
+                tunings.extend(tuning.predecessor.clone());
+                Arc::clone(&tuning.revision)
+            }
+            _ => return None,
+        };
+        let kind = Self::new(self.of.clone(), members, tunings, Arc::clone(&self.shared))?;
+        Some(Fallback { kind: Arc::new(kind), blamed })
+    }
+
+    /// Whether it would answer as another one does, and fall back to the same.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        let lines = |one: &Arc<Member>, other: &Arc<Member>| {
+            one.line().count() == other.line().count() && one.line().zip(other.line()).all(|(one, other)| one.is(other))
+        };
+        self.of == other.of
+            && self.members.len() == other.members.len()
+            && self.members.iter().zip(&other.members).all(|(one, other)| lines(one, other))
+            && self.layers == other.layers
+            && self.revisions().eq(other.revisions())
+    }
+}

@@ -1,0 +1,104 @@
+//! Who is served by which revision, and on whom one failed: what tells whether a revision is good.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::sync::Notify;
+
+use crate::watch::ObjectKey;
+
+/// Objects that a revision has to fail on before it is put aside, unless there are fewer.
+const SEVERAL: usize = 3;
+
+/// What passes report. Objects that nothing but the process's own policies answers for do not appear.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    books: Mutex<BTreeMap<Arc<str>, Book>>,
+    changed: Notify,
+}
+
+/// What is known of one revision.
+#[derive(Debug, Clone, Default)]
+pub struct Book {
+    /// Objects that it answers for.
+    pub serving: BTreeSet<ObjectKey>,
+    /// Objects that it failed on and that what came before it answers for, with how it failed.
+    pub failing: BTreeMap<ObjectKey, String>,
+}
+
+impl Book {
+    /// Why the revision is to be put aside, if that is so: it failed on several objects of more than one namespace, or
+    /// on all that there are, and what served before it serves those well. `all` is how many objects it is there for.
+    pub fn verdict(&self, all: usize) -> Option<String> {
+        let (key, how) = self.failing.first_key_value()?;
+        let namespaces: BTreeSet<&str> = self.failing.keys().map(|key| key.namespace.as_str()).collect();
+        let many = self.failing.len() >= SEVERAL && namespaces.len() > 1;
+        (many || self.failing.len() >= all).then(|| {
+            let count = self.failing.len();
+            let objects = if count == 1 { "object" } else { "objects" };
+            format!("it failed on {count} {objects} that what came before it serves well, first {key}: {how}")
+        })
+    }
+}
+
+impl Ledger {
+    /// An object is answered for by these revisions, and not by those that failed on it.
+    pub fn served<'a>(&self, key: &ObjectKey, by: impl Iterator<Item = &'a Arc<str>>, failed: &[(Arc<str>, String)]) {
+        let by: Vec<&Arc<str>> = by.collect();
+        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        if by.is_empty() && failed.is_empty() && books.is_empty() {
+            return;
+        }
+        let mut changed = false;
+        for (revision, book) in books.iter_mut() {
+            changed |= !by.contains(&revision) && book.serving.remove(key);
+            changed |= failed.iter().all(|(other, _)| other != revision) && book.failing.remove(key).is_some();
+        }
+        for revision in by {
+            changed |= books.entry(Arc::clone(revision)).or_default().serving.insert(key.clone());
+        }
+        for (revision, how) in failed {
+            let before = books.entry(Arc::clone(revision)).or_default().failing.insert(key.clone(), how.clone());
+            changed |= before.as_ref() != Some(how);
+        }
+        drop(books);
+        if changed {
+            self.changed.notify_one();
+        }
+    }
+
+    /// An object is gone.
+    pub fn gone(&self, key: &ObjectKey) {
+        self.served(key, std::iter::empty(), &[]);
+    }
+
+    /// What is known of a revision.
+    pub fn book(&self, revision: &str) -> Book {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner).get(revision).cloned().unwrap_or_default()
+    }
+
+    /// How many objects a revision answers for, and on how many it failed.
+    pub fn counts(&self, revision: &str) -> (usize, usize) {
+        let books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        books.get(revision).map_or((0, 0), |book| (book.serving.len(), book.failing.len()))
+    }
+
+    /// Forgets what is known of every other revision.
+    pub fn keep(&self, revisions: &BTreeSet<Arc<str>>) {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner).retain(|revision, _| revisions.contains(revision));
+    }
+
+    /// Forgets on whom a revision failed: it is given another chance.
+    pub fn absolve(&self, revision: &str) {
+        if let Some(book) = self.books.lock().unwrap_or_else(PoisonError::into_inner).get_mut(revision) {
+            book.failing.clear();
+        }
+    }
+
+    /// Waits until something was reported that was not known.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+}

@@ -1,0 +1,249 @@
+//! From policies and where they hold to what answers for each kind in each place. Pure.
+//!
+//! What counts most: a policy of the object's own namespace, then one of the operator's namespace for the object's, then
+//! one for the cluster, then what the process brought along. An object may name another one that holds where it is.
+//! Environment overlays lie over whatever answers, in the same order, and older ones below newer ones. Of two that claim
+//! the same place the older one stays.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use kaos_policy::{code::World, contract::ResourceType, policy::Stack, settings::Layer};
+
+use super::{Answers, Kind, Member, Tuning};
+
+/// How old a policy is. Equal times are told apart by the names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Age {
+    /// When it was created, as Kubernetes writes it.
+    pub created: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// Where something holds; the order is the order of precedence, weakest first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// Everywhere, since the process brought it along.
+    Process,
+    /// Everywhere.
+    Cluster,
+    /// In these namespaces.
+    Namespaces(BTreeSet<String>),
+    /// In the namespace that it lies in.
+    Own(String),
+}
+
+impl Reach {
+    /// Whether it holds in a namespace; `None` stands for all those that nothing is said about.
+    fn holds(&self, place: Option<&str>) -> bool {
+        match self {
+            Self::Process | Self::Cluster => true,
+            Self::Namespaces(namespaces) => place.is_some_and(|place| namespaces.contains(place)),
+            Self::Own(namespace) => place == Some(namespace),
+        }
+    }
+
+    fn places(&self) -> impl Iterator<Item = &String> {
+        let (many, one) = match self {
+            Self::Process | Self::Cluster => (None, None),
+            Self::Namespaces(namespaces) => (Some(namespaces), None),
+            Self::Own(namespace) => (None, Some(namespace)),
+        };
+        many.into_iter().flatten().chain(one)
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Process => 0,
+            Self::Cluster => 1,
+            Self::Namespaces(_) => 2,
+            Self::Own(_) => 3,
+        }
+    }
+
+    /// Whether two of them claim the same place with the same right.
+    fn meets(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Process, Self::Process) | (Self::Cluster, Self::Cluster) => true,
+            (Self::Namespaces(one), Self::Namespaces(other)) => !one.is_disjoint(other),
+            (Self::Own(one), Self::Own(other)) => one == other,
+            _ => false,
+        }
+    }
+}
+
+/// A policy that is ready to answer for a kind.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// The kind.
+    pub of: ResourceType,
+    /// The policy.
+    pub member: Arc<Member>,
+    /// Where it holds.
+    pub reach: Reach,
+    /// Whether it answers only for objects that name it.
+    pub pinned: bool,
+    /// How old it is.
+    pub age: Age,
+}
+
+/// Settings of a package without a component.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// The settings.
+    pub tuning: Arc<Tuning>,
+    /// Where they hold.
+    pub reach: Reach,
+    /// How old they are.
+    pub age: Age,
+}
+
+/// What comes of it all.
+#[derive(Debug, Default)]
+pub struct Arranged {
+    /// What answers.
+    pub answers: BTreeMap<ResourceType, Answers>,
+    /// Revisions that do not serve, and why.
+    pub conflicts: BTreeMap<Arc<str>, String>,
+}
+
+impl Offer {
+    /// The policies of a stack that the process brought along.
+    pub fn of_process(of: &ResourceType, stack: &Stack) -> Vec<Self> {
+        let offer = |(at, policy): (usize, _)| Self {
+            of: of.clone(),
+            member: Member::own(Arc::clone(policy)),
+            reach: Reach::Process,
+            pinned: false,
+            // Overlays keep their order.
+            age: Age { name: format!("{at:04}"), ..Age::default() },
+        };
+        std::iter::once(stack.base()).chain(stack.overlays()).enumerate().map(offer).collect()
+    }
+
+    fn is_overlay(&self) -> bool {
+        self.member.policy.world() == World::EnvironmentOverlay
+    }
+
+    fn name(&self) -> &str {
+        &self.member.policy.id().name
+    }
+
+    /// Why it cannot serve beside an older one.
+    fn clash(&self, older: &Self) -> Option<String> {
+        if self.of != older.of || self.member.revision == older.member.revision || self.pinned || older.pinned {
+            return None;
+        }
+        let shown = || older.member.revision.as_deref().unwrap_or("a policy of the operator itself").to_owned();
+        if self.is_overlay() || older.is_overlay() {
+            let together = self.reach.places().all(|place| older.reach.holds(Some(place)))
+                || older.reach.places().all(|place| self.reach.holds(Some(place)));
+            return (self.name() == older.name() && (together || self.reach.meets(&older.reach)))
+                .then(|| format!("{} has the same name for {}: give the overlay a name of its own", shown(), self.of));
+        }
+        self.reach.meets(&older.reach).then(|| {
+            format!(
+                "{} holds the same place for {} and is older: delete one of the two, or give them scopes",
+                shown(),
+                self.of
+            )
+        })
+    }
+}
+
+/// What answers. `shared` are the settings that hold everywhere.
+pub fn arrange(offers: &[Offer], given: &[Given], shared: &[Layer]) -> Arranged {
+    let mut sorted: Vec<&Offer> = offers.iter().collect();
+    sorted.sort_by(|one, other| one.age.cmp(&other.age));
+    let mut arranged = Arranged::default();
+    let mut serving: Vec<&Offer> = Vec::new();
+    for offer in &sorted {
+        let clash = serving.iter().find_map(|older| offer.clash(older));
+        match (clash, &offer.member.revision) {
+            (Some(why), Some(revision)) => {
+                arranged.conflicts.entry(Arc::clone(revision)).or_insert(why);
+            }
+            _ => serving.push(offer),
+        }
+    }
+    // One that may not serve for one kind serves for none: half a policy is nobody's intention.
+    serving.retain(|offer| {
+        offer.member.revision.as_ref().is_none_or(|revision| !arranged.conflicts.contains_key(revision))
+    });
+    let shared = Arc::new(shared.to_vec());
+    let mut given: Vec<&Given> = given.iter().collect();
+    given.sort_by(|one, other| (one.reach.rank(), &one.age).cmp(&(other.reach.rank(), &other.age)));
+    let places: BTreeSet<&String> = serving
+        .iter()
+        .flat_map(|offer| offer.reach.places())
+        .chain(given.iter().flat_map(|given| given.reach.places()))
+        .collect();
+    let kinds: BTreeSet<&ResourceType> = serving.iter().map(|offer| &offer.of).collect();
+    for of in kinds {
+        let mut of_kind: Vec<&Offer> = serving.iter().copied().filter(|offer| offer.of == *of).collect();
+        of_kind.sort_by(|one, other| (one.reach.rank(), &one.age).cmp(&(other.reach.rank(), &other.age)));
+        let answers = Places { of, offers: &of_kind, given: &given, shared: &shared }.answers(&places);
+        arranged.answers.insert(of.clone(), answers);
+    }
+    arranged
+}
+
+/// Everything about one kind, weakest first.
+struct Places<'a> {
+    of: &'a ResourceType,
+    offers: &'a [&'a Offer],
+    given: &'a [&'a Given],
+    shared: &'a Arc<Vec<Layer>>,
+}
+
+impl Places<'_> {
+    fn answers(&self, places: &BTreeSet<&String>) -> Answers {
+        let mut answers = Answers { cluster: self.usual(None), ..Answers::default() };
+        self.pins(None, &mut answers);
+        for place in places {
+            answers.namespaces.insert((*place).clone(), self.usual(Some(place)));
+            self.pins(Some(place), &mut answers);
+        }
+        let claims = self.offers.iter().flat_map(|offer| offer.member.line());
+        let claims = claims.filter_map(|member| member.policy.claim(self.of));
+        answers.emitted = claims.flat_map(|claim| claim.emits.iter().cloned()).collect();
+        answers
+    }
+
+    fn here<'a>(&'a self, place: Option<&'a str>) -> impl DoubleEndedIterator<Item = &'a &'a Offer> {
+        self.offers.iter().filter(move |offer| offer.reach.holds(place))
+    }
+
+    fn usual(&self, place: Option<&str>) -> Option<Arc<Kind>> {
+        let base = self.here(place).rev().find(|offer| !offer.is_overlay() && !offer.pinned)?;
+        self.over(&base.member, place)
+    }
+
+    /// What an object may name: what holds where it is, and what served before.
+    fn pins(&self, place: Option<&str>, answers: &mut Answers) {
+        let mut seen = BTreeSet::new();
+        for offer in self.here(place).rev().filter(|offer| !offer.is_overlay()) {
+            for member in offer.member.line().filter(|member| member.policy.claim(self.of).is_some()) {
+                if seen.insert(member.policy.id())
+                    && let Some(kind) = self.over(member, place)
+                {
+                    answers.pins.push((place.map(str::to_owned), kind));
+                }
+            }
+        }
+    }
+
+    /// A base with what lies over it.
+    fn over(&self, base: &Arc<Member>, place: Option<&str>) -> Option<Arc<Kind>> {
+        let overlays = self.here(place).filter(|offer| offer.is_overlay() && !offer.pinned);
+        let members = std::iter::once(base).chain(overlays.map(|offer| &offer.member)).map(Arc::clone).collect();
+        let tunings = self.given.iter().filter(|given| given.reach.holds(place));
+        let tunings = tunings.map(|given| Arc::clone(&given.tuning)).collect();
+        Kind::new(self.of.clone(), members, tunings, Arc::clone(self.shared)).map(Arc::new)
+    }
+}

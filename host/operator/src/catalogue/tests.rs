@@ -1,0 +1,278 @@
+//! What answers where, with policies that say who they are and nothing else.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kaos_policy::{
+    code::{Code, Sandbox, World},
+    contract::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, ResourceType, Sample, Subject},
+    digest::Digest,
+    failure::{Failure, Verb},
+    limits::Limits,
+    manifest::PolicyFile,
+    policy::Policy,
+    settings::{Layer, Origin},
+};
+use serde_json::json;
+
+use super::{Age, Answer, Arranged, Catalogue, Given, Kind, Ledger, Member, Offer, Reach, Tuning, arrange};
+use crate::watch::ObjectKey;
+
+struct Mute(&'static str, World);
+
+impl Code for Mute {
+    fn world(&self) -> World {
+        self.1
+    }
+
+    fn open(&self, _: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure> {
+        Ok(Box::new(Self(self.0, self.1)))
+    }
+}
+
+fn nothing<T>(verb: Verb) -> Result<T, Failure> {
+    Err(Failure::Trap { verb, reason: "it says nothing".to_owned() })
+}
+
+impl Sandbox for Mute {
+    fn describe(&mut self) -> Result<Descriptor, Failure> {
+        let claim = Claim {
+            primary: widget(),
+            emits: Vec::new(),
+            reads: Vec::new(),
+            wishes: Vec::new(),
+            finalizer: None,
+            retired_finalizers: Vec::new(),
+            samples: vec![Sample { name: "one".to_owned(), object: "{}".to_owned(), beside: Vec::new() }],
+            extra: "{}".to_owned(),
+        };
+        Ok(Descriptor {
+            name: self.0.to_owned(),
+            version: "1.0.0".to_owned(),
+            claims: vec![claim],
+            settings_schema: json!({"type": "object", "properties": {"size": {"type": "integer", "default": 1}}})
+                .to_string(),
+            extra: "{}".to_owned(),
+        })
+    }
+
+    fn needs(&mut self, _: &Subject) -> Result<Vec<Need>, Failure> {
+        nothing(Verb::Needs)
+    }
+
+    fn map_env(&mut self, _: &Subject, _: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
+        nothing(Verb::MapEnv)
+    }
+
+    fn translate(&mut self, _: &Subject, _: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
+        nothing(Verb::Translate)
+    }
+
+    fn assess(&mut self, _: &Subject, _: &Observation) -> Result<Report, Failure> {
+        nothing(Verb::Assess)
+    }
+
+    fn fuel_used(&self) -> u64 {
+        0
+    }
+
+    fn memory(&self) -> usize {
+        0
+    }
+}
+
+fn widget() -> ResourceType {
+    ResourceType::new("test.io/v1", "Widget")
+}
+
+fn member(name: &'static str, world: World, revision: &str, before: Option<&Arc<Member>>) -> Arc<Member> {
+    let digest = Digest::of(format!("{name}{revision}").as_bytes());
+    let code = Arc::new(Mute(name, world));
+    let policy = Policy::admit(code, digest, &PolicyFile::default(), Limits::default()).unwrap();
+    let installed = !revision.is_empty();
+    Arc::new(Member {
+        policy: Arc::new(policy),
+        settings: Vec::new(),
+        revision: installed.then(|| revision.into()),
+        since: installed.then(|| at(revision.len())),
+        predecessor: before.map(Arc::clone),
+    })
+}
+
+fn at(seconds: usize) -> Timestamp {
+    Timestamp::from_second(i64::try_from(seconds).unwrap()).unwrap()
+}
+
+fn age(name: &str) -> Age {
+    Age { name: name.to_owned(), ..Age::default() }
+}
+
+fn offer(member: &Arc<Member>, reach: Reach, aged: &str) -> Offer {
+    Offer { of: widget(), member: Arc::clone(member), reach, pinned: false, age: age(aged) }
+}
+
+fn namespaces(names: &[&str]) -> Reach {
+    Reach::Namespaces(names.iter().map(|name| (*name).to_owned()).collect())
+}
+
+fn answer(catalogue: &Catalogue, namespace: &str, pin: Option<&str>) -> Answer {
+    catalogue.load().unwrap().answer(&widget(), namespace, pin)
+}
+
+fn kind(catalogue: &Catalogue, namespace: &str, pin: Option<&str>) -> Arc<Kind> {
+    match answer(catalogue, namespace, pin) {
+        Answer::Kind(kind) => kind,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The revisions that answer, the lowest first; the process's own shows as its name.
+fn who(catalogue: &Catalogue, namespace: &str, pin: Option<&str>) -> Vec<String> {
+    names(&kind(catalogue, namespace, pin))
+}
+
+fn names(kind: &Kind) -> Vec<String> {
+    let name = |policy: &Arc<Policy>| format!("{}@{}", policy.id().name, &policy.id().digest.hex()[..4]);
+    kind.policies().map(name).collect()
+}
+
+fn named(member: &Arc<Member>) -> String {
+    format!("{}@{}", member.policy.id().name, &member.policy.id().digest.hex()[..4])
+}
+
+fn catalogue(offers: &[Offer]) -> (Catalogue, Arranged) {
+    let catalogue = Catalogue::default();
+    catalogue.install(arrange(offers, &[], &[]).answers);
+    (catalogue, arrange(offers, &[], &[]))
+}
+
+#[test]
+fn what_is_nearer_to_the_object_counts_more() {
+    let own = member("widget", World::Policy, "", None);
+    let cluster = member("widget", World::Policy, "c", None);
+    let scoped = member("widget", World::Policy, "s", None);
+    let local = member("widget", World::Policy, "l", None);
+    let (catalogue, arranged) = catalogue(&[
+        offer(&own, Reach::Process, ""),
+        offer(&cluster, Reach::Cluster, "3"),
+        offer(&scoped, namespaces(&["a", "b"]), "2"),
+        offer(&local, Reach::Own("a".to_owned()), "1"),
+    ]);
+    assert_eq!(who(&catalogue, "a", None), [named(&local)]);
+    assert_eq!(who(&catalogue, "b", None), [named(&scoped)]);
+    assert_eq!(who(&catalogue, "c", None), [named(&cluster)]);
+    assert!(arranged.conflicts.is_empty());
+}
+
+#[test]
+fn of_two_for_one_place_the_older_stays() {
+    let older = member("widget", World::Policy, "old", None);
+    let newer = member("widget", World::Policy, "new", None);
+    let (catalogue, arranged) =
+        catalogue(&[offer(&newer, namespaces(&["a", "b"]), "2"), offer(&older, namespaces(&["b", "c"]), "1")]);
+    assert_eq!(who(&catalogue, "b", None), [named(&older)]);
+    assert!(matches!(answer(&catalogue, "a", None), Answer::Nothing), "half a policy is nobody's intention");
+    assert_eq!(arranged.conflicts.keys().map(|key| &**key).collect::<Vec<_>>(), ["new"]);
+    assert!(arranged.conflicts["new"].contains("old holds the same place"), "{:?}", arranged.conflicts);
+}
+
+#[test]
+fn overlays_lie_over_whatever_answers() {
+    let own = member("widget", World::Policy, "", None);
+    let local = member("other", World::Policy, "l", None);
+    let over = member("over", World::EnvironmentOverlay, "o", None);
+    let higher = member("higher", World::EnvironmentOverlay, "h", None);
+    let (catalogue, _) = catalogue(&[
+        offer(&own, Reach::Process, ""),
+        offer(&higher, Reach::Cluster, "2"),
+        offer(&over, Reach::Cluster, "1"),
+        offer(&local, Reach::Own("a".to_owned()), "3"),
+    ]);
+    assert_eq!(who(&catalogue, "b", None), [named(&own), named(&over), named(&higher)]);
+    assert_eq!(who(&catalogue, "a", None), [named(&local), named(&over), named(&higher)]);
+}
+
+#[test]
+fn an_object_may_name_what_holds_where_it_is_and_nothing_else() {
+    let own = member("widget", World::Policy, "", None);
+    let before = member("widget", World::Policy, "before", Some(&own));
+    let cluster = member("widget", World::Policy, "c", Some(&before));
+    let canary = member("canary", World::Policy, "canary", None);
+    let mut named_only = offer(&canary, namespaces(&["a"]), "2");
+    named_only.pinned = true;
+    let (catalogue, _) =
+        catalogue(&[offer(&own, Reach::Process, ""), offer(&cluster, Reach::Cluster, "1"), named_only]);
+    assert_eq!(who(&catalogue, "a", None), [named(&cluster)], "nobody gets it unasked");
+    assert_eq!(who(&catalogue, "a", Some("canary")), [named(&canary)]);
+    assert_eq!(who(&catalogue, "a", Some("widget")), [named(&cluster)]);
+    let digest = before.policy.id().digest.to_string();
+    assert_eq!(who(&catalogue, "b", Some(&digest)), [named(&before)]);
+    assert_eq!(who(&catalogue, "b", Some(&digest[7..21])), [named(&before)]);
+    let Answer::NoSuchPolicy(usual, choice) = answer(&catalogue, "b", Some("canary")) else {
+        panic!("it is out of reach")
+    };
+    assert_eq!((names(&usual), choice.len()), (vec![named(&cluster)], 3));
+}
+
+#[test]
+fn what_a_swap_does_not_concern_goes_on_undisturbed() {
+    let own = member("widget", World::Policy, "", None);
+    let (catalogue, _) = catalogue(&[offer(&own, Reach::Process, "")]);
+    let (first, before) = (catalogue.load().unwrap(), kind(&catalogue, "b", None));
+    let scoped = member("widget", World::Policy, "s", Some(&own));
+    let offers = [offer(&own, Reach::Process, ""), offer(&scoped, namespaces(&["a"]), "1")];
+    catalogue.install(arrange(&offers, &[], &[]).answers);
+    assert!(Arc::ptr_eq(&before, &kind(&catalogue, "b", None)));
+    let (second, of) = (catalogue.load().unwrap(), widget());
+    assert!(second.of(&of).unwrap().are_in("b", first.of(&of).unwrap()));
+    assert!(!second.of(&of).unwrap().are_in("a", first.of(&of).unwrap()));
+    catalogue.install(arrange(&offers, &[], &[]).answers);
+    assert!(catalogue.load().unwrap().of(&of).unwrap().are_in("a", second.of(&of).unwrap()));
+}
+
+fn tuned(revision: &str, since: usize, before: Option<&Arc<Tuning>>) -> Arc<Tuning> {
+    Arc::new(Tuning {
+        layer: Layer::tree(Origin::ClusterPolicy(revision.to_owned()), "widget", json!({"size": since})),
+        revision: revision.into(),
+        since: Some(at(since)),
+        predecessor: before.map(Arc::clone),
+    })
+}
+
+#[test]
+fn an_object_falls_back_to_what_served_before_the_newest_reason() {
+    let own = member("widget", World::Policy, "", None);
+    let installed = member("widget", World::Policy, "ten chars!", Some(&own));
+    let older = tuned("settings-1", 5, None);
+    let newer = tuned("settings-2", 20, Some(&older));
+    let given = Given { tuning: newer, reach: Reach::Cluster, age: age("2") };
+    let offers = [offer(&own, Reach::Process, ""), offer(&installed, Reach::Cluster, "1")];
+    let catalogue = Catalogue::default();
+    catalogue.install(arrange(&offers, &[given], &[]).answers);
+    let failed = |kind: &Kind| kind.without(kind.stack().base().id());
+    let first = failed(&kind(&catalogue, "a", None)).unwrap();
+    assert_eq!((&*first.blamed, names(&first.kind)), ("settings-2", vec![named(&installed)]));
+    let second = failed(&first.kind).unwrap();
+    assert_eq!((&*second.blamed, names(&second.kind)), ("ten chars!", vec![named(&own)]));
+    let third = failed(&second.kind).unwrap();
+    assert_eq!((&*third.blamed, third.kind.layers().len()), ("settings-1", 0));
+    assert!(failed(&third.kind).is_none(), "everything that is left came with the process");
+}
+
+#[test]
+fn one_object_cannot_revoke_a_policy() {
+    let (ledger, revision) = (Ledger::default(), Arc::<str>::from("r"));
+    let key = |namespace: &str, name: &str| ObjectKey::new(widget(), namespace, name);
+    let fails = |namespace: &str, name: &str| {
+        ledger.served(&key(namespace, name), std::iter::empty(), &[(Arc::clone(&revision), "trap".to_owned())]);
+    };
+    for name in ["x", "y", "z"] {
+        fails("a", name);
+    }
+    assert_eq!(ledger.book("r").verdict(10), None, "they are all in one namespace");
+    fails("b", "x");
+    assert!(ledger.book("r").verdict(10).unwrap().starts_with("it failed on 4 objects"));
+    ledger.gone(&key("b", "x"));
+    assert_eq!(ledger.book("r").verdict(10), None);
+    assert!(ledger.book("r").verdict(3).is_some(), "there are no others");
+}

@@ -1,0 +1,60 @@
+//! What a policy that somebody installed plans is tried before it is done: the API server may refuse a part of it, and
+//! then none of it must happen.
+
+use kaos_policy::{contract::Reference, render::Rendered};
+
+use serde_json::Value;
+
+use super::{
+    child::is_final,
+    context::Context,
+    decide::{Decision, decide},
+    error::CallError,
+    gates,
+    memory::{Memory, mark},
+    pass::Subject,
+    wanted::Wanted,
+};
+
+impl Context {
+    /// Has the API server try what would be written, without an effect. Gives its refusal. What the process brought
+    /// along, and a plan that was tried before, is not tried.
+    pub(super) async fn rehearse(
+        &self,
+        subject: &Subject<'_>,
+        rendered: &Rendered,
+        plan: &[Value],
+        memory: &mut Memory,
+    ) -> Result<Option<String>, CallError> {
+        let Some(planned) = rendered.planned() else { return Ok(None) };
+        let selected = &subject.selected;
+        if selected.kind.revisions().next().is_none() || selected.unknown_pin.is_some() {
+            return Ok(None);
+        }
+        let tried = mark(&plan.iter().cloned().collect());
+        if memory.rehearsed == Some(tried) || gates::bind(planned, &subject.object, &self.watch.children(&subject.uid))
+        {
+            return Ok(None);
+        }
+        for manifest in plan {
+            let child = Reference::of_object(manifest);
+            let sight = self.sight(&child, &subject.uid, memory).await?;
+            let wanted = Wanted::new(manifest, &subject.object, sight.live.as_ref(), &|_| None, plan);
+            let changes = sight.live.as_ref().is_none_or(|live| {
+                let decision = decide(&wanted, live, &subject.uid, sight.shared);
+                matches!(decision, Decision::Apply | Decision::Drifted(_) | Decision::Extended)
+            });
+            if !changes {
+                continue;
+            }
+            let served = self.served(&wanted.of)?;
+            match self.calls(&served, &wanted.namespace).apply(&wanted.name, &wanted.body, true).await {
+                Ok(_) => {}
+                Err(error) if is_final(&error) => return Ok(Some(format!("the API server refuses its plan: {error}"))),
+                Err(error) => return Err(error),
+            }
+        }
+        memory.rehearsed = Some(tried);
+        Ok(None)
+    }
+}

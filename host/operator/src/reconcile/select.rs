@@ -1,0 +1,130 @@
+//! Which policies answer for an object: those of the place where it is, the one that it names, or, when they fail on it,
+//! what served before them.
+
+use std::sync::Arc;
+
+use kaos_policy::{
+    failure::Failure,
+    render::{Rendered, Renderer, Verdict},
+};
+use serde_json::Value;
+
+use super::{context::Context, memory::Memory, resolve::Resolved};
+use crate::{
+    catalogue::{Answer, Kind, PIN},
+    watch::ObjectKey,
+};
+
+/// How often an object may fall back in one pass.
+const FALLBACKS: usize = 4;
+
+/// What answers for an object, and why it is not what was to be expected.
+#[derive(Debug, Clone)]
+pub(super) struct Selected {
+    pub(super) kind: Arc<Kind>,
+    /// The swap that brought it.
+    pub(super) since: u64,
+    /// The object names a policy that it cannot have: what exists stays as it is.
+    pub(super) unknown_pin: Option<String>,
+    /// Revisions that failed on the object, and how.
+    pub(super) failed: Vec<(Arc<str>, String)>,
+}
+
+/// What came of asking.
+pub(super) enum Asked {
+    /// An answer.
+    Answered(Arc<Renderer>, Arc<Rendered>),
+    /// There is none now.
+    Pending,
+    /// There can be none.
+    Impossible,
+}
+
+impl Selected {
+    /// What the user is to know: that something else answers than was to be expected, and why.
+    pub(super) fn fallback(&self) -> Option<String> {
+        let told = |(revision, how): &(Arc<str>, String)| format!("policy revision {revision} does not answer: {how}");
+        let told: Vec<String> = self.failed.iter().map(told).collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+}
+
+impl Context {
+    /// What answers for an object as it says; none without a policy for its kind and its place.
+    pub(super) fn select(&self, key: &ObjectKey, object: &Value) -> Option<Selected> {
+        let snapshot = self.catalogue.load()?;
+        let pin = object["metadata"]["annotations"][PIN].as_str();
+        let since = snapshot.of(&key.of).map_or(0, |answers| answers.since);
+        let selected = |kind, unknown_pin| Selected { kind, since, unknown_pin, failed: Vec::new() };
+        match snapshot.answer(&key.of, &key.namespace, pin) {
+            Answer::Kind(kind) => Some(selected(kind, None)),
+            Answer::NoSuchPolicy(usual, choice) => {
+                let choice: Vec<String> = choice.iter().map(ToString::to_string).collect();
+                let pin = pin.unwrap_or_default();
+                let message = format!(
+                    "annotation {PIN}: there is no policy `{pin}` for {} here: name one of {}, or remove the annotation",
+                    key.of,
+                    choice.join(", ")
+                );
+                Some(selected(usual, Some(message)))
+            }
+            Answer::Nothing => None,
+        }
+    }
+
+    /// Asks what was selected, and what served before it as long as a policy fails on the object.
+    pub(super) async fn ask(
+        &self,
+        key: &ObjectKey,
+        object: &Arc<Value>,
+        selected: &mut Selected,
+        memory: &mut Memory,
+    ) -> Asked {
+        loop {
+            let renderer = match self.renderers.of(&selected.kind, |of| self.watch.served(of).is_some()) {
+                Ok(renderer) => renderer,
+                // The catalogue takes no settings that do not fit.
+                Err(errors) => {
+                    tracing::error!(%errors, "the settings in force do not fit the policy in force");
+                    return Asked::Impossible;
+                }
+            };
+            let rendered = match self.resolve(key, object, &renderer, memory).await {
+                Ok(Resolved::Complete(rendered)) => rendered,
+                Ok(Resolved::Pending) => return Asked::Pending,
+                Err(error) => {
+                    // The watch hands out objects of this kind, so it is one.
+                    tracing::error!(object = %key, %error, "the object cannot be rendered");
+                    return Asked::Impossible;
+                }
+            };
+            self.metrics.fuel(&rendered.policy, rendered.fuel);
+            let Verdict::Failed(failure) = &rendered.verdict else { return Asked::Answered(renderer, rendered) };
+            self.metrics.policy_failure(&failure.policy, failure.failure.category());
+            // No sandbox is free: that says nothing about the object.
+            let counts = !matches!(*failure.failure, Failure::Sandbox(_));
+            if !counts || !self.fall_back(key, selected, &failure.policy, failure.to_string()) {
+                return Asked::Answered(renderer, rendered);
+            }
+        }
+    }
+
+    /// Lets what served before answer for the object. Says whether there is something.
+    pub(super) fn fall_back(
+        &self,
+        key: &ObjectKey,
+        selected: &mut Selected,
+        failed: &kaos_policy::policy::PolicyId,
+        how: String,
+    ) -> bool {
+        if selected.failed.len() >= FALLBACKS {
+            return false;
+        }
+        let Some(fallback) = selected.kind.without(failed) else { return false };
+        tracing::warn!(object = %key, revision = &*fallback.blamed, how, "falling back to what served before");
+        self.metrics.fallback(failed);
+        selected.failed.push((fallback.blamed, how));
+        selected.kind = fallback.kind;
+        true
+    }
+}

@@ -1,0 +1,127 @@
+//! A policy for Widgets: each becomes a ConfigMap that says which edition made it. What an edition does to fragile
+//! Widgets stands in [`EDITION`].
+
+wit_bindgen::generate!({ path: "../../../wit", world: "policy", generate_all });
+
+use exports::kaos::policy::{environment, inputs, meta, status, translation};
+use kaos::policy::types::*;
+
+struct Widgets;
+
+/// A digit, which is the edition, and what it does to Widgets whose spec says `fragile`; overwritten in the module's bytes
+/// before it becomes a component.
+#[used]
+static EDITION: [u8; 40] = *b"EDITION=1                               ";
+
+#[used]
+#[unsafe(link_section = "kaos:policy")]
+static CONTRACT: [u8; 5] = *b"0.1.0";
+
+const SAMPLE: &str = r#"{"apiVersion":"test.example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"n"},"spec":{}}"#;
+
+const SCHEMA: &str = r#"{"type":"object","additionalProperties":false,"properties":{
+    "size":{"type":"integer","default":1,"maximum":9,"x-env":"WIDGET_SIZE"}}}"#;
+
+fn edition() -> (char, String) {
+    let mut bytes = [0; 40];
+    for (i, byte) in bytes.iter_mut().enumerate() {
+        // SAFETY: within the array; volatile, so that the compiler does not know what is there.
+        *byte = unsafe { std::ptr::read_volatile(EDITION.as_ptr().add(i)) };
+    }
+    let text = String::from_utf8_lossy(&bytes[8..]).trim().to_owned();
+    let mut characters = text.chars();
+    let number = characters.next().unwrap_or('0');
+    (number, characters.as_str().trim().to_owned())
+}
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+/// The text of a field, looked up without a parser: names of Widgets and their fields are the tests' own.
+fn field<'a>(json: &'a str, name: &str) -> Option<&'a str> {
+    let at = json.find(&format!("\"{name}\":"))? + name.len() + 3;
+    let rest = &json[at..];
+    let end = rest.find([',', '}'])?;
+    Some(rest[..end].trim_matches('"'))
+}
+
+impl meta::Guest for Widgets {
+    fn describe() -> Descriptor {
+        let of = |api_version: &str, kind: &str| ResourceType { api_version: text(api_version), kind: text(kind) };
+        Descriptor {
+            name: text("widget"),
+            version: format!("{}.0.0", edition().0),
+            claims: vec![Claim {
+                primary: of("test.example.com/v1", "Widget"),
+                emits: vec![of("v1", "ConfigMap")],
+                reads: vec![],
+                wishes: vec![],
+                finalizer: None,
+                retired_finalizers: vec![],
+                samples: vec![Sample { name: text("smallest"), object: text(SAMPLE), beside: vec![] }],
+                extra: text("{}"),
+            }],
+            settings_schema: text(SCHEMA),
+            extra: text("{}"),
+        }
+    }
+}
+
+impl inputs::Guest for Widgets {
+    fn needs(_: Subject) -> Vec<Need> {
+        vec![]
+    }
+}
+
+impl environment::Guest for Widgets {
+    fn map_env(_: Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        Ok(base)
+    }
+}
+
+impl translation::Guest for Widgets {
+    fn translate(subject: Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+        let (number, does) = edition();
+        let fragile = field(&subject.object, "fragile") == Some("true");
+        let metadata = subject.object.find("\"metadata\":").map_or("", |at| &subject.object[at..]);
+        let name = field(metadata, "name").unwrap_or("unnamed");
+        let size = field(&subject.settings, "size").unwrap_or("0");
+        // What a Widget is worth does not depend on the edition of those that do not follow it.
+        let number = if field(&subject.object, "edition") == Some("any") { '0' } else { number };
+        let mut namespace = String::new();
+        let mut key = "edition";
+        if fragile {
+            match does.as_str() {
+                "" => {}
+                "traps" => panic!(),
+                "loops" => loop {
+                    std::hint::black_box(number);
+                },
+                "strays" => namespace = text(r#","namespace":"kube-system""#),
+                "is rejected" => key = "no key",
+                _ => return Err(Refusal::Unsupported(does)),
+            }
+        }
+        let manifest = format!(
+            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"{namespace}}},"data":{{"{key}":"{number}","size":"{size}"}}}}"#
+        );
+        Ok(Plan { manifests: vec![manifest], gates: vec![], env, notes: vec![], extra: text("{}") })
+    }
+}
+
+impl status::Guest for Widgets {
+    fn assess(_: Subject, seen: Observation) -> Report {
+        let ready = matches!(seen.outcome, Outcome::Applied);
+        Report {
+            ready,
+            phase: text(if ready { "Ready" } else { "Pending" }),
+            message: text("a widget"),
+            fields: text("{}"),
+            conditions: vec![],
+            extra: text("{}"),
+        }
+    }
+}
+
+export!(Widgets);

@@ -1,0 +1,138 @@
+//! What fails in service is put aside, and what served before serves.
+
+use kaos_tests::harness::{World, condition, play};
+use serde_json::{Value, json};
+
+use crate::support::{define, package, scenario, until_edition, until_state, widget, widget_in};
+
+/// Widgets in two namespaces, one in three of them fragile, made by the first edition.
+async fn widgets(world: &World) -> Vec<String> {
+    define(world).await;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
+    world.apply(&namespace).await;
+    world.apply(&package("widgets", "1", "")).await;
+    let mut all = Vec::new();
+    for number in 0..12 {
+        let (namespace, name) = (if number % 2 == 0 { "test" } else { "other" }, format!("w{number}"));
+        world.apply(&widget_in(namespace, &name, &json!({"fragile": number % 3 == 0}))).await;
+        all.push(format!("{namespace}:ConfigMap/{name}"));
+    }
+    for config_map in &all {
+        until_edition(world, config_map, "1").await;
+    }
+    world.quiet().await;
+    all
+}
+
+async fn versions(world: &World, all: &[String]) -> Vec<Value> {
+    let mut versions = Vec::new();
+    for config_map in all {
+        versions.push(world.look(config_map).await["metadata"]["resourceVersion"].clone());
+    }
+    versions
+}
+
+/// A second edition fails on one Widget in three: it is put aside, and every Widget is as the first edition makes it.
+async fn puts_aside(world: &World, fault: &str) {
+    let all = widgets(world).await;
+    let fragile: Vec<String> = all.iter().step_by(3).cloned().collect();
+    let before = versions(world, &fragile).await;
+    world.apply(&package("widgets", &format!("2 {fault}"), "")).await;
+    let aside = until_state(world, "widgets", "Quarantined").await;
+    assert_eq!(aside["status"]["reason"], "FailedInService");
+    for config_map in &all {
+        until_edition(world, config_map, "1").await;
+    }
+    world.quiet().await;
+    assert_eq!(before, versions(world, &fragile).await, "what it failed on was not touched");
+    for config_map in &all {
+        let at = config_map.replace("ConfigMap", "Widget");
+        let told = world.look(&at).await;
+        assert_eq!(told["status"]["policy"]["version"], "1.0.0");
+        assert!(condition(&told, "PolicyFallback").is_null(), "what serves is what is to serve: {told}");
+    }
+    assert!(world.counted("kaos_operator_policy_fallbacks_total", &["policy=\"widget\""]) >= 3.0);
+    world.restart().await;
+    world.quiet().await;
+    until_state(world, "widgets", "Quarantined").await;
+    until_edition(world, &all[0], "1").await;
+    until_edition(world, &all[1], "1").await;
+}
+
+#[test]
+fn a_policy_that_traps_on_one_object_in_three_is_put_aside() {
+    play(scenario(), async |world| puts_aside(world, "traps").await);
+}
+
+#[test]
+fn a_policy_that_loops_is_put_aside() {
+    play(scenario(), async |world| puts_aside(world, "loops").await);
+}
+
+#[test]
+fn a_policy_that_strays_into_another_namespace_is_put_aside() {
+    play(scenario(), async |world| puts_aside(world, "strays").await);
+}
+
+#[test]
+fn a_policy_whose_output_the_server_refuses_is_put_aside() {
+    play(scenario(), async |world| puts_aside(world, "is rejected").await);
+}
+
+#[test]
+fn one_object_falls_back_at_once_and_revokes_nothing() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("fragile", &json!({"fragile": true}))).await;
+        world.apply(&widget("sturdy", &json!({}))).await;
+        until_edition(world, "ConfigMap/fragile", "1").await;
+        world.apply(&package("widgets", "2 traps", "")).await;
+        until_edition(world, "ConfigMap/sturdy", "2").await;
+        let told = world
+            .until("it is told", "Widget/fragile", |widget| condition(widget, "PolicyFallback")["status"] == "True")
+            .await;
+        assert_eq!(told["status"]["policy"]["version"], "1.0.0");
+        assert_eq!(told["status"]["ready"], true, "it is served well: {told}");
+        world.quiet().await;
+        until_state(world, "widgets", "Active").await;
+        assert_eq!(world.look("ConfigMap/sturdy").await["data"]["edition"], "2");
+        let events = world.list("Event").await;
+        assert!(events.iter().any(|event| event["reason"] == "FellBack"), "{events:?}");
+    });
+}
+
+#[test]
+fn what_was_put_aside_is_tried_again_when_somebody_asks() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({"fragile": true}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.apply(&package("widgets", "2 traps", "")).await;
+        let aside = until_state(world, "widgets", "Quarantined").await;
+        world.apply(&widget("w", &json!({"fragile": false}))).await;
+        world.quiet().await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        let name = format!("kaos-system:PolicyRevision/{}", aside["metadata"]["name"].as_str().unwrap());
+        world.patch(&name, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+    });
+}
+
+#[test]
+fn a_refusal_is_an_answer_and_revokes_nothing() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({"fragile": true}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.apply(&package("widgets", "2 refuses", "")).await;
+        world
+            .until("it is refused", "Widget/w", |widget| condition(widget, "Accepted")["reason"] == "Unsupported")
+            .await;
+        world.quiet().await;
+        until_state(world, "widgets", "Active").await;
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what exists stays as it is");
+    });
+}

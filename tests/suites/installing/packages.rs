@@ -1,0 +1,106 @@
+//! ConfigMaps that are half written, emptied, renamed, deleted or relabelled.
+
+use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::play;
+use serde_json::{Value, json};
+
+use crate::support::{define, package, revisions, scenario, until_edition, until_state, widget};
+
+#[test]
+fn a_config_map_that_is_emptied_leaves_what_serves_alone() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.patch("kaos-system:ConfigMap/widgets", &json!({"data": null, "binaryData": null})).await;
+        let refused = until_state(world, "widgets", "Refused").await;
+        assert!(refused["status"]["message"].as_str().unwrap().contains("is empty"), "{refused}");
+        world.restart().await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+#[test]
+fn a_config_map_that_is_deleted_or_loses_its_label_serves_no_longer() {
+    play(scenario(), async |world| {
+        define(world).await;
+        for gone in [true, false] {
+            world.apply(&package("widgets", "1", "")).await;
+            world.apply(&widget("w", &json!({}))).await;
+            until_edition(world, "ConfigMap/w", "1").await;
+            if gone {
+                world.delete("kaos-system:ConfigMap/widgets").await;
+            } else {
+                let label = json!({"metadata": {"labels": {"kaos.tools/policy": null}}});
+                world.patch("kaos-system:ConfigMap/widgets", &label).await;
+            }
+            let revision = until_state(world, "widgets", "Superseded").await;
+            assert_eq!(revision["status"]["reason"], "SourceDeleted");
+            assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what exists stays as it is");
+        }
+    });
+}
+
+#[test]
+fn a_renamed_package_has_the_old_one_to_fall_back_to() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({"fragile": true}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.delete("kaos-system:ConfigMap/widgets").await;
+        until_state(world, "widgets", "Superseded").await;
+        world.apply(&package("renamed", "2 traps", "")).await;
+        until_state(world, "renamed", "Quarantined").await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+#[test]
+fn only_the_last_revisions_are_kept_with_their_bytes() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&widget("w", &json!({}))).await;
+        for edition in 1..=6 {
+            world.apply(&package("widgets", &edition.to_string(), "")).await;
+            until_edition(world, "ConfigMap/w", &edition.to_string()).await;
+        }
+        world.quiet().await;
+        assert_eq!(revisions(world, "widgets").await.len(), 3);
+        let kept = world.list_in(Kind::named("ConfigMap"), "kaos-system").await;
+        let bytes: Vec<&Value> =
+            kept.iter().filter(|map| map["metadata"]["labels"]["kaos.tools/policy-revision"].is_string()).collect();
+        assert_eq!(bytes.len(), 3);
+        assert!(bytes.iter().all(|map| map["immutable"] == true));
+    });
+}
+
+#[test]
+fn bytes_that_somebody_exchanged_are_not_run() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        let active = until_state(world, "widgets", "Active").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.stop_all().await;
+        let name = format!("kaos-system:ConfigMap/{}", active["metadata"]["name"].as_str().unwrap());
+        let mut kept = world.look(&name).await;
+        world.delete(&name).await;
+        kept["binaryData"] = package("widgets", "2", "")["binaryData"].clone();
+        kept["metadata"] = json!({"name": kept["metadata"]["name"], "namespace": "kaos-system"});
+        world.apply(&kept).await;
+        world.patch("kaos-system:ConfigMap/widgets", &json!({"data": null, "binaryData": null})).await;
+        world.spawn();
+        let refused = world
+            .until("they are found out", &name.replace("ConfigMap", "PolicyRevision"), |revision| {
+                revision["status"]["reason"] == "BytesLost"
+            })
+            .await;
+        assert_eq!(refused["status"]["state"], "Refused");
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1");
+    });
+}

@@ -1,0 +1,98 @@
+//! Namespaces, pins, and who comes first.
+
+use kaos_tests::harness::{condition, play};
+use serde_json::json;
+
+use crate::support::{define, package, scenario, until_edition, until_state, widget, widget_in};
+
+#[test]
+fn a_policy_for_one_namespace_leaves_the_others_alone() {
+    play(scenario(), async |world| {
+        define(world).await;
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "canary"}});
+        world.apply(&namespace).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&package("canary", "2", "scope: {namespaces: [canary]}")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&widget_in("canary", "w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        until_edition(world, "canary:ConfigMap/w", "2").await;
+        world.delete("kaos-system:ConfigMap/canary").await;
+        until_edition(world, "canary:ConfigMap/w", "1").await;
+    });
+}
+
+#[test]
+fn an_object_can_name_the_policy_that_is_to_answer() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&package("next", "2", "scope: {pinned: true}")).await;
+        let next = until_state(world, "next", "Active").await;
+        let mut pinned = widget("pinned", &json!({}));
+        pinned["metadata"]["annotations"] = json!({"kaos.tools/policy": next["spec"]["digest"]});
+        world.apply(&pinned).await;
+        world.apply(&widget("w", &json!({}))).await;
+        until_edition(world, "ConfigMap/pinned", "2").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.patch("Widget/w", &json!({"metadata": {"annotations": {"kaos.tools/policy": "nobody"}}})).await;
+        let told = world
+            .until("it is told", "Widget/w", |widget| condition(widget, "Applied")["reason"] == "PolicyNotFound")
+            .await;
+        let message = condition(&told, "Applied")["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("`nobody`") && message.contains("widget 1.0.0"), "{message}");
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what exists stays as it is");
+    });
+}
+
+#[test]
+fn of_two_packages_for_one_place_the_older_stays_and_the_newer_says_so() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&package("older", "1", "")).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        world.apply(&package("newer", "2", "")).await;
+        let newer = until_state(world, "newer", "Conflict").await;
+        assert!(newer["status"]["message"].as_str().unwrap().contains("older-"), "{newer}");
+        world.quiet().await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.delete("kaos-system:ConfigMap/older").await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        until_state(world, "newer", "Active").await;
+    });
+}
+
+#[test]
+fn policies_of_other_namespaces_count_only_where_that_is_allowed_and_only_there() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        let mut local = package("own", "2", "");
+        local["metadata"]["namespace"] = json!("test");
+        world.apply(&local).await;
+        world.apply(&widget("w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.quiet().await;
+        assert!(crate::support::revisions(world, "own").await.is_empty());
+    });
+    play(kaos_tests::harness::Scenario::embedded("namespaces").installing(true), async |world| {
+        define(world).await;
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
+        world.apply(&namespace).await;
+        world.apply(&package("widgets", "1", "")).await;
+        let mut local = package("own", "2", "");
+        local["metadata"]["namespace"] = json!("test");
+        world.apply(&local).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&widget_in("other", "w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        until_edition(world, "other:ConfigMap/w", "1").await;
+        let mut greedy = package("own", "2", "scope: {namespaces: [other]}");
+        greedy["metadata"]["namespace"] = json!("test");
+        world.apply(&greedy).await;
+        let refused = until_state(world, "own", "Refused").await;
+        assert_eq!(refused["status"]["reason"], "ScopeTooWide");
+    });
+}

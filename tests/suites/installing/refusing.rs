@@ -1,0 +1,80 @@
+//! What is wrong is refused with its reason, and disturbs nothing.
+
+use kaos_operator::rbac::{Duties, Scope, manifests, rules};
+use kaos_policy::policy::Policy;
+use kaos_tests::harness::play;
+use serde_json::json;
+
+use crate::support::{define, package, scenario, settings, until_edition, until_state, widget};
+
+#[test]
+fn a_candidate_that_does_not_pass_the_gate_leaves_what_serves_alone() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        let mut broken = package("widgets", "2", "");
+        broken["binaryData"]["policy.wasm.gz"] = json!("AGFzbQ==");
+        world.apply(&broken).await;
+        let refused = until_state(world, "widgets", "Refused").await;
+        assert_eq!(refused["status"]["reason"], "WrongDigest", "{refused}");
+        assert!(refused["status"]["message"].as_str().unwrap().contains("policy.yaml pins"), "{refused}");
+        world.quiet().await;
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1");
+        until_state(world, "widgets", "Active").await;
+        world.apply(&package("widgets", "3", "")).await;
+        until_edition(world, "ConfigMap/w", "3").await;
+    });
+}
+
+#[test]
+fn settings_that_do_not_fit_are_refused_by_name() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "settings: {size: 99}")).await;
+        let refused = until_state(world, "widgets", "Refused").await;
+        assert_eq!(refused["status"]["reason"], "BadSettings");
+        world.apply(&settings("nobody", "{name: nobody, settings: {size: 1}}")).await;
+        let refused = until_state(world, "nobody", "Refused").await;
+        assert_eq!(refused["status"]["reason"], "NoSuchPolicy");
+        world.apply(&package("widgets", "1", "")).await;
+        until_state(world, "widgets", "Active").await;
+        world.apply(&settings("tight", "{name: widget, settings: {size: large}}")).await;
+        let refused = until_state(world, "tight", "Refused").await;
+        assert!(refused["status"]["message"].as_str().unwrap().contains("size"), "{refused}");
+    });
+}
+
+#[test]
+fn rights_that_are_missing_are_listed_and_waited_for() {
+    play(scenario().idle(), async |world| {
+        define(world).await;
+        let duties = Duties {
+            scope: Scope::All,
+            operator_namespace: "kaos-system".to_owned(),
+            secrets: false,
+            leader_election: false,
+            namespace_policies: false,
+        };
+        let policies = world.policies();
+        let own: Vec<&Policy> = policies.iter().map(|policy| &**policy).collect();
+        for object in manifests(&rules(&own, &duties), &duties, "kaos-operator") {
+            world.apply(&object).await;
+        }
+        world.embedded().authorise_by_rbac();
+        world.start().await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&package("widgets", "1", "")).await;
+        let revision = until_state(world, "widgets", "NotPermitted").await;
+        let message = revision["status"]["message"].as_str().unwrap();
+        assert!(message.contains("widgets.test.example.com"), "{message}");
+        let rule = json!({"apiGroups": ["test.example.com"], "resources": ["*"], "verbs": ["*"]});
+        let own = world.look("ClusterRole/kaos-operator").await;
+        let mut rules = own["rules"].as_array().unwrap().clone();
+        rules.push(rule);
+        world.patch("ClusterRole/kaos-operator", &json!({"rules": rules})).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        until_state(world, "widgets", "Active").await;
+    });
+}

@@ -1,0 +1,104 @@
+//! What is applied comes into service.
+
+use kaos_tests::harness::play;
+use serde_json::json;
+
+use crate::support::{define, package, revisions, scenario, settings, until_edition, until_state, widget, widget_in};
+
+#[test]
+fn a_kind_that_the_host_never_heard_of_is_reconciled_without_a_restart() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&package("widgets", "1", "")).await;
+        let config = until_edition(world, "ConfigMap/w", "1").await;
+        assert_eq!(config["metadata"]["ownerReferences"][0]["kind"], "Widget");
+        let revision = until_state(world, "widgets", "Active").await;
+        assert_eq!(revision["status"]["policy"], "widget");
+        assert_eq!(revision["status"]["version"], "1.0.0");
+        assert_eq!(revision["status"]["kinds"], json!(["test.example.com/v1 Widget"]));
+        world.until_ready("Widget/w").await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+#[test]
+fn another_edition_takes_over_and_what_it_does_not_change_is_not_written() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("follows", &json!({}))).await;
+        world.apply(&widget("stays", &json!({"edition": "any"}))).await;
+        until_edition(world, "ConfigMap/follows", "1").await;
+        let stays = until_edition(world, "ConfigMap/stays", "0").await;
+        world.until_ready("Widget/stays").await;
+        world.quiet().await;
+        world.apply(&package("widgets", "2", "")).await;
+        until_edition(world, "ConfigMap/follows", "2").await;
+        world.quiet().await;
+        let same = world.look("ConfigMap/stays").await;
+        assert_eq!(same["metadata"]["resourceVersion"], stays["metadata"]["resourceVersion"]);
+        let told = world.look("Widget/stays").await;
+        assert_eq!(told["status"]["policy"]["version"], "2.0.0");
+        let all = revisions(world, "widgets").await;
+        let states: Vec<_> = all.iter().map(|revision| revision["status"]["state"].as_str().unwrap()).collect();
+        assert!(states.contains(&"Active") && states.contains(&"Superseded"), "{states:?}");
+        let active = until_state(world, "widgets", "Active").await;
+        assert_eq!((&active["status"]["objects"], &active["status"]["outstanding"]), (&json!(2), &json!(0)));
+    });
+}
+
+#[test]
+fn settings_alone_change_what_a_policy_makes() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "settings: {size: 2}")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.until("the package's own settings hold", "ConfigMap/w", |live| live["data"]["size"] == "2").await;
+        world.apply(&settings("larger", "{name: widget, scope: {namespaces: [elsewhere]}, settings: {size: 7}}")).await;
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}});
+        world.apply(&namespace).await;
+        world.apply(&widget_in("elsewhere", "w", &json!({}))).await;
+        world.until("they hold elsewhere", "elsewhere:ConfigMap/w", |live| live["data"]["size"] == "7").await;
+        assert_eq!(world.look("ConfigMap/w").await["data"]["size"], "2");
+        world.delete("kaos-system:ConfigMap/larger").await;
+        world.until("they hold no longer", "elsewhere:ConfigMap/w", |live| live["data"]["size"] == "2").await;
+    });
+}
+
+#[test]
+fn the_operators_own_config_map_is_live() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.until("the default holds", "ConfigMap/w", |live| live["data"]["size"] == "1").await;
+        let config = |size: &str| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"WIDGET_SIZE": size},
+                "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"}})
+        };
+        world.apply(&config("5")).await;
+        world.until("its settings hold", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
+        world.apply(&config("ten")).await;
+        world.quiet().await;
+        assert_eq!(world.look("ConfigMap/w").await["data"]["size"], "5", "what does not fit is not used");
+        world.apply(&config("6")).await;
+        world.until("what fits is", "ConfigMap/w", |live| live["data"]["size"] == "6").await;
+    });
+}
+
+#[test]
+fn a_settled_cluster_is_left_alone_and_a_restart_writes_nothing() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.until_ready("Widget/w").await;
+        world.quiet().await;
+        world.forget_requests();
+        world.restart().await;
+        world.quiet().await;
+        assert_eq!(world.writes(), [""; 0]);
+    });
+}
