@@ -6,6 +6,7 @@ pub mod client;
 pub mod embedded;
 pub mod input;
 pub mod lead;
+pub mod live;
 pub mod masking;
 pub mod metrics;
 pub mod offline;

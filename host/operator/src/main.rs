@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use kaos_operator::cli::Cli;
 
 fn main() -> ExitCode {
-    Cli::parse().run()
+    Cli::main()
 }

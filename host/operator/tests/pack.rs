@@ -50,6 +50,20 @@ fn a_component_becomes_a_config_map_and_the_rights_that_its_claims_take() {
 }
 
 #[test]
+fn the_chart_takes_up_the_rights_that_are_printed() {
+    let installed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/install.yaml");
+    let installed = std::fs::read_to_string(installed).unwrap();
+    let objects: Vec<Value> = serde_saphyr::from_multiple_with_options(
+        &installed,
+        serde_saphyr::options! { budget: serde_saphyr::budget! { max_depth: 256 } },
+    )
+    .expect("YAML");
+    let label = serde_json::json!({kaos_operator::rbac::AGGREGATED: "true"});
+    let takes_up = |object: &&Value| object["aggregationRule"]["clusterRoleSelectors"][0]["matchLabels"] == label;
+    assert_eq!(objects.iter().filter(takes_up).count(), 1);
+}
+
+#[test]
 fn what_was_packed_can_be_packed_again_and_is_the_same() {
     let folder = Folder::new("pack-again");
     let first = run(["policy", "pack", &component(&folder), "--name", "mine", "-n", "home"], "");

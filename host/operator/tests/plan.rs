@@ -58,7 +58,11 @@ fn the_table_tells_what_is_the_same_for_many_once() {
     assert!(ran.stdout.starts_with("OBJECT"), "{}", ran.stdout);
     assert_eq!(ran.stdout.matches("registry.example/agent:2").count(), 1, "{}", ran.stdout);
     assert!(ran.stdout.contains("6 Agents, such as n0/a0"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("6 of 6 objects change, the pods of 6 workloads are replaced."), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("Objects that change: 6 of 6. Workloads whose pods are replaced: 6."),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]
@@ -107,6 +111,7 @@ fn a_question_that_cannot_be_answered_ends_with_1() {
     let settings = folder.write("settings.yaml", "image: x\n");
     let ran = run(["policy", "plan", "--settings", &settings, "--for", "agent", "-f", "/nowhere.yaml"], "");
     assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(run(["policy", "plan", "--nonsense"], "").code, 1);
     let nothing = folder.write("nothing.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}");
     let ran = run(["policy", "plan", "--settings", &settings, "--for", "agent", "-f", &nothing], "");
     assert!(ran.code == 1 && ran.stderr.contains("nothing to plan for"), "{}", ran.stderr);

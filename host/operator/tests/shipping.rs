@@ -9,7 +9,7 @@ use kaos_cluster::{Cluster, Server};
 use kaos_operator::package::{Package, pack, unpack};
 use kaos_policy::{digest::Digest, manifest::PolicyFile};
 use serde_json::{Value, json};
-use support::{Folder, Ran, run};
+use support::{Folder, Ran, binary, run};
 
 const HOME: &str = "kaos-system";
 
@@ -91,6 +91,30 @@ async fn what_is_pushed_is_applied_and_its_revision_awaited() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stdout.contains("PolicyRevision agent-1 is Active: agent"), "{}", ran.stdout);
     assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:1").digest());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chunks_that_the_index_lists_no_more_go_once_it_serves() {
+    let stage = Stage::start("push-chunks").await;
+    for (name, index) in [("old-1", "policy-agent-settings"), ("other-1", "other")] {
+        let chunk = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "binaryData": {"part": "AAAA"},
+            "metadata": {
+                "name": name, "namespace": HOME, "labels": {"kaos.tools/policy": "chunk"},
+                "annotations": {"kaos.tools/policy-index": index},
+            },
+        });
+        stage.cluster.plant("", "configmaps", chunk);
+    }
+    let settings = stage.settings("x:1");
+    let push = ["push", "--settings", settings.as_str(), "--for", "agent"];
+    let there = |name: &str| stage.cluster.object("", "configmaps", HOME, name).is_some();
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Refused", "message": "not this one"}));
+    assert_eq!(stage.policy(&push).await.code, 1);
+    assert!(there("old-1"), "what serves may still need it");
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
+    assert_eq!(stage.policy(&push).await.code, 0);
+    assert!(!there("old-1") && there("other-1"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -188,4 +212,106 @@ async fn the_list_tells_what_became_of_everything() {
     let told = stage.policy(&["list", "-o", "json"]).await.json();
     assert_eq!(told[1]["packageDigest"], package("x:2").digest().to_string());
     assert!(told[1]["packageDigest"].as_str().unwrap().parse::<Digest>().is_ok());
+}
+
+/// A team of three agents that is there already.
+fn team(stage: &Stage) {
+    let object = |kind: &str, name: &str, spec: Value, status: Value| {
+        json!({
+            "apiVersion": "kaos.tools/v1alpha1", "kind": kind,
+            "metadata": {"name": name, "namespace": "team", "generation": 1}, "spec": spec, "status": status,
+        })
+    };
+    let ready = json!({"phase": "Ready", "ready": true, "endpoint": "http://llm.team:8000"});
+    let proxy = json!({"mode": "Proxy", "proxyConfig": {"models": ["*"], "apiKey": {"value": "topsecret"}}});
+    stage.cluster.plant("kaos.tools", "modelapis", object("ModelAPI", "llm", proxy, ready));
+    for name in ["a", "b", "c"] {
+        let spec =
+            json!({"modelAPI": "llm", "model": "gpt", "config": {"env": [{"name": "MY_TOKEN", "value": "topsecret"}]}});
+        let status =
+            json!({"conditions": [{"type": "Accepted", "status": "True", "reason": "Accepted", "message": ""}]});
+        stage.cluster.plant("kaos.tools", "agents", object("Agent", name, spec, status));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_asks_a_running_cluster_what_it_holds_and_what_is_in_force() {
+    let stage = Stage::start("plan-live").await;
+    team(&stage);
+    let settings = stage.settings("x:1");
+    let plan = ["plan", "--settings", settings.as_str(), "--for", "agent", "-o", "json"];
+    let ran = stage.policy(&plan).await;
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!((&ran.json()["objects"], &ran.json()["changed"]), (&3.into(), &3.into()), "{}", ran.stdout);
+    assert!(ran.stdout.contains("x:1") && !ran.stdout.contains("topsecret"), "{}", ran.stdout);
+    assert_eq!(stage.policy(&[&plan[..], &["-n", "elsewhere"]].concat()).await.code, 0);
+    // Once it is in force, it changes nothing any more.
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
+    let ran = stage.policy(&plan).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn explain_tells_what_answers_and_why_and_what_went_into_it() {
+    let stage = Stage::start("explain").await;
+    team(&stage);
+    let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for told in ["Agent team/a", "the operator brought it along", "ModelAPI team/llm", "found", "MODEL_API_URL"] {
+        assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains("topsecret"), "{}", ran.stdout);
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
+    let told = stage.policy(&["explain", "Agents/b", "-n", "team", "-o", "json"]).await.json();
+    assert!(
+        told["because"]
+            .to_string()
+            .contains("PolicyRevision agent-1, from ConfigMap kaos-system/policy-agent-settings")
+    );
+    assert_eq!((&told["settings"][0]["path"], &told["policy"]["name"]), (&"image".into(), &"agent".into()), "{told}");
+    for (object, told) in [("agent/nobody", "is not there"), ("kite/a", "only for"), ("agent", "KIND/NAME")] {
+        let ran = stage.policy(&["explain", object, "-n", "team"]).await;
+        assert!(ran.code == 2 && ran.stderr.contains(told), "{object}: {}", ran.stderr);
+    }
+}
+
+/// An operator as a process, ended with the test.
+struct Process(std::process::Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ended = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_an_operator_settings_are_pushed_planned_explained_and_taken_back() {
+    let stage = Stage::start("story").await;
+    team(&stage);
+    let nowhere = ["--metrics-bind-address", "0", "--health-probe-bind-address", "0"];
+    let mut operator = binary();
+    operator.args(["run", "--kubeconfig", &stage.kubeconfig]).args(nowhere).stderr(std::process::Stdio::null());
+    let _operator = Process(operator.spawn().unwrap());
+    let image = |image: &str| stage.settings(image);
+    for version in ["x:1", "x:2"] {
+        let ran = stage.policy(&["push", "--settings", &image(version), "--for", "agent"]).await;
+        assert_eq!(ran.code, 0, "{version}: {}", ran.stderr);
+        assert!(ran.stdout.contains("is Active: agent"), "{}", ran.stdout);
+    }
+    let ran = stage.policy(&["plan", "--settings", &image("x:2"), "--for", "agent"]).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let told = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
+    assert!(
+        told.stdout.contains("policy-agent-settings") && told.stdout.contains("x:2"),
+        "{}{}",
+        told.stdout,
+        told.stderr
+    );
+    let ran = stage.policy(&["rollback", "agent"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:1").digest());
+    let told = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
+    assert!(told.stdout.contains("x:1") && !told.stdout.contains("x:2"), "{}{}", told.stdout, told.stderr);
+    let listed = stage.policy(&["list"]).await.stdout;
+    assert!(listed.contains("Active") && listed.contains("Superseded"), "{listed}");
 }

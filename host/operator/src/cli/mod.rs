@@ -73,6 +73,23 @@ enum Verb {
 }
 
 impl Cli {
+    /// Reads the command line and does what it asks for.
+    pub fn main() -> ExitCode {
+        let error = match Self::try_parse() {
+            Ok(cli) => return cli.run(),
+            Err(error) => error,
+        };
+        // Nobody is left to be told that this fails.
+        let _told = error.print();
+        // To `policy plan`, 2 is an answer.
+        let plans = std::env::args().skip(1).take(2).eq(["policy", "plan"]);
+        match u8::try_from(error.exit_code()) {
+            Ok(0) => ExitCode::SUCCESS,
+            _ if plans => ExitCode::from(HELD_BACK),
+            _ => ExitCode::from(UNUSABLE),
+        }
+    }
+
     /// Does what was asked for. Exit codes: 0 all is well, 1 the answer is no, 2 the question cannot be answered.
     pub fn run(self) -> ExitCode {
         let Self { verb } = self;

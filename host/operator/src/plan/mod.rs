@@ -8,10 +8,14 @@ mod side;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, sync::Arc, thread};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    thread,
+};
 
 use kaos_policy::{
-    contract::{Reference, ResourceType},
+    contract::{Reference, ResourceType, Target},
     lookup::Sighting,
     render::RenderError,
     stamp::carried_hash,
@@ -75,14 +79,23 @@ impl Difference {
     }
 }
 
-/// Compares what comes of every object for which the two sides have different policies or settings, in the order of the
-/// objects, on as many threads as there are processors.
+/// All differences, and what the passes asked for on the way.
+#[derive(Debug, Clone, Default)]
+pub struct Comparison {
+    /// One for each object that the two sides have different policies or settings for, in the order of the objects.
+    pub differences: Vec<Difference>,
+    /// Every object that a pass wanted to see.
+    pub needs: BTreeSet<Target>,
+}
+
+/// Compares what comes of every object for which the two sides have different policies or settings, on as many threads as
+/// there are processors.
 pub fn compare(
     stored: &Stored,
     before: &dyn Answering,
     after: &dyn Answering,
     hidden: &(dyn Fn(&ResourceType) -> Option<Sighting> + Sync),
-) -> Result<Vec<Difference>, RenderError> {
+) -> Result<Comparison, RenderError> {
     let concerned: Vec<usize> = stored
         .objects()
         .iter()
@@ -99,15 +112,15 @@ pub fn compare(
     let threads = thread::available_parallelism().map_or(1, usize::from).min(concerned.len()).max(1);
     let share = |first: usize| {
         let (before, after) = (World::new(stored, before, hidden), World::new(stored, after, hidden));
-        concerned
-            .iter()
-            .skip(first)
-            .step_by(threads)
-            .map(|position| {
-                let side = |world: &World<'_>| world.entry(*position).transpose();
-                Ok((*position, difference(&stored.objects()[*position], side(&before)?, side(&after)?)))
-            })
-            .collect::<Result<Vec<_>, RenderError>>()
+        let mut share = (Vec::new(), BTreeSet::new());
+        for position in concerned.iter().skip(first).step_by(threads) {
+            let (before, after) = (before.entry(*position).transpose()?, after.entry(*position).transpose()?);
+            for entry in before.iter().chain(&after) {
+                share.1.extend(entry.rendered.needs.iter().map(|need| need.target.clone()));
+            }
+            share.0.push((*position, difference(&stored.objects()[*position], before, after)));
+        }
+        Ok::<_, RenderError>(share)
     };
     let shares = thread::scope(|scope| {
         let running: Vec<_> = (0..threads).map(|first| scope.spawn(move || share(first))).collect();
@@ -115,8 +128,12 @@ pub fn compare(
             running.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         joined.collect::<Result<Vec<_>, RenderError>>()
     })?;
-    let ordered: BTreeMap<usize, Difference> = shares.into_iter().flatten().collect();
-    Ok(ordered.into_values().collect())
+    let (mut ordered, mut needs) = (BTreeMap::new(), BTreeSet::new());
+    for (differences, asked) in shares {
+        ordered.extend(differences);
+        needs.extend(asked);
+    }
+    Ok(Comparison { differences: ordered.into_values().collect(), needs })
 }
 
 fn difference(object: &Value, before: Option<Arc<Entry>>, after: Option<Arc<Entry>>) -> Difference {

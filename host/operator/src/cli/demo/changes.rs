@@ -2,14 +2,15 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use json_patch::{PatchOperation, diff};
 use serde_json::Value;
+
+use crate::plan::{self, Field};
 
 /// Children by kind, namespace and name.
 pub(super) type Children = BTreeMap<String, Arc<Value>>;
 
-/// Those parts of an object that somebody decided.
-const DECIDED: [&str; 3] = ["spec", "data", "binaryData"];
+/// Those parts of an object that somebody decided, and what it is.
+const DECIDED: [&str; 4] = ["kind", "spec", "data", "binaryData"];
 
 /// A line for each field that differs, and for each child that came or went.
 pub(super) fn between(before: &Children, after: &Children) -> Vec<String> {
@@ -29,42 +30,15 @@ fn fields(old: &Value, new: &Value) -> Vec<String> {
         let fields = DECIDED.iter().filter_map(|field| Some(((*field).to_owned(), object.get(field)?.clone())));
         Value::Object(fields.collect())
     };
-    let (old, new) = (decided(old), decided(new));
-    diff(&old, &new).0.iter().filter_map(|operation| field(operation, &old)).collect()
+    plan::fields(&decided(old), &decided(new)).iter().map(told).collect()
 }
 
-fn field(operation: &PatchOperation, old: &Value) -> Option<String> {
-    let was = |path: &str| old.pointer(path).map_or_else(String::new, Value::to_string);
-    let (path, what) = match operation {
-        PatchOperation::Add(add) => (add.path.to_string(), format!("{} (new)", add.value)),
-        PatchOperation::Remove(remove) => {
-            let path = remove.path.to_string();
-            let what = format!("{} (gone)", was(&path));
-            (path, what)
-        }
-        PatchOperation::Replace(replace) => {
-            let path = replace.path.to_string();
-            let what = format!("{} -> {}", was(&path), replace.value);
-            (path, what)
-        }
-        _ => return None,
-    };
-    // The hash follows from the rest: it says that the pods roll, not why.
-    (!path.contains("pod-spec-hash")).then(|| format!("{}: {what}", dotted(&path)))
-}
-
-fn dotted(pointer: &str) -> String {
-    let segments = pointer.split('/').skip(1).map(|segment| segment.replace("~1", "/").replace("~0", "~"));
-    let mut path = String::new();
-    for segment in segments {
-        if segment.bytes().all(|byte| byte.is_ascii_digit()) {
-            path.push_str(&format!("[{segment}]"));
-        } else {
-            path.push_str(if path.is_empty() { "" } else { "." });
-            path.push_str(&segment);
-        }
+fn told(Field { path, before, after }: &Field) -> String {
+    match (before, after) {
+        (Some(before), Some(after)) => format!("{path}: {before} -> {after}"),
+        (Some(before), None) => format!("{path}: {before} (gone)"),
+        (None, after) => format!("{path}: {} (new)", after.as_ref().unwrap_or(&Value::Null)),
     }
-    path
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! `policy`: the verbs of those who write, check and ship policies; one file a verb.
 
+mod answering;
 #[cfg(feature = "authoring")]
 mod build;
 mod check;
+mod explain;
+mod in_force;
 mod inspect;
 mod install;
 mod list;
@@ -24,8 +27,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::{
-    Form, HELD_BACK, UNUSABLE, connection, connection::on_cluster, domain, namespace, objects, output, settings, table,
-    told,
+    Form, HELD_BACK, UNUSABLE, connection, connection::on_cluster, domain, namespace, objects, output,
+    render::env::variables, settings, table, told,
 };
 use output::Output;
 
@@ -50,6 +53,8 @@ enum Verb {
     Push(push::Push),
     /// Show what became of every policy that was shipped
     List(list::List),
+    /// Explain one object: what answers for it and why, what that saw, and where each variable comes from
+    Explain(explain::Explain),
     /// Let serve what a policy's ConfigMap held before
     Rollback(rollback::Rollback),
     /// Begin a policy: a project that builds, with tests that pass
@@ -74,6 +79,7 @@ impl Policy {
             Verb::Plan(plan) => plan.run(out),
             Verb::Push(push) => push.run(out),
             Verb::List(list) => list.run(out),
+            Verb::Explain(explain) => explain.run(out),
             Verb::Rollback(rollback) => rollback.run(out),
             #[cfg(feature = "authoring")]
             Verb::New(new) => new.run(),

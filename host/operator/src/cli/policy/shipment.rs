@@ -16,8 +16,9 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use super::output::complain;
+use super::{answering::Shipped, output::complain};
 use crate::{
+    catalogue::Age,
     input,
     package::{Packed, is_chunk, is_index, pack, unpack},
     policies::{Candidate, Loaded, Loader, Origin},
@@ -51,6 +52,21 @@ pub(super) struct Ready {
     pub(super) policy: Option<Loaded>,
     /// Its ConfigMaps.
     pub(super) packed: Packed,
+}
+
+/// How what is not shipped yet is called among revisions.
+const PLANNED: &str = "what is to be shipped";
+
+impl Ready {
+    /// The same as something that was shipped, the youngest of all.
+    pub(super) fn shipped(self) -> Shipped {
+        let Self { file, policy, packed } = self;
+        let metadata = packed.index.metadata;
+        let (namespace, name) = (metadata.namespace.unwrap_or_default(), metadata.name.unwrap_or_default());
+        let age = Age { created: "9999".to_owned(), namespace: namespace.clone(), name: name.clone() };
+        let policy = policy.map(|loaded| loaded.policy);
+        Shipped { revision: PLANNED.into(), source: (namespace, name), policy, file, age }
+    }
 }
 
 /// A package as it was read.

@@ -17,12 +17,19 @@ use crate::{
 /// One object's variables.
 pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry) -> io::Result<()> {
     let mut table = Table::new(&["CONTAINER", "VARIABLE", "VALUE", "FROM"]);
-    for variable in entry.rendered.env() {
-        let EnvVar { container, name, source, origin } = variable;
-        table.row([container.clone(), name.clone(), value(name, source), explained(origin, entry)]);
+    for variable in variables(entry) {
+        table.row(variable);
     }
     out.text(&format!("{}\n", document.identity))?;
     if table.is_empty() { out.text("no environment variables\n\n") } else { out.text(&format!("{table}\n")) }
+}
+
+/// Container, name, value and origin of each variable.
+pub(in crate::cli) fn variables(entry: &Entry) -> Vec<[String; 4]> {
+    let row = |EnvVar { container, name, source, origin }: &EnvVar| {
+        [container.clone(), name.clone(), value(name, source), explained(origin, entry)]
+    };
+    entry.rendered.env().iter().map(row).collect()
 }
 
 fn value(name: &str, source: &EnvSource) -> String {

@@ -1,6 +1,6 @@
 //! `render`: what would run, for objects in files, without a cluster.
 
-mod env;
+pub(super) mod env;
 mod json;
 mod table;
 mod yaml;

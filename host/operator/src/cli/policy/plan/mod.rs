@@ -1,6 +1,7 @@
 //! `policy plan`: what a policy, or settings for one, would change.
 
 mod json;
+mod live;
 mod sides;
 mod summary;
 mod table;
@@ -9,21 +10,21 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::bail;
 use clap::Args;
-use kaos_policy::{
-    contract::{Cluster, ResourceType},
-    lookup::Sighting,
-};
+use kaos_policy::contract::{Cluster, ResourceType};
 
 use super::{
     Form, HELD_BACK, UNUSABLE,
+    answering::Standing,
+    connection::Connection,
     objects::{catalogue, documents, warn_of_strangers},
+    on_cluster,
     output::{Output, complain},
+    settings,
     shipment::Shipment,
 };
 use crate::{
     input::Sources,
-    offline::Stored,
-    plan::{Difference, Said, Side, compare},
+    plan::{Difference, Said, Side},
     policies::Loader,
 };
 use sides::Sides;
@@ -41,21 +42,23 @@ const CHANGES: u8 = UNUSABLE;
 pub(super) struct Plan {
     #[command(flatten)]
     shipment: Shipment,
-    /// File or directory with what the cluster holds, or - for standard input; may be given several times
-    #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-", required = true)]
+    /// File or directory with what the cluster holds, or - for standard input; otherwise a running cluster is asked
+    #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-")]
     filenames: Vec<String>,
     /// Look into the directories below a directory, too
-    #[arg(short = 'R', long)]
+    #[arg(short = 'R', long, requires = "filenames")]
     recursive: bool,
-    /// Namespace of objects that name none
-    #[arg(short = 'n', long, default_value = "default", value_parser = super::namespace)]
-    namespace: String,
-    /// A policy that is in force; what is planned takes its place if it claims the same kinds
+    /// CRDs of further kinds
+    #[arg(long, value_name = "FILE|DIR|-", requires = "filenames")]
+    crds: Vec<String>,
+    /// Namespace of objects in files that name none; of a running cluster, the only one to look at
+    #[arg(short = 'n', long, value_parser = super::namespace)]
+    namespace: Option<String>,
+    /// A policy that the operator was started with
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
-    /// CRDs of further kinds
-    #[arg(long, value_name = "FILE|DIR|-")]
-    crds: Vec<String>,
+    #[command(flatten)]
+    connection: Connection,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
@@ -70,7 +73,8 @@ pub(super) struct Plan {
 impl Plan {
     /// Shows what changes. Whatever keeps it from doing so ends with 1, since 2 says that something changes.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        self.planned(out).or_else(|error| {
+        let output = self.output;
+        self.differences().and_then(|differences| show(&differences, output, out)).or_else(|error| {
             if super::output::is_broken_pipe(&error) {
                 return Err(error);
             }
@@ -79,35 +83,35 @@ impl Plan {
         })
     }
 
-    fn planned(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self {
-            shipment,
-            filenames,
-            recursive,
-            namespace,
-            policies,
-            crds,
-            output,
-            operator_namespace,
-            cluster_domain,
-        } = self;
-        let Some(catalogue) = catalogue(&crds)? else { return Ok(ExitCode::from(HELD_BACK)) };
-        let sources = Sources { paths: &filenames, recursive, namespace: &namespace };
-        let Some(documents) = documents(sources, &catalogue) else { return Ok(ExitCode::from(HELD_BACK)) };
-        let cluster =
-            Cluster { domain: cluster_domain, operator_namespace: operator_namespace.clone(), served: vec![] };
+    fn differences(self) -> anyhow::Result<Vec<Difference>> {
+        let Self { shipment, filenames, recursive, crds, namespace, policies, connection, .. } = self;
+        let (home, domain) = (self.operator_namespace, self.cluster_domain);
+        let cluster = Cluster { domain, operator_namespace: home.clone(), served: vec![] };
         let loader = Loader::new(cluster.clone())?;
-        let ready = shipment.ready(&loader, &operator_namespace)?;
-        let sides = Sides::of(loader.load(&policies)?, ready, &cluster)?;
-        warn_of_strangers(&documents, &catalogue, &sides.claimed());
-        let stored = Stored::new(&documents);
-        let hidden = |_: &ResourceType| -> Option<Sighting> { None };
-        let differences = compare(&stored, &sides.before, &sides.after, &hidden)?;
-        if !documents.iter().any(|document| sides.claims(&document.object)) {
+        let new = shipment.ready(&loader, &home)?.shipped();
+        let own = loader.load(&policies)?;
+        if filenames.is_empty() {
+            let place = Place { cluster, namespace };
+            return on_cluster(connection, async |client| live::differences(client, &loader, &own, new, &place).await);
+        }
+        let Some(catalogue) = catalogue(&crds)? else { bail!("the CRDs cannot be used") };
+        let namespace = namespace.as_deref().unwrap_or("default");
+        let sources = Sources { paths: &filenames, recursive, namespace };
+        let Some(documents) = documents(sources, &catalogue) else { bail!("the objects cannot be used") };
+        let sides = Sides::of(&Standing::new(&own, settings::layers(&own, None, &[])?, &home)?, new)?;
+        warn_of_strangers(&documents, &catalogue, &sides.kinds());
+        if !sides.answer_for(&documents) {
             bail!("nothing to plan for: no object is of a kind that a policy claims");
         }
-        show(&differences, output, out)
+        let everything = |_: &ResourceType| None;
+        Ok(sides.compare(&documents, &cluster, &everything)?.differences)
     }
+}
+
+/// Which part of a running cluster.
+struct Place {
+    cluster: Cluster,
+    namespace: Option<String>,
 }
 
 fn show(differences: &[Difference], form: Form, out: &mut Output) -> anyhow::Result<ExitCode> {

@@ -69,13 +69,13 @@ impl fmt::Display for Summary {
         if *changed == 0 {
             write!(f, "Nothing changes for {objects} objects.")?;
         } else {
-            write!(f, "{changed} of {objects} objects change, the pods of {rolls} workloads are replaced.")?;
+            write!(f, "Objects that change: {changed} of {objects}. Workloads whose pods are replaced: {rolls}.")?;
         }
         if *refused > 0 {
-            write!(f, " {refused} objects are refused that were not.")?;
+            write!(f, " Objects that are refused and were not: {refused}.")?;
         }
         if *failed > 0 {
-            write!(f, " The policy fails on {failed} objects.")?;
+            write!(f, " Objects that the policy fails on: {failed}.")?;
         }
         write!(
             f,

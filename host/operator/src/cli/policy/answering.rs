@@ -1,0 +1,198 @@
+//! What answers for which object: the operator's own arrangement, for a question that somebody asks.
+
+use std::{collections::HashMap, sync::Arc};
+
+use anyhow::{Context, bail};
+use kaos_policy::{
+    contract::{Cluster, ResourceType},
+    manifest::PolicyFile,
+    memo::Memo,
+    policy::Policy,
+    render::Renderer,
+    settings::{Layer, Origin as Given},
+};
+use serde_json::Value;
+
+use crate::{
+    catalogue::{self, Age, Answer, Catalogue, Kind, Member, Offer, PIN, Reach, Snapshot, Tuning, arrange},
+    offline::Answering,
+    policies::{Loaded, select},
+};
+
+/// Bytes of answers that are remembered: what many objects need is decided once on each side.
+const MEMORY: usize = 256 << 20;
+
+/// Something that was shipped, or is to be.
+#[derive(Debug, Clone)]
+pub(super) struct Shipped {
+    /// Its revision, or what it is called here.
+    pub(super) revision: Arc<str>,
+    /// The namespace and the name of its ConfigMap.
+    pub(super) source: (String, String),
+    /// Its policy; none for settings alone.
+    pub(super) policy: Option<Arc<Policy>>,
+    /// What its `policy.yaml` says.
+    pub(super) file: PolicyFile,
+    /// How old it is.
+    pub(super) age: Age,
+}
+
+/// Everything that answers at one time.
+#[derive(Debug, Clone)]
+pub(super) struct Standing {
+    /// What the operator brought along.
+    own: Vec<Offer>,
+    /// Settings that hold everywhere.
+    shared: Vec<Layer>,
+    /// What was shipped.
+    pub(super) shipped: Vec<Shipped>,
+    /// Where the operator lives.
+    home: String,
+}
+
+impl Standing {
+    /// Only what the operator brought along.
+    pub(super) fn new(own: &[Loaded], shared: Vec<Layer>, home: &str) -> anyhow::Result<Self> {
+        let stacks = select(own)?;
+        let own = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
+        Ok(Self { own, shared, shipped: Vec::new(), home: home.to_owned() })
+    }
+
+    /// The same, with something shipped in place of what its ConfigMap holds now.
+    pub(super) fn with(&self, new: Shipped) -> Self {
+        let mut standing = self.clone();
+        let old = standing.shipped.iter().position(|old| old.source == new.source);
+        match old {
+            Some(at) => standing.shipped[at] = Shipped { age: standing.shipped[at].age.clone(), ..new },
+            None => standing.shipped.push(new),
+        }
+        standing
+    }
+
+    /// Lets a catalogue hold what comes of it.
+    pub(super) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Arc<Snapshot>> {
+        let (mut offers, mut given) = (self.own.clone(), Vec::new());
+        for shipped in &self.shipped {
+            let Shipped { revision, policy, file, age, .. } = shipped;
+            let (reach, age) = (self.reach(shipped), age.clone());
+            let name = file.name.clone().unwrap_or_default();
+            let layer = || Layer::tree(shipped.origin(&reach), &name, file.settings.clone());
+            let Some(policy) = policy else {
+                let tuning = Tuning { layer: layer(), revision: Arc::clone(revision), since: None, predecessor: None };
+                given.push(catalogue::Given { tuning: Arc::new(tuning), reach, age });
+                continue;
+            };
+            let settings = if file.settings.is_null() { Vec::new() } else { vec![layer()] };
+            let (policy, revision) = (Arc::clone(policy), Some(Arc::clone(revision)));
+            let member = Arc::new(Member { policy, settings, revision, since: None, predecessor: None });
+            offers.extend(member.policy.descriptor().claims.iter().map(|claim| Offer {
+                of: claim.primary.clone(),
+                member: Arc::clone(&member),
+                reach: reach.clone(),
+                pinned: file.scope.pinned,
+                age: age.clone(),
+            }));
+        }
+        let arranged = arrange(&offers, &given, &self.shared);
+        if let Some((revision, why)) = arranged.conflicts.iter().next() {
+            bail!("{revision} would not serve: {why}");
+        }
+        catalogue.install(arranged.answers);
+        catalogue.load().context("nothing answers")
+    }
+
+    fn reach(&self, shipped: &Shipped) -> Reach {
+        let (namespace, _) = &shipped.source;
+        match shipped.file.scope.namespaces.as_slice() {
+            _ if *namespace != self.home => Reach::Own(namespace.clone()),
+            [] => Reach::Cluster,
+            listed => Reach::Namespaces(listed.iter().cloned().collect()),
+        }
+    }
+}
+
+impl Shipped {
+    fn origin(&self, reach: &Reach) -> Given {
+        let (namespace, name) = &self.source;
+        match reach {
+            Reach::Own(_) => Given::NamespacePolicy(format!("{namespace}/{name}")),
+            _ => Given::ClusterPolicy(name.clone()),
+        }
+    }
+}
+
+/// Policies bound to their settings, shared by all snapshots.
+#[derive(Default)]
+pub(super) struct Bound {
+    renderers: Vec<Renderer>,
+    of_kinds: HashMap<usize, usize>,
+}
+
+/// What one snapshot answers.
+pub(super) struct At<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) bound: &'a Bound,
+}
+
+impl Bound {
+    /// Binds what a snapshot answers these objects with.
+    pub(super) fn bind<'a>(
+        &mut self,
+        snapshot: &Snapshot,
+        objects: impl IntoIterator<Item = &'a Value>,
+        cluster: &Cluster,
+        is_served: impl Fn(&ResourceType) -> bool,
+    ) -> anyhow::Result<()> {
+        let memo = Arc::new(Memo::new(MEMORY));
+        for object in objects {
+            let Some(kind) = answer(snapshot, object) else { continue };
+            let key = key(&kind);
+            if self.of_kinds.contains_key(&key) {
+                continue;
+            }
+            let wishes = kind.claims().flat_map(|claim| claim.wishes.iter());
+            let served = wishes.filter(|wish| is_served(wish)).cloned().collect();
+            let renderer = Renderer::new(kind.stack(), kind.layers(), Cluster { served, ..cluster.clone() })?;
+            // Settings for another policy change nothing here.
+            let at = self.renderers.iter().position(|known| is_same(known, &renderer)).unwrap_or_else(|| {
+                self.renderers.push(renderer.with_memo(Arc::clone(&memo)));
+                self.renderers.len() - 1
+            });
+            self.of_kinds.insert(key, at);
+        }
+        Ok(())
+    }
+}
+
+/// Whether two answer alike: the same policies, with the same settings from the same places.
+fn is_same(one: &Renderer, other: &Renderer) -> bool {
+    one.layers().count() == other.layers().count()
+        && one.layers().zip(other.layers()).all(|((policy, settings), (other, others))| {
+            policy.id() == other.id()
+                && policy.grants() == other.grants()
+                && policy.limits() == other.limits()
+                && settings == others
+        })
+}
+
+impl Answering for At<'_> {
+    fn renderer(&self, object: &Value) -> Option<&Renderer> {
+        self.bound.renderers.get(*self.bound.of_kinds.get(&key(&answer(self.snapshot, object)?))?)
+    }
+}
+
+/// What answers for an object.
+pub(super) fn answer(snapshot: &Snapshot, object: &Value) -> Option<Arc<Kind>> {
+    let metadata = &object["metadata"];
+    let pin = metadata["annotations"][PIN].as_str();
+    let namespace = metadata["namespace"].as_str().unwrap_or_default();
+    match snapshot.answer(&ResourceType::of_object(object), namespace, pin) {
+        Answer::Kind(kind) | Answer::NoSuchPolicy(kind, _) => Some(kind),
+        Answer::Nothing => None,
+    }
+}
+
+/// Snapshots that have something in common have it at the same place.
+fn key(kind: &Arc<Kind>) -> usize {
+    Arc::as_ptr(kind).addr()
+}

@@ -1,0 +1,274 @@
+//! `policy explain`: what answers for one object and why, what it saw, and where each variable comes from.
+
+use std::{process::ExitCode, sync::Arc};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use kaos_policy::{
+    contract::{Answer, Cluster, Found, Need, ResourceType, Selector, Target},
+    settings::{Effective, Origin, Path, Source},
+};
+use serde_json::{Value, json};
+
+use super::{
+    Form,
+    answering::{At, Bound, Shipped, Standing, answer},
+    connection::Connection,
+    in_force::{in_force, operator_config},
+    output::Output,
+    revisions::Revisions,
+    table::Table,
+    variables,
+};
+use crate::{
+    catalogue::{Answers, Catalogue, Kind, PIN, Snapshot},
+    live::Gathered,
+    masking::{MASK, is_secret},
+    offline::{Entry, Stored, World},
+    policies::Loader,
+};
+
+/// Arguments of `policy explain`.
+#[derive(Debug, Args)]
+pub(super) struct Explain {
+    /// The object, such as agent/writer
+    #[arg(value_name = "KIND/NAME", value_parser = named)]
+    object: (String, String),
+    #[command(flatten)]
+    connection: Connection,
+    /// Namespace of the object
+    #[arg(short, long, default_value = "default", value_parser = super::namespace)]
+    namespace: String,
+    /// Form of the output
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Form,
+    /// Namespace that the operator runs in
+    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
+    operator_namespace: String,
+    /// DNS domain of the cluster's Services
+    #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = super::domain)]
+    cluster_domain: String,
+}
+
+fn named(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('/').filter(|(kind, name)| !kind.is_empty() && !name.is_empty() && !name.contains('/'));
+    parts.map(|(kind, name)| (kind.to_owned(), name.to_owned())).ok_or_else(|| "write it as KIND/NAME".to_owned())
+}
+
+impl Explain {
+    /// Makes the pass that the operator makes, and tells what went into it.
+    pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
+        let Self { object: (kind, name), connection, namespace, output, operator_namespace, cluster_domain } = self;
+        let cluster =
+            Cluster { domain: cluster_domain, operator_namespace: operator_namespace.clone(), served: vec![] };
+        let loader = Loader::new(cluster.clone())?;
+        let told = super::on_cluster(connection, async |client| {
+            let revisions = Revisions::new(client.clone(), &operator_namespace);
+            let shared = operator_config(&client, &operator_namespace).await?;
+            let mut standing = Standing::new(&loader.load(&[])?, shared.into_iter().collect(), &operator_namespace)?;
+            standing.shipped = in_force(&revisions, &loader).await?;
+            let snapshot = standing.install(&Catalogue::default())?;
+            let of = claimed(&snapshot, &kind)?;
+            let mut gathered = Gathered::new(client);
+            let position = gathered.object(&of, &namespace, &name).await?;
+            let Some(identity) = position else { bail!("{} {namespace}/{name} is not there", of.kind) };
+            for claim in snapshot.of(&of).into_iter().flat_map(Answers::claims) {
+                for wish in &claim.wishes {
+                    gathered.serves(wish).await?;
+                }
+            }
+            loop {
+                let documents = gathered.documents();
+                let stored = Stored::new(&documents);
+                let at = documents.iter().position(|document| document.identity == identity).unwrap_or_default();
+                let object = &documents[at].object;
+                let answering = answer(&snapshot, object).with_context(|| format!("nothing answers for {identity}"))?;
+                let mut bound = Bound::default();
+                let all = documents.iter().map(|document| &document.object);
+                bound.bind(&snapshot, all, &cluster, |of| gathered.hidden(of).is_none())?;
+                let side = At { snapshot: &snapshot, bound: &bound };
+                let hidden = |of: &ResourceType| gathered.hidden(of);
+                let world = World::new(&stored, &side, &hidden);
+                let entry = world.entry(at).context("nothing answers for it")??;
+                let needs: Vec<_> = entry.rendered.needs.iter().map(|need| need.target.clone()).collect();
+                let because = because(&standing.shipped, &answering, object);
+                let told = Told { object: object.clone(), entry: (*entry).clone(), because };
+                drop(world);
+                if !gathered.read(needs).await? {
+                    return Ok(told);
+                }
+            }
+        })?;
+        match output {
+            Form::Json => out.json(&told.document())?,
+            Form::Text => out.text(&told.text())?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The kind that a person means.
+fn claimed(snapshot: &Snapshot, kind: &str) -> anyhow::Result<ResourceType> {
+    let wanted = kind.to_lowercase();
+    let fits = |of: &&ResourceType| {
+        let kind = of.kind.to_lowercase();
+        wanted == kind || wanted == format!("{kind}s") || wanted == format!("{kind}.{}", of.group())
+    };
+    let found: Vec<&ResourceType> = snapshot.kinds().map(|(of, _)| of).filter(fits).collect();
+    match found.as_slice() {
+        [of] => Ok((*of).clone()),
+        [] => {
+            let kinds: Vec<&str> = snapshot.kinds().map(|(of, _)| of.kind.as_str()).collect();
+            bail!("{kind}: no policy answers for this kind, only for {}", kinds.join(", "))
+        }
+        several => {
+            let names: Vec<String> = several.iter().map(|of| format!("{}.{}", of.kind, of.group())).collect();
+            bail!("{kind}: is several kinds, write {}", names.join(" or "))
+        }
+    }
+}
+
+/// Why these policies and settings answer, a sentence each.
+fn because(shipped: &[Shipped], kind: &Kind, object: &Value) -> Vec<String> {
+    let mut told = Vec::new();
+    let revisions: Vec<&str> = kind.revisions().map(|revision| &**revision).collect();
+    let answering = || shipped.iter().filter(|shipped| revisions.contains(&&*shipped.revision));
+    for policy in kind.policies() {
+        let id = policy.id();
+        let from = answering().find(|shipped| shipped.policy.as_ref().is_some_and(|policy| policy.id() == id));
+        told.push(match from {
+            Some(shipped) => format!("policy {id}: {}", shipped.told()),
+            None => format!("policy {id}: the operator brought it along, and nothing shipped takes its place"),
+        });
+    }
+    told.extend(
+        answering().filter(|shipped| shipped.policy.is_none()).map(|shipped| format!("settings: {}", shipped.told())),
+    );
+    if let Some(pin) = object["metadata"]["annotations"][PIN].as_str() {
+        told.push(format!("the object names {pin} in its annotation {PIN}"));
+    }
+    told
+}
+
+impl Shipped {
+    fn told(&self) -> String {
+        let (namespace, name) = &self.source;
+        let namespaces = &self.file.scope.namespaces;
+        let place =
+            if namespaces.is_empty() { "everywhere".to_owned() } else { format!("in {}", namespaces.join(", ")) };
+        format!("PolicyRevision {}, from ConfigMap {namespace}/{name}, holds {place}", self.revision)
+    }
+}
+
+/// What a policy asked for, for people.
+fn shown(target: &Target) -> String {
+    match target {
+        Target::Named(reference) => reference.to_string(),
+        Target::Labelled(Selector { of, namespace, labels }) => {
+            let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            format!("{} in {} with {}", of.kind, namespace.as_deref().unwrap_or("the cluster"), labels.join(", "))
+        }
+    }
+}
+
+/// Everything about one object.
+struct Told {
+    object: Value,
+    entry: Entry,
+    because: Vec<String>,
+}
+
+impl Told {
+    fn needs(&self) -> Vec<(&Need, &'static str)> {
+        let rendered = &self.entry.rendered;
+        let own = |need: &Need| need.id.strip_prefix(&rendered.policy.name)?.strip_prefix('/').map(str::to_owned);
+        let found = |need: &Need| {
+            let id = own(need)?;
+            rendered.subject().found.iter().find(|found| found.id == id)
+        };
+        let word = |found: Option<&Found>| match found.map(|found| &found.answer) {
+            Some(Answer::Objects(objects)) if objects.is_empty() => "not there",
+            Some(Answer::Objects(_)) => "found",
+            Some(Answer::Secret(facts)) if facts.present => "found",
+            Some(Answer::Secret(_)) => "not there",
+            Some(Answer::Unserved) => "its type is not served",
+            Some(Answer::Forbidden(_)) => "not looked at",
+            None => "asked for by an overlay",
+        };
+        rendered.needs.iter().map(|need| (need, word(found(need)))).collect()
+    }
+
+    /// The settings that somebody gave.
+    fn settings(&self) -> Vec<(String, String, String)> {
+        let given = |(path, source): (&Path, &Source)| {
+            (source.origin != Origin::SchemaDefault).then(|| (path.clone(), source.to_string()))
+        };
+        let of = |settings: &Arc<Effective>| {
+            settings
+                .sources()
+                .filter_map(given)
+                .map(|(path, source)| {
+                    let value = path.names().iter().try_fold(settings.tree(), |value, name| value.get(name));
+                    let hide = path.names().last().is_some_and(|name| is_secret(name));
+                    let shown = if hide { MASK.to_owned() } else { value.map(Value::to_string).unwrap_or_default() };
+                    (path.to_string(), shown, source)
+                })
+                .collect::<Vec<_>>()
+        };
+        self.entry.rendered.settings.iter().flat_map(of).collect()
+    }
+
+    fn conditions(&self) -> impl Iterator<Item = &Value> {
+        self.object["status"]["conditions"].as_array().into_iter().flatten()
+    }
+
+    fn text(&self) -> String {
+        let cell = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let mut text = format!("{}\n", self.entry.rendered.object.reference());
+        for line in &self.because {
+            text += &format!("  {line}\n");
+        }
+        let mut conditions = Table::new(&["CONDITION", "STATUS", "REASON", "MESSAGE"]);
+        for condition in self.conditions() {
+            conditions.row(["type", "status", "reason", "message"].map(|field| cell(&condition[field])));
+        }
+        let mut inputs = Table::new(&["INPUT", ""]);
+        for (need, word) in self.needs() {
+            inputs.row([shown(&need.target), word.to_owned()]);
+        }
+        let mut settings = Table::new(&["SETTING", "VALUE", "FROM"]);
+        for (path, value, source) in self.settings() {
+            settings.row([path, value, source]);
+        }
+        let mut env = Table::new(&["CONTAINER", "VARIABLE", "VALUE", "FROM"]);
+        for variable in variables(&self.entry) {
+            env.row(variable);
+        }
+        for table in [conditions, inputs, settings, env] {
+            if !table.is_empty() {
+                text += &format!("\n{table}");
+            }
+        }
+        text
+    }
+
+    fn document(&self) -> Value {
+        let rendered = &self.entry.rendered;
+        let needs: Vec<Value> =
+            self.needs().iter().map(|(need, word)| json!({"target": need.target, "found": word})).collect();
+        let settings: Vec<Value> = self
+            .settings()
+            .into_iter()
+            .map(|(path, value, from)| json!({"path": path, "value": value, "from": from}))
+            .collect();
+        let env: Vec<Value> = variables(&self.entry)
+            .into_iter()
+            .map(|[container, name, value, from]| json!({"container": container, "name": name, "value": value, "from": from}))
+            .collect();
+        json!({
+            "object": rendered.object.reference(), "policy": rendered.policy, "overlays": rendered.overlays,
+            "because": self.because, "fuel": rendered.fuel, "inputs": needs, "settings": settings, "env": env,
+            "conditions": self.conditions().collect::<Vec<_>>(),
+        })
+    }
+}

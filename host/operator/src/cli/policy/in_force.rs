@@ -1,0 +1,60 @@
+//! What a cluster says that is in force: the revisions that answer, and the operator's own ConfigMap.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kaos_crds::RevisionState;
+use kaos_policy::{
+    gate,
+    settings::{Layer, Origin as Given},
+};
+use kube::{Api, Client};
+
+use super::{
+    answering::Shipped,
+    revisions::{Revisions, name, state},
+};
+use crate::{
+    catalogue::Age,
+    policies::{Candidate, Loader, Origin},
+};
+
+/// The ConfigMap that the operator takes defaults from.
+const CONFIG: &str = "kaos-operator-config";
+
+/// The settings of the operator's own ConfigMap.
+pub(super) async fn operator_config(client: &Client, namespace: &str) -> anyhow::Result<Option<Layer>> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let config = api.get_opt(CONFIG).await.with_context(|| format!("ConfigMap {namespace}/{CONFIG}"))?;
+    Ok(config.map(|config| Layer::env(Given::OperatorConfig, config.data.unwrap_or_default())))
+}
+
+/// Everything that was shipped and answers, from the bytes that the operator kept.
+pub(super) async fn in_force(revisions: &Revisions, loader: &Loader) -> anyhow::Result<Vec<Shipped>> {
+    let mut shipped = Vec::new();
+    for revision in revisions.all().await?.iter().filter(|revision| state(revision) == RevisionState::Active) {
+        let named = || format!("PolicyRevision {}", name(revision));
+        let kept = revisions.kept(revision).await?;
+        let policy = match kept.component {
+            None => None,
+            Some(bytes) => {
+                let inner = gate::Candidate { bytes, file: kept.file.clone() };
+                let candidate = Candidate { origin: Origin::File(PathBuf::from(named())), inner };
+                Some(loader.check(&candidate).result.with_context(named)?)
+            }
+        };
+        let source = &revision.spec.source;
+        let created = revision.metadata.creation_timestamp.as_ref().map(|time| time.0.to_string());
+        let (namespace, config_map) = (source.namespace.clone(), source.config_map.clone());
+        let age = Age { created: created.unwrap_or_default(), namespace: namespace.clone(), name: config_map.clone() };
+        shipped.push(Shipped {
+            revision: name(revision).into(),
+            source: (namespace, config_map),
+            policy,
+            file: kept.file,
+            age,
+        });
+    }
+    Ok(shipped)
+}

@@ -1,0 +1,49 @@
+//! A plan against a running cluster.
+
+use kaos_policy::contract::ResourceType;
+use kube::Client;
+
+use super::{
+    super::{
+        answering::{Shipped, Standing},
+        in_force::{in_force, operator_config},
+        revisions::Revisions,
+    },
+    Place, Sides,
+};
+use crate::{
+    live::Gathered,
+    plan::Difference,
+    policies::{Loaded, Loader},
+};
+
+/// What changes for the objects of a cluster when something is shipped to it.
+pub(super) async fn differences(
+    client: Client,
+    loader: &Loader,
+    own: &[Loaded],
+    new: Shipped,
+    Place { cluster, namespace }: &Place,
+) -> anyhow::Result<Vec<Difference>> {
+    let home = &cluster.operator_namespace;
+    let shared = operator_config(&client, home).await?;
+    let mut standing = Standing::new(own, shared.into_iter().collect(), home)?;
+    standing.shipped = in_force(&Revisions::new(client.clone(), home), loader).await?;
+    let sides = Sides::of(&standing, new)?;
+    let mut gathered = Gathered::new(client);
+    let (reads, wishes) = sides.looked_at();
+    for of in sides.kinds().into_iter().chain(reads) {
+        gathered.list(of, namespace.as_deref()).await?;
+    }
+    for of in wishes {
+        gathered.serves(of).await?;
+    }
+    loop {
+        let hidden = |of: &ResourceType| gathered.hidden(of);
+        let comparison = sides.compare(&gathered.documents(), cluster, &hidden)?;
+        // What passes asked for may have them ask for more.
+        if !gathered.read(comparison.needs).await? {
+            return Ok(comparison.differences);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What a running cluster holds, as far as policies look at it: read once, for a question that somebody asks.
+//!
+//! Types that policies claim or read are listed; ConfigMaps only as far as an object asks for them, and Secrets never.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kaos_policy::{
+    contract::{Reference, ResourceType, Target},
+    lookup::Sighting,
+};
+use kube::{
+    Api, Client,
+    api::{DynamicObject, ListParams},
+    core::{ApiResource, GroupVersionKind, discovery::Scope},
+    discovery::pinned_kind,
+};
+use serde_json::Value;
+
+use crate::input::{Document, Identity, Origin};
+
+/// How many objects are asked for at a time.
+const PAGE: u32 = 500;
+
+/// Why a cluster cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{what} cannot be read: {source}")]
+pub struct LiveError {
+    what: String,
+    source: kube::Error,
+}
+
+/// What was read so far.
+pub struct Gathered {
+    client: Client,
+    types: BTreeMap<ResourceType, Option<Served>>,
+    listed: BTreeSet<ResourceType>,
+    asked: BTreeSet<Target>,
+    documents: BTreeMap<Identity, Document>,
+}
+
+/// How a type is served.
+#[derive(Clone)]
+struct Served {
+    resource: ApiResource,
+    namespaced: bool,
+}
+
+impl Gathered {
+    /// Nothing yet.
+    pub fn new(client: Client) -> Self {
+        let (types, listed, asked) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { client, types, listed, asked, documents: BTreeMap::new() }
+    }
+
+    /// Reads all objects of a type, or those of one namespace. A type that is not served has none.
+    pub async fn list(&mut self, of: &ResourceType, namespace: Option<&str>) -> Result<(), LiveError> {
+        if is_asked_for_singly(of) || !self.listed.insert(of.clone()) {
+            return Ok(());
+        }
+        let Some(served) = self.served(of).await? else { return Ok(()) };
+        let api = self.api(&served, namespace);
+        self.pages(of, &api, ListParams::default()).await
+    }
+
+    /// Reads what passes asked for and was not read yet. Says whether there was anything.
+    pub async fn read(&mut self, targets: impl IntoIterator<Item = Target>) -> Result<bool, LiveError> {
+        let mut any = false;
+        for target in targets {
+            let of = target.of();
+            if of.is_secret() || self.listed.contains(&of) || !self.asked.insert(target.clone()) {
+                continue;
+            }
+            any = true;
+            let Some(served) = self.served(&of).await? else { continue };
+            let api = self.api(&served, target.namespace());
+            match &target {
+                Target::Named(Reference { name, .. }) => {
+                    let found = api.get_opt(name).await.map_err(|source| failed(format!("{of} {name}"), source))?;
+                    self.keep(&of, found);
+                }
+                Target::Labelled(selector) => {
+                    let labels: Vec<String> =
+                        selector.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                    self.pages(&of, &api, ListParams::default().labels(&labels.join(","))).await?;
+                }
+            }
+        }
+        Ok(any)
+    }
+
+    /// Reads one object, and says which it is; none if it is not there.
+    pub async fn object(
+        &mut self,
+        of: &ResourceType,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Identity>, LiveError> {
+        let (api_version, kind) = (of.api_version.clone(), of.kind.clone());
+        let namespace = Some(namespace.to_owned());
+        let reference = Reference { api_version, kind, namespace, name: name.to_owned() };
+        self.read([Target::Named(reference)]).await?;
+        let is_it = |identity: &&Identity| identity.kind == of.kind && identity.name == name;
+        Ok(self.documents.keys().find(is_it).cloned())
+    }
+
+    /// Everything that was read, sorted.
+    pub fn documents(&self) -> Vec<Document> {
+        self.documents.values().cloned().collect()
+    }
+
+    /// Whether the cluster serves a type.
+    pub async fn serves(&mut self, of: &ResourceType) -> Result<bool, LiveError> {
+        Ok(self.served(of).await?.is_some())
+    }
+
+    /// What passes see of a type whatever was read of it.
+    pub fn hidden(&self, of: &ResourceType) -> Option<Sighting> {
+        if of.is_secret() {
+            return Some(Sighting::Forbidden("Secrets are not looked at for this question".to_owned()));
+        }
+        matches!(self.types.get(of), Some(None)).then_some(Sighting::Unserved)
+    }
+
+    async fn served(&mut self, of: &ResourceType) -> Result<Option<Served>, LiveError> {
+        if let Some(known) = self.types.get(of) {
+            return Ok(known.clone());
+        }
+        let version = of.api_version.rsplit('/').next().unwrap_or_default();
+        let gvk = GroupVersionKind::gvk(of.group(), version, &of.kind);
+        let served = match pinned_kind(&self.client, &gvk).await {
+            Ok((resource, capabilities)) => {
+                Some(Served { resource, namespaced: capabilities.scope == Scope::Namespaced })
+            }
+            Err(kube::Error::Discovery(_)) => None,
+            Err(kube::Error::Api(status)) if status.is_not_found() => None,
+            Err(source) => return Err(failed(of.to_string(), source)),
+        };
+        self.types.insert(of.clone(), served.clone());
+        Ok(served)
+    }
+
+    fn api(&self, served: &Served, namespace: Option<&str>) -> Api<DynamicObject> {
+        match namespace.filter(|_| served.namespaced) {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &served.resource),
+            None => Api::all_with(self.client.clone(), &served.resource),
+        }
+    }
+
+    async fn pages(
+        &mut self,
+        of: &ResourceType,
+        api: &Api<DynamicObject>,
+        parameters: ListParams,
+    ) -> Result<(), LiveError> {
+        let mut parameters = parameters.limit(PAGE);
+        loop {
+            let page = api.list(&parameters).await.map_err(|source| failed(of.to_string(), source))?;
+            self.keep(of, page.items);
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => parameters.continue_token = Some(token),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn keep(&mut self, of: &ResourceType, objects: impl IntoIterator<Item = DynamicObject>) {
+        for mut object in objects {
+            object.metadata.managed_fields = None;
+            let Ok(mut object) = serde_json::to_value(object) else { continue };
+            // Items of a list do not say what they are.
+            object["apiVersion"] = of.api_version.as_str().into();
+            object["kind"] = of.kind.as_str().into();
+            let origin = Origin { file: "the cluster".into(), document: self.documents.len() + 1, item: None };
+            if let Ok(identity) = identity(&mut object) {
+                self.documents.insert(identity.clone(), Document { origin, identity, object });
+            }
+        }
+    }
+}
+
+/// What a cluster holds has a name; a namespace, too, unless its type has none.
+fn identity(object: &mut Value) -> Result<Identity, (&'static str, String)> {
+    if !object["metadata"]["namespace"].is_null() {
+        return Identity::of(object, "default");
+    }
+    let mut placed = object.clone();
+    let identity = Identity::of(&mut placed, "default")?;
+    Ok(Identity { namespace: None, ..identity })
+}
+
+/// Types of which a cluster has too many to list them all for a question.
+fn is_asked_for_singly(of: &ResourceType) -> bool {
+    of.is_secret() || (of.api_version == "v1" && of.kind == "ConfigMap")
+}
+
+fn failed(what: String, source: kube::Error) -> LiveError {
+    LiveError { what, source }
+}
