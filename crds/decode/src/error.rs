@@ -38,7 +38,7 @@ impl Error {
             Value::Bool(value) => format!("must be {wanted}, not boolean `{value}`"),
             Value::Number(number) if number.is_f64() => format!("must be {wanted}, not floating point `{number}`"),
             Value::Number(number) => format!("must be {wanted}, not integer `{number}`"),
-            Value::String(text) => format!("must be {wanted}, not string \"{}\"", crate::shown(text, usize::MAX)),
+            Value::String(text) => format!("must be {wanted}, not string \"{}\"", crate::shown(text, crate::SHOWN)),
             Value::Array(_) => format!("must be {wanted}, not a list"),
             Value::Object(_) => format!("must be {wanted}, not an object"),
         })

@@ -66,7 +66,7 @@ pub fn variant(value: &Value, names: &[&str]) -> Result<usize, Error> {
     };
     let known = names.iter().position(|name| name == text);
     known.ok_or_else(|| {
-        let shown = crate::shown(text, usize::MAX);
+        let shown = crate::shown(text, crate::SHOWN);
         Error::new(format!("must be one of {}, not \"{shown}\"", names.join(", ")))
     })
 }

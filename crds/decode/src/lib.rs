@@ -42,7 +42,7 @@ pub use fields::{Fields, variant};
 pub use kaos_decode_derive::Decode;
 pub use path::Path;
 pub use serde_json::Value;
-pub use shown::shown;
+pub use shown::{SHOWN, shown};
 
 /// The trait with the derive for crates that have this one through the policy SDK alone.
 #[doc(hidden)]

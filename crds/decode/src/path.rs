@@ -20,7 +20,7 @@ impl Path {
         let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_$".contains(&b));
         let mut text = self.0.clone();
         if !plain {
-            let _ = write!(text, "[\"{}\"]", crate::shown(name, usize::MAX));
+            let _ = write!(text, "[\"{}\"]", crate::shown(name, crate::SHOWN));
         } else if text.is_empty() {
             text.push_str(name);
         } else {

@@ -3,6 +3,9 @@
 use alloc::string::String;
 use core::fmt::Write;
 
+/// Characters of a user's text in a message: it may be a megabyte, and has to fit into a status.
+pub const SHOWN: usize = 200;
+
 /// At most `most` characters of `text`, on one line and with nothing in it that a terminal obeys or hides. Unlike
 /// `escape_debug` it needs no tables of Unicode, which are kilobytes of a component.
 pub fn shown(text: &str, most: usize) -> String {

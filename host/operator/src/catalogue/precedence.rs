@@ -241,8 +241,13 @@ impl Places<'_> {
     /// A base with what lies over it.
     fn over(&self, base: &Arc<Member>, place: Option<&str>) -> Option<Arc<Kind>> {
         let overlays = self.here(place).filter(|offer| offer.is_overlay() && !offer.pinned);
-        let members = std::iter::once(base).chain(overlays.map(|offer| &offer.member)).map(Arc::clone).collect();
-        let tunings = self.given.iter().filter(|given| given.reach.holds(place));
+        let members: Vec<_> =
+            std::iter::once(base).chain(overlays.map(|offer| &offer.member)).map(Arc::clone).collect();
+        let named = |given: &Given| {
+            let policy = given.tuning.layer.policy.as_deref();
+            policy.is_none_or(|name| members.iter().any(|member| member.policy.id().name == name))
+        };
+        let tunings = self.given.iter().filter(|given| given.reach.holds(place) && named(given));
         let tunings = tunings.map(|given| Arc::clone(&given.tuning)).collect();
         Kind::new(self.of.clone(), members, tunings, Arc::clone(self.shared)).map(Arc::new)
     }

@@ -39,8 +39,10 @@ pub(super) struct Lifecycle {
     installed: Option<(BTreeSet<String>, Vec<Layer>)>,
     /// The revision that is being checked.
     checking: Option<String>,
-    /// Revisions that were let in and wait for rights, and when they are looked at again.
-    waiting: BTreeMap<String, (Content, Instant)>,
+    /// Revisions that passed the gate and wait for rights.
+    waiting: BTreeMap<String, Content>,
+    /// When revisions are looked at again that something else than their content stands in the way of.
+    due: BTreeMap<String, Instant>,
     /// Revisions of which all objects were seen since this process began, or that it let in itself.
     counted: BTreeSet<String>,
 }
@@ -81,6 +83,7 @@ impl Lifecycle {
             installed: None,
             checking: None,
             waiting: BTreeMap::new(),
+            due: BTreeMap::new(),
             counted: BTreeSet::new(),
         }
     }
@@ -163,7 +166,7 @@ impl Lifecycle {
         match status.state {
             RevisionState::Active | RevisionState::Conflict if self.roster.entries.contains_key(&name) => Ok(false),
             RevisionState::Refused | RevisionState::Quarantined if !retried => Ok(false),
-            _ if self.waiting.get(&name).is_some_and(|(_, until)| Instant::now() < *until) => Ok(true),
+            _ if !retried && self.due.get(&name).is_some_and(|due| Instant::now() < *due) => Ok(true),
             RevisionState::Checking if !retried => {
                 let message = format!(
                     "the operator ended while it checked this, so it is not tried again by itself: \

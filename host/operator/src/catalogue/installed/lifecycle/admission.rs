@@ -57,11 +57,15 @@ impl Lifecycle {
         self.checking = None;
         match examined? {
             Err(NotAdmitted { turn, again }) => {
+                if again {
+                    self.due.insert(name.to_owned(), Instant::now() + LOOK_AGAIN);
+                }
                 self.enter(name, turn, |status| status.retried = asked).await?;
                 Ok(again)
             }
             Ok(entry) => {
                 self.waiting.remove(name);
+                self.due.remove(name);
                 self.activate(name, found, &package, entry).await?;
                 Ok(false)
             }
@@ -81,7 +85,7 @@ impl Lifecycle {
         };
         let content = match self.waiting.get(name) {
             // It passed the gate, and what was missing was not its own.
-            Some((content, _)) => content.clone(),
+            Some(content) => content.clone(),
             None => match self.content(package).await {
                 Ok(content) => content,
                 Err(refused) => return Ok(Err(refused)),
@@ -97,7 +101,7 @@ impl Lifecycle {
                     missing.join("; ")
                 );
                 let turn = Turn::new(RevisionState::NotPermitted, "NotPermitted", message);
-                self.waiting.insert(name.to_owned(), (content, Instant::now() + LOOK_AGAIN));
+                self.waiting.insert(name.to_owned(), content);
                 return Ok(Err(NotAdmitted { turn, again: true }));
             }
         }
