@@ -1,5 +1,6 @@
 //! The operator as a library: what its binary is made of, for the binary and for tests.
 
+mod blocking;
 pub mod catalogue;
 pub mod cli;
 pub mod client;

@@ -6,19 +6,19 @@
 //!
 //! | module | what it has |
 //! |---|---|
-//! | `binary` | what answers when nobody installed anything |
 //! | `installed` | what somebody installs while the operator runs |
 //! | `kind`, `snapshot` | what answers, for what |
 //! | `ledger` | on whom a revision failed |
 //! | `precedence` | from policies and where they hold to what answers |
 //! | `renderers` | policies bound to settings and to the cluster |
+//! | `shared` | settings that hold everywhere |
 
-mod binary;
 pub(crate) mod installed;
 mod kind;
 mod ledger;
 mod precedence;
 mod renderers;
+mod shared;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -38,12 +38,12 @@ use kaos_policy::{
 };
 use tokio::sync::watch;
 
-pub use binary::{CatalogueError, environment};
 pub use installed::{Gatekeeper, Installing};
 pub use kind::{Fallback, Kind, Member, Tuning};
 pub use ledger::{Book, Ledger};
 pub use precedence::{Age, Arranged, Given, Offer, Reach, arrange};
 pub(crate) use renderers::Renderers;
+pub use shared::{OPERATOR_CONFIG, environment, operator_config};
 pub use snapshot::{Answer, Answers, PIN, Snapshot};
 
 /// The policies that answer, as one value that can be swapped.

@@ -10,7 +10,12 @@ use std::{
     sync::Arc,
 };
 
-use kaos_policy::{code::World, contract::ResourceType, policy::Stack, settings::Layer};
+use kaos_policy::{
+    code::World,
+    contract::ResourceType,
+    policy::Stack,
+    settings::{Layer, Origin},
+};
 
 use super::{Answers, Kind, Member, Tuning};
 
@@ -39,6 +44,23 @@ pub enum Reach {
 }
 
 impl Reach {
+    /// Where a package holds that lies in a namespace and says `listed`; the operator's namespace is `home`.
+    pub fn of_package(namespace: &str, listed: &[String], home: &str) -> Self {
+        match listed {
+            _ if namespace != home => Self::Own(namespace.to_owned()),
+            [] => Self::Cluster,
+            listed => Self::Namespaces(listed.iter().cloned().collect()),
+        }
+    }
+
+    /// As whose the settings of such a package count.
+    pub fn origin(&self, namespace: &str, name: &str) -> Origin {
+        match self {
+            Self::Own(_) => Origin::NamespacePolicy(format!("{namespace}/{name}")),
+            Self::Process | Self::Cluster | Self::Namespaces(_) => Origin::ClusterPolicy(name.to_owned()),
+        }
+    }
+
     /// Whether it holds in a namespace; `None` stands for all those that nothing is said about.
     fn holds(&self, place: Option<&str>) -> bool {
         match self {

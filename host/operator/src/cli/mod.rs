@@ -4,6 +4,7 @@ mod connection;
 mod crds;
 #[cfg(feature = "demo")]
 mod demo;
+mod facts;
 mod objects;
 mod output;
 mod policy;

@@ -1,19 +1,19 @@
 //! From components to policies that can be asked: the gate, with what it needs on a laptop.
 
-use std::{collections::BTreeMap, io, path::PathBuf, sync::Arc, thread};
+use std::{io, path::PathBuf, sync::Arc, thread};
 
 use kaos_policy::{
     clock::SystemClock,
     compile::{ChildCompiler, Compile, CompileError, CompileLimits, InProcessCompiler},
-    contract::{Cluster, ResourceType},
+    contract::Cluster,
     engine::{Engine, EngineError},
     gate::{Bounds, Check, Gate},
     limits::Limits,
-    policy::{Policy, Stack},
+    policy::Policy,
 };
 use serde_json::Value;
 
-use super::{Candidate, Origin, PolicyError, select};
+use super::{Candidate, Origin, PolicyError};
 use crate::{catalogue::Gatekeeper, cli::COMPILE_CHILD};
 
 /// A policy that passed the gate.
@@ -61,11 +61,6 @@ impl Loader {
                 .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect()
         })
-    }
-
-    /// What answers for each kind when nobody names a policy.
-    pub fn embedded(&self) -> Result<BTreeMap<ResourceType, Stack>, PolicyError> {
-        select(&self.load(&[])?)
     }
 
     fn admit(&self, candidate: Candidate) -> Result<Loaded, PolicyError> {

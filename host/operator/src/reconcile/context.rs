@@ -15,6 +15,7 @@ use super::{
     projection::Projections,
 };
 use crate::{
+    blocking::off_thread,
     catalogue::{Answers, Catalogue, Renderers},
     metrics::Metrics,
     watch::{Served, Watch},
@@ -114,13 +115,6 @@ impl Context {
         }
         // The semaphore is never closed.
         let _permit = self.processors.acquire().await;
-        match tokio::task::spawn_blocking(work).await {
-            Ok(done) => done,
-            Err(stopped) => match stopped.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                // The runtime goes down, and this task with it.
-                Err(_) => std::future::pending().await,
-            },
-        }
+        off_thread(work).await
     }
 }

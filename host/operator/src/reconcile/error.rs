@@ -52,8 +52,8 @@ fn class_of(status: &kube::core::Status) -> Class {
 }
 
 /// The innermost cause: the outer ones name layers of the client.
-fn root(error: &kube::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
+pub(crate) fn root(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
     while let Some(inner) = cause.source() {
         cause = inner;
     }
@@ -64,8 +64,7 @@ fn root(error: &kube::Error) -> String {
 fn shortened(mut message: String) -> String {
     const MOST: usize = 1000;
     if message.len() > MOST {
-        let end = (0..=MOST).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
-        message.truncate(end);
+        message.truncate(message.floor_char_boundary(MOST));
         message.push('…');
     }
     message

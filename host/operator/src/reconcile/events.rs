@@ -112,9 +112,8 @@ fn event_name(object: &str, told: Mark, now: i128) -> String {
 }
 
 /// A note may have a kilobyte.
-fn shortened(message: &str) -> &str {
-    let end = (0..=message.len().min(1000)).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
-    &message[..end]
+pub(crate) fn shortened(message: &str) -> &str {
+    &message[..message.floor_char_boundary(1000)]
 }
 
 #[cfg(test)]

@@ -51,8 +51,10 @@ mod write;
 
 pub use context::{Clock, Compute};
 pub(crate) use context::{Context, Rules};
-pub(crate) use events::Events;
+pub(crate) use error::root;
+pub(crate) use events::{Events, shortened};
 pub(crate) use halt::Halt;
 pub(crate) use memory::Memories;
 pub(crate) use pass::{Ended, Next};
 pub(crate) use projection::Projections;
+pub(crate) use times::written;

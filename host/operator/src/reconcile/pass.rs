@@ -271,7 +271,7 @@ impl Context {
         memory: &mut Memory,
     ) -> Result<bool, CallError> {
         let before = &object["status"];
-        times::stamp(status, before, &self.rules.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        times::stamp(status, before, &times::written(self.rules.clock.now()));
         let news = times::transitions(status, before);
         self.project(&key.of, served, status).await;
         let wrote = self.write_status(&key.of, served, object, status, memory).await?;

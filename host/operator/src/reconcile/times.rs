@@ -1,5 +1,6 @@
 //! When conditions last changed, and which of their changes are worth an Event.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// A change of a condition.
@@ -10,6 +11,11 @@ pub(crate) struct Transition {
     pub(crate) message: String,
     /// Whether it is something to worry about.
     pub(crate) warning: bool,
+}
+
+/// A time as Kubernetes writes it.
+pub(crate) fn written(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// Conditions whose changes are told as Events.

@@ -12,7 +12,7 @@ use kaos_policy::{
     policy::Policy,
 };
 
-use crate::package::Package;
+use crate::{blocking::off_thread, package::Package};
 
 /// What lets policies in.
 #[derive(Clone)]
@@ -36,7 +36,7 @@ impl Gatekeeper {
     pub(super) async fn check(&self, package: &Package) -> Result<Arc<Policy>, LoadError> {
         let candidate = Candidate { bytes: package.component.clone().unwrap_or_default(), file: package.file.clone() };
         let inner = Arc::clone(&self.0);
-        let checked = tokio::task::spawn_blocking(move || {
+        off_thread(move || {
             let Inner { engine, compiler, cluster, clock } = &*inner;
             let gate = Gate {
                 engine,
@@ -48,14 +48,7 @@ impl Gatekeeper {
                 clock,
             };
             gate.load(&candidate)
-        });
-        match checked.await {
-            Ok(checked) => checked,
-            Err(stopped) => match stopped.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                // The runtime goes down, and this task with it.
-                Err(_) => std::future::pending().await,
-            },
-        }
+        })
+        .await
     }
 }

@@ -6,7 +6,6 @@ mod judgement;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
     time::Duration,
 };
 
@@ -22,6 +21,7 @@ use super::{
     sources::{Found, Sources},
     store::Store,
 };
+use crate::{catalogue::OPERATOR_CONFIG, reconcile::written};
 
 /// Everything about policies that somebody installs.
 pub(super) struct Lifecycle {
@@ -189,7 +189,7 @@ impl Lifecycle {
             Ok(arranged) => arranged,
             Err(Unfit { message, .. }) => {
                 // What serves fitted when it was let in: the only thing that nobody checked is this ConfigMap.
-                let message = format!("ConfigMap {}: {message}", super::sources::CONFIG);
+                let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
                 tracing::error!(message, "settings that do not fit are not used");
                 self.tools.catalogue.waits_for(message);
                 return Ok(());
@@ -236,7 +236,7 @@ impl Lifecycle {
         status.reason = Some(reason.to_owned());
         status.message = Some(message).filter(|message| !message.is_empty());
         if before.state != state || before.since.is_none() {
-            status.since = Some(self.tools.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+            status.since = Some(written(self.tools.clock.now()));
         }
         if !matches!(state, RevisionState::Active) {
             (status.objects, status.outstanding) = (None, None);
@@ -269,6 +269,11 @@ impl Lifecycle {
         format!("{}-{}", name.trim_end_matches(['.', '-']), &digest.hex()[..12])
     }
 
+    /// The revisions that stand for what there is now.
+    fn current(&self, found: &[Found]) -> BTreeSet<String> {
+        found.iter().map(|found| self.name_of(found)).collect()
+    }
+
     fn spec_of(&self, found: &Found) -> PolicyRevisionSpec {
         let package = found.package.as_ref().ok();
         let own =
@@ -296,21 +301,4 @@ fn others_of<'a>(
     serving.iter().filter(move |other| {
         *other != name && roster.entries.get(*other).is_some_and(|entry| entry.source == found.source)
     })
-}
-
-/// A package and the revision that stands for it.
-type Current<'a> = BTreeMap<String, &'a Found>;
-
-impl Lifecycle {
-    fn current<'a>(&self, found: &'a [Found]) -> Current<'a> {
-        found.iter().map(|found| (self.name_of(found), found)).collect()
-    }
-
-    fn gatekeeper(&self) -> Gatekeeper {
-        self.gatekeeper.clone()
-    }
-
-    fn own_policies(&self) -> Vec<Arc<kaos_policy::policy::Policy>> {
-        self.roster.own.iter().map(|offer| Arc::clone(&offer.member.policy)).collect()
-    }
 }

@@ -34,7 +34,12 @@ pub use gatekeeper::Gatekeeper;
 
 use self::{lifecycle::Lifecycle, records::Records, sources::Sources, store::Store};
 use super::{Catalogue, Offer};
-use crate::{metrics::Metrics, rbac::Duties, reconcile::Clock, watch::Watch};
+use crate::{
+    metrics::Metrics,
+    rbac::Duties,
+    reconcile::{Clock, root},
+    watch::Watch,
+};
 
 /// How long after a report of a pass it is looked at: passes come in crowds.
 const CROWD: Duration = Duration::from_secs(1);
@@ -76,11 +81,7 @@ pub(crate) struct StepError {
 
 impl StepError {
     fn new(what: impl Into<String>, error: &dyn std::error::Error) -> Self {
-        let mut cause = error;
-        while let Some(inner) = cause.source() {
-            cause = inner;
-        }
-        Self { what: what.into(), message: cause.to_string() }
+        Self { what: what.into(), message: root(error) }
     }
 }
 

@@ -7,6 +7,7 @@ use kube::{
 };
 
 use super::records::{Revision, resource};
+use crate::reconcile::shortened;
 
 /// Tells what became of revisions.
 pub(super) struct News(Recorder);
@@ -29,12 +30,7 @@ impl News {
         let event = Event {
             type_: if bad { EventType::Warning } else { EventType::Normal },
             reason: status.reason.unwrap_or_else(|| status.state.name().to_owned()),
-            note: note.map(|mut note| {
-                // A note may have a kilobyte.
-                let end = (0..=note.len().min(1000)).rev().find(|at| note.is_char_boundary(*at)).unwrap_or(0);
-                note.truncate(end);
-                note
-            }),
+            note: note.map(|note| shortened(&note).to_owned()),
             action: status.state.name().to_owned(),
             secondary: None,
         };

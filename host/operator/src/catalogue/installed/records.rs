@@ -18,7 +18,10 @@ use kube::{
 use serde_json::json;
 use tokio::{sync::Notify, task::JoinSet};
 
-use super::{StepError, sources::keep};
+use super::{
+    StepError,
+    sources::{is_listed, keep},
+};
 
 /// The annotation by which a person has a revision tried again: any value that it did not have before.
 pub(super) const RETRY: &str = "kaos.tools/retry";
@@ -67,8 +70,7 @@ impl Records {
 
     /// Whether everything was listed.
     pub(super) fn are_known(&self) -> bool {
-        use futures_util::FutureExt as _;
-        self.seen.wait_until_ready().now_or_never().is_some_and(|listed| listed.is_ok())
+        is_listed(&self.seen)
     }
 
     /// Takes in what people did since the last time; what was written before this process began, the first time.

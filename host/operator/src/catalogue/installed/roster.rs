@@ -7,13 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 use kaos_crds::PolicySource;
-use kaos_policy::{
-    contract::Cluster,
-    describe::emitted_primary,
-    policy::Policy,
-    render::Renderer,
-    settings::{Layer, Origin},
-};
+use kaos_policy::{contract::Cluster, describe::emitted_primary, policy::Policy, render::Renderer, settings::Layer};
 use serde_json::Value;
 
 use crate::catalogue::{Age, Answers, Arranged, Given, Member, Offer, Reach, Tuning, arrange};
@@ -58,11 +52,7 @@ pub(super) struct Unfit {
 impl Entry {
     fn layer(&self, policy: &str, tree: &Value) -> Layer {
         let PolicySource { namespace, config_map } = &self.source;
-        let origin = match &self.reach {
-            Reach::Own(_) => Origin::NamespacePolicy(format!("{namespace}/{config_map}")),
-            _ => Origin::ClusterPolicy(config_map.clone()),
-        };
-        Layer::tree(origin, policy, tree.clone())
+        Layer::tree(self.reach.origin(namespace, config_map), policy, tree.clone())
     }
 }
 

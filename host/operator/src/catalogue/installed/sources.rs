@@ -5,13 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_crds::PolicySource;
-use kaos_policy::{
-    digest::Digest,
-    settings::{Layer, Origin},
-};
+use kaos_policy::{digest::Digest, settings::Layer};
 use kube::{
     Api, Client, Resource,
     runtime::{WatchStreamExt as _, reflector, reflector::Store, watcher},
@@ -20,12 +17,9 @@ use serde_json::json;
 use tokio::{sync::Notify, task::JoinSet};
 
 use crate::{
-    catalogue::Age,
+    catalogue::{Age, OPERATOR_CONFIG, operator_config},
     package::{self, Package, PackageError},
 };
-
-/// The ConfigMap that the Go operator takes its defaults from, as variables.
-pub(super) const CONFIG: &str = "kaos-operator-config";
 
 /// A package as it is now.
 #[derive(Debug, Clone)]
@@ -77,6 +71,15 @@ where
     store
 }
 
+/// Whether what a watch keeps was listed.
+pub(super) fn is_listed<K>(store: &Store<K>) -> bool
+where
+    K: Resource + Clone + 'static,
+    K::DynamicType: Eq + std::hash::Hash + Clone,
+{
+    store.wait_until_ready().now_or_never().is_some_and(|listed| listed.is_ok())
+}
+
 impl Sources {
     /// Packages of a namespace, or of all.
     pub(super) fn follow(client: &Client, namespace: &str, everywhere: bool) -> Self {
@@ -85,17 +88,14 @@ impl Sources {
         let (changed, mut watches) = (Arc::new(Notify::new()), JoinSet::new());
         let select = watcher::Config::default().labels(package::LABEL);
         let packages = keep(labelled, select, (), &changed, &mut watches);
-        let named = watcher::Config::default().fields(&format!("metadata.name={CONFIG}"));
+        let named = watcher::Config::default().fields(&format!("metadata.name={OPERATOR_CONFIG}"));
         let config = keep(own, named, (), &changed, &mut watches);
         Self { packages, config, changed, unpacked: BTreeMap::new(), _watches: watches }
     }
 
     /// Whether everything was listed.
     pub(super) fn are_known(&self) -> bool {
-        use futures_util::FutureExt as _;
-        let listed =
-            |store: &Store<ConfigMap>| store.wait_until_ready().now_or_never().is_some_and(|listed| listed.is_ok());
-        listed(&self.packages) && listed(&self.config)
+        is_listed(&self.packages) && is_listed(&self.config)
     }
 
     /// Waits for the next change.
@@ -105,8 +105,7 @@ impl Sources {
 
     /// The settings of the operator's own ConfigMap.
     pub(super) fn config(&self) -> Option<Layer> {
-        let config = self.config.state().into_iter().next()?;
-        Some(Layer::env(Origin::OperatorConfig, config.data.clone().unwrap_or_default()))
+        self.config.state().first().map(|config| operator_config(config))
     }
 
     /// All packages, the oldest first.

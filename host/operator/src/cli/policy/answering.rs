@@ -9,7 +9,7 @@ use kaos_policy::{
     memo::Memo,
     policy::Policy,
     render::Renderer,
-    settings::{Layer, Origin as Given},
+    settings::Layer,
 };
 use serde_json::Value;
 
@@ -73,10 +73,10 @@ impl Standing {
     pub(super) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Arc<Snapshot>> {
         let (mut offers, mut given) = (self.own.clone(), Vec::new());
         for shipped in &self.shipped {
-            let Shipped { revision, policy, file, age, .. } = shipped;
-            let (reach, age) = (self.reach(shipped), age.clone());
+            let Shipped { revision, policy, file, age, source: (namespace, config_map) } = shipped;
+            let (reach, age) = (Reach::of_package(namespace, &file.scope.namespaces, &self.home), age.clone());
             let name = file.name.clone().unwrap_or_default();
-            let layer = || Layer::tree(shipped.origin(&reach), &name, file.settings.clone());
+            let layer = || Layer::tree(reach.origin(namespace, config_map), &name, file.settings.clone());
             let Some(policy) = policy else {
                 let tuning = Tuning { layer: layer(), revision: Arc::clone(revision), since: None, predecessor: None };
                 given.push(catalogue::Given { tuning: Arc::new(tuning), reach, age });
@@ -99,25 +99,6 @@ impl Standing {
         }
         catalogue.install(arranged.answers);
         catalogue.load().context("nothing answers")
-    }
-
-    fn reach(&self, shipped: &Shipped) -> Reach {
-        let (namespace, _) = &shipped.source;
-        match shipped.file.scope.namespaces.as_slice() {
-            _ if *namespace != self.home => Reach::Own(namespace.clone()),
-            [] => Reach::Cluster,
-            listed => Reach::Namespaces(listed.iter().cloned().collect()),
-        }
-    }
-}
-
-impl Shipped {
-    fn origin(&self, reach: &Reach) -> Given {
-        let (namespace, name) = &self.source;
-        match reach {
-            Reach::Own(_) => Given::NamespacePolicy(format!("{namespace}/{name}")),
-            _ => Given::ClusterPolicy(name.clone()),
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::{process::ExitCode, sync::Arc};
 use anyhow::{Context, bail};
 use clap::Args;
 use kaos_policy::{
-    contract::{Answer, Cluster, Found, Need, ResourceType, Selector, Target},
+    contract::{Answer, Found, Need, ResourceType, Selector, Target},
     settings::{Effective, Origin, Path, Source},
 };
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use super::{
     Form,
     answering::{At, Bound, Shipped, Standing, answer},
     connection::Connection,
+    facts::Facts,
     in_force::{in_force, operator_config},
     output::Output,
     revisions::Revisions,
@@ -42,12 +43,8 @@ pub(super) struct Explain {
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
-    /// Namespace that the operator runs in
-    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
-    operator_namespace: String,
-    /// DNS domain of the cluster's Services
-    #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = super::domain)]
-    cluster_domain: String,
+    #[command(flatten)]
+    facts: Facts,
 }
 
 fn named(text: &str) -> Result<(String, String), String> {
@@ -58,9 +55,9 @@ fn named(text: &str) -> Result<(String, String), String> {
 impl Explain {
     /// Makes the pass that the operator makes, and tells what went into it.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { object: (kind, name), connection, namespace, output, operator_namespace, cluster_domain } = self;
-        let cluster =
-            Cluster { domain: cluster_domain, operator_namespace: operator_namespace.clone(), served: vec![] };
+        let Self { object: (kind, name), connection, namespace, output, facts } = self;
+        let cluster = facts.cluster();
+        let operator_namespace = cluster.operator_namespace.clone();
         let loader = Loader::new(cluster.clone())?;
         let told = super::on_cluster(connection, async |client| {
             let revisions = Revisions::new(client.clone(), &operator_namespace);

@@ -5,10 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_crds::RevisionState;
-use kaos_policy::{
-    gate,
-    settings::{Layer, Origin as Given},
-};
+use kaos_policy::{gate, settings::Layer};
 use kube::{Api, Client};
 
 use super::{
@@ -16,18 +13,16 @@ use super::{
     revisions::{Revisions, name, state},
 };
 use crate::{
-    catalogue::Age,
+    catalogue::{self, Age, OPERATOR_CONFIG},
     policies::{Candidate, Loader, Origin},
 };
-
-/// The ConfigMap that the operator takes defaults from.
-const CONFIG: &str = "kaos-operator-config";
 
 /// The settings of the operator's own ConfigMap.
 pub(super) async fn operator_config(client: &Client, namespace: &str) -> anyhow::Result<Option<Layer>> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let config = api.get_opt(CONFIG).await.with_context(|| format!("ConfigMap {namespace}/{CONFIG}"))?;
-    Ok(config.map(|config| Layer::env(Given::OperatorConfig, config.data.unwrap_or_default())))
+    let config = api.get_opt(OPERATOR_CONFIG).await;
+    let config = config.with_context(|| format!("ConfigMap {namespace}/{OPERATOR_CONFIG}"))?;
+    Ok(config.as_ref().map(catalogue::operator_config))
 }
 
 /// Everything that was shipped and answers, from the bytes that the operator kept.

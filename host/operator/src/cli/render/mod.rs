@@ -10,13 +10,14 @@ use std::{collections::HashMap, path::PathBuf, process::ExitCode};
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use kaos_policy::{
-    contract::{Cluster, Note, Outcome, ResourceType, Severity},
+    contract::{Note, Outcome, ResourceType, Severity},
     lookup::Sighting,
     render::{Message, Refused, Renderer, Verdict},
 };
 
 use super::{
     HELD_BACK, UNUSABLE,
+    facts::Facts,
     objects::{catalogue, documents, warn_of_strangers},
     output::{Output, complain},
     settings,
@@ -66,12 +67,8 @@ pub(super) struct Render {
     /// Show the status that each object would get, too
     #[arg(long)]
     status: bool,
-    /// Namespace that the operator runs in
-    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
-    operator_namespace: String,
-    /// DNS domain of the cluster's Services
-    #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = super::domain)]
-    cluster_domain: String,
+    #[command(flatten)]
+    facts: Facts,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -100,13 +97,12 @@ impl Render {
             output,
             env,
             status,
-            operator_namespace,
-            cluster_domain,
+            facts,
         } = self;
         let Some(catalogue) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
         let sources = Sources { paths: &filenames, recursive, namespace: &namespace };
         let Some(documents) = documents(sources, &catalogue) else { return Ok(ExitCode::from(UNUSABLE)) };
-        let cluster = Cluster { domain: cluster_domain, operator_namespace, served: vec![] };
+        let cluster = facts.cluster();
         let policies = Loader::new(cluster.clone())?.load(&policies)?;
         let layers = settings::layers(&policies, settings.as_deref(), &set)?;
         let stacks = select(&policies)?;

@@ -1,6 +1,6 @@
 //! From a package to a revision that serves, and from a record to one that served before this process began.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
@@ -18,6 +18,7 @@ use crate::{
         },
     },
     package::Package,
+    reconcile::written,
 };
 
 /// Why a package is not let in.
@@ -92,8 +93,7 @@ impl Lifecycle {
             },
         };
         if let Content::Policy(policy, _) = &content {
-            let own = self.own_policies();
-            let own: Vec<_> = own.iter().map(AsRef::as_ref).collect();
+            let own: Vec<_> = self.roster.own.iter().map(|offer| &*offer.member.policy).collect();
             let missing = rights::missing(&self.tools.client, policy, &own, &self.tools.duties).await?;
             if !missing.is_empty() {
                 let message = format!(
@@ -118,9 +118,10 @@ impl Lifecycle {
 
     /// Where a package holds. In a namespace other than the operator's it holds there and is granted nothing.
     fn reach(&self, package: &Package) -> Result<Reach, NotAdmitted> {
-        let listed: BTreeSet<String> = package.file.scope.namespaces.iter().cloned().collect();
-        if package.namespace == self.tools.duties.operator_namespace {
-            return Ok(if listed.is_empty() { Reach::Cluster } else { Reach::Namespaces(listed) });
+        let listed = &package.file.scope.namespaces;
+        let reach = Reach::of_package(&package.namespace, listed, &self.tools.duties.operator_namespace);
+        if !matches!(reach, Reach::Own(_)) {
+            return Ok(reach);
         }
         if listed.iter().any(|namespace| *namespace != package.namespace) {
             let message = format!("scope.namespaces: a policy in {0} can hold in {0} only", package.namespace);
@@ -130,12 +131,12 @@ impl Lifecycle {
             let message = "grants: only policies in the operator's own namespace are granted anything";
             return Err(NotAdmitted::refused("GrantsNotAllowed", message));
         }
-        Ok(Reach::Own(package.namespace.clone()))
+        Ok(reach)
     }
 
     async fn content(&self, package: &Package) -> Result<Content, NotAdmitted> {
         if package.component.is_some() {
-            return match self.gatekeeper().check(package).await {
+            return match self.gatekeeper.check(package).await {
                 Ok(policy) => Ok(Content::Policy(policy, package.file.settings.clone())),
                 Err(error) if error.is_lasting() => Err(NotAdmitted::refused(error.reason(), error.to_string())),
                 Err(error) => {
@@ -290,7 +291,7 @@ fn describe(status: &mut PolicyRevisionStatus, entry: &Entry) {
     }
     status.kinds = kinds(&entry.content);
     status.predecessor.clone_from(&entry.predecessor);
-    status.since = entry.since.map(|since| since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    status.since = entry.since.map(written);
 }
 
 fn kinds(content: &Content) -> Vec<String> {

@@ -28,7 +28,7 @@ impl Lifecycle {
             if !seen {
                 continue;
             }
-            let outstanding = self.concerned(name).len().saturating_sub(serving + failing);
+            let outstanding = self.concerned(name).saturating_sub(serving + failing);
             // A process that just began has counted nobody yet; what the last one wrote is nearer to the truth.
             if outstanding == 0 {
                 self.counted.insert(name.clone());
@@ -55,9 +55,8 @@ impl Lifecycle {
 
     /// Removes records that nobody will ask for: of each source the newest stay, and whatever serves or would again.
     pub(super) async fn tidy(&mut self, found: &[Found]) -> Result<(), StepError> {
-        let current = self.current(found);
         let mut by_source: BTreeMap<PolicySource, Vec<(String, String)>> = BTreeMap::new();
-        let mut needed: BTreeSet<String> = current.into_keys().collect();
+        let mut needed: BTreeSet<String> = self.current(found);
         for (name, revision) in self.records.all() {
             let status = revision.status.clone().unwrap_or_default();
             by_source

@@ -14,7 +14,7 @@ impl Lifecycle {
         let current = self.current(found);
         let sources: BTreeSet<_> = found.iter().map(|found| &found.source).collect();
         let held: BTreeSet<String> = current
-            .keys()
+            .iter()
             .map(|name| self.records.status(name))
             .filter(|status| status.state == RevisionState::Quarantined)
             .filter_map(|status| status.predecessor)
@@ -50,7 +50,7 @@ impl Lifecycle {
             self.serving().into_iter().filter(|name| self.tools.catalogue.ledger().counts(name).1 > 0).collect();
         for name in failing {
             let book = self.tools.catalogue.ledger().book(&name);
-            let Some(why) = book.verdict(self.concerned(&name).len()) else { continue };
+            let Some(why) = book.verdict(self.concerned(&name)) else { continue };
             let before = self.roster.entries.get(&name).and_then(|entry| entry.predecessor.clone());
             let restored = match before.and_then(|before| self.records.get(&before).cloned()) {
                 Some(before) if self.reload(&before, found).await? => before.metadata.name,
@@ -66,10 +66,10 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// The objects that a revision is there for.
-    pub(super) fn concerned(&self, name: &str) -> Vec<ObjectKey> {
-        let Some(snapshot) = self.tools.catalogue.load() else { return Vec::new() };
-        let mut concerned = Vec::new();
+    /// How many objects a revision is there for.
+    pub(super) fn concerned(&self, name: &str) -> usize {
+        let Some(snapshot) = self.tools.catalogue.load() else { return 0 };
+        let mut concerned = 0;
         for (of, answers) in snapshot.kinds() {
             if !answers.revisions().any(|revision| &**revision == name) {
                 continue;
@@ -77,7 +77,7 @@ impl Lifecycle {
             let answers_for = |key: &ObjectKey| {
                 answers.usual(&key.namespace).is_some_and(|kind| kind.revisions().any(|revision| &**revision == name))
             };
-            concerned.extend(self.tools.watch.keys(of).into_iter().filter(answers_for));
+            concerned += self.tools.watch.keys(of).iter().filter(|key| answers_for(key)).count();
         }
         concerned
     }

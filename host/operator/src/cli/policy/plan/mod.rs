@@ -16,6 +16,7 @@ use super::{
     Form, HELD_BACK, UNUSABLE,
     answering::Standing,
     connection::Connection,
+    facts::Facts,
     objects::{catalogue, documents, warn_of_strangers},
     on_cluster,
     output::{Output, complain},
@@ -62,12 +63,8 @@ pub(super) struct Plan {
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
-    /// Namespace that the operator runs in
-    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
-    operator_namespace: String,
-    /// DNS domain of the cluster's Services
-    #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = super::domain)]
-    cluster_domain: String,
+    #[command(flatten)]
+    facts: Facts,
 }
 
 impl Plan {
@@ -84,9 +81,9 @@ impl Plan {
     }
 
     fn differences(self) -> anyhow::Result<Vec<Difference>> {
-        let Self { shipment, filenames, recursive, crds, namespace, policies, connection, .. } = self;
-        let (home, domain) = (self.operator_namespace, self.cluster_domain);
-        let cluster = Cluster { domain, operator_namespace: home.clone(), served: vec![] };
+        let Self { shipment, filenames, recursive, crds, namespace, policies, connection, facts, .. } = self;
+        let cluster = facts.cluster();
+        let home = cluster.operator_namespace.clone();
         let loader = Loader::new(cluster.clone())?;
         let new = shipment.ready(&loader, &home)?.shipped();
         let own = loader.load(&policies)?;

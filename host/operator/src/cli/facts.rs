@@ -1,0 +1,22 @@
+//! The facts of a cluster that policies are told, as flags.
+
+use clap::Args;
+use kaos_policy::contract::Cluster;
+
+/// What a policy is told of the cluster.
+#[derive(Debug, Args)]
+pub(super) struct Facts {
+    /// Namespace that the operator runs in
+    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
+    operator_namespace: String,
+    /// DNS domain of the cluster's Services
+    #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = super::domain)]
+    cluster_domain: String,
+}
+
+impl Facts {
+    /// The facts, apart from what is served.
+    pub(super) fn cluster(self) -> Cluster {
+        Cluster { domain: self.cluster_domain, operator_namespace: self.operator_namespace, served: Vec::new() }
+    }
+}
