@@ -8,6 +8,7 @@ pub mod gadget;
 pub mod harness;
 pub mod hostile;
 pub mod normalize;
+pub mod page;
 pub mod play;
 pub mod policies;
 pub mod stage;

@@ -1,7 +1,7 @@
 //! What a policy costs: to compile, to load from the cache of compiled code, for one pass in a sandbox and natively, in
 //! memory, and for a thousand objects.
 //!
-//! `cargo bench -p kaos-tests --bench policies` measures and ends with a table of what matters; with
+//! `cargo bench --locked --workspace --all-features --bench policies` measures and ends with a table of what matters; with
 //! `UPDATE_PERFORMANCE=1` the table goes into `docs/reference/performance.md`.
 
 mod table;

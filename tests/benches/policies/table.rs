@@ -5,26 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use kaos_operator::embedded;
-use kaos_tests::policies;
+use kaos_tests::{page, policies};
 use serde_json::Value;
 
 use crate::{Result, whole};
 
-/// Between these lines the table stands in the page.
-const MARKS: [&str; 2] = ["<!-- measured -->", "<!-- /measured -->"];
-
-/// Prints the table; with `UPDATE_PERFORMANCE` in the environment it goes into the page, too.
+/// Prints the table, and puts it into the page where that is asked for.
 pub(crate) fn write() -> Result<()> {
-    let table = table()?;
-    println!("\n{table}");
-    if std::env::var_os("UPDATE_PERFORMANCE").is_some() {
-        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/performance.md");
-        let text = std::fs::read_to_string(&page)?;
-        let (before, rest) = text.split_once(MARKS[0]).ok_or("the page has no place for the table")?;
-        let (_, after) = rest.split_once(MARKS[1]).ok_or("the place for the table has no end")?;
-        std::fs::write(&page, format!("{before}{}\n\n{table}\n{}{after}", MARKS[0], MARKS[1]))?;
-    }
-    Ok(())
+    Ok(page::publish("policies", &table()?)?)
 }
 
 fn table() -> Result<String> {
