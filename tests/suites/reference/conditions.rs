@@ -1,0 +1,79 @@
+//! `docs/reference/conditions.md` is written by hand, and has a row for every word that the sources can put into a
+//! condition, an Event, a revision or a note.
+//!
+//! A word is a text in the sources that is written like a reason: `CamelCase` and nothing else. Those that mean
+//! something else are listed here, so that a new reason cannot be forgotten.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use crate::{page::ROOT, sources};
+
+const FOLDERS: [&str; 7] = [
+    "host/operator/src",
+    "host/policy/src",
+    "guest-policies/agent/src",
+    "guest-policies/mcpserver/src",
+    "guest-policies/modelapi/src",
+    "guest-policies/sdk/src",
+    "guest-policies/workload/src",
+];
+
+/// Types and names of Kubernetes, units, names of Rust types and of values.
+const OTHER_WORDS: &str = "
+    AccessGrant Agent Always Apply Binding Cache CertificateSigningRequest Cluster ClusterIP ClusterRole ClusterRoleBinding
+    ClusterTrustBundle ComponentStatus ConfigMap CronJob CustomResourceDefinition DaemonSet Default Deployment DeviceClass
+    Ei EndpointSlice Endpoints Engine Event Failure False FieldsV1 FlowSchema Gateway GatewayClass Gi HorizontalPodAutoscaler
+    IfNotPresent Ingress IngressClass IntOrString Invalid Job Ki Kind List LoadBalancer Memo Mi ModelAPI
+    MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration Name Namespace
+    NamespaceTerminating NetworkPolicy Never Node NodePort Normal Null PassLookup PathPrefix PersistentVolume
+    PersistentVolumeClaim Pi Pod PodDisruptionBudget PodSecurityPolicy Policy PolicyRevision PriorityClass
+    PriorityLevelConfiguration Probe Proxy Quantity Reconcile Ref ReferenceGrant ReplacePrefixMatch ReplicaFailure
+    ResourceSlice RuntimeClass Schema Secret Service ServiceAccount ServiceCIDR ServiceUnavailable StatefulSet Status
+    StorageClass StorageVersion Ti TooManyRequests True Unconfined Update ValidatingAdmissionPolicy
+    ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration VolumeAttachment VolumeAttributesClass
+    VolumeSnapshotClass VolumeSnapshotContent Warning Website";
+
+/// Fails when a word has no row, or a row no word.
+pub(crate) fn check() {
+    let others: BTreeSet<&str> = OTHER_WORDS.split_whitespace().collect();
+    let mut words: BTreeMap<String, String> = BTreeMap::new();
+    for (file, text) in sources::of(&FOLDERS) {
+        for word in text.split('"').filter(|word| is_reason(word)) {
+            words.entry(word.to_owned()).or_insert_with(|| file.clone());
+        }
+    }
+    let page = fs::read_to_string(Path::new(ROOT).join("docs/reference/conditions.md")).unwrap();
+    let cells = page.lines().flat_map(first_cells).flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let headings = page.lines().filter_map(|line| line.strip_prefix("### ")).filter(|heading| is_reason(heading));
+    let rows: BTreeSet<&str> = cells.chain(headings).collect();
+    let missing: Vec<String> = words
+        .iter()
+        .filter(|(word, _)| !others.contains(word.as_str()) && !rows.contains(word.as_str()))
+        .map(|(word, file)| format!("{word} of {file}"))
+        .collect();
+    assert!(missing.is_empty(), "docs/reference/conditions.md has no row for: {missing:#?}");
+    let states: BTreeSet<&str> = STATES.split_whitespace().collect();
+    let unknown: Vec<&&str> =
+        rows.iter().filter(|word| is_reason(word) && !words.contains_key(**word) && !states.contains(**word)).collect();
+    assert!(unknown.is_empty(), "docs/reference/conditions.md has rows for words that nothing says: {unknown:?}");
+    let unused: Vec<&&str> = others.iter().filter(|word| !words.contains_key(**word)).collect();
+    assert!(unused.is_empty(), "these words are not in the sources any more: {unused:?}");
+}
+
+/// States of a revision and phases, which are the names of cases in `crds`.
+const STATES: &str =
+    "Pending Checking Active Superseded Refused NotPermitted Conflict Quarantined Ready Failed Waiting";
+
+fn is_reason(word: &str) -> bool {
+    word.len() > 1
+        && word.starts_with(|c: char| c.is_ascii_uppercase())
+        && word.chars().all(|c| c.is_ascii_alphanumeric())
+        && word.chars().nth(1).is_some_and(|c| c.is_ascii_lowercase())
+}
+
+/// The first two cells of a row of a table: a condition and a reason of it, or a reason and what it belongs to.
+fn first_cells(line: &str) -> impl Iterator<Item = &str> {
+    line.strip_prefix("| ").into_iter().flat_map(|line| line.split(" | ").take(2))
+}

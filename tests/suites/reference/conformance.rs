@@ -1,0 +1,127 @@
+//! `docs/reference/conformance.md`: each row of the checklist of the loop, and the tests that show it.
+//!
+//! Rows come from `tests/suites/reconcile/checklist.md`; tests of the suite `reconcile` say by their names which row they
+//! are for, and by their scenario whether they run on real Kubernetes too.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::page::{ROOT, head, table};
+use crate::sources;
+
+/// A test of the suite `reconcile`.
+struct Test {
+    file: String,
+    name: String,
+    /// Why it is shown on the embedded cluster only.
+    embedded: Option<String>,
+}
+
+/// The page. Fails when a row has no test, or names one that is not there.
+pub(crate) fn page() -> String {
+    let tests = tests();
+    let checklist = fs::read_to_string(Path::new(ROOT).join("tests/suites/reconcile/checklist.md")).unwrap();
+    let mut page = head("Conformance", "tests/suites/reconcile/checklist.md and the names of the tests");
+    page += "What the reconcile loop must do, and the tests that show it: on the embedded cluster (`tests/run reconcile`), \
+             and on a real control plane (the same suite by `tests/run reconcile_real`, and `tests/run e2e`). What only the \
+             embedded cluster can show says why: it injects faults, simulates time, and writes down every request.\n\n";
+    let (mut body, mut rows, mut shown, mut all) = (String::new(), Vec::new(), 0, 0);
+    for line in checklist.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            close(&mut body, &mut rows);
+            let _ = writeln!(body, "## {title}\n");
+        } else if let Some((row, is_real)) = row(line, &tests) {
+            (all, shown) = (all + 1, shown + usize::from(is_real));
+            rows.push(row);
+        }
+    }
+    close(&mut body, &mut rows);
+    assert!(all > 60, "the checklist has {all} rows");
+    let _ = writeln!(page, "{all} rows, {shown} of them shown on real Kubernetes.\n");
+    (page + &body).trim_end().to_owned() + "\n"
+}
+
+fn close(body: &mut String, rows: &mut Vec<Vec<String>>) {
+    if !rows.is_empty() {
+        *body += &table(&["Row", "Rule", "Embedded cluster", "Real Kubernetes"], rows);
+        rows.clear();
+    }
+}
+
+/// A line of the checklist as a row of the page, and whether real Kubernetes shows it.
+fn row(line: &str, tests: &BTreeMap<String, Vec<Test>>) -> Option<(Vec<String>, bool)> {
+    let cells: Vec<&str> = line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim).collect();
+    let [id, rule, also, remark] = cells[..] else { return None };
+    if !id.starts_with(|c: char| c.is_ascii_uppercase()) || id == "Row" {
+        return None;
+    }
+    let (mut embedded, mut real, mut reasons) = (Vec::new(), Vec::new(), Vec::new());
+    for test in tests.get(&id.to_lowercase()).into_iter().flatten() {
+        let link = link(&format!("tests/suites/reconcile/{}", test.file), &test.name);
+        embedded.push(link.clone());
+        match &test.embedded {
+            None => real.push(link),
+            Some(why) if !reasons.contains(why) => reasons.push(why.clone()),
+            Some(_) => {}
+        }
+    }
+    if !real.is_empty() && real.len() == embedded.len() {
+        real = vec!["the same".to_owned()];
+    }
+    for named in also.split('`').map(str::trim).filter(|named| !["", ","].contains(named)) {
+        let (file, name) = named.split_once(' ').unwrap_or_else(|| panic!("{id}: `{named}` is no file and test"));
+        let text =
+            fs::read_to_string(Path::new(ROOT).join(file)).unwrap_or_else(|error| panic!("{id}: {file}: {error}"));
+        assert!(text.contains(&format!("fn {name}(")), "{id}: {file} has no test {name}");
+        if file.starts_with("tests/suites/e2e/") { &mut real } else { &mut embedded }.push(link(file, name));
+    }
+    let is_real = !real.is_empty();
+    assert!(is_real || !reasons.is_empty(), "row {id} of the checklist has no test");
+    if !is_real {
+        let why = if remark.is_empty() { reasons.join("; ") } else { remark.to_owned() };
+        real.push(format!("not shown there: {why}"));
+    }
+    Some((vec![id.to_owned(), rule.to_owned(), embedded.join("<br>"), real.join("<br>")], is_real))
+}
+
+fn link(file: &str, test: &str) -> String {
+    format!("[{}](../../{file})", test.replace('_', " "))
+}
+
+/// Tests by the row that they are for.
+fn tests() -> BTreeMap<String, Vec<Test>> {
+    let folder = Path::new(ROOT).join("tests/suites/reconcile");
+    let mut tests: BTreeMap<String, Vec<Test>> = BTreeMap::new();
+    let mut files = sources::below(&folder);
+    files.sort();
+    for path in files {
+        let file = path.strip_prefix(&folder).unwrap().display().to_string();
+        let text = fs::read_to_string(&path).unwrap();
+        let functions: BTreeMap<&str, &str> = text.split("\nfn ").skip(1).filter_map(|it| it.split_once('(')).collect();
+        for part in text.split("#[test]\nfn ").skip(1) {
+            let Some((name, _)) = part.split_once('(') else { continue };
+            let row = name.split('_').next().unwrap_or_default().to_owned();
+            let embedded = embedded(functions[name], &functions);
+            tests.entry(row).or_default().push(Test { file: file.clone(), name: name.to_owned(), embedded });
+        }
+    }
+    tests
+}
+
+/// Why a test wants the embedded cluster; a test may leave it to a function of its file.
+fn embedded(body: &str, functions: &BTreeMap<&str, &str>) -> Option<String> {
+    let body = &body[..body.find("\n}\n").unwrap_or(body.len())];
+    let why = |text: &str| {
+        let (_, rest) = text.split_once("Scenario::embedded(\"")?;
+        Some(rest.split('"').next()?.to_owned())
+    };
+    let called = || {
+        let called = functions.iter().filter(|(name, _)| body.contains(&format!("{name}(")));
+        called
+            .filter(|(_, text)| text.contains("play("))
+            .find_map(|(_, text)| why(&text[..text.find("\n}\n").unwrap_or(text.len())]))
+    };
+    why(body).or_else(called)
+}

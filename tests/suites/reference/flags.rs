@@ -1,0 +1,121 @@
+//! `docs/reference/flags.md`: every verb, flag and variable of the binary, from its own definition of them.
+
+use std::fmt::Write as _;
+
+use clap::{Arg, Command, CommandFactory as _};
+use kaos_operator::cli::Cli;
+
+use crate::page::{code, head, prose, table};
+
+/// Variables that no flag stands for: who reads one, and what for.
+pub(crate) const OTHERS: [(&str, &str); 6] = [
+    ("KUBECONFIG", "Files that tell how to reach the cluster, as kubectl reads them; `--kubeconfig` goes before it."),
+    (
+        "KUBERNETES_SERVICE_HOST",
+        "In a pod, with `KUBERNETES_SERVICE_PORT`: where the API server is, if no kubeconfig is named.",
+    ),
+    ("KUBERNETES_SERVICE_PORT", "See `KUBERNETES_SERVICE_HOST`."),
+    ("HOSTNAME", "The name under which the process holds the Lease and writes Events; a pod's name, in a pod."),
+    ("NO_COLOR", "`demo` prints without colours if it is set and not empty."),
+    (
+        "KAOS_EMBEDDED_POLICIES",
+        "At build time: a folder of prebuilt default policies to embed, instead of building them.",
+    ),
+];
+
+/// The page.
+pub(crate) fn page() -> String {
+    let mut cli = Cli::command();
+    cli.build();
+    let mut page = head("Flags and variables", "host/operator/src/cli");
+    page += "What `kaos-operator` can be told. `kaos-operator VERB --help` prints the same.\n\n";
+    let verbs = verbs(&cli, "");
+    for (name, verb) in &verbs {
+        let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
+        let _ = writeln!(page, "- [{name}](#{}): {}", name.replace(' ', "-"), prose(&about));
+    }
+    page += "\nAll verbs end with 0 when all is well, 1 when the answer is no, 2 when the question cannot be answered, \
+             unless they say otherwise.\n\n";
+    for (name, verb) in &verbs {
+        page += &of(name, verb);
+    }
+    page += "## Variables that no flag stands for\n\nBesides these, each setting of the default policies that has a \
+             variable reads it from the environment of `run`, `render` and `demo`: [settings.md](settings.md).\n\n";
+    let rows = OTHERS.map(|(name, meaning)| vec![code(name), meaning.to_owned()]);
+    page += &table(&["Variable", "Meaning"], &rows);
+    page.trim_end().to_owned() + "\n"
+}
+
+/// The verbs that do something, with the names of those that they are verbs of.
+fn verbs<'a>(command: &'a Command, above: &str) -> Vec<(String, &'a Command)> {
+    let shown = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
+    shown
+        .flat_map(|verb| {
+            let name = format!("{above} {}", verb.get_name()).trim().to_owned();
+            let below = verbs(verb, &name);
+            if below.is_empty() { vec![(name, verb)] } else { below }
+        })
+        .collect()
+}
+
+fn of(name: &str, verb: &Command) -> String {
+    let mut text = format!("## {name}\n\n");
+    if let Some(about) = verb.get_long_about().or_else(|| verb.get_about()) {
+        let _ = writeln!(text, "{}.\n", prose(&about.to_string()).trim_end_matches('.'));
+    }
+    let usage = verb.clone().render_usage().to_string();
+    let _ = writeln!(text, "```text\n{}\n```\n", usage.trim_start_matches("Usage: "));
+    let arguments: Vec<&Arg> = verb
+        .get_arguments()
+        .filter(|it| !it.is_hide_set() && !["help", "version"].contains(&it.get_id().as_str()))
+        .collect();
+    if !arguments.is_empty() {
+        let rows: Vec<Vec<String>> = arguments.iter().map(|argument| row(argument)).collect();
+        text += &table(&["Flag", "Variable", "Default", "Meaning"], &rows);
+    }
+    for after in [verb.get_after_help(), verb.get_after_long_help()].into_iter().flatten().take(1) {
+        let _ = writeln!(text, "{}\n", prose(&after.to_string()));
+    }
+    text
+}
+
+fn row(argument: &Arg) -> Vec<String> {
+    let values = argument.get_value_names().unwrap_or_default();
+    let takes = argument.get_action().takes_values();
+    let value = if takes { values.join(" ") } else { String::new() };
+    let flag = match (argument.get_long(), argument.get_short()) {
+        (Some(long), Some(short)) => format!("-{short}, --{long} {value}"),
+        (Some(long), None) => format!("--{long} {value}"),
+        (None, Some(short)) => format!("-{short} {value}"),
+        (None, None) => value,
+    };
+    let environment = argument.get_env().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let defaults: Vec<_> = argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+    let default = if takes { defaults.join(",") } else { String::new() };
+    let help = argument.get_long_help().or_else(|| argument.get_help()).map(ToString::to_string);
+    let mut meaning = prose(&help.unwrap_or_default());
+    if argument.is_required_set() {
+        meaning += " · required";
+    }
+    let choices: Vec<String> = argument
+        .get_possible_values()
+        .iter()
+        .filter(|choice| takes && !choice.is_hide_set() && !["true", "false"].contains(&choice.get_name()))
+        .map(|choice| match choice.get_help() {
+            Some(help) => format!("{} ({})", code(choice.get_name()), uncapitalised(&prose(&help.to_string()))),
+            None => code(choice.get_name()),
+        })
+        .collect();
+    if !choices.is_empty() {
+        let _ = write!(meaning, " · {}", choices.join(", "));
+    }
+    if matches!(argument.get_action(), clap::ArgAction::Append) && !meaning.contains("several times") {
+        meaning += " · can be given several times";
+    }
+    vec![code(flag.trim()), code(&environment), code(&default), meaning]
+}
+
+fn uncapitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
+}

@@ -1,0 +1,132 @@
+//! `docs/reference/settings.md`: the settings of the default policies, from the schemas that they describe themselves
+//! with.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use kaos_policy::policy::Policy;
+use kaos_policy::settings::Path;
+use kaos_tests::policies;
+use serde_json::Value;
+
+use crate::page::{code, head, limits, prose, table};
+
+/// What is longer stands below its table.
+const INLINE: usize = 60;
+/// Patterns that are longer say nothing to people; a message of a refusal does.
+const LIMIT: usize = 60;
+
+const HEADS: [&str; 6] = ["Setting", "Type", "Default", "Variable", "Object", "Meaning"];
+
+/// The page.
+pub(crate) fn page() -> Result<String> {
+    let mut page = head("Settings of the default policies", "guest-policies/*/settings.schema.json");
+    page += "Every literal that the default policies use: images, ports, probes, timeouts, resources, security contexts. \
+             The default is KAOS's value.\n\n\
+             A setting is given, narrowest first, by\n\n\
+             1. an annotation of the object, `settings.kaos.tools/PATH: VALUE`, where the column *Object* says yes;\n\
+             2. `--set` and `--settings` of `kaos-operator run`, for all that the process answers for;\n\
+             3. a ConfigMap with the label `kaos.tools/policy` for the object's namespace: in the operator's namespace, with \
+             the namespace in its `scope`, or in the namespace itself where the operator was started with \
+             `--namespace-policies`;\n\
+             4. such a ConfigMap in the operator's namespace for the whole cluster;\n\
+             5. the ConfigMap `kaos-operator-config` in the operator's namespace, where the chart's values end up, and then \
+             the operator's environment, by the name in the column *Variable*;\n\
+             6. the default.\n\n\
+             What gives pods more power (privileges, host namespaces) a namespace or an object cannot set: \
+             [guard.md](guard.md). `kaos-operator render --env` tells where each value came from, and \
+             `kaos-operator policy plan --settings FILE --for POLICY` what a change would do.\n\n";
+    let policies = policies::native()?;
+    for policy in &policies {
+        let name = &policy.id().name;
+        let _ = writeln!(page, "- [{name}](#{name}): {}", claims(policy));
+    }
+    for policy in &policies {
+        let _ = writeln!(page, "\n## {}\n", policy.id().name);
+        page += &of(policy);
+    }
+    Ok(page.trim_end().to_owned() + "\n")
+}
+
+fn claims(policy: &Policy) -> String {
+    let kinds: Vec<String> =
+        policy.descriptor().claims.iter().map(|claim| format!("for `{}`", claim.primary.kind)).collect();
+    kinds.join(", ")
+}
+
+/// A table for the settings that stand alone, and one for each group of them.
+fn of(policy: &Policy) -> String {
+    let document = policy.schema().document();
+    let fields = || document["properties"].as_object().into_iter().flatten();
+    let mut long = Vec::new();
+    let mut alone = Vec::new();
+    for (name, schema) in fields().filter(|(_, schema)| schema["properties"].is_null()) {
+        leaves(policy, name, schema, &mut alone, &mut long);
+    }
+    let mut text = table(&HEADS, &alone) + &shown(&mut long);
+    for (name, schema) in fields().filter(|(_, schema)| !schema["properties"].is_null()) {
+        let _ = writeln!(text, "### {name} of {}\n", policy.id().name);
+        if let Some(description) = schema["description"].as_str() {
+            let _ = writeln!(text, "{}\n", prose(description));
+        }
+        let mut rows = Vec::new();
+        leaves(policy, name, schema, &mut rows, &mut long);
+        text += &(table(&HEADS, &rows) + &shown(&mut long));
+    }
+    text.trim_end().to_owned() + "\n"
+}
+
+fn leaves(policy: &Policy, path: &str, schema: &Value, rows: &mut Vec<Vec<String>>, long: &mut Vec<(String, Value)>) {
+    if let Some(inner) = schema["properties"].as_object() {
+        for (name, schema) in inner {
+            leaves(policy, &format!("{path}.{name}"), schema, rows, long);
+        }
+        return;
+    }
+    let default = &schema["default"];
+    let default = match default.to_string() {
+        written if written.len() > INLINE => {
+            long.push((path.to_owned(), default.clone()));
+            "below".to_owned()
+        }
+        written => code(&written),
+    };
+    let at = Path::parse(path);
+    let variable = policy.schema().variables().iter().find(|(_, fed)| **fed == at);
+    let object = if policy.schema().annotatable(&at) { "yes" } else { "" };
+    let mut meaning = schema["description"].as_str().map(prose).unwrap_or_default();
+    for limit in limits(schema).into_iter().filter(|limit| limit.len() <= LIMIT) {
+        let _ = write!(meaning, "{}{limit}", if meaning.is_empty() { "" } else { " · " });
+    }
+    rows.push(vec![
+        code(path),
+        type_of(schema),
+        default,
+        variable.map(|(name, _)| code(name)).unwrap_or_default(),
+        object.to_owned(),
+        meaning,
+    ]);
+}
+
+/// Defaults that are too long for a table.
+fn shown(long: &mut Vec<(String, Value)>) -> String {
+    let block = |(path, value): (String, Value)| format!("The default of `{path}`:\n\n```json\n{value:#}\n```\n\n");
+    long.drain(..).map(block).collect()
+}
+
+fn type_of(schema: &Value) -> String {
+    let choices: Vec<String> = schema["oneOf"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(|one| one["enum"].as_array().cloned().unwrap_or_else(|| vec![one["const"].clone()]))
+        .filter_map(|value| value.as_str().map(code))
+        .collect();
+    if !choices.is_empty() {
+        return choices.join(", ");
+    }
+    match &schema["type"] {
+        Value::Array(several) => several.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
+        one => one.as_str().unwrap_or("anything").to_owned(),
+    }
+}
