@@ -1,9 +1,11 @@
-//! Who may decide what runs.
+//! Who may decide what runs, and what people are warned of.
 
+use kaos_tests::case;
 use kaos_tests::control_plane::User;
+use kaos_tests::harness::samples::{agent, model_api};
 use serde_json::{Value, json};
 
-use crate::support::{Release, SYSTEM};
+use crate::support::{Release, SYSTEM, moved, recorded};
 
 fn policy(name: &str, namespace: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -74,4 +76,59 @@ async fn edit_and_view_cover_the_kinds_and_do_not_let_activate() {
             && !may("activate", "policies", "edit")
             && !may("activate", "policies", "admin")
     );
+}
+
+#[tokio::test]
+async fn specs_that_the_policies_would_refuse_are_taken_with_a_warning_and_good_ones_without() {
+    let release = Release::install(&[]).await;
+    let world = release.world("warned").await;
+    let apply = |objects: &[Value], flags: &[&str]| {
+        let file = release.cluster.folder().join("warned.json");
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        std::fs::write(&file, list.to_string()).unwrap();
+        let command = ["apply", "--server-side", "-n", "warned", "-f", file.to_str().unwrap()];
+        release.cluster.kubectl(&[&command, flags].concat())
+    };
+    let mut nothing = model_api("llm");
+    nothing["spec"] = json!({"mode": "Proxy"});
+    // Admission finds out about new rules some moments later than everybody else.
+    let warns = async || apply(&[nothing.clone()], &["--dry-run=server"]).err.contains("Warning: ");
+    world.until_true("it warns", warns).await;
+
+    let all = [
+        (nothing, "spec.proxyConfig: mode Proxy requires proxyConfig"),
+        (
+            json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "MCPServer", "metadata": {"name": "echo"},
+            "spec": {"runtime": "custom"}}),
+            "spec.container.image: custom runtime requires container.image",
+        ),
+        (
+            agent("a", "llm", &json!({"agentNetwork": {"access": ["a"]}})),
+            "spec.agentNetwork.access: an Agent is no peer",
+        ),
+    ];
+    for (object, warning) in &all {
+        let said = apply(std::slice::from_ref(object), &[]);
+        assert!(said.ok && said.err.contains("Warning: ") && said.err.contains(warning), "{said:?}");
+        assert!(!world.look(&crate::support::at(object)).await.is_null());
+    }
+    // What the rules say fits the kinds: the API server checks that itself.
+    let rules = release.cluster.kubectl(&["get", "validatingadmissionpolicies", "-o", "json"]).expect();
+    let rules: Value = serde_json::from_str(&rules).unwrap();
+    for policy in rules["items"].as_array().unwrap() {
+        let found = &policy["status"]["typeChecking"]["expressionWarnings"];
+        assert!(found.is_null(), "{}: {found:#}", policy["metadata"]["name"]);
+    }
+
+    let mut good: Vec<Value> =
+        ["agent-sample-1-simple", "agent-sample-2-multi", "agent-sample-3-hierarchy", "agent-config-all"]
+            .iter()
+            .flat_map(|sample| moved(&recorded(sample).input, "warned"))
+            .collect();
+    good.extend(case::documents("../docs/examples/team.yaml".as_ref()).unwrap());
+    for object in &mut good {
+        object["metadata"]["namespace"] = json!("warned");
+    }
+    let said = apply(&good, &["--dry-run=server", "--force-conflicts"]);
+    assert!(said.ok && !said.err.contains("Warning"), "{said:?}");
 }

@@ -1,0 +1,160 @@
+//! What the chart warns of is what the default policies refuse: a rule in CEL stands for an answer of theirs, and must not
+//! drift from it. The e2e suite shows that an API server says so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use kaos_policy::contract::{Cluster, Refusal};
+use kaos_policy::lookup::Fixed;
+use kaos_policy::policy::Stack;
+use kaos_policy::render::{Renderer, Verdict};
+use kaos_tests::{case, policies};
+use kube_cel::{VapEvaluator, VapExpression};
+use serde_json::{Value, json};
+
+const KINDS: [(&str, &str); 3] = [("agents", "Agent"), ("mcpservers", "MCPServer"), ("modelapis", "ModelAPI")];
+
+/// The rules for a resource: the place, and what holds of good objects.
+fn rules(resource: &str) -> Vec<(String, VapExpression)> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/helm/kaos-operator/files/warnings.yaml");
+    let all: Value = serde_saphyr::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!(all.as_object().unwrap().len(), KINDS.len());
+    let rule = |rule: &Value| {
+        let text = |field: &str| rule[field].as_str().unwrap().to_owned();
+        (text("path"), VapExpression { expression: text("valid"), message: None, message_expression: None })
+    };
+    all[resource].as_array().unwrap().iter().map(rule).collect()
+}
+
+/// The places that a cluster would warn of.
+fn warned(resource: &str, object: &Value) -> BTreeSet<String> {
+    let (paths, expressions): (Vec<_>, Vec<_>) = rules(resource).into_iter().unzip();
+    let results = VapEvaluator::builder().object(object.clone()).build().evaluate(&expressions);
+    let wrong = paths.into_iter().zip(results).filter(|(_, result)| !result.passed);
+    wrong
+        .map(|(path, result)| {
+            // An expression that fails is a mistake in the rule.
+            assert!(
+                result.message.as_deref().is_none_or(|said| !said.contains("rror")),
+                "{path}: {result:?}\n{object:#}"
+            );
+            path
+        })
+        .collect()
+}
+
+fn renderers() -> BTreeMap<String, Renderer> {
+    let policies = policies::native().unwrap();
+    let renderer = |policy| Renderer::new(&Stack::single(policy).unwrap(), &[], Cluster::default()).unwrap();
+    policies.into_iter().map(|policy| (policy.descriptor().claims[0].primary.kind.clone(), renderer(policy))).collect()
+}
+
+/// The places that the policy complains about, in a refusal or a note.
+fn complained(renderers: &BTreeMap<String, Renderer>, object: &Value) -> Vec<String> {
+    // What an Agent refers to is there: one that waits is told nothing else.
+    let model = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI",
+        "metadata": {"name": object["spec"]["modelAPI"], "namespace": object["metadata"]["namespace"]},
+        "spec": {"mode": "Proxy", "proxyConfig": {"models": ["*"]}}, "status": {"ready": true, "endpoint": "http://llm"}});
+    let rendered = renderers[object["kind"].as_str().unwrap()].render(object, &Fixed::new([model])).unwrap();
+    let mut paths: Vec<String> = rendered.notes().iter().filter_map(|note| note.path.clone()).collect();
+    match &rendered.verdict {
+        Verdict::Refused(Refusal::Invalid(violations)) => paths.extend(violations.iter().map(|it| it.path.clone())),
+        Verdict::Refused(_) | Verdict::Planned(_) => {}
+        Verdict::Failed(failure) => panic!("{failure}\n{object:#}"),
+    }
+    paths
+}
+
+fn object(kind: &str, name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": name, "namespace": "team"}, "spec": spec})
+}
+
+/// Each rule, and a spec that breaks it.
+fn broken() -> Vec<(&'static str, &'static str, Value)> {
+    let agent = |more: Value| {
+        let mut spec = json!({"modelAPI": "llm", "model": "m"});
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        object("Agent", "a", &spec)
+    };
+    let memory = |memory: Value| agent(json!({"config": {"memory": memory}}));
+    let long = "a".repeat(58);
+    let plain = json!({"modelAPI": "llm", "model": "m"});
+    let proxy = json!({"mode": "Proxy", "proxyConfig": {"models": ["*"]}});
+    let server = json!({"runtime": "custom", "container": {"image": "i"}});
+    let key = json!({"mode": "Proxy", "proxyConfig": {"models": ["*"],
+        "apiKey": {"valueFrom": {"secretKeyRef": {"key": "k"}}}}});
+    vec![
+        ("agents", "metadata.name", object("Agent", &long, &plain)),
+        ("agents", "metadata.name", object("Agent", "a.b", &plain)),
+        ("agents", "spec.modelAPI", agent(json!({"modelAPI": "A B"}))),
+        ("agents", "spec.mcpServers", agent(json!({"mcpServers": ["good", "Bad"]}))),
+        ("agents", "spec.agentNetwork.access", agent(json!({"agentNetwork": {"access": ["b", "a"]}}))),
+        ("agents", "spec.config.memory", memory(json!({"type": "remote", "memoryStore": "s"}))),
+        ("agents", "spec.config.memory", memory(json!({"memoryStore": "s"}))),
+        ("agents", "spec.config.memory.memoryStore", memory(json!({"type": "local", "memoryStore": "s"}))),
+        ("agents", "spec.config.memory.tools", memory(json!({"tools": "all"}))),
+        ("agents", "spec.config.memory.maxReadScope", memory(json!({"type": "local", "maxReadScope": "user"}))),
+        (
+            "agents",
+            "spec.harness.workspace.repoURL",
+            agent(json!({"harness": {"runtime": "pi", "workspace": {"repoURL": "git@example.com:a/b"}}})),
+        ),
+        (
+            "agents",
+            "spec.harness.workspace.repoURL",
+            agent(json!({"harness": {"runtime": "pi", "workspace": {"repoURL": "https://token@example.com/a"}}})),
+        ),
+        ("modelapis", "metadata.name", object("ModelAPI", &long[3..], &proxy)),
+        ("modelapis", "spec.proxyConfig", object("ModelAPI", "m", &json!({"mode": "Proxy"}))),
+        ("modelapis", "spec.hostedConfig", object("ModelAPI", "m", &json!({"mode": "Hosted"}))),
+        (
+            "modelapis",
+            "spec.hostedConfig",
+            object("ModelAPI", "m", &json!({"mode": "Hosted", "hostedConfig": {"model": ""}})),
+        ),
+        ("modelapis", "spec.proxyConfig.apiKey.valueFrom.secretKeyRef", object("ModelAPI", "m", &key)),
+        ("mcpservers", "metadata.name", object("MCPServer", &long[4..], &server)),
+        ("mcpservers", "spec.container.image", object("MCPServer", "s", &json!({"runtime": "custom"}))),
+        ("mcpservers", "spec.runtime", object("MCPServer", "s", &json!({"type": "python-runtime"}))),
+    ]
+}
+
+#[test]
+fn every_rule_warns_of_something_that_the_policy_complains_about_at_that_place() {
+    let renderers = renderers();
+    let mut shown = BTreeSet::new();
+    for (resource, path, object) in broken() {
+        assert_eq!(warned(resource, &object), BTreeSet::from([path.to_owned()]), "{object:#}");
+        let complained = complained(&renderers, &object);
+        assert!(complained.iter().any(|at| at.starts_with(path)), "{path}: {complained:?}\n{object:#}");
+        shown.insert((resource, path.to_owned()));
+    }
+    for (resource, _) in KINDS {
+        for (path, _) in rules(resource) {
+            assert!(shown.contains(&(resource, path.clone())), "{resource}: nothing breaks the rule about {path}");
+        }
+    }
+}
+
+#[test]
+fn nothing_that_the_policies_take_is_warned_of() {
+    let renderers = renderers();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut objects: Vec<Value> = case::all().unwrap().into_iter().flat_map(|case| case.input).collect();
+    for file in ["docs/examples/team.yaml", "docs/examples/external-model.yaml"] {
+        objects.extend(case::documents(&folder.join(file)).unwrap());
+    }
+    let mut taken = 0;
+    for (resource, kind) in KINDS {
+        for object in objects.iter().filter(|object| object["kind"] == kind) {
+            let warned = warned(resource, object);
+            let complained = complained(&renderers, object);
+            for path in &warned {
+                assert!(complained.iter().any(|at| at.starts_with(path)), "{path}: {complained:?}\n{object:#}");
+            }
+            taken += usize::from(warned.is_empty());
+        }
+    }
+    assert!(taken > 150, "only {taken} objects are taken");
+}
