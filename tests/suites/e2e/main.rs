@@ -6,6 +6,7 @@
 mod admission;
 mod cluster;
 mod install;
+mod life;
 mod process;
 mod replicas;
 mod rights;

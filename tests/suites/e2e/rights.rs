@@ -13,6 +13,13 @@ fn team() -> Vec<Value> {
     vec![model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]}))]
 }
 
+/// Settings that come to an agent while the operator runs.
+fn settings() -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "rights", "namespace": SYSTEM, "labels": {"kaos.tools/policy": "package"}},
+        "data": {"policy.yaml": "name: agent\nsettings: {logLevel: DEBUG}\n"}})
+}
+
 /// What a rule is about, as the audit log names it.
 fn resources(rule: &Value) -> BTreeSet<String> {
     rule["resources"].as_array().unwrap().iter().map(|item| item.as_str().unwrap().to_owned()).collect()
@@ -35,7 +42,9 @@ async fn live_without(release: &Release, world: &World, role: &[&str], all: &[Va
     set_rules(release, role, &without);
     let missed = resources(&all[number]);
     let mark = release.cluster.audit().mark().unwrap();
+    let system = release.over(SYSTEM);
     let operator = release.operator(&[]).await;
+    system.apply(&settings()).await;
     world.apply_all(&team()).await;
     let owner = missed.iter().any(|resource| resource.ends_with("/finalizers"));
     let is_missed = || {
@@ -49,7 +58,9 @@ async fn live_without(release: &Release, world: &World, role: &[&str], all: &[Va
     drop(operator);
     set_rules(release, role, all);
     // The Lease of one that was killed is not waited for.
-    release.over(SYSTEM).delete(crate::support::LEASE).await;
+    system.delete(crate::support::LEASE).await;
+    system.delete(&format!("{SYSTEM}:ConfigMap/rights")).await;
+    release.cluster.kubectl(&["delete", "policyrevisions", "--all", "-n", SYSTEM]).expect();
     for object in team() {
         world.delete(&crate::support::at(&object)).await;
     }

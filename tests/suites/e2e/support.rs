@@ -21,23 +21,32 @@ pub(crate) const USER: &str = "system:serviceaccount:kaos-system:kaos-kaos-opera
 /// What takes longer is wrong, also on a machine that compiles something else.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-static TURN: Mutex<()> = Mutex::new(());
+/// Whose turn it is, and the flags of what the one before left installed.
+static TURN: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
-/// The chart, installed; taken away when it is dropped, with everything that tests made.
+/// The chart, installed. What tests made goes when it is dropped; what is installed stays for the next test that wants
+/// the same, unless this one changed it.
 pub(crate) struct Release {
     pub(crate) cluster: &'static ControlPlane,
     client: Client,
     namespaces: RefCell<Vec<String>>,
     started: Cell<usize>,
-    _turn: MutexGuard<'static, ()>,
+    /// The flags of what is installed as they say; none when a test changed that.
+    installed: RefCell<Option<Vec<String>>>,
+    turn: MutexGuard<'static, Option<Vec<String>>>,
 }
 
 impl Release {
     /// Waits for its turn, and installs the chart with these flags of Helm.
     pub(crate) async fn install(flags: &[&str]) -> Self {
-        let release = Self::prepare().await;
-        release.helm("install", flags).expect();
-        release.until_owners_are_known().await;
+        let release = Self::begin().await;
+        let wanted: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
+        if release.installed.borrow().as_ref() != Some(&wanted) {
+            release.uninstall();
+            release.helm("install", flags).expect();
+            release.until_owners_are_known().await;
+        }
+        release.installed.replace(Some(wanted));
         release
     }
 
@@ -68,10 +77,17 @@ impl Release {
 
     /// Waits for its turn, and installs nothing.
     pub(crate) async fn prepare() -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let release = Self::begin().await;
+        release.uninstall();
+        release
+    }
+
+    async fn begin() -> Self {
+        let mut turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let cluster = ControlPlane::shared();
         let client = cluster.client().await.unwrap();
-        let release = Self { cluster, client, namespaces: RefCell::default(), started: Cell::new(0), _turn: turn };
+        let installed = RefCell::new(turn.take());
+        let release = Self { cluster, client, namespaces: RefCell::default(), started: Cell::new(0), installed, turn };
         let strict = json!({"pod-security.kubernetes.io/enforce": "restricted"});
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM, "labels": strict}});
@@ -79,7 +95,20 @@ impl Release {
         release
     }
 
+    /// Takes the release away, if there is one.
+    fn uninstall(&self) {
+        self.is_changed();
+        let flags = ["--namespace", SYSTEM, "--wait", "--timeout", "90s", "--ignore-not-found"];
+        self.cluster.helm(&[&["uninstall", RELEASE], &flags[..]].concat());
+    }
+
+    /// What is installed is not for the next test.
+    pub(crate) fn is_changed(&self) {
+        self.installed.replace(None);
+    }
+
     pub(crate) fn helm(&self, verb: &str, flags: &[&str]) -> Ran {
+        self.is_changed();
         let command = [verb, RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--timeout", "2m"];
         // Without it, and without values, an upgrade goes on with those of the time before.
         let fresh: &[&str] = if verb == "upgrade" { &["--reset-values"] } else { &[] };
@@ -136,24 +165,21 @@ impl Release {
 
 impl Drop for Release {
     fn drop(&mut self) {
+        // The objects at once, the rest on its way: the next test counts objects, and has namespaces of its own.
+        let objects = ["delete", "agents,modelapis,mcpservers", "--all", "--all-namespaces", "--timeout=90s"];
+        self.cluster.kubectl(&objects);
         let namespaces = self.namespaces.borrow();
         let names: Vec<&str> = namespaces.iter().map(String::as_str).collect();
         if !names.is_empty() {
             self.cluster
-                .kubectl(&[&["delete", "namespace", "--ignore-not-found", "--timeout=90s"], &names[..]].concat());
+                .kubectl(&[&["delete", "namespace", "--ignore-not-found", "--wait=false"], &names[..]].concat());
         }
-        self.cluster.helm(&[
-            "uninstall",
-            RELEASE,
-            "--namespace",
-            SYSTEM,
-            "--wait",
-            "--timeout",
-            "90s",
-            "--ignore-not-found",
-        ]);
+        if std::thread::panicking() || self.installed.borrow().is_none() {
+            self.uninstall();
+        }
         let left = ["delete", "leases,policyrevisions", "--all", "--namespace", SYSTEM, "--ignore-not-found"];
         self.cluster.kubectl(&left);
+        *self.turn = self.installed.take();
     }
 }
 

@@ -34,6 +34,7 @@ async fn after_the_release_nothing_of_it_is_left_and_nothing_is_stuck() {
     assert_eq!(finalizers(&world.look("Agent/a").await), ["example.com/foreign"]);
     world.patch("Agent/a", &json!({"metadata": {"finalizers": null}})).await;
 
+    release.is_changed();
     release.cluster.helm(&["uninstall", RELEASE, "-n", SYSTEM, "--wait"]).expect();
     let kinds = "deployments,services,serviceaccounts,configmaps,roles,rolebindings,jobs,pods,networkpolicies";
     let left = release.cluster.kubectl(&["get", kinds, "-n", SYSTEM, "-o", "name"]).expect();

@@ -6,6 +6,7 @@ mod conformance;
 mod contract;
 mod fields;
 mod flags;
+mod links;
 mod page;
 mod settings;
 mod sources;
@@ -73,4 +74,9 @@ fn every_line_of_the_threat_model_names_a_test_that_is_there() {
         let text = fs::read_to_string(Path::new(ROOT).join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
         assert!(text.contains(&format!("fn {test}(")), "{file} has no test {test}");
     }
+}
+
+#[test]
+fn every_link_between_the_pages_leads_somewhere() {
+    assert_eq!(links::broken(), Vec::<String>::new());
 }
