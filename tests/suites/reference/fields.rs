@@ -201,10 +201,20 @@ impl Groups {
 /// What two objects have to have in common: their fields, and everything below those.
 fn shape(node: &Value) -> String {
     let mut node = node.clone();
-    for own in ["description", "default", "nullable", "x-kubernetes-preserve-unknown-fields"] {
+    for own in ["description", "default"] {
         node.as_object_mut().map(|node| node.remove(own));
     }
+    without_leniency(&mut node);
     node.to_string()
+}
+
+/// What a place allows beside the fields is told at the place.
+fn without_leniency(node: &mut Value) {
+    if let Some(node) = node.as_object_mut() {
+        node.remove("nullable");
+        node.remove("x-kubernetes-preserve-unknown-fields");
+        node.values_mut().for_each(without_leniency);
+    }
 }
 
 fn last(path: &str) -> &str {

@@ -16,6 +16,9 @@ const INLINE: usize = 60;
 /// Patterns that are longer say nothing to people; a message of a refusal does.
 const LIMIT: usize = 60;
 
+const PROBE: &str = "Fields have the names and meanings of a Kubernetes probe; `handler` says which kind of probe it is, and \
+                     without a `port` it asks the container port.\n\n";
+
 const HEADS: [&str; 6] = ["Setting", "Type", "Default", "Variable", "Object", "Meaning"];
 
 /// The page.
@@ -69,6 +72,9 @@ fn of(policy: &Policy) -> String {
         if let Some(description) = schema["description"].as_str() {
             let _ = writeln!(text, "{}\n", prose(description));
         }
+        if name.ends_with("Probe") {
+            text += PROBE;
+        }
         let mut rows = Vec::new();
         leaves(policy, name, schema, &mut rows, &mut long);
         text += &(table(&HEADS, &rows) + &shown(&mut long));
@@ -95,7 +101,8 @@ fn leaves(policy: &Policy, path: &str, schema: &Value, rows: &mut Vec<Vec<String
     let variable = policy.schema().variables().iter().find(|(_, fed)| **fed == at);
     let object = if policy.schema().annotatable(&at) { "yes" } else { "" };
     let mut meaning = schema["description"].as_str().map(prose).unwrap_or_default();
-    for limit in limits(schema).into_iter().filter(|limit| limit.len() <= LIMIT) {
+    let says_something = |limit: &String| limit.len() <= LIMIT && !limit.ends_with(&i32::MAX.to_string());
+    for limit in limits(schema).into_iter().filter(says_something) {
         let _ = write!(meaning, "{}{limit}", if meaning.is_empty() { "" } else { " · " });
     }
     rows.push(vec![
