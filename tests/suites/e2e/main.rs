@@ -12,5 +12,6 @@ mod replicas;
 mod rights;
 mod samples;
 mod support;
+mod trouble;
 mod uninstall;
 mod upgrade;

@@ -1,0 +1,67 @@
+//! Rows of the checklist about what goes wrong or goes away, as a real API server has it.
+
+use kaos_tests::control_plane::audit::Request;
+use kaos_tests::harness::read::{condition, reason, text};
+use kaos_tests::harness::samples::{agent, model_api};
+use serde_json::json;
+
+use crate::support::{Release, USER, until_ready};
+
+#[tokio::test]
+async fn what_the_api_server_refuses_is_told_once_prunes_nothing_and_stops_nobody_else() {
+    let release = Release::install(&[]).await;
+    let _operator = release.working_operator().await;
+    let world = release.world("refused").await;
+    let good = [model_api("llm"), agent("a", "llm", &json!({}))];
+    world.apply_all(&good).await;
+    until_ready(&world, &good).await;
+    // No pod may run as that user, and the Service is not wanted any more.
+    let bad = json!({"agentNetwork": {"expose": false}, "container": {"securityContext": {"runAsUser": -1}}});
+    world.apply(&agent("a", "llm", &bad)).await;
+    let told = world.until("it is told", "Agent/a", |object| reason(object, "Applied") == "ApplyFailed").await;
+    assert!(text(&condition(&told, "Applied")["message"]).contains("runAsUser"), "{told:#}");
+    let other = agent("b", "llm", &json!({}));
+    world.apply(&other).await;
+    until_ready(&world, &[other]).await;
+    world.quiet().await;
+    assert!(!world.look("Service/agent-a").await.is_null(), "it is pruned although not all was applied");
+    let events = world.events("Agent/a").await;
+    assert_eq!(events.iter().filter(|(_, reason, _)| reason == "ApplyFailed").count(), 1, "{events:?}");
+
+    let mended = agent("a", "llm", &json!({"agentNetwork": {"expose": false}}));
+    world.apply(&mended).await;
+    until_ready(&world, &[mended]).await;
+    world.until_gone("Service/agent-a").await;
+}
+
+#[tokio::test]
+async fn an_object_that_is_going_gets_nothing_made_and_one_that_is_gone_is_no_error() {
+    let release = Release::install(&[]).await;
+    let operator = release.working_operator().await;
+    let world = release.world("going").await;
+    let mut held = model_api("held");
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    world.apply(&held).await;
+    until_ready(&world, &[held]).await;
+    release.cluster.kubectl(&["delete", "modelapi", "held", "-n", "going", "--wait=false"]).expect();
+    let mark = release.cluster.audit().mark().unwrap();
+    world.delete("Deployment/modelapi-held").await;
+    world.patch("Service/modelapi-held", &json!({"metadata": {"labels": {"app": "other"}}})).await;
+    world.until_gone("Deployment/modelapi-held").await;
+    // What comes and goes at once meanwhile.
+    for number in 0..10 {
+        let brief = format!("brief-{number}");
+        world.apply(&model_api(&brief)).await;
+        world.delete(&format!("ModelAPI/{brief}")).await;
+    }
+    world.until_true("nothing of them is left", async || world.list("Deployment").await.is_empty()).await;
+    world.quiet().await;
+    let asked = release.cluster.audit().since(mark, USER).unwrap();
+    let done = |request: &&Request| request.writes() && request.name.ends_with("-held") && request.code < 300;
+    let made: Vec<_> = asked.iter().filter(done).collect();
+    assert!(made.is_empty(), "{made:#?}");
+    assert!(world.list("Deployment").await.is_empty());
+    assert!(operator.is_ready());
+    world.patch("ModelAPI/held", &json!({"metadata": {"finalizers": null}})).await;
+    world.until_gone("ModelAPI/held").await;
+}
