@@ -10,7 +10,7 @@ const FOLDERS: [&str; 2] = ["docs", "guest-policies/template"];
 /// Links that lead nowhere, with the page that they are on.
 pub(crate) fn broken() -> Vec<String> {
     let mut pages: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| below(&Path::new(ROOT).join(folder))).collect();
-    pages.extend(marked(&Path::new(ROOT).to_owned()));
+    pages.extend(marked(Path::new(ROOT)));
     assert!(pages.len() > 30, "{}", pages.len());
     pages.iter().flat_map(|page| broken_on(page)).collect()
 }
