@@ -173,6 +173,9 @@ fn applied(rendered: &Rendered, outcome: &Outcome, hindrance: Hindrance) -> Cond
         (Outcome::Applied, _) => {
             (Truth::Yes, "Applied", format!("{} objects are as planned", rendered.manifests().len()))
         }
+        (Outcome::Gated, _) if rendered.gates().is_empty() => {
+            (Truth::No, "Gated", "waits a moment for what it names and what comes together with it".to_owned())
+        }
         (Outcome::Gated, _) => (Truth::No, "Gated", blocked(rendered.gates())),
         (Outcome::Refused(_), _) => (Truth::No, "Refused", "there is no plan: see Accepted and Resolved".to_owned()),
         (Outcome::Failed(message), Verdict::Failed(PolicyFailure { failure, .. }))

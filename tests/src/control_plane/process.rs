@@ -34,7 +34,12 @@ impl Process {
         command.args(arguments);
         command.args(["--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0"]);
         command.envs(environment.iter().cloned()).stdout(file.try_clone()?).stderr(file);
-        Ok(Self { child: cluster.group().spawn(&mut command)?, log })
+        Ok(Self::of(cluster.group().spawn(&mut command)?, log))
+    }
+
+    /// One that was started elsewhere and logs into this file.
+    pub fn of(child: Child, log: PathBuf) -> Self {
+        Self { child, log }
     }
 
     /// What it has logged.
@@ -104,10 +109,19 @@ impl Process {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.id())).ok()?;
         let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
         let ticks: u64 = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+        Some((Duration::from_millis(ticks * 10), self.memory("VmHWM:")?))
+    }
+
+    /// Bytes of it that are in memory now.
+    pub fn resident(&self) -> Option<u64> {
+        self.memory("VmRSS:")
+    }
+
+    fn memory(&self, of: &str) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id())).ok()?;
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-        let kibibytes: u64 = peak.trim().trim_end_matches(" kB").parse().ok()?;
-        Some((Duration::from_millis(ticks * 10), kibibytes * 1024))
+        let line = status.lines().find_map(|line| line.strip_prefix(of))?;
+        let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse().ok()?;
+        Some(kibibytes * 1024)
     }
 }
 

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::World;
 use super::faults::OPERATOR;
+use super::read::counted;
 use super::scenario::{SYSTEM, Scenario};
 use super::world::Below;
 use crate::gadget::{self, Edition};
@@ -185,13 +186,7 @@ impl World {
 
     /// The sum of a metric's samples whose labels contain all of these texts.
     pub fn counted(&self, metric: &str, labels: &[&str]) -> f64 {
-        let text = self.metrics();
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
-        let fits = lines.filter(|line| {
-            let name = line.split(['{', ' ']).next().unwrap_or_default();
-            name == metric && labels.iter().all(|label| line.contains(label))
-        });
-        fits.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+        counted(&self.metrics(), metric, labels)
     }
 
     /// Stops all operators in order.

@@ -1,4 +1,4 @@
-//! Reading objects.
+//! Reading objects, and pages of metrics.
 
 use serde_json::{Map, Value};
 
@@ -68,4 +68,14 @@ pub fn variable(deployment: &Value, name: &str) -> Value {
         .map(|variable| variable["value"].clone())
         .next_back()
         .unwrap_or_default()
+}
+
+/// The sum of a metric's samples, on a page of them, whose labels contain all of these texts.
+pub fn counted(page: &str, metric: &str, labels: &[&str]) -> f64 {
+    let lines = page.lines().filter(|line| !line.starts_with('#'));
+    let fits = lines.filter(|line| {
+        let name = line.split(['{', ' ']).next().unwrap_or_default();
+        name == metric && labels.iter().all(|label| line.contains(label))
+    });
+    fits.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
 }

@@ -1,7 +1,7 @@
 //! ConfigMaps that are half written, emptied, renamed, deleted or relabelled.
 
 use kaos_tests::harness::kinds::Kind;
-use kaos_tests::harness::play;
+use kaos_tests::harness::{play, reason};
 use serde_json::{Value, json};
 
 use crate::support::{define, package, revisions, scenario, until_edition, until_state, widget};
@@ -40,6 +40,38 @@ fn a_config_map_that_is_deleted_or_loses_its_label_serves_no_longer() {
             assert_eq!(revision["status"]["reason"], "SourceDeleted");
             assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what exists stays as it is");
         }
+    });
+}
+
+#[test]
+fn objects_whose_policy_was_taken_away_are_told_so_after_a_restart_too() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.delete("kaos-system:ConfigMap/widgets").await;
+        world.until("it is told", "Widget/w", |widget| reason(widget, "Accepted") == "NoPolicy").await;
+        world.restart().await;
+        world.apply(&widget("late", &json!({}))).await;
+        world.until("one that came later is told", "Widget/late", |late| reason(late, "Accepted") == "NoPolicy").await;
+        world.apply(&package("widgets", "2", "")).await;
+        until_edition(world, "ConfigMap/late", "2").await;
+    });
+}
+
+#[test]
+fn objects_outside_every_scope_are_told_so_after_a_restart_too() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}})).await;
+        world.apply(&package("widgets", "1", "scope: {namespaces: [elsewhere]}")).await;
+        until_state(world, "widgets", "Active").await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.until("it is told", "Widget/w", |widget| reason(widget, "Accepted") == "NoPolicy").await;
+        world.restart().await;
+        world.apply(&widget("late", &json!({}))).await;
+        world.until("one that came later is told", "Widget/late", |late| reason(late, "Accepted") == "NoPolicy").await;
     });
 }
 

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use kaos_operator::watch::Scope;
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::samples::{agent, mcp_server, model_api};
+use kaos_tests::harness::scenario::routes;
 use kaos_tests::harness::{Scenario, World, is_ready, play};
 use serde_json::json;
 
@@ -117,8 +119,9 @@ fn five_hundred_settled_objects_are_silent_for_ten_minutes_and_over_a_restart() 
         w.forget_requests();
         w.pass_time(Duration::from_secs(600)).await;
         assert_eq!((w.writes(), w.reads()), (Vec::new(), Vec::new()));
-        let rest = [Sort::Refused, Sort::DryRun, Sort::Event].map(|sort| w.requests(sort).len());
-        assert_eq!(rest, [0, 0, 0]);
+        // Routes are not served here: that they come is told by the watch on definitions.
+        let rest = [Sort::Refused, Sort::DryRun, Sort::Event, Sort::Discovery].map(|sort| w.requests(sort).len());
+        assert_eq!(rest, [0, 0, 0, 0]);
         w.stop_all().await;
         w.forget_requests();
         w.start().await;
@@ -130,5 +133,26 @@ fn five_hundred_settled_objects_are_silent_for_ten_minutes_and_over_a_restart() 
         w.start().await;
         w.quiet().await;
         assert_eq!(w.writes(), Vec::<String>::new());
+    });
+}
+
+/// With Roles alone nobody tells of new types: they are asked for, rarely where everybody can do without them.
+#[test]
+fn in_listed_namespaces_an_unserved_optional_type_is_asked_for_once_in_ten_minutes() {
+    let scenario = Scenario::embedded("requests are counted, and time is simulated");
+    let scenario = scenario.tuned(|options| options.namespaces = Scope::Listed(["test".to_owned()].into()));
+    play(scenario, async |w| {
+        w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
+        w.until_ready("Agent/a").await;
+        w.quiet().await;
+        w.pass_time(Duration::from_mins(10)).await;
+        w.forget_requests();
+        w.pass_time(Duration::from_mins(30)).await;
+        assert_eq!((w.writes(), w.reads()), (Vec::new(), Vec::new()));
+        let asked: Vec<String> = w.requests(Sort::Discovery).iter().map(ToString::to_string).collect();
+        assert!((2..=4).contains(&asked.len()), "{asked:#?}");
+        w.apply(&routes()).await;
+        let found = || w.counted("kaos_operator_watch_state", &["kind=\"HTTPRoute\"", "state=\"synced\""]) > 0.0;
+        w.until_true("routes are found", async || found()).await;
     });
 }

@@ -122,3 +122,50 @@ fn b9_everything_in_one_apply_ends_with_one_replica_set_for_each_deployment() {
         }
     });
 }
+
+#[test]
+fn b9_agents_that_come_together_to_a_ready_model_get_one_replica_set_each() {
+    let [model, tools, worker, boss] = objects();
+    // Each names the other.
+    let partner = agent("partner", "llm", &json!({"agentNetwork": {"access": ["worker", "boss"]}}));
+    let mut worker = worker;
+    worker["spec"]["agentNetwork"] = json!({"access": ["partner"]});
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let agents = [&boss, &worker, &partner];
+        play(Scenario::embedded("what happens between two requests of a client is decided"), async |w| {
+            w.apply_all(&[model.clone(), tools.clone()]).await;
+            w.until_all("they are ready", &["ModelAPI/llm", "MCPServer/echo"], |all| all.iter().all(is_ready)).await;
+            for at in order {
+                w.apply(agents[at]).await;
+                w.pass_time(Duration::from_millis(300)).await;
+            }
+            let all = ["Agent/boss", "Agent/worker", "Agent/partner"];
+            w.until_all("all are ready", &all, |all| all.iter().all(is_ready)).await;
+            w.quiet().await;
+            for deployment in ["agent-boss", "agent-worker", "agent-partner"] {
+                assert_eq!(w.rollouts(deployment).await, 1, "{deployment} after {order:?}");
+            }
+        });
+    }
+}
+
+#[test]
+fn b9_an_agent_whose_peer_never_comes_starts_after_a_moment() {
+    play(Scenario::embedded("time is simulated"), async |w| {
+        w.apply(&model_api("llm")).await;
+        w.until_ready("ModelAPI/llm").await;
+        w.apply(&agent("boss", "llm", &json!({"agentNetwork": {"access": ["nobody"]}}))).await;
+        w.pass_time(Duration::from_secs(1)).await;
+        assert!(w.look("Deployment/agent-boss").await.is_null());
+        let boss = w.look("Agent/boss").await;
+        assert_eq!(kaos_tests::harness::reason(&boss, "Applied"), "Gated");
+        w.pass_time(Duration::from_secs(2)).await;
+        assert!(!w.look("Deployment/agent-boss").await.is_null());
+        w.until_ready("Agent/boss").await;
+        // It comes after all, and one that runs is not held up.
+        w.apply(&agent("nobody", "llm", &json!({}))).await;
+        w.until_all("both are ready", &["Agent/boss", "Agent/nobody"], |all| all.iter().all(is_ready)).await;
+        w.quiet().await;
+        assert_eq!(w.rollouts("agent-boss").await, 2);
+    });
+}

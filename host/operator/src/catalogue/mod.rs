@@ -24,7 +24,7 @@ mod snapshot;
 mod tests;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -52,6 +52,7 @@ pub struct Catalogue {
     revision: watch::Sender<u64>,
     ledger: Ledger,
     waits_for: Mutex<Option<String>>,
+    remembered: Mutex<BTreeSet<ResourceType>>,
 }
 
 impl fmt::Debug for Catalogue {
@@ -67,6 +68,7 @@ impl Default for Catalogue {
             revision: watch::Sender::new(0),
             ledger: Ledger::default(),
             waits_for: Mutex::default(),
+            remembered: Mutex::default(),
         }
     }
 }
@@ -109,6 +111,16 @@ impl Catalogue {
     /// What answers now; none before the first policies are there.
     pub fn load(&self) -> Option<Arc<Snapshot>> {
         self.current.load_full()
+    }
+
+    /// Remembers kinds that policies answered for before this process began: their objects are told when none does now.
+    pub(crate) fn remember(&self, kinds: impl IntoIterator<Item = ResourceType>) {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).extend(kinds);
+    }
+
+    /// Kinds that are remembered.
+    pub(crate) fn remembered(&self) -> BTreeSet<ResourceType> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Says why there are no policies yet, to whoever asks whether the operator is ready.

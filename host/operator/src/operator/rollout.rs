@@ -21,6 +21,9 @@ pub(super) fn cover(context: &Context) {
         for (of, _) in context.watch.coverage().primaries() {
             coverage.keep(of);
         }
+        for of in context.catalogue.remembered() {
+            coverage.keep(&of);
+        }
         context.watch.cover(coverage);
         context.metrics.policies(&snapshot.active());
     }

@@ -5,10 +5,15 @@ use serde_json::Value;
 
 use crate::watch::Seen;
 
-/// Whether the plan has to wait. The status says that it was applied once; where the kind's schema has no room for
-/// that, or an earlier operator made the children, the children say so themselves.
+/// Whether the plan has to wait for its gates.
 pub(crate) fn bind(planned: &Planned, object: &Value, children: &[Seen]) -> bool {
-    if planned.gates.is_empty() || object["status"]["appliedGeneration"].is_i64() {
+    !planned.gates.is_empty() && is_first(planned, object, children)
+}
+
+/// Whether the plan was never applied. The status says that it was; where the kind's schema has no room for that, or an
+/// earlier operator made the children, the children say so themselves.
+pub(crate) fn is_first(planned: &Planned, object: &Value, children: &[Seen]) -> bool {
+    if object["status"]["appliedGeneration"].is_i64() {
         return false;
     }
     let is_there = |manifest: &&Value| {

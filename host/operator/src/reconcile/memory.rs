@@ -50,6 +50,8 @@ pub(crate) struct Memory {
     pub(crate) status: Option<Mark>,
     /// Passes in a row that the API server did not let through.
     pub(crate) failures: u32,
+    /// Since when the first plan waits for objects that it names.
+    pub(crate) awaiting: Option<Instant>,
     /// The finalizer that the last plan asked for.
     pub(crate) finalizer: Option<String>,
     pub(crate) ready: Option<Readiness>,

@@ -6,7 +6,7 @@
 //! | which policies answer, and which when they fail | `select` |
 //! | needs and plan | `resolve` |
 //! | what somebody's policy plans, tried before it is done | `rehearse` |
-//! | whether a plan has to wait | `gates` |
+//! | whether a plan has to wait; for what is applied with it | `gates`, `together` |
 //! | the children: all, one, and the decision about one | `apply`, `child`, `decide` |
 //! | manifests as they are applied here | `wanted` |
 //! | what rolls pods beside their template | `rolls` |
@@ -46,6 +46,7 @@ mod resolve;
 mod rolls;
 mod select;
 mod times;
+mod together;
 mod wanted;
 mod write;
 

@@ -66,6 +66,8 @@ struct Reached {
     outcome: Outcome,
     hindrance: Hindrance,
     applied: Applied,
+    /// When to look again at what only waits a moment.
+    again: Option<Duration>,
 }
 
 impl Context {
@@ -164,6 +166,7 @@ impl Context {
         memory: &mut Memory,
         wrote: &mut bool,
     ) -> Result<Reached, CallError> {
+        let mut again = None;
         let held_back = match &rendered.verdict {
             Verdict::Refused(refusal) => Some(Outcome::Refused(refusal.clone())),
             Verdict::Failed(failure) => Some(Outcome::Failed(failure.failure.to_string())),
@@ -171,8 +174,11 @@ impl Context {
                 subject.selected.unknown_pin.clone().map(Outcome::Failed)
             }
             Verdict::Planned(planned) => {
-                let binds = gates::bind(planned, &subject.object, &self.watch.children(&subject.uid));
-                binds.then_some(Outcome::Gated)
+                let first = gates::is_first(planned, &subject.object, &self.watch.children(&subject.uid));
+                if first && planned.gates.is_empty() {
+                    again = self.awaits(rendered, memory);
+                }
+                (first && (!planned.gates.is_empty() || again.is_some())).then_some(Outcome::Gated)
             }
         };
         if let Some(outcome) = held_back {
@@ -180,7 +186,7 @@ impl Context {
             self.watch.contest(subject.key, &memory.conflicts);
             let named_in_vain = subject.selected.unknown_pin.is_some();
             let hindrance = if named_in_vain { Hindrance::PolicyNotFound } else { Hindrance::ApplyFailed };
-            return Ok(Reached { outcome, hindrance, applied: Applied::default() });
+            return Ok(Reached { outcome, hindrance, applied: Applied::default(), again });
         }
         let claimed = subject.selected.kind.claims().find_map(|claim| claim.finalizer.clone());
         if let Some(finalizer) = memory.finalizer.clone().or(claimed) {
@@ -199,7 +205,7 @@ impl Context {
             None => (Outcome::Applied, Hindrance::ApplyFailed),
             Some((hindrance, text)) => (Outcome::Failed(text), hindrance),
         };
-        Ok(Reached { outcome, hindrance, applied })
+        Ok(Reached { outcome, hindrance, applied, again })
     }
 
     /// Tells what was reached: status, Events, metrics, memory; and says when to look again.
@@ -208,7 +214,7 @@ impl Context {
         subject: &Subject<'_>,
         renderer: Arc<Renderer>,
         rendered: Arc<Rendered>,
-        Reached { outcome, hindrance, applied }: Reached,
+        Reached { outcome, hindrance, applied, again }: Reached,
         memory: &mut Memory,
         mut wrote: bool,
     ) -> Result<Ended, CallError> {
@@ -221,7 +227,9 @@ impl Context {
                 let wait = if let Class::Transient(wait) = error.class { wait } else { None };
                 (PassResult::Retried, Next::Retry(wait))
             }
-            (Outcome::Gated | Outcome::Refused(Refusal::Waiting(_)), None) => (PassResult::Waiting, self.resync()),
+            (Outcome::Gated | Outcome::Refused(Refusal::Waiting(_)), None) => {
+                (PassResult::Waiting, again.map_or(self.resync(), Next::After))
+            }
             (Outcome::Refused(_), None) => (PassResult::Refused, self.resync()),
             (Outcome::Failed(_), None) if applied.waits => (PassResult::Waiting, Next::Retry(None)),
             (Outcome::Failed(_), None) if !applied.conflicts.is_empty() => {

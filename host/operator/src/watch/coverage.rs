@@ -62,9 +62,14 @@ impl Coverage {
         claimed.wishes.extend(claim.wishes.iter().cloned());
     }
 
-    /// Keeps a primary type in view although nobody claims it.
+    /// Keeps a primary type in view although nobody claims it. It is no harm if it cannot be watched.
     pub fn keep(&mut self, primary: &ResourceType) {
         self.primaries.entry(primary.clone()).or_default();
+    }
+
+    /// Whether a type is only kept in view.
+    pub(super) fn is_kept(&self, of: &ResourceType) -> bool {
+        self.claimed(of) == Some(&Claimed::default())
     }
 
     /// Adds a type of children that an earlier policy left behind.
@@ -104,6 +109,12 @@ impl Coverage {
     /// Whether any need may name it.
     pub fn is_read(&self, of: &ResourceType) -> bool {
         self.primaries.values().any(|claimed| claimed.reads.contains(of))
+    }
+
+    /// Whether everybody who mentions the type does without it where it is not served.
+    pub(super) fn is_optional(&self, of: &ResourceType) -> bool {
+        let wished = |claimed: &Claimed| !claimed.mentions(of) || claimed.wishes.contains(of);
+        (self.is_kept(of) || !self.is_primary(of)) && self.primaries.values().all(wished)
     }
 
     /// All types that play any part.

@@ -80,7 +80,8 @@ pub struct WatchOptions {
     pub watch: Duration,
     /// After how long everything is listed anew, for what no event told.
     pub relist: Duration,
-    /// How often it is asked whether missing types are served, where definitions may not be watched.
+    /// How often it is asked whether missing types are served, where definitions may not be watched; a tenth as often for
+    /// those that everybody can do without.
     pub poll: Duration,
     /// How long to wait after failures.
     pub backoff: Backoff,
@@ -276,7 +277,7 @@ impl Watch {
             let types = state.coverage.types();
             let missing = |of: &ResourceType| {
                 let listed = state.slots_of(of).all(|(spec, slot)| slot.shelf.synced || !spec.is_store());
-                state.unknown(of).or_else(|| refused(of).filter(|_| !listed))
+                state.unknown(of).or_else(|| refused(of).filter(|_| !listed && !state.coverage.is_kept(of)))
             };
             types.iter().filter_map(missing).collect()
         });

@@ -96,6 +96,14 @@ impl State {
         wakes
     }
 
+    /// Types that are covered and not known to be served.
+    pub(super) fn unserved(&self) -> BTreeSet<ResourceType> {
+        let is_served = |of: &ResourceType| matches!(self.served.get(of), Some(Some(_)));
+        let mut types = self.coverage.types();
+        types.retain(|of| !is_served(of) || self.undiscovered.contains_key(&of.api_version));
+        types
+    }
+
     /// Brings the watches in line with what is covered, served and needed. Returns those that are to run.
     pub(super) fn plan(&mut self) -> Vec<Handle> {
         let desired = self.desired();

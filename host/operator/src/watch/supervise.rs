@@ -21,6 +21,9 @@ use super::{
 const AGAIN: [Duration; 4] =
     [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(10), Duration::from_secs(30)];
 
+/// So many times less often it is asked for types that everybody can do without.
+const OPTIONAL: u32 = 10;
+
 /// Runs everything until the future is dropped.
 pub(super) async fn run(shared: &Arc<Shared>) {
     let definitions = async {
@@ -79,30 +82,38 @@ async fn discover(shared: &Arc<Shared>) {
     let mut rng = shared.rng("discovery");
     let mut failures = 0;
     let mut again = [].iter();
+    let mut everything = true;
     loop {
-        let types = shared.with(|state| state.coverage.types());
+        let types = shared.with(|state| if everything { state.coverage.types() } else { state.unserved() });
         let (found, failed) = discovery::discover(&shared.client, &types).await;
         for (version, why) in &failed {
             tracing::debug!(version, why, "the API server could not say what it serves");
         }
         failures = if failed.is_empty() { 0 } else { failures + 1 };
-        let missing = found.values().any(Option::is_none);
-        // What no definition of its group speaks of is not about to be served.
-        let expected = shared
-            .with(|state| found.iter().any(|(of, served)| served.is_none() && state.definitions.has_group(of.group())));
         shared.tell(|state| state.discovered(found, failed));
         shared.plan.notify_one();
+        let (missing, lacking, expected) = shared.with(|state| {
+            let missing = state.unserved();
+            let lacking = missing.iter().any(|of| !state.coverage.is_optional(of));
+            // What no definition of its group speaks of is not about to be served.
+            let expected = missing.iter().any(|of| state.definitions.has_group(of.group()));
+            (!missing.is_empty(), lacking, expected)
+        });
         let polled = !shared.definitions_watched.load(Ordering::Relaxed);
-        let wait = match again.next() {
-            _ if failures > 0 => shared.options.backoff.after(failures, &mut rng),
-            Some(soon) if expected || (missing && polled) => *soon,
-            _ if missing && polled => shared.options.poll,
-            _ => shared.options.relist,
+        let soon = again.next().filter(|_| failures == 0 && (expected || (missing && polled)));
+        let wait = match soon {
+            Some(soon) => *soon,
+            None if failures > 0 => shared.options.backoff.after(failures, &mut rng),
+            None if lacking && polled => shared.options.poll,
+            None if missing && polled => shared.options.poll * OPTIONAL,
+            None => shared.options.relist,
         };
+        // What was tried in vain is asked for alone, until something changes or everything is looked at anew.
+        everything = soon.is_some() || (failures == 0 && !(missing && polled));
         tokio::select! {
             biased;
             () = tokio::time::sleep(wait) => {}
-            () = shared.rediscover.notified() => again = AGAIN.iter(),
+            () = shared.rediscover.notified() => (again, everything) = (AGAIN.iter(), true),
         }
     }
 }

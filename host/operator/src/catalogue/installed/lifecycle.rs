@@ -117,6 +117,7 @@ impl Lifecycle {
         }
         self.records.refresh();
         if !self.restored {
+            self.tools.catalogue.remember(self.records.answered());
             self.restore(&found).await?;
             self.restored = true;
             // Whatever served goes on before anything new is looked at. On a fresh cluster, what is new comes first, so

@@ -8,7 +8,8 @@ use std::{
     sync::Arc,
 };
 
-use kaos_crds::{API_VERSION, GROUP, PolicyRevisionSpec, PolicyRevisionStatus, VERSION};
+use kaos_crds::{API_VERSION, GROUP, PolicyRevisionSpec, PolicyRevisionStatus, RevisionState, VERSION};
+use kaos_policy::contract::ResourceType;
 use kube::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams, PostParams},
@@ -109,6 +110,16 @@ impl Records {
     /// Its status; an empty one for what there is none of.
     pub(super) fn status(&self, name: &str) -> PolicyRevisionStatus {
         self.get(name).and_then(|revision| revision.status.clone()).unwrap_or_default()
+    }
+
+    /// Kinds that recorded revisions answered for.
+    pub(super) fn answered(&self) -> BTreeSet<ResourceType> {
+        let answered = |status: &&PolicyRevisionStatus| {
+            matches!(status.state, RevisionState::Active | RevisionState::Superseded | RevisionState::Quarantined)
+        };
+        let statuses = self.book.values().filter_map(|revision| revision.status.as_ref()).filter(answered);
+        let kinds = statuses.flat_map(|status| &status.kinds).filter_map(|kind| kind.split_once(' '));
+        kinds.map(|(api_version, kind)| ResourceType::new(api_version, kind)).collect()
     }
 
     /// Makes a record.

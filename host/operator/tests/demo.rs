@@ -1,0 +1,208 @@
+//! A stock kubectl drives `kaos-operator demo`, as its last lines say. Says that it did nothing where there is no kubectl
+//! on the machine.
+#![cfg(feature = "demo")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use serde_json::Value;
+use support::{Folder, binary};
+
+/// How long kubectl waits for what is to come about.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A demo that runs, and kubectl on its cluster.
+struct Demo {
+    process: Child,
+    lines: Option<std::process::ChildStdout>,
+    kubeconfig: PathBuf,
+    folder: Folder,
+}
+
+impl Demo {
+    /// Starts the demo and waits for what it says at last. `None` without kubectl.
+    fn start(name: &str) -> Option<Self> {
+        let found = Command::new("kubectl").args(["version", "--client"]).output();
+        if !found.is_ok_and(|output| output.status.success()) {
+            eprintln!("no kubectl here: nothing was tested");
+            return None;
+        }
+        let folder = Folder::new(name);
+        let mut process = binary().args(["demo", "--plain"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap());
+        let (mut told, mut kubeconfig) = (String::new(), None);
+        while kubeconfig.is_none() {
+            let mut line = String::new();
+            assert!(lines.read_line(&mut line).unwrap() > 0, "the demo ended\n{told}");
+            kubeconfig = line.trim().strip_prefix("export KUBECONFIG=").map(PathBuf::from);
+            told.push_str(&line);
+        }
+        for said in ["Agent/coordinator: Ready", "kaos-agent", "The policies' settings change, live"] {
+            assert!(told.contains(said), "{said} is not in\n{told}");
+        }
+        let lines = Some(lines.into_inner());
+        Some(Self { process, lines, kubeconfig: kubeconfig.unwrap(), folder })
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new("kubectl");
+        command.env("KUBECONFIG", &self.kubeconfig).env("HOME", self.folder.path());
+        command.args(["--namespace", "team"]).args(line.split(' ').map(|word| word.replace('~', " ")));
+        command
+    }
+
+    /// Runs kubectl in the sample's namespace; `~` stands for a space inside an argument.
+    fn kubectl(&self, line: &str) -> String {
+        let output = self.command(line).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "kubectl {line}\n{text}{}", String::from_utf8_lossy(&output.stderr));
+        text
+    }
+
+    /// Waits until an object has a value.
+    fn wait(&self, at: &str, path: &str, value: &str) {
+        self.kubectl(&format!("wait {at} --for=jsonpath={{{path}}}={value} --timeout={}s", PATIENCE.as_secs()));
+    }
+
+    fn get(&self, at: &str, path: &str) -> String {
+        self.kubectl(&format!("get {at} -o jsonpath={{{path}}}"))
+    }
+
+    /// Applies a text from a file.
+    fn apply(&self, flags: &str, text: &str) -> String {
+        let file = self.folder.write("applied.yaml", text);
+        self.kubectl(&format!("apply{flags} -f {file}"))
+    }
+
+    /// Waits until an object is another than the one with this UID.
+    fn until_replaced(&self, at: &str, uid: &str) {
+        for _ in 0..PATIENCE.as_secs() * 10 {
+            let now = self.kubectl(&format!("get {at} --ignore-not-found -o jsonpath={{.metadata.uid}}"));
+            if !now.is_empty() && now != uid {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("{at} does not come back");
+    }
+
+    /// Ctrl-C: the exit code, and what was said until then.
+    fn interrupt(mut self) -> (Option<i32>, String) {
+        let sent = Command::new("kill").args(["-INT", &self.process.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        let mut rest = String::new();
+        self.lines.take().unwrap().read_to_string(&mut rest).unwrap();
+        let code = self.process.wait().unwrap().code();
+        let left = self.kubeconfig.parent().unwrap();
+        assert!(!left.exists(), "{} is left behind", left.display());
+        (code, rest)
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        // One that has ended needs no end.
+        let _ended = self.process.kill().and_then(|()| self.process.wait());
+    }
+}
+
+fn agent(name: &str, instructions: &str) -> String {
+    format!(
+        "apiVersion: kaos.tools/v1alpha1\nkind: Agent\nmetadata: {{name: {name}, namespace: team}}\n\
+         spec: {{modelAPI: models, model: 'smollm2:135m', config: {{instructions: {instructions}}}}}\n"
+    )
+}
+
+#[test]
+fn kubectl_drives_the_demo_until_ctrl_c() {
+    let Some(demo) = Demo::start("kubectl") else { return };
+    looks(&demo);
+    applies_and_changes(&demo);
+    breaks_and_is_healed(&demo);
+    goes_its_own_way(&demo);
+    let (code, rest) = demo.interrupt();
+    assert_eq!(code, Some(0), "{rest}");
+}
+
+fn looks(demo: &Demo) {
+    let resources = demo.kubectl("api-resources --api-group=kaos.tools");
+    for kind in ["Agent", "ModelAPI", "MCPServer", "PolicyRevision"] {
+        assert!(resources.contains(kind), "{resources}");
+    }
+    let explained = demo.kubectl("explain agents.spec.waitForDependencies");
+    assert!(explained.contains("FIELD: waitForDependencies <boolean>"), "{explained}");
+    let table = demo.kubectl("get kaos");
+    assert!(table.contains("agent.kaos.tools/coordinator") && table.contains("modelapi.kaos.tools/models"), "{table}");
+    let table = demo.kubectl("get agents");
+    let row = table.lines().find(|line| line.starts_with("coordinator")).unwrap();
+    assert!(table.starts_with("NAME") && row.contains("Ready"), "{table}");
+    let list: Value = serde_json::from_str(&demo.kubectl("get agents -o json")).unwrap();
+    assert_eq!(list["items"].as_array().unwrap().len(), 3);
+    assert_eq!(demo.get("agent/analyst", ".status.endpoint"), "http://agent-analyst.team.svc.cluster.local:8000");
+    let described = demo.kubectl("describe agent coordinator");
+    for told in ["Observed Generation:", "Type:", "Accepted", "Resolved", "Applied", "Ready", "Events:"] {
+        assert!(described.contains(told), "{told} is not in\n{described}");
+    }
+}
+
+fn applies_and_changes(demo: &Demo) {
+    let mut watch = demo.command("get agents -w").stdout(Stdio::piped()).spawn().unwrap();
+    let seen = BufReader::new(watch.stdout.take().unwrap());
+    assert!(demo.apply("", &agent("writer", "be brief")).contains("created"));
+    assert!(demo.apply("", &agent("writer", "be brief")).contains("unchanged"));
+    demo.kubectl(&format!("wait agent/writer --for=condition=Ready --timeout={}s", PATIENCE.as_secs()));
+    let ready = |line: &String| line.starts_with("writer") && line.contains("Ready");
+    assert!(seen.lines().map_while(Result::ok).any(|line| ready(&line)), "the watch ended early");
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+
+    let before = demo.get("deployment/agent-writer", ".metadata.generation");
+    let applied = demo.apply(" --server-side --force-conflicts", &agent("writer", "be exact"));
+    assert!(applied.contains("serverside-applied"), "{applied}");
+    demo.wait("agent/writer", ".status.observedGeneration", "2");
+    assert_ne!(demo.get("deployment/agent-writer", ".metadata.generation"), before);
+    demo.kubectl(r#"patch agent writer --type=merge -p {"spec":{"config":{"instructions":"be~kind"}}}"#);
+    demo.wait("agent/writer", ".status.observedGeneration", "3");
+    let rolled = demo.kubectl(&format!("rollout status deployment/agent-writer --timeout={}s", PATIENCE.as_secs()));
+    assert!(rolled.contains("successfully rolled out"), "{rolled}");
+    assert!(demo.get("deployment/agent-writer", "..env[*].value").contains("be kind"));
+    demo.kubectl("label agent/writer tier=gold");
+    assert!(demo.kubectl("get agents -l tier=gold -o name").contains("agent.kaos.tools/writer"));
+    demo.kubectl("scale agent/writer --replicas=3");
+    demo.wait("deployment/agent-writer", ".status.readyReplicas", "3");
+    assert_eq!(demo.get("agent/writer", ".spec.replicas"), "3");
+}
+
+fn breaks_and_is_healed(demo: &Demo) {
+    for at in ["deployment/agent-writer", "service/agent-writer"] {
+        let uid = demo.get(at, ".metadata.uid");
+        demo.kubectl(&format!("delete {at}"));
+        demo.until_replaced(at, &uid);
+    }
+    demo.kubectl("label deployment/agent-writer app.kubernetes.io/managed-by-");
+    demo.wait("deployment/agent-writer", r".metadata.labels.app\.kubernetes\.io/managed-by", "kaos-operator");
+    let pods = demo.kubectl("get pods -o name");
+    let pod = pods.lines().find(|pod| pod.contains("agent-analyst")).unwrap();
+    demo.kubectl(&format!("delete {pod}"));
+    demo.kubectl(&format!("rollout status deployment/agent-analyst --timeout={}s", PATIENCE.as_secs()));
+    demo.kubectl(&format!("wait agents --all --for=condition=Ready --timeout={}s", PATIENCE.as_secs()));
+    demo.kubectl("delete agent writer");
+    demo.kubectl(&format!("wait deployment/agent-writer --for=delete --timeout={}s", PATIENCE.as_secs()));
+}
+
+/// What is nobody's business but the user's stays so.
+fn goes_its_own_way(demo: &Demo) {
+    demo.kubectl("create deployment web --image=registry.example/web:1");
+    demo.kubectl(&format!("rollout status deployment/web --timeout={}s", PATIENCE.as_secs()));
+    let table = demo.kubectl("get deployments");
+    assert!(table.lines().any(|line| line.starts_with("web") && line.contains("1/1")), "{table}");
+    assert_eq!(demo.get("deployment/web", ".metadata.ownerReferences"), "");
+    demo.kubectl("delete deployment web");
+}

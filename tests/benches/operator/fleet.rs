@@ -1,0 +1,101 @@
+//! A cluster that listens on loopback, and the objects in it: a namespace for each thousand Agents, with one ModelAPI and
+//! one MCPServer that all of them use.
+
+use std::path::{Path, PathBuf};
+
+use kaos_cluster::{Cluster, Server};
+use kaos_tests::case;
+use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::samples::{agent, mcp_server, model_api};
+use kaos_tests::harness::scenario::{SYSTEM, definitions};
+use kube::Client;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::Result;
+
+/// Agents that share a ModelAPI.
+pub(crate) const SHARE: usize = 1_000;
+
+/// A cluster with a fleet in it.
+pub(crate) struct Fleet {
+    client: Client,
+    /// Agents in it.
+    pub(crate) agents: usize,
+    /// Where operators find it.
+    pub(crate) kubeconfig: PathBuf,
+    _server: Server,
+}
+
+impl Fleet {
+    /// Starts a cluster and fills it. No operator has seen it.
+    pub(crate) async fn new(agents: usize, folder: &Path) -> Result<Self> {
+        let cluster = Cluster::start();
+        let server = cluster.listen(([127, 0, 0, 1], 0).into()).await?;
+        let kubeconfig = folder.join("kubeconfig");
+        std::fs::write(&kubeconfig, server.kubeconfig("admin"))?;
+        let client = Client::new(cluster.service(), "default");
+        let fleet = Self { client, agents, kubeconfig, _server: server };
+        for definition in definitions()? {
+            fleet.apply("", &definition).await?;
+        }
+        cluster.settled().await;
+        fleet.furnish().await?;
+        cluster.settled().await;
+        Ok(fleet)
+    }
+
+    async fn furnish(&self) -> Result<()> {
+        for name in std::iter::once(SYSTEM.to_owned()).chain(self.namespaces()) {
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            self.apply("", &namespace).await?;
+        }
+        for object in case::documents(&case::golden().join("runtimes.yaml"))? {
+            self.apply(SYSTEM, &object).await?;
+        }
+        for namespace in self.namespaces() {
+            self.apply(&namespace, &model_api("llm")).await?;
+            self.apply(&namespace, &mcp_server("tools")).await?;
+        }
+        for number in 0..self.agents {
+            let config = json!({"description": format!("answers questions, number {number}"),
+                "instructions": "Answer in one sentence, and say what you did not know.",
+                "env": [{"name": "TEAM", "value": "research"}]});
+            let more = json!({"mcpServers": ["tools"], "config": config});
+            self.apply(&namespace_of(number), &agent(&format!("agent-{number}"), "llm", &more)).await?;
+        }
+        Ok(())
+    }
+
+    fn namespaces(&self) -> impl Iterator<Item = String> + use<> {
+        (0..self.agents).step_by(SHARE).map(namespace_of)
+    }
+
+    /// Changes the first ModelAPI by a merge patch.
+    pub(crate) async fn change_model(&self, patch: &Value) -> Result<()> {
+        let params = PatchParams { field_manager: Some("user".to_owned()), ..PatchParams::default() };
+        self.api("ModelAPI", &namespace_of(0)).patch("llm", &params, &Patch::Merge(patch)).await?;
+        Ok(())
+    }
+
+    async fn apply(&self, namespace: &str, object: &Value) -> Result<()> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+        let api = self.api(&kind, namespace);
+        api.patch(&name, &PatchParams::apply("user"), &Patch::Apply(object)).await?;
+        Ok(())
+    }
+
+    fn api(&self, kind: &str, namespace: &str) -> Api<DynamicObject> {
+        let kind = Kind::named(kind);
+        if kind.namespaced {
+            Api::namespaced_with(self.client.clone(), namespace, &kind.resource())
+        } else {
+            Api::all_with(self.client.clone(), &kind.resource())
+        }
+    }
+}
+
+fn namespace_of(agent: usize) -> String {
+    format!("team-{}", agent / SHARE)
+}

@@ -1,0 +1,159 @@
+//! The operator as a process of its own, and what it and the machine say of it.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use kaos_tests::case;
+use kaos_tests::control_plane::group::Group;
+use kaos_tests::control_plane::process::Process;
+use kaos_tests::harness::read::counted;
+
+use crate::Result;
+
+/// How often is looked.
+const BEAT: Duration = Duration::from_millis(250);
+/// It has settled when it did nothing for so long.
+const STILL: Duration = Duration::from_secs(3);
+/// It must have settled after so long.
+const PATIENCE: Duration = Duration::from_mins(20);
+
+/// A running operator that is measured.
+pub(crate) struct Meter {
+    process: Process,
+    start: Instant,
+}
+
+/// What was so at a moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Reading {
+    start: Instant,
+    at: Instant,
+    cpu: Duration,
+    page: String,
+}
+
+/// What happened between two readings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) wall: Duration,
+    pub(crate) cpu: Duration,
+    /// Passes over all objects, and over Agents.
+    pub(crate) passes: f64,
+    pub(crate) passes_of_agents: f64,
+    /// Requests that change something, dry runs too, Events apart.
+    pub(crate) writes: f64,
+    pub(crate) events: f64,
+    /// Requests that read objects or ask what is served.
+    pub(crate) reads: f64,
+    pub(crate) watches: f64,
+}
+
+impl Meter {
+    /// Starts an operator; it ends with the group.
+    pub(crate) fn start(group: &Group, folder: &Path, kubeconfig: &Path) -> Result<Self> {
+        let log = folder.join("operator.log");
+        let file = File::create(&log)?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.env_clear().envs(case::default_environment()?).arg("run").arg("--kubeconfig").arg(kubeconfig);
+        command.args(["--log-level", "warn,kaos_operator::cli=info"]);
+        command.args(["--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0"]);
+        command.stdout(file.try_clone()?).stderr(file);
+        let start = Instant::now();
+        Ok(Self { process: Process::of(group.spawn(&mut command)?, log), start })
+    }
+
+    /// What is so now.
+    pub(crate) fn read(&self) -> Result<Reading> {
+        let (cpu, _) = self.process.usage().ok_or("the operator has ended")?;
+        Ok(Reading { start: self.start, at: Instant::now(), cpu, page: self.process.get("/metrics") })
+    }
+
+    /// Waits until so many Agents are ready and nothing happens any more; the first reading that showed that.
+    pub(crate) async fn settled(&mut self, agents: usize) -> Result<Reading> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut last = self.read()?;
+        loop {
+            tokio::time::sleep(BEAT).await;
+            if let Some(status) = self.process.ended() {
+                return Err(format!("the operator ended: {status}\n{}", self.process.log()).into());
+            }
+            let now = self.read()?;
+            if !self.process.is_ready() || !now.is_idle(agents) || now.work() != last.work() {
+                last = now;
+            } else if last.at.elapsed() >= STILL {
+                return Ok(last);
+            }
+            if Instant::now() >= deadline {
+                return Err(format!("it does not settle\n{}\n{}", self.process.log(), last.page).into());
+            }
+        }
+    }
+
+    /// Bytes in memory now, and at most so far.
+    pub(crate) fn memory(&self) -> Result<(u64, u64)> {
+        let (_, peak) = self.process.usage().ok_or("the operator has ended")?;
+        Ok((self.process.resident().ok_or("the operator has ended")?, peak))
+    }
+}
+
+impl Reading {
+    fn count(&self, metric: &str, labels: &[&str]) -> f64 {
+        counted(&self.page, metric, labels)
+    }
+
+    /// Passes and requests, those apart that keep watches going.
+    fn work(&self) -> (f64, f64) {
+        (self.passes(""), self.calls(&["get", "list", "create", "update", "patch", "delete"], ""))
+    }
+
+    fn is_idle(&self, agents: usize) -> bool {
+        let ready = self.count("kaos_operator_objects", &["kind=\"Agent\"", "ready=\"true\""]);
+        ready >= number(agents) && self.count("kaos_operator_queue_depth", &[]) < 1.0
+    }
+
+    fn passes(&self, kind: &str) -> f64 {
+        self.count("kaos_operator_passes_total", &[kind])
+    }
+
+    fn calls(&self, verbs: &[&str], also: &str) -> f64 {
+        let verb = |verb: &&str| self.count("kaos_operator_api_calls_total", &[&format!("verb=\"{verb}\""), also]);
+        verbs.iter().map(verb).sum()
+    }
+
+    /// Objects that are kept in memory, and the size of their text.
+    pub(crate) fn stored(&self) -> (f64, f64) {
+        (self.count("kaos_operator_stored_objects", &[]), self.count("kaos_operator_stored_bytes", &[]))
+    }
+
+    /// What happened since the process was started.
+    pub(crate) fn since_start(&self) -> Span {
+        let start = Self { start: self.start, at: self.start, cpu: Duration::ZERO, page: String::new() };
+        self.since(&start)
+    }
+
+    /// What happened since an earlier one.
+    pub(crate) fn since(&self, before: &Self) -> Span {
+        let changing = ["create", "update", "patch", "delete"];
+        let grown = |ask: &dyn Fn(&Self) -> f64| ask(self) - ask(before);
+        let events = grown(&|it| it.calls(&changing, "resource=\"events\""));
+        // They ask for rights, and leave nothing behind.
+        let reviews = grown(&|it| it.calls(&changing, "group=\"authorization.k8s.io\""));
+        Span {
+            wall: self.at - before.at,
+            cpu: self.cpu.saturating_sub(before.cpu),
+            passes: grown(&|it| it.passes("")),
+            passes_of_agents: grown(&|it| it.passes("kind=\"Agent\"")),
+            writes: grown(&|it| it.calls(&changing, "")) - events - reviews,
+            events,
+            reads: grown(&|it| it.calls(&["get", "list"], "")),
+            watches: grown(&|it| it.calls(&["watch"], "")),
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "fleets are small")]
+pub(crate) fn number(count: usize) -> f64 {
+    count as f64
+}

@@ -1,0 +1,82 @@
+//! What happens to a fleet while it is measured: an operator comes to it for the first time, another takes its place, and
+//! a ModelAPI that a thousand Agents use is changed, so that their manifests stay the same and so that they do not.
+
+use std::fs;
+use std::time::Duration;
+
+use kaos_tests::control_plane::group::Group;
+use serde_json::{Value, json};
+
+use crate::Result;
+use crate::fleet::{Fleet, SHARE};
+use crate::meter::{Meter, Span, number};
+
+/// How long it is left alone at the end.
+const QUIET: Duration = Duration::from_secs(15);
+
+/// A fleet's figures.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// Agents in the fleet, and of those that use the ModelAPI that is changed.
+    pub(crate) agents: usize,
+    pub(crate) sharing: f64,
+    /// Objects that the operator keeps, and bytes of their text.
+    pub(crate) stored: (f64, f64),
+    /// The first operator makes everything.
+    pub(crate) creation: Span,
+    /// Bytes at most while it did, and afterwards.
+    pub(crate) created: (u64, u64),
+    /// The next one finds everything as it should be.
+    pub(crate) restart: Span,
+    /// Bytes at most while it looked, and afterwards.
+    pub(crate) settled: (u64, u64),
+    /// The ModelAPI gets a label.
+    pub(crate) label: Option<Span>,
+    /// The ModelAPI gets a name that Agents do not see.
+    pub(crate) model: Option<Span>,
+    pub(crate) quiet: Span,
+}
+
+/// Plays it.
+pub(crate) async fn tell(agents: usize) -> Result<Told> {
+    let folder = std::env::temp_dir().join(format!("kaos-operator-bench-{}-{agents}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let group = Group::new(&folder)?;
+    let fleet = Fleet::new(agents, &folder).await?;
+    let (creation, created) = {
+        let mut first = Meter::start(&group, &folder, &fleet.kubeconfig)?;
+        let done = first.settled(agents).await?;
+        let (now, peak) = first.memory()?;
+        (done.since_start(), (peak, now))
+    };
+    let mut meter = Meter::start(&group, &folder, &fleet.kubeconfig)?;
+    let found = meter.settled(agents).await?;
+    let (now, peak) = meter.memory()?;
+    let label = json!({"metadata": {"labels": {"changed": "1"}}});
+    let models = json!({"spec": {"proxyConfig": {"models": ["*", "another"]}}});
+    let (label, model) = (changed(&mut meter, &fleet, &label).await?, changed(&mut meter, &fleet, &models).await?);
+    let before = meter.read()?;
+    tokio::time::sleep(QUIET).await;
+    let after = meter.read()?;
+    Ok(Told {
+        agents,
+        sharing: number(agents.min(SHARE)),
+        stored: found.stored(),
+        creation,
+        created,
+        restart: found.since_start(),
+        settled: (peak, now),
+        label,
+        model,
+        quiet: after.since(&before),
+    })
+}
+
+async fn changed(meter: &mut Meter, fleet: &Fleet, patch: &Value) -> Result<Option<Span>> {
+    if fleet.agents == 0 {
+        return Ok(None);
+    }
+    let before = meter.read()?;
+    fleet.change_model(patch).await?;
+    Ok(Some(meter.settled(fleet.agents).await?.since(&before)))
+}
