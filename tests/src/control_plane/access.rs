@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Users with a token of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,4 +110,20 @@ pub(super) fn write(folder: &Path, url: &str, name: &str, token: &str) -> Result
     let path = path(folder, name);
     fs::write(&path, serde_json::to_string_pretty(&config)?)?;
     Ok(path)
+}
+
+/// Writes a kubeconfig that is another one with a token for the user, and with another way to the same server if there
+/// is one.
+pub fn with_token(of: &Path, token: &str, server: Option<&str>, into: &Path) -> Result<()> {
+    let read = fs::read_to_string(of).with_context(|| of.display().to_string())?;
+    let mut config: Value = serde_saphyr::from_str(&read).with_context(|| of.display().to_string())?;
+    for user in config["users"].as_array_mut().into_iter().flatten() {
+        user["user"] = json!({"token": token});
+    }
+    if let Some(server) = server {
+        for cluster in config["clusters"].as_array_mut().into_iter().flatten() {
+            cluster["cluster"]["server"] = json!(server);
+        }
+    }
+    fs::write(into, serde_json::to_string_pretty(&config)?).with_context(|| into.display().to_string())
 }

@@ -1,6 +1,7 @@
 //! Who asked the API server for what, as the API server itself wrote it down.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -29,16 +30,25 @@ pub struct Request {
     pub namespace: String,
     /// Its name; empty for none.
     pub name: String,
+    /// Whether nothing was to be kept.
+    pub dry_run: bool,
     /// The status of the answer.
     pub code: u64,
     /// When it was received, in RFC 3339, which sorts.
     pub at: String,
+    /// When it was answered.
+    pub answered: String,
 }
 
 impl Request {
     /// Whether it was to change something.
     pub fn writes(&self) -> bool {
         ["create", "update", "patch", "delete", "deletecollection"].contains(&self.verb.as_str())
+    }
+
+    /// Whether an object came to be.
+    pub fn made(&self) -> bool {
+        self.code == 201 && !self.dry_run
     }
 
     fn parse(line: &str) -> Option<Self> {
@@ -53,30 +63,57 @@ impl Request {
             resource: if sub.is_empty() { resource } else { format!("{resource}/{sub}") },
             namespace: text(&of["namespace"]),
             name: text(&of["name"]),
+            dry_run: text(&event["requestURI"]).contains("dryRun="),
             code: event["responseStatus"]["code"].as_u64().unwrap_or_default(),
             at: text(&event["requestReceivedTimestamp"]),
+            answered: text(&event["stageTimestamp"]),
         })
     }
 }
 
 impl Audit {
-    pub(super) fn new(path: PathBuf) -> Self {
+    /// The log that an API server writes.
+    pub fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
     /// A place in the log: everything before it has been answered.
     pub fn mark(&self) -> Result<usize> {
-        Ok(self.text()?.len())
+        let length = fs::metadata(&self.0).with_context(|| self.0.display().to_string())?.len();
+        Ok(usize::try_from(length)?)
     }
 
     /// The answered requests of a user since a mark.
     pub fn since(&self, mark: usize, user: &str) -> Result<Vec<Request>> {
-        let text = self.text()?;
-        let requests = text.get(mark..).unwrap_or_default().lines().filter_map(Request::parse);
-        Ok(requests.filter(|request| request.user == user).collect())
+        self.tail(mark, user).read()
     }
 
-    fn text(&self) -> Result<String> {
-        fs::read_to_string(&self.0).with_context(|| self.0.display().to_string())
+    /// Reads what is written from a mark on, of one user.
+    pub fn tail(&self, mark: usize, user: &str) -> Tail {
+        Tail { path: self.0.clone(), at: mark as u64, user: user.to_owned() }
+    }
+}
+
+/// The end of a log that grows, of one user.
+#[derive(Debug)]
+pub struct Tail {
+    path: PathBuf,
+    at: u64,
+    user: String,
+}
+
+impl Tail {
+    /// What was answered since it was read the last time.
+    pub fn read(&mut self) -> Result<Vec<Request>> {
+        let mut file = File::open(&self.path).with_context(|| self.path.display().to_string())?;
+        file.seek(SeekFrom::Start(self.at))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        // The last line may be half written.
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        self.at += whole as u64;
+        let text = String::from_utf8_lossy(&bytes[..whole]);
+        let own = text.lines().filter(|line| line.contains(&self.user));
+        Ok(own.filter_map(Request::parse).filter(|request| request.user == self.user).collect())
     }
 }

@@ -1,9 +1,9 @@
 //! Starting the parts, with their flags.
 
-use std::fs::{self, File};
+use std::fs;
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -13,53 +13,14 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 
 use super::access::{self, User};
+use super::parts::Parts;
 use super::programs::{self, Programs};
-use super::{ControlPlane, Group, audit, client};
+use super::storage::Storage;
+use super::{ControlPlane, Extent, Group, audit, client};
 
 /// How long a part may take until it works. Machines are slow when they compile something else.
 const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(50);
-
-/// The processes of a cluster.
-#[derive(Debug, Default)]
-pub(super) struct Parts(Vec<(&'static str, Child)>);
-
-impl Parts {
-    pub(super) fn running(&mut self) -> Result<Vec<&'static str>> {
-        let mut running = Vec::new();
-        for (name, child) in &mut self.0 {
-            if child.try_wait()?.is_none() {
-                running.push(*name);
-            }
-        }
-        Ok(running)
-    }
-
-    /// Fails if one of them ended, with what it said last.
-    fn check(&mut self, folder: &Path) -> Result<()> {
-        for (name, child) in &mut self.0 {
-            if let Some(status) = child.try_wait()? {
-                let log = fs::read_to_string(log(folder, name)).unwrap_or_default();
-                let lines: Vec<&str> = log.lines().collect();
-                bail!("{name} ended: {status}\n{}", lines[lines.len().saturating_sub(8)..].join("\n"));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Parts {
-    fn drop(&mut self) {
-        for (_, child) in &mut self.0 {
-            // One that has ended cannot be killed, and that is well.
-            let _ended = child.kill().and_then(|()| child.wait());
-        }
-    }
-}
-
-fn log(folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!("log/{name}.log"))
-}
 
 /// A port that nobody listens on.
 fn free_port() -> Result<u16> {
@@ -92,13 +53,9 @@ struct Launcher {
 }
 
 impl Launcher {
-    fn spawn(&mut self, name: &'static str, flags: &[String]) -> Result<()> {
-        let log = File::create(log(&self.folder, name))?;
-        let mut command = Command::new(self.programs.get(name)?);
-        command.args(flags).stdout(log.try_clone()?).stderr(log);
-        let child = self.group.spawn(&mut command)?;
-        self.parts.0.push((name, child));
-        Ok(())
+    fn spawn(&mut self, name: &'static str, flags: Vec<String>) -> Result<()> {
+        let program = self.programs.get(name)?;
+        self.parts.start(&self.group, &self.folder, name, program, flags)
     }
 
     fn at(&self, file: &str) -> String {
@@ -112,7 +69,7 @@ impl Launcher {
             if let Some(answer) = ask().await {
                 return Ok(answer);
             }
-            self.parts.check(&self.folder)?;
+            self.parts.check()?;
             if Instant::now() > deadline {
                 bail!("{what} in vain; logs are in {}", self.folder.join("log").display());
             }
@@ -120,8 +77,9 @@ impl Launcher {
         }
     }
 
-    fn storage(&mut self) -> Result<String> {
-        let url = format!("http://127.0.0.1:{}", free_port()?);
+    fn storage(&mut self) -> Result<Storage> {
+        let storage = Storage::new(format!("127.0.0.1:{}", free_port()?));
+        let url = storage.url();
         let peers = format!("http://127.0.0.1:{}", free_port()?);
         let flags = [
             "--name=test".to_owned(),
@@ -135,16 +93,16 @@ impl Launcher {
             "--unsafe-no-fsync".to_owned(),
             "--log-level=warn".to_owned(),
         ];
-        self.spawn("etcd", &flags)?;
-        Ok(url)
+        self.spawn("etcd", flags.into())?;
+        Ok(storage)
     }
 
-    fn server(&mut self, storage: &str) -> Result<String> {
+    fn server(&mut self, storage: &Storage) -> Result<String> {
         let port = free_port()?;
         fs::write(self.folder.join("audit-policy.json"), audit::POLICY)?;
         let key = self.at("service-accounts.key");
         let flags = [
-            format!("--etcd-servers={storage}"),
+            format!("--etcd-servers={}", storage.url()),
             "--bind-address=127.0.0.1".to_owned(),
             "--advertise-address=127.0.0.1".to_owned(),
             format!("--secure-port={port}"),
@@ -161,10 +119,12 @@ impl Launcher {
             "--disable-admission-plugins=TaintNodesByCondition".to_owned(),
             format!("--audit-policy-file={}", self.at("audit-policy.json")),
             format!("--audit-log-path={}", self.at("log/audit.log")),
+            // One file, however long it gets.
+            "--audit-log-maxsize=100000".to_owned(),
             // What was answered is in the log.
             "--audit-log-mode=blocking".to_owned(),
         ];
-        self.spawn("kube-apiserver", &flags)?;
+        self.spawn("kube-apiserver", flags.into())?;
         Ok(format!("https://127.0.0.1:{port}"))
     }
 
@@ -180,10 +140,10 @@ impl Launcher {
             format!("--root-ca-file={}", self.at("serving/apiserver.crt")),
             "--concurrent-gc-syncs=10".to_owned(),
         ];
-        self.spawn("kube-controller-manager", &manager)?;
+        self.spawn("kube-controller-manager", manager.into())?;
         let scheduler =
             [format!("--kubeconfig={scheduler}"), "--secure-port=0".to_owned(), "--leader-elect=false".to_owned()];
-        self.spawn("kube-scheduler", &scheduler)?;
+        self.spawn("kube-scheduler", scheduler.into())?;
         let mut nodes = vec![
             format!("--kubeconfig={}", access::path(&self.folder, User::Nodes.name()).display()),
             "--manage-all-nodes=true".to_owned(),
@@ -193,12 +153,29 @@ impl Launcher {
             format!("--server-address=127.0.0.1:{}", free_port()?),
         ];
         nodes.extend(programs::stages()?.iter().map(|stage| format!("--config={}", stage.display())));
-        self.spawn("kwok", &nodes)
+        self.spawn("kwok", nodes)
+    }
+
+    /// Controllers and nodes, so that pods can be scheduled.
+    async fn furnish(&mut self, client: &Client) -> Result<()> {
+        self.controllers()?;
+        for number in 0..2 {
+            node(client, &format!("node-{number}")).await?;
+        }
+        let accounts = api(client, "", "ServiceAccount", Some("default"));
+        self.until("waited for the controllers", async || accounts.get_opt("default").await.ok().flatten()).await?;
+        let nodes = api(client, "", "Node", None);
+        self.until("waited for the nodes", async || {
+            let nodes = nodes.list(&kube::api::ListParams::default()).await.ok()?;
+            nodes.items.iter().all(|node| is_ready(&node.data["status"])).then_some(())
+        })
+        .await?;
+        Ok(())
     }
 }
 
 /// Starts a cluster.
-pub(super) async fn start() -> Result<ControlPlane> {
+pub(super) async fn start(extent: Extent) -> Result<ControlPlane> {
     let folder = own_folder()?;
     let group = Group::new(&folder.join("etcd"))?;
     let mut launcher = Launcher { programs: Programs::find(), group, parts: Parts::default(), folder };
@@ -217,21 +194,11 @@ pub(super) async fn start() -> Result<ControlPlane> {
             asked.ok()
         })
         .await?;
-    launcher.controllers()?;
-    for number in 0..2 {
-        node(&client, &format!("node-{number}")).await?;
+    if extent == Extent::Full {
+        launcher.furnish(&client).await?;
     }
-    let accounts = api(&client, "", "ServiceAccount", Some("default"));
-    launcher.until("waited for the controllers", async || accounts.get_opt("default").await.ok().flatten()).await?;
-    let nodes = api(&client, "", "Node", None);
-    launcher
-        .until("waited for the nodes", async || {
-            let nodes = nodes.list(&kube::api::ListParams::default()).await.ok()?;
-            nodes.items.iter().all(|node| is_ready(&node.data["status"])).then_some(())
-        })
-        .await?;
     let Launcher { folder, programs, group, parts } = launcher;
-    Ok(ControlPlane { folder, url, programs, parts, group })
+    Ok(ControlPlane { folder, url, storage, programs, parts: Mutex::new(parts), group })
 }
 
 fn is_ready(status: &Value) -> bool {

@@ -9,7 +9,9 @@
 //! | [`programs`] | where the programs are |
 //! | [`group`] | processes that end together, and with this one |
 //! | [`access`] | tokens, users, kubeconfigs |
-//! | [`launch`] | starting the parts, with their flags |
+//! | [`launch`], `parts` | starting the parts, with their flags; killing them, and starting them again |
+//! | [`storage`] | etcd, asked by the test itself |
+//! | [`chart`] | what the chart installs, without Helm |
 //! | [`audit`] | who asked the API server for what |
 //! | [`tools`] | running `kubectl`, `helm` and the operator's own commands |
 //! | [`process`] | an operator as a process of its own |
@@ -17,15 +19,18 @@
 
 pub mod access;
 pub mod audit;
+pub mod chart;
 pub mod group;
 pub mod launch;
+mod parts;
 pub mod pod;
 pub mod process;
 pub mod programs;
+pub mod storage;
 pub mod tools;
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use anyhow::{Context, Result, anyhow};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -39,23 +44,39 @@ pub use process::Process;
 pub use tools::Ran;
 
 use programs::Programs;
+use storage::Storage;
+
+/// How much of a cluster there is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// etcd and kube-apiserver: objects are stored, and nothing becomes of them.
+    Api,
+    /// All of it: pods are scheduled, and become ready.
+    Full,
+}
 
 /// A cluster of its own.
 pub struct ControlPlane {
     folder: PathBuf,
     url: String,
+    storage: Storage,
     programs: Programs,
-    parts: launch::Parts,
+    parts: Mutex<parts::Parts>,
     group: Group,
 }
 
 impl ControlPlane {
     /// Starts one, and waits until pods could be scheduled.
     pub fn start() -> Result<Self> {
+        Self::of(Extent::Full)
+    }
+
+    /// Starts as much of one.
+    pub fn of(extent: Extent) -> Result<Self> {
         // On a thread of its own, since the caller may be in a runtime already.
-        let starting = std::thread::spawn(|| {
+        let starting = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(launch::start())
+            runtime.block_on(launch::start(extent))
         });
         starting.join().map_err(|_| anyhow!("starting the control plane panicked"))?
     }
@@ -105,9 +126,28 @@ impl ControlPlane {
         &self.group
     }
 
+    /// Where objects are stored.
+    pub fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// Ends a part at once, in the middle of whatever it does.
+    pub fn kill(&self, part: &str) -> Result<()> {
+        self.parts().kill(part)
+    }
+
+    /// Starts a part again that was killed, as it was.
+    pub fn revive(&self, part: &str) -> Result<()> {
+        self.parts().revive(&self.group, part)
+    }
+
     /// Processes of the cluster itself that still run.
-    pub fn running(&mut self) -> Result<Vec<&'static str>> {
-        self.parts.running()
+    pub fn running(&self) -> Result<Vec<&'static str>> {
+        self.parts().running()
+    }
+
+    fn parts(&self) -> MutexGuard<'_, parts::Parts> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

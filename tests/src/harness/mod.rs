@@ -15,6 +15,7 @@
 //! | [`kinds`] | names of objects, and the types that tests use |
 //! | [`samples`] | objects of the KAOS kinds |
 //! | [`read`] | reading conditions and metadata |
+//! | [`state`] | what a namespace holds when it is quiet |
 
 pub mod crash;
 pub mod faults;
@@ -24,6 +25,7 @@ pub mod read;
 pub mod requests;
 pub mod samples;
 pub mod scenario;
+pub mod state;
 pub mod wait;
 mod watchdog;
 pub mod world;

@@ -155,11 +155,15 @@ impl World {
     /// If that is refused.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn delete(&self, at: &str) {
+        self.try_delete(at).await.unwrap_or_else(|error| panic!("the deletion of {at} is refused: {error}"));
+    }
+
+    /// The same, where it may be refused.
+    pub async fn try_delete(&self, at: &str) -> kube::Result<()> {
         let (place, api) = self.at(at);
         match api.delete(&place.name, &DeleteParams::default()).await {
-            Ok(_) => {}
-            Err(kube::Error::Api(status)) if status.code == 404 => {}
-            Err(error) => panic!("the deletion of {at} is refused: {error}"),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            deleted => deleted.map(drop),
         }
     }
 
@@ -169,15 +173,17 @@ impl World {
     /// If it cannot be read.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn look(&self, at: &str) -> Value {
+        self.try_look(at).await.unwrap_or_else(|error| panic!("{at} cannot be read: {error}"))
+    }
+
+    /// The same, where it may be refused.
+    pub async fn try_look(&self, at: &str) -> kube::Result<Value> {
         let (place, api) = self.at(at);
         if let Some(cluster) = self.try_embedded() {
             let object = cluster.object(place.kind.group(), place.kind.plural, &place.namespace, &place.name);
-            return object.map(|object| typed((*object).clone(), place.kind)).unwrap_or_default();
+            return Ok(object.map(|object| typed((*object).clone(), place.kind)).unwrap_or_default());
         }
-        match api.get_opt(&place.name).await {
-            Ok(object) => object.map(value).unwrap_or_default(),
-            Err(error) => panic!("{at} cannot be read: {error}"),
-        }
+        Ok(api.get_opt(&place.name).await?.map(value).unwrap_or_default())
     }
 
     /// The objects of a kind in the test's namespace.
@@ -191,15 +197,21 @@ impl World {
     /// If they cannot be read.
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn list_in(&self, kind: Kind, namespace: &str) -> Vec<Value> {
+        let listed = self.try_list_in(kind, namespace).await;
+        listed.unwrap_or_else(|error| panic!("{} cannot be listed: {error}", kind.plural))
+    }
+
+    /// The same, where it may be refused.
+    pub async fn try_list_in(&self, kind: Kind, namespace: &str) -> kube::Result<Vec<Value>> {
         if let Some(cluster) = self.try_embedded() {
             let objects = cluster.objects(kind.group(), kind.plural).into_iter();
             let here = objects.filter(|object| !kind.namespaced || object["metadata"]["namespace"] == *namespace);
-            return here.map(|object| typed((*object).clone(), kind)).collect();
+            return Ok(here.map(|object| typed((*object).clone(), kind)).collect());
         }
         match self.api(kind, namespace).list(&ListParams::default()).await {
-            Ok(list) => list.items.into_iter().map(|object| typed(value(object), kind)).collect(),
-            Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
-            Err(error) => panic!("{} cannot be listed: {error}", kind.plural),
+            Ok(list) => Ok(list.items.into_iter().map(|object| typed(value(object), kind)).collect()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+            Err(error) => Err(error),
         }
     }
 

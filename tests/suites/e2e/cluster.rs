@@ -57,7 +57,7 @@ fn a_reference_that_blocks_deletion_takes_the_right_to_the_owners_finalizers() {
 
 #[test]
 fn a_cluster_that_is_dropped_leaves_no_process_and_no_data() {
-    let mut cluster = ControlPlane::start().unwrap();
+    let cluster = ControlPlane::start().unwrap();
     assert_eq!(
         cluster.running().unwrap(),
         ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"]

@@ -1,0 +1,142 @@
+//! What an operator asked of the API server.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use k8s_openapi::jiff::Timestamp;
+use kaos_tests::control_plane::audit::{Request, Tail};
+use serde_json::{Value, json};
+
+/// How a request counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sort {
+    /// Looks at a Lease, or renews it.
+    Lease,
+    /// A watch that ended.
+    Watch,
+    /// Tells an Event.
+    Event,
+    /// Changes anything else.
+    Write,
+    /// Anything else: reads, questions, dry runs.
+    Read,
+}
+
+impl Sort {
+    pub(crate) fn of(request: &Request) -> Self {
+        match request.resource.as_str() {
+            "leases" => Self::Lease,
+            _ if request.verb == "watch" => Self::Watch,
+            "events" if request.writes() => Self::Event,
+            resource if request.writes() && !request.dry_run && !resource.ends_with("reviews") => Self::Write,
+            _ => Self::Read,
+        }
+    }
+}
+
+/// Some requests.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Calls(Vec<Request>);
+
+impl Calls {
+    /// How many there are of a sort.
+    pub(crate) fn count(&self, sort: Sort) -> usize {
+        self.0.iter().filter(|request| Sort::of(request) == sort).count()
+    }
+
+    /// How many writes there are of `agents/status` and the like.
+    pub(crate) fn writes_of(&self, resource: &str) -> usize {
+        let of = |request: &&Request| request.resource == resource && Sort::of(request) == Sort::Write;
+        self.0.iter().filter(of).count()
+    }
+
+    /// How many writes of statuses there are.
+    pub(crate) fn statuses(&self) -> usize {
+        let of = |request: &&Request| request.resource.ends_with("/status") && Sort::of(request) == Sort::Write;
+        self.0.iter().filter(of).count()
+    }
+
+    /// How many objects of a type were made.
+    pub(crate) fn made_of(&self, resource: &str) -> usize {
+        self.0.iter().filter(|request| request.made() && request.resource == resource).count()
+    }
+
+    /// When the last was answered that made an object, in seconds.
+    pub(crate) fn last_made(&self) -> Result<Option<f64>> {
+        let made = |request: &&Request| request.made() && Sort::of(request) == Sort::Write;
+        self.0.iter().filter(made).map(|request| seconds(&request.answered)).next_back().transpose()
+    }
+
+    /// When the last write was answered, Events apart, in seconds.
+    pub(crate) fn last_write(&self) -> Result<Option<f64>> {
+        let mut writes = self.0.iter().filter(|request| Sort::of(request) == Sort::Write);
+        writes.next_back().map(|request| seconds(&request.answered)).transpose()
+    }
+
+    /// When the last was answered that was more than staying: no Lease, no watch.
+    pub(crate) fn last(&self) -> Result<Option<f64>> {
+        let mut calls = self.0.iter().filter(|request| is_work(request));
+        calls.next_back().map(|request| seconds(&request.answered)).transpose()
+    }
+
+    /// How many there are of each verb and type.
+    pub(crate) fn by_verb(&self) -> Value {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for request in &self.0 {
+            let dry = if request.dry_run { " (dry run)" } else { "" };
+            let failed = if request.code >= 400 { format!(" ({})", request.code) } else { String::new() };
+            *counts.entry(format!("{} {}{dry}{failed}", request.verb, request.resource)).or_default() += 1;
+        }
+        json!(counts)
+    }
+
+    /// Adds what was asked since.
+    pub(crate) fn hear(&mut self, tail: &mut Tail) -> Result<bool> {
+        let heard = tail.read()?;
+        let worked = heard.iter().any(is_work);
+        self.0.extend(heard);
+        Ok(worked)
+    }
+
+    /// Listens until nothing was asked for a while, after `enough` holds.
+    pub(crate) async fn until_still(
+        &mut self,
+        tail: &mut Tail,
+        (still, patience): (Duration, Duration),
+        mut enough: impl FnMut(&Self) -> Result<bool>,
+    ) -> Result<()> {
+        let deadline = Instant::now() + patience;
+        let mut last = Instant::now();
+        loop {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            if self.hear(tail)? {
+                last = Instant::now();
+            }
+            if enough(self)? && last.elapsed() > still {
+                return Ok(());
+            }
+            anyhow::ensure!(
+                Instant::now() < deadline,
+                "it is not done after {} s: {}",
+                patience.as_secs(),
+                self.by_verb()
+            );
+        }
+    }
+}
+
+fn is_work(request: &Request) -> bool {
+    !matches!(Sort::of(request), Sort::Lease | Sort::Watch)
+}
+
+/// A time of the log in seconds since 1970.
+fn seconds(time: &str) -> Result<f64> {
+    let time: Timestamp = time.parse().with_context(|| format!("{time} in the audit log"))?;
+    Ok(time.as_duration().as_secs_f64())
+}
+
+/// The time now in seconds since 1970.
+pub(crate) fn now() -> f64 {
+    Timestamp::now().as_duration().as_secs_f64()
+}

@@ -1,0 +1,106 @@
+//! What is told of an operator, and what is aimed at.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::load::Load;
+
+/// One figure.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Figure {
+    pub(crate) key: &'static str,
+    pub(crate) text: &'static str,
+    pub(crate) unit: &'static str,
+    aim: Aim,
+}
+
+/// What a figure may be at most.
+#[derive(Debug, Clone, Copy)]
+enum Aim {
+    None,
+    /// Whatever the load and the build.
+    Always(u32),
+    /// With the load that aims are for, and a release build.
+    AtFullLoad(f64),
+    /// So many for each Agent, and so many more.
+    PerAgent(u32, u32),
+}
+
+const fn figure(key: &'static str, text: &'static str, unit: &'static str, aim: Aim) -> Figure {
+    Figure { key, text, unit, aim }
+}
+
+/// All of them, in the order of the story.
+pub(crate) const FIGURES: [Figure; 34] = [
+    figure("binary", "Size of the program", "MB", Aim::AtFullLoad(40.0)),
+    figure("ready", "Start until ready", "s", Aim::AtFullLoad(1.0)),
+    figure("children", "Load: until every child exists", "s", Aim::None),
+    figure("settled", "Load: until every status is final", "s", Aim::AtFullLoad(16.0)),
+    figure("load.writes", "Load: writes", "", Aim::AtFullLoad(5500.0)),
+    figure("load.status", "Load: writes of statuses among them", "", Aim::None),
+    figure("load.events", "Load: Events", "", Aim::None),
+    figure("load.reads", "Load: reads", "", Aim::None),
+    figure("load.passes", "Load: passes", "", Aim::None),
+    figure("load.processor", "Processor, from the start until then", "s", Aim::AtFullLoad(7.2)),
+    figure("peak", "Peak memory until then (VmHWM)", "MiB", Aim::AtFullLoad(60.0)),
+    figure("peaks", "Peak with child processes", "MiB", Aim::AtFullLoad(60.0)),
+    figure("silence.writes", "Silence: writes", "", Aim::Always(0)),
+    figure("silence.calls", "Silence: calls but Lease renewals and ended watches", "", Aim::Always(0)),
+    figure("silence.leases", "Silence: Lease renewals", "", Aim::None),
+    figure("silence.processor", "Silence: processor", "s", Aim::None),
+    figure("models.writes", "List of models changed: writes", "", Aim::Always(4)),
+    figure("models.agents", "List of models changed: writes for Agents", "", Aim::Always(0)),
+    figure("models.events", "List of models changed: Events", "", Aim::None),
+    figure("models.passes", "List of models changed: passes", "", Aim::None),
+    figure("models.processor", "List of models changed: processor", "s", Aim::None),
+    figure("mode.writes", "Mode changed: writes", "", Aim::PerAgent(2, 5)),
+    figure("mode.deployments", "Mode changed: writes of Deployments", "", Aim::PerAgent(1, 1)),
+    figure("mode.events", "Mode changed: Events", "", Aim::None),
+    figure("mode.passes", "Mode changed: passes", "", Aim::None),
+    figure("mode.processor", "Mode changed: processor", "s", Aim::None),
+    figure("recovery", "kill -9 while a child was deleted: until it is back", "s", Aim::None),
+    figure("recovery.writes", "kill -9 while a child was deleted: writes until quiet", "", Aim::Always(2)),
+    figure("restart.ready", "Restart: until ready", "s", Aim::AtFullLoad(1.0)),
+    figure("restart.quiet", "Restart: until quiet", "s", Aim::None),
+    figure("restart.writes", "Restart: writes", "", Aim::Always(0)),
+    figure("restart.reads", "Restart: reads", "", Aim::None),
+    figure("restart.processor", "Restart: processor until quiet", "s", Aim::None),
+    figure("restart.peak", "Restart: peak memory (VmHWM)", "MiB", Aim::None),
+];
+
+impl Figure {
+    /// What it may be at most with a load.
+    pub(crate) fn aim(&self, load: &Load) -> Option<f64> {
+        match self.aim {
+            Aim::None => None,
+            Aim::Always(most) => Some(f64::from(most)),
+            Aim::AtFullLoad(most) => load.is_full().then_some(most),
+            Aim::PerAgent(each, more) => {
+                let agents = u32::try_from(load.agents).unwrap_or(u32::MAX);
+                Some(f64::from(agents) * f64::from(each) + f64::from(more))
+            }
+        }
+    }
+}
+
+/// What was measured in one round.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Figures {
+    /// By key.
+    pub(crate) values: BTreeMap<&'static str, f64>,
+    /// The calls of each chapter, by verb and type.
+    pub(crate) calls: BTreeMap<&'static str, Value>,
+}
+
+impl Figures {
+    /// Notes a figure.
+    pub(crate) fn note(&mut self, key: &'static str, value: f64) {
+        self.values.insert(key, value);
+    }
+
+    /// Notes a number of things.
+    pub(crate) fn count(&mut self, key: &'static str, count: usize) {
+        self.note(key, f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
+    }
+}

@@ -1,0 +1,157 @@
+//! The objects: many of the kinds that others refer to, and Agents that share the first `ModelAPI`.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use fastrand::Rng;
+use kaos_tests::harness::samples::{agent, mcp_server, model_api_for};
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+/// How much there is to do.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Load {
+    /// Agents, all on one ModelAPI
+    #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
+    pub(crate) agents: usize,
+    #[arg(long, help = "ModelAPIs, the one of the Agents among them", value_name = "NUMBER", default_value_t = 300)]
+    pub(crate) modelapis: usize,
+    #[arg(long, help = "MCPServers", value_name = "NUMBER", default_value_t = 300)]
+    pub(crate) mcpservers: usize,
+    /// What the objects' texts are drawn from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// The ModelAPI that all Agents are on.
+pub(crate) const SHARED: &str = "shared";
+/// The model that they ask for.
+const MODEL: &str = "gpt-4o";
+/// How many people apply at a time.
+const HANDS: usize = 8;
+const KINDS: [&str; 3] = ["ModelAPI", "MCPServer", "Agent"];
+
+impl Load {
+    /// Whether it is the one that aims are for.
+    pub(crate) fn is_full(&self) -> bool {
+        (self.modelapis, self.mcpservers, self.agents) == (300, 300, 1000)
+    }
+
+    /// How many objects there are.
+    pub(crate) fn count(&self) -> usize {
+        self.agents + self.modelapis + self.mcpservers
+    }
+
+    /// The objects, each kind before those that refer to it.
+    fn objects(&self) -> Vec<Value> {
+        let mut rng = Rng::with_seed(self.seed);
+        let mut objects = vec![model_api_for(SHARED, &[MODEL])];
+        objects.extend((1..self.modelapis).map(|number| {
+            let models = [MODEL, "gpt-4o-mini", "o3"];
+            model_api_for(&format!("model-{number}"), &models[..rng.usize(1..=models.len())])
+        }));
+        objects.extend((0..self.mcpservers).map(|number| {
+            let mut server = mcp_server(&format!("tools-{number}"));
+            let name = word(&mut rng);
+            server["spec"]["params"] = json!(format!("def {name}(text: str) -> str:\n    return text\n"));
+            server
+        }));
+        objects.extend((0..self.agents).map(|number| {
+            let words: Vec<String> = (0..rng.usize(5..40)).map(|_| word(&mut rng)).collect();
+            let config = json!({"description": format!("Agent {number}"), "instructions": words.join(" ")});
+            agent(&format!("agent-{number}"), SHARED, &json!({"waitForDependencies": false, "config": config}))
+        }));
+        objects
+    }
+
+    /// Creates the objects in a namespace.
+    pub(crate) async fn put(&self, client: &Client, namespace: &str) -> Result<()> {
+        let objects = Arc::new(self.objects());
+        let mut hands = JoinSet::new();
+        for hand in 0..HANDS {
+            let (client, namespace, objects) = (client.clone(), namespace.to_owned(), Arc::clone(&objects));
+            hands.spawn(async move {
+                for object in objects.iter().skip(hand).step_by(HANDS) {
+                    let api = api(&client, object["kind"].as_str().unwrap_or_default(), &namespace);
+                    let object: DynamicObject = serde_json::from_value(object.clone())?;
+                    api.create(&PostParams::default(), &object).await.context("an object of the load is refused")?;
+                }
+                anyhow::Ok(())
+            });
+        }
+        while let Some(hand) = hands.join_next().await {
+            hand??;
+        }
+        Ok(())
+    }
+}
+
+fn word(rng: &mut Rng) -> String {
+    (0..rng.usize(3..9)).map(|_| rng.lowercase()).collect()
+}
+
+/// Fails unless every object has its Deployment and was told something.
+pub(crate) async fn check(client: &Client, namespace: &str, load: &Load) -> Result<()> {
+    let deployments = api(client, "Deployment", namespace).list(&ListParams::default()).await?.items.len();
+    anyhow::ensure!(deployments == load.count(), "there are {deployments} Deployments for {} objects", load.count());
+    for kind in KINDS {
+        let objects = api(client, kind, namespace).list(&ListParams::default()).await?.items;
+        let untold = objects.iter().filter(|object| !object.data["status"]["phase"].is_string()).count();
+        anyhow::ensure!(untold == 0, "{untold} of {} {kind}s have no phase in their status", objects.len());
+    }
+    Ok(())
+}
+
+/// Changes an object as its user would.
+pub(crate) async fn change(client: &Client, namespace: &str, kind: &str, name: &str, spec: &Value) -> Result<()> {
+    let patch = json!({"spec": spec});
+    api(client, kind, namespace)
+        .patch(name, &PatchParams::default(), &Patch::Merge(&patch))
+        .await
+        .with_context(|| format!("{kind} {name}"))?;
+    Ok(())
+}
+
+/// Another list of models for the ModelAPI of all Agents, with theirs in it.
+pub(crate) fn other_models() -> Value {
+    json!({"proxyConfig": {"models": [MODEL, "gpt-4o-mini"]}})
+}
+
+/// Another mode for it, in which it still has the Agents' model.
+pub(crate) fn other_mode() -> Value {
+    json!({"mode": "Hosted", "hostedConfig": {"model": MODEL}, "proxyConfig": null})
+}
+
+/// Takes the objects away, while their operator runs.
+pub(crate) async fn take_away(client: &Client, namespace: &str) -> Result<()> {
+    for kind in KINDS.into_iter().rev() {
+        let api = api(client, kind, namespace);
+        api.delete_collection(&kube::api::DeleteParams::default(), &ListParams::default()).await?;
+        while !api.list(&ListParams::default().limit(1)).await?.items.is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        }
+    }
+    Ok(())
+}
+
+/// The objects of a kind in a namespace.
+pub(crate) fn api(client: &Client, kind: &str, namespace: &str) -> Api<DynamicObject> {
+    let of = match kind {
+        "Deployment" => GroupVersionKind::gvk("apps", "v1", kind),
+        "Namespace" => GroupVersionKind::gvk("", "v1", kind),
+        _ => GroupVersionKind::gvk("kaos.tools", "v1alpha1", kind),
+    };
+    let mut resource = ApiResource::from_gvk(&of);
+    if kind == "ModelAPI" {
+        "modelapis".clone_into(&mut resource.plural);
+    }
+    if namespace.is_empty() {
+        Api::all_with(client.clone(), &resource)
+    } else {
+        Api::namespaced_with(client.clone(), namespace, &resource)
+    }
+}

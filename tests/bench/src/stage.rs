@@ -1,0 +1,111 @@
+//! The control plane, with what an operator's chart installs but the operator.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use kaos_tests::control_plane::audit::Tail;
+use kaos_tests::control_plane::{self, Audit, ControlPlane, Extent, Group, access, chart};
+use kube::Client;
+use serde_json::json;
+
+/// Where operators are measured.
+#[derive(Debug)]
+pub(crate) enum Cluster {
+    /// On a new one for each, of etcd and kube-apiserver.
+    New,
+    /// On one that is there.
+    Given {
+        /// Of somebody who may do everything.
+        kubeconfig: PathBuf,
+        /// What its API server writes.
+        audit: PathBuf,
+    },
+}
+
+/// A cluster that waits for an operator.
+pub(crate) struct Stage {
+    /// Of somebody who may do everything.
+    pub(crate) client: Client,
+    namespace: String,
+    user: String,
+    audit: Audit,
+    folder: PathBuf,
+    kubeconfig: PathBuf,
+    environment: Vec<(String, String)>,
+    group: Group,
+    is_own: bool,
+    // Ends last.
+    _own: Option<ControlPlane>,
+}
+
+impl Stage {
+    /// Sets it, with a namespace for the load.
+    pub(crate) async fn set(cluster: &Cluster, install: &Path, namespace: &str) -> Result<Self> {
+        let own = matches!(cluster, Cluster::New).then(|| ControlPlane::of(Extent::Api)).transpose()?;
+        let (admin, audit) = match (cluster, &own) {
+            (Cluster::Given { kubeconfig, audit }, _) => (kubeconfig.clone(), Audit::new(audit.clone())),
+            (Cluster::New, Some(own)) => (own.kubeconfig(), own.audit()),
+            (Cluster::New, None) => anyhow::bail!("the control plane was not started"),
+        };
+        let folder = match &own {
+            Some(own) => own.folder().join("log"),
+            None => std::env::temp_dir().join(format!("kaos-bench-{}", std::process::id())),
+        };
+        std::fs::create_dir_all(&folder)?;
+        let client = control_plane::client(&admin).await?;
+        for name in [namespace, "kaos-system"] {
+            chart::apply(&client, &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
+                .await?;
+        }
+        let account = chart::install(&client, install).await?;
+        let kubeconfig = folder.join("operator.kubeconfig");
+        access::with_token(&admin, &account.token(&client).await?, None, &kubeconfig)?;
+        Ok(Self {
+            environment: chart::pod(install)?.map(|pod| pod.environment).unwrap_or_default(),
+            group: Group::new(&folder.join("nothing"))?,
+            is_own: own.is_some(),
+            namespace: namespace.to_owned(),
+            user: account.user(),
+            client,
+            audit,
+            folder,
+            kubeconfig,
+            _own: own,
+        })
+    }
+
+    /// The namespace of the load.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// What the operator asks from now on.
+    pub(crate) fn listen(&self) -> Result<Tail> {
+        Ok(self.audit.tail(self.audit.mark()?, &self.user))
+    }
+
+    /// Where logs go.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The operator's.
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// The operator's.
+    pub(crate) fn environment(&self) -> &[(String, String)] {
+        &self.environment
+    }
+
+    /// What ends with this process.
+    pub(crate) fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// Whether the cluster is gone afterwards.
+    pub(crate) fn is_own(&self) -> bool {
+        self.is_own
+    }
+}

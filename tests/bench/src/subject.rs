@@ -1,0 +1,173 @@
+//! An operator as a process.
+
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use kaos_tests::control_plane::group;
+
+use crate::stage::Stage;
+use crate::tree::{self, Usage};
+
+/// How often is looked at what it uses: children live for a second.
+const BEAT: Duration = Duration::from_millis(25);
+const PATIENCE: Duration = Duration::from_mins(1);
+/// What operators of these kinds call the number of their passes.
+const PASSES: [&str; 2] = ["kaos_operator_passes_total", "controller_runtime_reconcile_total"];
+
+/// An operator that runs; killed when it is dropped.
+pub(crate) struct Subject {
+    child: Child,
+    started: Instant,
+    /// Its page of health, if its command says where that is.
+    health: Option<SocketAddr>,
+    metrics: Option<SocketAddr>,
+    log: PathBuf,
+    seen: Arc<Mutex<Usage>>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Subject {
+    /// Starts one.
+    pub(crate) fn start(stage: &Stage, command: &str) -> Result<Self> {
+        let (health, metrics) = (free()?, free()?);
+        let log = stage.folder().join("operator.log");
+        let file = File::options().create(true).append(true).open(&log)?;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("exec {command}")]).env_clear();
+        shell.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", stage.folder());
+        shell.env("KUBECONFIG", stage.kubeconfig()).envs(stage.environment().iter().cloned());
+        shell.env("HEALTH", health.to_string()).env("METRICS", metrics.to_string());
+        shell.stdout(file.try_clone()?).stderr(file);
+        let started = Instant::now();
+        let child = stage.group().spawn(&mut shell)?;
+        let (seen, ended) = (Arc::new(Mutex::new(Usage::default())), Arc::new(AtomicBool::new(false)));
+        watch(child.id(), Arc::clone(&seen), Arc::clone(&ended));
+        let named = |variable: &str, address| command.contains(variable).then_some(address);
+        let (health, metrics) = (named("$HEALTH", health), named("$METRICS", metrics));
+        Ok(Self { child, started, health, metrics, log, seen, ended })
+    }
+
+    /// Waits until it says that it is ready; the time since its start. Nothing if it has no page that says so.
+    pub(crate) fn until_ready(&mut self) -> Result<Option<Duration>> {
+        let Some(health) = self.health else { return Ok(None) };
+        while !get(health, "/readyz").is_some_and(|answer| answer.starts_with("HTTP/1.1 200")) {
+            self.check()?;
+            if self.started.elapsed() > PATIENCE {
+                bail!("it does not become ready\n{}", self.last_words());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(Some(self.started.elapsed()))
+    }
+
+    /// Fails if it has ended.
+    pub(crate) fn check(&mut self) -> Result<()> {
+        if let Some(status) = self.child.try_wait()? {
+            bail!("it ended: {status}\n{}", self.last_words());
+        }
+        Ok(())
+    }
+
+    /// What it has used so far, at its peak.
+    pub(crate) fn usage(&self) -> Usage {
+        if let Some(now) = tree::usage(self.child.id()) {
+            note(&self.seen, now);
+        }
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many passes it made, if it tells.
+    pub(crate) fn passes(&self) -> Option<f64> {
+        let page = get(self.metrics?, "/metrics")?;
+        let counts = page.lines().filter(|line| PASSES.iter().any(|name| line.starts_with(name)));
+        counts.map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    }
+
+    /// The size of its program, in bytes.
+    pub(crate) fn size(&self) -> Result<u64> {
+        Ok(fs::metadata(format!("/proc/{}/exe", self.child.id()))?.len())
+    }
+
+    /// Ends it at once, and all below it.
+    pub(crate) fn kill(mut self) {
+        self.end();
+    }
+
+    /// Ends it in order.
+    pub(crate) fn stop(mut self) -> Result<()> {
+        group::signal(&self.child, "TERM")?;
+        let deadline = Instant::now() + PATIENCE;
+        while self.child.try_wait()?.is_none() {
+            if Instant::now() > deadline {
+                bail!("it does not end\n{}", self.last_words());
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        let below = tree::below(self.child.id());
+        // What has ended cannot be killed, and that is well.
+        let _ended = self.child.kill().and_then(|()| self.child.wait());
+        for child in below {
+            let _ended = Command::new("kill").args(["-KILL", &child.to_string()]).output();
+        }
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
+    fn last_words(&self) -> String {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(12)..].join("\n")
+    }
+}
+
+impl Drop for Subject {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Looks at what a process uses until it has ended.
+fn watch(process: u32, seen: Arc<Mutex<Usage>>, ended: Arc<AtomicBool>) {
+    thread::spawn(move || {
+        while !ended.load(Ordering::Relaxed) {
+            if let Some(now) = tree::usage(process) {
+                note(&seen, now);
+            }
+            thread::sleep(BEAT);
+        }
+    });
+}
+
+fn note(seen: &Mutex<Usage>, now: Usage) {
+    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    *seen = Usage {
+        processor: seen.processor.max(now.processor),
+        peak: seen.peak.max(now.peak),
+        peaks: seen.peaks.max(now.peaks),
+    };
+}
+
+fn free() -> Result<SocketAddr> {
+    TcpListener::bind("127.0.0.1:0")?.local_addr().context("no free address")
+}
+
+/// A page; nothing while it is not served.
+fn get(address: SocketAddr, page: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+    write!(stream, "GET {page} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}

@@ -1,0 +1,96 @@
+//! The processes of a cluster: they are started, watched, killed in the middle of their work, and started again.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use anyhow::{Context, Result, bail};
+
+use super::Group;
+
+/// The processes of a cluster.
+#[derive(Debug, Default)]
+pub(super) struct Parts(Vec<Part>);
+
+#[derive(Debug)]
+struct Part {
+    name: &'static str,
+    program: PathBuf,
+    flags: Vec<String>,
+    log: PathBuf,
+    child: Child,
+}
+
+impl Parts {
+    /// Starts one.
+    pub(super) fn start(
+        &mut self,
+        group: &Group,
+        folder: &Path,
+        name: &'static str,
+        program: PathBuf,
+        flags: Vec<String>,
+    ) -> Result<()> {
+        let log = folder.join(format!("log/{name}.log"));
+        let child = spawn(group, &program, &flags, &log)?;
+        self.0.push(Part { name, program, flags, log, child });
+        Ok(())
+    }
+
+    pub(super) fn running(&mut self) -> Result<Vec<&'static str>> {
+        let mut running = Vec::new();
+        for part in &mut self.0 {
+            if part.child.try_wait()?.is_none() {
+                running.push(part.name);
+            }
+        }
+        Ok(running)
+    }
+
+    /// Fails if one of them ended, with what it said last.
+    pub(super) fn check(&mut self) -> Result<()> {
+        for part in &mut self.0 {
+            if let Some(status) = part.child.try_wait()? {
+                let log = fs::read_to_string(&part.log).unwrap_or_default();
+                let lines: Vec<&str> = log.lines().collect();
+                bail!("{} ended: {status}\n{}", part.name, lines[lines.len().saturating_sub(8)..].join("\n"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends one at once, in the middle of whatever it does.
+    pub(super) fn kill(&mut self, name: &str) -> Result<()> {
+        let part = self.get(name)?;
+        // One that has ended cannot be killed, and that is well.
+        let _ended = part.child.kill().and_then(|()| part.child.wait());
+        Ok(())
+    }
+
+    /// Starts one again that was killed, as it was.
+    pub(super) fn revive(&mut self, group: &Group, name: &str) -> Result<()> {
+        let part = self.get(name)?;
+        part.child = spawn(group, &part.program, &part.flags, &part.log)?;
+        Ok(())
+    }
+
+    fn get(&mut self, name: &str) -> Result<&mut Part> {
+        self.0.iter_mut().find(|part| part.name == name).with_context(|| format!("the cluster has no {name}"))
+    }
+}
+
+fn spawn(group: &Group, program: &Path, flags: &[String], log: &Path) -> Result<Child> {
+    let log = OpenOptions::new().create(true).append(true).open(log)?;
+    let mut command = Command::new(program);
+    command.args(flags).stdout(log.try_clone()?).stderr(log);
+    group.spawn(&mut command)
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        for part in &mut self.0 {
+            // One that has ended cannot be killed, and that is well.
+            let _ended = part.child.kill().and_then(|()| part.child.wait());
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What a namespace holds when it is quiet, without what differs from one run to the next.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::read::{controller, finalizers, hash, text, uid};
+use super::{World, is_ready};
+use crate::normalize;
+
+const OWNERS: [&str; 4] = ["Agent", "ModelAPI", "MCPServer", "Gadget"];
+const CHILDREN: [&str; 5] = ["Deployment", "Service", "ConfigMap", "Secret", "ServiceAccount"];
+
+/// Children and statuses, without what differs from one cluster to the next.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct State(BTreeMap<String, Value>);
+
+impl State {
+    /// The children and the owners in the test's namespace.
+    pub async fn of(w: &World) -> Self {
+        let mut state = BTreeMap::new();
+        for kind in CHILDREN {
+            for child in w.list(kind).await {
+                let name = text(&child["metadata"]["name"]).to_owned();
+                if controller(&child).is_null() {
+                    continue;
+                }
+                let template = hash(&child).to_owned();
+                let mut kept = normalize::stripped(child);
+                // The digest is of the owner's UID too; the revision counts rollouts.
+                kept["metadata"].as_object_mut().map(|metadata| metadata.remove("annotations"));
+                kept["template"] = json!(template);
+                state.insert(format!("{kind}/{name}"), kept);
+            }
+        }
+        for kind in OWNERS {
+            for object in w.list(kind).await {
+                state.insert(format!("{kind}/{}", text(&object["metadata"]["name"])), told(&object));
+            }
+        }
+        Self(state)
+    }
+}
+
+/// What an object is told, without times and numbers of generations.
+fn told(object: &Value) -> Value {
+    let ready = is_ready(object);
+    let generation = object["metadata"]["generation"].clone();
+    let mut status = object["status"].clone();
+    let mut current = status["observedGeneration"] == generation;
+    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+        current &= condition["observedGeneration"] == generation;
+        if let Some(condition) = condition.as_object_mut() {
+            condition.remove("lastTransitionTime");
+            condition.remove("observedGeneration");
+        }
+    }
+    if let Some(conditions) = status["conditions"].as_array_mut() {
+        conditions.sort_by_key(|condition| text(&condition["type"]).to_owned());
+    }
+    if let Some(fields) = status.as_object_mut() {
+        for field in ["observedGeneration", "appliedGeneration", "deployment"] {
+            fields.remove(field);
+        }
+    }
+    let mut finalizers: Vec<&str> = finalizers(object);
+    finalizers.sort_unstable();
+    json!({"status": status, "ready": ready, "about the current generation": current, "finalizers": finalizers})
+}
+
+/// How the end differs from the one without faults.
+pub fn differences(end: &State, wanted: &State) -> Vec<String> {
+    let names: BTreeSet<&String> = end.0.keys().chain(wanted.0.keys()).collect();
+    let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default();
+    let differs = |name: &&&String| end.0.get(**name) != wanted.0.get(**name);
+    let tell = |name: &String| match (end.0.get(name), wanted.0.get(name)) {
+        (None, _) => format!("{name} is missing"),
+        (_, None) => format!("{name} is there and should not be"),
+        (Some(end), Some(wanted)) => {
+            let (wanted, end) = (pretty(wanted), pretty(end));
+            let diff = similar::TextDiff::from_lines(&wanted, &end);
+            format!("{name} differs\n{}", diff.unified_diff().context_radius(3).header("without faults", "with"))
+        }
+    };
+    names.iter().filter(differs).map(|name| tell(name)).collect()
+}
+
+/// Children whose owner is gone.
+pub async fn strays(w: &World) -> Vec<String> {
+    let mut owners = BTreeSet::new();
+    for kind in OWNERS {
+        owners.extend(w.list(kind).await.iter().map(|object| uid(object).to_owned()));
+    }
+    let mut wrong = Vec::new();
+    for kind in CHILDREN {
+        for child in w.list(kind).await {
+            let owner = controller(&child);
+            if OWNERS.contains(&text(&owner["kind"])) && !owners.contains(text(&owner["uid"])) {
+                wrong.push(format!("{kind}/{} belongs to nobody who is there", text(&child["metadata"]["name"])));
+            }
+        }
+    }
+    wrong
+}

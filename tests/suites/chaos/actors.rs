@@ -1,0 +1,185 @@
+//! What users do meanwhile, and what they want in the end.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use kaos_tests::harness::World;
+use kaos_tests::harness::read::controller;
+use kaos_tests::harness::samples::{agent, config_map, deployment, mcp_server, model_api_for};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+const MODELS: [&str; 2] = ["llm", "gpt"];
+const TOOLS: [&str; 2] = ["echo", "calc"];
+const AGENTS: [&str; 4] = ["boss", "worker", "helper", "clerk"];
+const CHILDREN: [&str; 8] = [
+    "Deployment/modelapi-llm",
+    "ConfigMap/litellm-config-llm",
+    "Service/modelapi-gpt",
+    "Deployment/mcpserver-echo",
+    "Service/mcpserver-calc",
+    "Deployment/agent-boss",
+    "Service/agent-worker",
+    "Deployment/agent-helper",
+];
+/// A name that a stranger takes before the operator does.
+const COVETED: &str = "Deployment/agent-clerk";
+
+fn pick<'a>(rng: &mut Rng, of: &[&'a str]) -> &'a str {
+    of[rng.usize(..of.len())]
+}
+
+fn some<'a>(rng: &mut Rng, of: &[&'a str]) -> Vec<&'a str> {
+    of.iter().copied().filter(|_| rng.bool()).collect()
+}
+
+/// A ModelAPI; one that is not sane does not have the model that Agents ask for.
+fn model(rng: &mut Rng, name: &str, sane: bool) -> Value {
+    let lists: [&[&str]; 4] = [&["*"], &["gpt-4o"], &["gpt-4o", "tiny"], &["tiny"]];
+    model_api_for(name, lists[rng.usize(..if sane { 3 } else { 4 })])
+}
+
+fn tool(rng: &mut Rng, name: &str) -> Value {
+    let mut tool = mcp_server(name);
+    tool["spec"]["params"] = json!(format!("def f() -> int:\n    return {}\n", rng.u8(..3)));
+    tool
+}
+
+fn worker(rng: &mut Rng, name: &str, (models, tools, peers): (&[&str], &[&str], &[&str]), sane: bool) -> Value {
+    let others: Vec<&str> = peers.iter().copied().filter(|peer| *peer != name).collect();
+    let mut more = json!({"mcpServers": some(rng, tools), "agentNetwork": {"access": some(rng, &others)},
+        "config": {"instructions": format!("be {}", rng.u8(..3))}});
+    match rng.u8(..6) {
+        0 => more["replicas"] = json!(rng.u8(1..4)),
+        1 => more["agentNetwork"]["expose"] = json!(false),
+        2 => more["waitForDependencies"] = json!(false),
+        3 if !sane => more["model"] = json!("none-such"),
+        4 if !sane => more["modelAPI"] = json!("nobody"),
+        _ => {}
+    }
+    agent(name, pick(rng, models), &more)
+}
+
+/// One thing that somebody does; what it was.
+pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
+    match rng.u8(..16) {
+        0..5 => {
+            let name = pick(rng, &AGENTS);
+            let worker = worker(rng, name, (&MODELS, &TOOLS, &AGENTS), false);
+            apply(w, &worker).await
+        }
+        5..7 => {
+            let name = pick(rng, &MODELS);
+            let model = model(rng, name, false);
+            apply(w, &model).await
+        }
+        7 => {
+            let name = pick(rng, &TOOLS);
+            let tool = tool(rng, name);
+            apply(w, &tool).await
+        }
+        8..10 => delete(w, &format!("Agent/{}", pick(rng, &AGENTS))).await,
+        10 => delete(w, pick(rng, &["ModelAPI/llm", "ModelAPI/gpt", "MCPServer/echo", "MCPServer/calc"])).await,
+        11..13 => delete(w, pick(rng, &CHILDREN)).await,
+        13 => match w.try_look(COVETED).await {
+            Ok(Value::Null) => apply(w, &deployment("agent-clerk", "registry.example/stranger:1")).await,
+            _ => "nothing".to_owned(),
+        },
+        _ => meddle(w, rng).await,
+    }
+}
+
+/// Somebody changes a field of a child that is not theirs.
+async fn meddle(w: &World, rng: &mut Rng) -> String {
+    let at = pick(rng, &CHILDREN);
+    let patch = match at.split('/').next().unwrap_or_default() {
+        _ if rng.u8(..4) == 0 => json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": null}}}),
+        "Deployment" => json!({"spec": {"template": {"metadata": {"annotations": {"kaos.tools/pod-spec-hash": "x"}}}}}),
+        "ConfigMap" => json!({"data": {"config.yaml": "meddled"}}),
+        _ => json!({"spec": {"selector": {"stranger": "meddled"}}}),
+    };
+    let said = w.try_patch(at, &patch).await.map_or_else(|error| format!(" ({error})"), |_| String::new());
+    format!("somebody changes {at}: {patch}{said}")
+}
+
+async fn apply(w: &World, object: &Value) -> String {
+    let text = format!("apply {}/{} {}", object["kind"], object["metadata"]["name"], object["spec"]).replace('"', "");
+    let said = w.try_apply(object).await.map_or_else(|error| format!(" ({error})"), |_| String::new());
+    text + &said
+}
+
+async fn delete(w: &World, at: &str) -> String {
+    let said = w.try_delete(at).await.map_or_else(|error| format!(" ({error})"), |()| String::new());
+    format!("delete {at}{said}")
+}
+
+/// Objects that look like the operator's and are not; where they are, and their versions.
+pub(crate) async fn strangers(w: &World) -> Vec<(String, Value)> {
+    let label = json!({"app.kubernetes.io/managed-by": "kaos-operator"});
+    let mut strangers = Vec::new();
+    for (name, more) in [
+        ("plain", json!({})),
+        ("labelled", json!({"labels": label})),
+        ("alike", json!({"labels": label, "annotations": {"kaos.tools/applied-digest": "sha256:0"}})),
+    ] {
+        let mut map = config_map(&format!("stranger-{name}"), &json!({"a": "b"}));
+        map["metadata"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let version = w.apply(&map).await["metadata"]["resourceVersion"].clone();
+        strangers.push((format!("ConfigMap/stranger-{name}"), version));
+    }
+    strangers
+}
+
+/// What users want in the end: everything in order, so that what was before does not matter.
+pub(crate) struct Ending(Vec<Value>);
+
+impl Ending {
+    pub(crate) fn draw(rng: &mut Rng) -> Self {
+        let models = if rng.bool() { &MODELS[..] } else { &MODELS[..1] };
+        let mut objects: Vec<Value> = models.iter().map(|name| model(rng, name, true)).collect();
+        let (tools, agents) = (some(rng, &TOOLS), some(rng, &AGENTS));
+        objects.extend(tools.iter().map(|name| tool(rng, name)));
+        objects.extend(agents.iter().map(|name| worker(rng, name, (models, &tools, &agents), true)));
+        Self(objects)
+    }
+
+    /// What is wanted, by its name.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.0.iter().map(at).collect()
+    }
+
+    /// Asks for all of it and for nothing else.
+    pub(crate) async fn ask_for(&self, w: &World) {
+        if controller(&w.look(COVETED).await).is_null() {
+            w.delete(COVETED).await;
+        }
+        let wanted = self.names();
+        let pools = [("Agent", &AGENTS[..]), ("ModelAPI", &MODELS), ("MCPServer", &TOOLS)];
+        let pool = pools.iter().flat_map(|(kind, names)| names.iter().map(move |name| format!("{kind}/{name}")));
+        for unwanted in pool.filter(|at| !wanted.contains(at)) {
+            w.delete(&unwanted).await;
+        }
+        for object in &self.0 {
+            // One that is on its way out has to go first.
+            while !w.look(&at(object)).await["metadata"]["deletionTimestamp"].is_null() {
+                sleep(Duration::from_millis(100)).await;
+            }
+            w.apply(object).await;
+        }
+    }
+
+    /// Takes all of it away.
+    pub(crate) async fn take_away(&self, w: &World) {
+        for name in self.names() {
+            w.delete(&name).await;
+        }
+        for kind in ["Deployment", "Service", "ReplicaSet", "Pod"] {
+            w.until_true("the children are gone", async || w.list(kind).await.is_empty()).await;
+        }
+    }
+}
+
+/// `Kind/name` of an object.
+fn at(object: &Value) -> String {
+    format!("{}/{}", object["kind"], object["metadata"]["name"]).replace('"', "")
+}

@@ -1,0 +1,85 @@
+//! The operator as a process that is started again whenever it has ended, as a kubelet would.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fastrand::Rng;
+use kaos_tests::control_plane::{ControlPlane, Pod, Process};
+use tokio::time::{Instant, sleep};
+
+/// Short times, so that a run sees many holders of the Lease.
+const SHORT: [&str; 3] =
+    ["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"];
+const BEAT: Duration = Duration::from_millis(50);
+
+/// Keeps an operator running.
+pub(crate) struct Keeper<'c> {
+    cluster: &'c ControlPlane,
+    pod: Pod,
+    kubeconfig: PathBuf,
+    process: Option<Process>,
+    /// How often one was started.
+    pub(crate) started: usize,
+    /// How often one ended by itself.
+    pub(crate) ended: usize,
+    /// How it ended where it should not have.
+    pub(crate) wrong: Vec<String>,
+}
+
+impl<'c> Keeper<'c> {
+    /// Of an operator that runs as its pod would.
+    pub(crate) fn new(cluster: &'c ControlPlane, pod: Pod, kubeconfig: PathBuf) -> Self {
+        Self { cluster, pod, kubeconfig, process: None, started: 0, ended: 0, wrong: Vec::new() }
+    }
+
+    /// Starts one, usually with leader election.
+    pub(crate) fn start(&mut self, rng: &mut Rng) {
+        self.started += 1;
+        let name = format!("operator-{}", self.started);
+        let mut flags: Vec<String> = self.pod.arguments.clone();
+        flags.push("--request-deadline=3s".to_owned());
+        if rng.u8(..3) == 0 {
+            flags.retain(|flag| flag != "--leader-elect");
+        } else {
+            flags.extend(SHORT.map(ToOwned::to_owned));
+        }
+        let started = Process::start(self.cluster, &name, &self.kubeconfig, &flags, &self.pod.environment);
+        self.process = Some(started.unwrap());
+    }
+
+    /// Ends it at once.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill();
+        }
+    }
+
+    /// Ends it in order.
+    pub(crate) fn stop(&mut self) {
+        drop(self.process.take());
+    }
+
+    /// Lets time pass; where the operator has ended, another is started.
+    pub(crate) async fn pass(&mut self, time: Duration, rng: &mut Rng) {
+        let end = Instant::now() + time;
+        loop {
+            if let Some(process) = &mut self.process
+                && let Some(status) = process.ended()
+            {
+                self.ended += 1;
+                // The Lease is lost where the API server is: that alone is a reason to end.
+                if status.code() != Some(1) || process.log().contains("panicked") {
+                    let log = process.log();
+                    let lines: Vec<&str> = log.lines().collect();
+                    let last = lines[lines.len().saturating_sub(10)..].join("\n");
+                    self.wrong.push(format!("the operator ended by itself: {status}\n{last}"));
+                }
+                self.start(rng);
+            }
+            if Instant::now() >= end {
+                return;
+            }
+            sleep(BEAT).await;
+        }
+    }
+}

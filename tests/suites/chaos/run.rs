@@ -1,0 +1,219 @@
+//! One seed from start to end.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use kaos_tests::control_plane::chart::{self, Account};
+use kaos_tests::control_plane::{ControlPlane, access};
+use kaos_tests::harness::state::{State, differences, strays};
+use kaos_tests::harness::{World, is_ready};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::actors::{self, Ending, act};
+use crate::disasters::{self, Disaster, deck, happen};
+use crate::keeper::Keeper;
+use crate::proxy::Proxy;
+
+/// How long it may take until everything is in order again: the longest backoff, and a slow machine.
+const PATIENCE: Duration = Duration::from_mins(3);
+/// How long silence is listened to.
+const SILENCE: Duration = Duration::from_secs(10);
+const BEAT: Duration = Duration::from_millis(500);
+
+/// How a seed ended.
+pub(crate) struct Ended {
+    pub(crate) summary: String,
+    /// What happened, and when.
+    pub(crate) trace: Vec<String>,
+    /// What should be otherwise; nothing if it converged.
+    pub(crate) wrong: Vec<String>,
+}
+
+struct Run<'c> {
+    cluster: &'c ControlPlane,
+    w: World,
+    account: Account,
+    proxy: Proxy,
+    keeper: Keeper<'c>,
+    rng: Rng,
+    begin: Instant,
+    trace: Vec<String>,
+    edits: usize,
+    disasters: Vec<Disaster>,
+}
+
+/// Plays a seed.
+pub(crate) async fn chaos(seed: u64, time: Duration) -> Ended {
+    let cluster = ControlPlane::start().unwrap();
+    let client = cluster.client().await.unwrap();
+    let world = World::over(client.clone(), "chaos");
+    for name in ["chaos", "kaos-system"] {
+        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await;
+    }
+    let account = chart::install(&client, &chart::manifests()).await.unwrap();
+    let target = cluster.url().trim_start_matches("https://").parse().unwrap();
+    let (proxy, kubeconfig) = (Proxy::to(target, seed), cluster.folder().join("chaos.kubeconfig"));
+    let (token, way) = (account.token(&client).await.unwrap(), format!("https://{}", proxy.address));
+    access::with_token(&cluster.kubeconfig(), &token, Some(&way), &kubeconfig).unwrap();
+    let pod = chart::pod(&chart::manifests()).unwrap().unwrap();
+    let keeper = Keeper::new(&cluster, pod, kubeconfig);
+    let rng = Rng::with_seed(seed);
+    let run = Run {
+        cluster: &cluster,
+        w: world,
+        account,
+        proxy,
+        keeper,
+        rng,
+        begin: Instant::now(),
+        trace: Vec::new(),
+        edits: 0,
+        disasters: Vec::new(),
+    };
+    run.live(seed, time).await
+}
+
+impl Run<'_> {
+    fn note(&mut self, what: impl AsRef<str>) {
+        let at = self.begin.elapsed().as_millis();
+        self.trace.push(format!("{:>4}.{:03} {}", at / 1000, at % 1000, what.as_ref()));
+    }
+
+    async fn live(mut self, seed: u64, time: Duration) -> Ended {
+        let ending = Ending::draw(&mut Rng::with_seed(seed ^ 0xe4d));
+        let strangers = actors::strangers(&self.w).await;
+        self.keeper.start(&mut self.rng);
+        let wanted = self.without_faults(&ending).await;
+        self.note("things go wrong");
+        self.storm(time).await;
+        self.note("nothing goes wrong any more, and everything is put in order");
+        let calm = Instant::now();
+        ending.ask_for(&self.w).await;
+        let mut wrong = self.settle(&wanted).await;
+        let settled = calm.elapsed();
+        wrong.extend(self.untouched(&strangers).await);
+        wrong.extend(strays(&self.w).await);
+        wrong.extend(self.noise().await);
+        wrong.append(&mut self.keeper.wrong);
+        let counts = self.proxy.counts();
+        let summary = format!(
+            "seed {seed}: {} edits and {} disasters in {} s {:?}\nthe operator was started {} times, and ended {} times by itself\n\
+             {} connections: {} refused, {} reset, {} stalled, {} slow\nin order {:.1} s after the end of it, with {} objects",
+            self.edits,
+            self.disasters.len(),
+            time.as_secs(),
+            self.disasters,
+            self.keeper.started,
+            self.keeper.ended,
+            counts.connections,
+            counts.refused,
+            counts.reset,
+            counts.stalled,
+            counts.slow,
+            settled.as_secs_f64(),
+            ending.names().len(),
+        );
+        if !wrong.is_empty() {
+            self.note(format!("logs are in {}", self.cluster.folder().display()));
+        }
+        self.keeper.stop();
+        Ended { summary, trace: self.trace, wrong }
+    }
+
+    /// What the cluster holds where nothing ever went wrong.
+    async fn without_faults(&mut self, ending: &Ending) -> State {
+        ending.ask_for(&self.w).await;
+        let names = ending.names();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.w.until_all("all is ready", &names, |all| all.iter().all(is_ready)).await;
+        self.w.quiet().await;
+        let state = State::of(&self.w).await;
+        ending.take_away(&self.w).await;
+        state
+    }
+
+    /// Disasters and edits by turns, at least each disaster once.
+    async fn storm(&mut self, time: Duration) {
+        let begin = Instant::now();
+        let mut deck = deck(&mut self.rng);
+        self.proxy.trouble(true);
+        while begin.elapsed() < time || !deck.is_empty() {
+            for _ in 0..self.rng.usize(1..5) {
+                let did = act(&self.w, &mut self.rng).await;
+                self.note(did);
+                self.edits += 1;
+                let pause = Duration::from_millis(if self.rng.bool() { 0 } else { self.rng.u64(..1500) });
+                self.keeper.pass(pause, &mut self.rng).await;
+            }
+            let disaster = deck.pop();
+            let disaster = disaster.unwrap_or_else(|| self.another());
+            self.note(format!("{disaster:?}"));
+            self.disasters.push(disaster);
+            let cluster = (self.cluster, &self.w);
+            happen(disaster, cluster, &self.proxy, &mut self.keeper, &mut self.rng).await;
+            if disaster == Disaster::KillAndStay {
+                for _ in 0..self.rng.usize(1..5) {
+                    let did = act(&self.w, &mut self.rng).await;
+                    self.note(did);
+                    self.edits += 1;
+                }
+                self.keeper.start(&mut self.rng);
+            }
+        }
+        self.proxy.trouble(false);
+        self.proxy.cut();
+        // The cluster's own parts are not what is tested. Where an object was deleted and made again while the garbage
+        // collector could not watch, it takes the two for one, and leaves what the first owned until it is started again;
+        // the scheduler waits half a minute before it asks again.
+        for part in ["kube-controller-manager", "kube-scheduler"] {
+            self.cluster.kill(part).unwrap();
+            self.cluster.revive(part).unwrap();
+        }
+        disasters::until_it_works(&self.w, &mut self.keeper, &mut self.rng).await;
+    }
+
+    fn another(&mut self) -> Disaster {
+        deck(&mut self.rng).remove(0)
+    }
+
+    /// Waits until everything is as it should be; what is not, if that takes too long.
+    async fn settle(&mut self, wanted: &State) -> Vec<String> {
+        let (deadline, mut before) = (Instant::now() + PATIENCE, String::new());
+        loop {
+            self.keeper.pass(BEAT, &mut self.rng).await;
+            let wrong = differences(&State::of(&self.w).await, wanted);
+            let heads: Vec<&str> = wrong.iter().filter_map(|one| one.lines().next()).collect();
+            let heads = format!("to come: {}", heads.join(", "));
+            if heads != before {
+                self.note(&heads);
+                before = heads;
+            }
+            if wrong.is_empty() || Instant::now() > deadline {
+                return wrong;
+            }
+        }
+    }
+
+    /// Strangers that somebody changed.
+    async fn untouched(&self, strangers: &[(String, Value)]) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for (at, version) in strangers {
+            if self.w.look(at).await["metadata"]["resourceVersion"] != *version {
+                wrong.push(format!("{at} is a stranger's and was changed"));
+            }
+        }
+        wrong
+    }
+
+    /// Requests of an operator that has nothing to do, as the API server heard them.
+    async fn noise(&mut self) -> Vec<String> {
+        self.w.quiet().await;
+        let (audit, user) = (self.cluster.audit(), self.account.user());
+        let mark = audit.mark().unwrap();
+        self.keeper.pass(SILENCE, &mut self.rng).await;
+        let asked = audit.since(mark, &user).unwrap();
+        let noise = asked.iter().filter(|request| request.resource != "leases" && request.verb != "watch");
+        noise.map(|request| format!("nothing has changed, and yet: {request:?}")).collect()
+    }
+}
