@@ -132,7 +132,8 @@ impl Gathered {
                 Some(Served { resource, namespaced: capabilities.scope == Scope::Namespaced })
             }
             Err(kube::Error::Discovery(_)) => None,
-            Err(kube::Error::Api(status)) if status.is_not_found() => None,
+            // Of a group that it does not have a server says so in plain text.
+            Err(kube::Error::Api(status)) if status.code == 404 => None,
             Err(source) => return Err(failed(of.to_string(), source)),
         };
         self.types.insert(of.clone(), served.clone());

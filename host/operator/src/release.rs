@@ -71,7 +71,8 @@ pub async fn release(
         let (resource, ApiCapabilities { scope: reach, .. }) =
             match oneshot::pinned_kind(client, &GroupVersionKind::gvk(group, version, &of.kind)).await {
                 Ok(served) => served,
-                Err(kube::Error::Api(status)) if !status.is_not_found() => return Err(kube::Error::Api(status)),
+                // Of a group that it does not have a server says so in plain text.
+                Err(kube::Error::Api(status)) if status.code != 404 => return Err(kube::Error::Api(status)),
                 Err(kube::Error::Api(_) | kube::Error::Discovery(_)) => {
                     tell(Event::Unserved(of.clone()));
                     continue;
@@ -108,7 +109,7 @@ impl Job<'_> {
         loop {
             let page = match place.list_metadata(&params).await {
                 Ok(page) => page,
-                Err(kube::Error::Api(status)) if status.is_not_found() => {
+                Err(kube::Error::Api(status)) if status.code == 404 => {
                     return tell(Event::Unserved(self.of.clone()));
                 }
                 Err(error) => {

@@ -15,3 +15,4 @@ mod support;
 mod trouble;
 mod uninstall;
 mod upgrade;
+mod uses;

@@ -177,8 +177,9 @@ impl Drop for Release {
         if std::thread::panicking() || self.installed.borrow().is_none() {
             self.uninstall();
         }
-        let left = ["delete", "leases,policyrevisions", "--all", "--namespace", SYSTEM, "--ignore-not-found"];
-        self.cluster.kubectl(&left);
+        let here = ["--namespace", SYSTEM, "--ignore-not-found"];
+        self.cluster.kubectl(&[&["delete", "configmaps", "--selector", "kaos.tools/policy"], &here[..]].concat());
+        self.cluster.kubectl(&[&["delete", "leases,policyrevisions", "--all"], &here[..]].concat());
         *self.turn = self.installed.take();
     }
 }

@@ -182,3 +182,14 @@ fn f7_after_release_no_finalizer_is_left_and_namespaces_go_without_an_operator()
         w.until_gone("Namespace/test").await;
     });
 }
+
+#[test]
+fn f7_release_has_nothing_to_do_where_no_kind_is_served_any_more() {
+    play(Scenario::embedded("definitions are shared on a real control plane").bare(), async |w| {
+        let policies = w.policies();
+        let finalizers_of_all = finalizers_of(policies.iter().map(|policy| &**policy), &[]);
+        let mut told = Vec::new();
+        release(&w.client, &finalizers_of_all, &Scope::All, false, |event| told.push(event)).await.unwrap();
+        assert!(told.iter().all(|event| matches!(event, Event::Unserved(_))) && !told.is_empty(), "{told:#?}");
+    });
+}
