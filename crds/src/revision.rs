@@ -111,6 +111,9 @@ pub struct PolicyRevisionStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub since: Option<String>,
+    /// How many checks of it were begun and did not end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<i64>,
     /// The value of the annotation kaos.tools/retry that was acted on last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retried: Option<String>,

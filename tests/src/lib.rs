@@ -11,5 +11,7 @@ pub mod normalize;
 pub mod page;
 pub mod play;
 pub mod policies;
+pub mod shipped;
 pub mod stage;
 pub mod typed;
+pub mod widgets;

@@ -28,6 +28,30 @@ pub struct PolicyFile {
     pub limits: Option<Limits>,
     /// What it may do beyond the object's own namespace and the user's own words.
     pub grants: Grants,
+    /// What happens to an object that it refuses and that what served before takes.
+    #[serde(skip_serializing_if = "OnRefusal::is_told")]
+    pub on_refusal: OnRefusal,
+}
+
+/// What happens to an object that a policy refuses and that what served before takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OnRefusal {
+    /// It is refused: a refusal is an answer, and a stricter policy is a legitimate one.
+    #[default]
+    Tell,
+    /// What served before goes on answering for it.
+    Hold,
+    /// The same, and it speaks against the policy as a failure does: one that several objects are refused by is put
+    /// aside.
+    RollBack,
+}
+
+impl OnRefusal {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+    fn is_told(&self) -> bool {
+        *self == Self::Tell
+    }
 }
 
 /// Where a policy holds.

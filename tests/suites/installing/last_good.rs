@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{define, package, scenario, until_edition, until_state, widget, widget_in};
 
 /// Widgets in two namespaces, one in three of them fragile, made by the first edition.
-async fn widgets(world: &World) -> Vec<String> {
+pub(crate) async fn widgets(world: &World) -> Vec<String> {
     define(world).await;
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
     world.apply(&namespace).await;
@@ -117,22 +117,5 @@ fn what_was_put_aside_is_tried_again_when_somebody_asks() {
         let name = format!("kaos-system:PolicyRevision/{}", aside["metadata"]["name"].as_str().unwrap());
         world.patch(&name, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
         until_edition(world, "ConfigMap/w", "2").await;
-    });
-}
-
-#[test]
-fn a_refusal_is_an_answer_and_revokes_nothing() {
-    play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&widget("w", &json!({"fragile": true}))).await;
-        until_edition(world, "ConfigMap/w", "1").await;
-        world.apply(&package("widgets", "2 refuses", "")).await;
-        world
-            .until("it is refused", "Widget/w", |widget| condition(widget, "Accepted")["reason"] == "Unsupported")
-            .await;
-        world.quiet().await;
-        until_state(world, "widgets", "Active").await;
-        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what exists stays as it is");
     });
 }

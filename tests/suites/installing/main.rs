@@ -5,13 +5,19 @@
 //! | `swapping` | what is applied comes into service, and what does not change anything writes nothing |
 //! | `refusing` | what is wrong is refused with its reason, and disturbs nothing |
 //! | `last_good` | what fails in service is put aside, and stays so |
+//! | `refusals` | what a refusal leads to, and what a policy may ask for |
+//! | `interrupted` | an operator that ends while it checks a package |
 //! | `places` | namespaces, pins, precedence |
+//! | `isolation` | what the own policy of one namespace does to another |
 //! | `packages` | half-written, emptied, renamed and deleted ConfigMaps |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
+mod interrupted;
+mod isolation;
 mod last_good;
 mod packages;
 mod places;
+mod refusals;
 mod refusing;
 mod support;
 mod swapping;

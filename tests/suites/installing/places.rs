@@ -3,7 +3,7 @@
 use kaos_tests::harness::{condition, play};
 use serde_json::json;
 
-use crate::support::{define, package, scenario, until_edition, until_state, widget, widget_in};
+use crate::support::{define, package, scenario, settings, until_edition, until_state, widget, widget_in};
 
 #[test]
 fn a_policy_for_one_namespace_leaves_the_others_alone() {
@@ -60,6 +60,29 @@ fn of_two_packages_for_one_place_the_older_stays_and_the_newer_says_so() {
         until_edition(world, "ConfigMap/w", "1").await;
         world.delete("kaos-system:ConfigMap/older").await;
         until_edition(world, "ConfigMap/w", "2").await;
+        until_state(world, "newer", "Active").await;
+    });
+}
+
+#[test]
+fn of_two_settings_packages_for_the_same_value_the_newer_is_not_used_and_says_so() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&settings("older", "{name: widget, settings: {size: 2}}")).await;
+        world.until("the older one's holds", "ConfigMap/w", |live| live["data"]["size"] == "2").await;
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        world.apply(&settings("newer", "{name: widget, settings: {size: 3}}")).await;
+        let newer = until_state(world, "newer", "Conflict").await;
+        let message = newer["status"]["message"].as_str().unwrap();
+        assert!(message.contains("older-") && message.contains("`size`"), "{message}");
+        world.restart().await;
+        world.quiet().await;
+        until_state(world, "newer", "Conflict").await;
+        assert_eq!(world.look("ConfigMap/w").await["data"]["size"], "2");
+        world.delete("kaos-system:ConfigMap/older").await;
+        world.until("the newer one's holds", "ConfigMap/w", |live| live["data"]["size"] == "3").await;
         until_state(world, "newer", "Active").await;
     });
 }

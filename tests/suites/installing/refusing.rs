@@ -47,6 +47,24 @@ fn settings_that_do_not_fit_are_refused_by_name() {
 }
 
 #[test]
+fn settings_that_come_before_their_policy_hold_when_it_comes_and_after_a_restart() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&settings("before", "{name: widget, settings: {size: 4}}")).await;
+        until_state(world, "before", "Refused").await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.until("they hold", "ConfigMap/w", |live| live["data"]["size"] == "4").await;
+        world.quiet().await;
+        world.forget_requests();
+        world.restart().await;
+        world.quiet().await;
+        assert_eq!(world.writes(), [""; 0]);
+        until_state(world, "before", "Active").await;
+    });
+}
+
+#[test]
 fn rights_that_are_missing_are_listed_and_waited_for() {
     play(scenario().idle(), async |world| {
         define(world).await;

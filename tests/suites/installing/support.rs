@@ -1,52 +1,16 @@
 //! Widgets, editions of their policy, and packages of them.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
-
-use kaos_operator::package::{LABEL, pack};
-use kaos_policy::manifest::PolicyFile;
 use kaos_tests::harness::kinds::Kind;
 use kaos_tests::harness::{Scenario, World};
+use kaos_tests::shipped;
+use kaos_tests::widgets::{component, definition};
 use serde_json::{Value, json};
-use wit_component::ComponentEncoder;
 
-const MARK: &[u8] = b"EDITION=";
-const ROOM: usize = 32;
-
-/// The guest as a module, built once a test run.
-fn module() -> &'static [u8] {
-    static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
-    MODULE.get_or_init(|| {
-        let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/widget");
-        let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("guests");
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "--locked", "--quiet", "--release", "--target", "wasm32-unknown-unknown", "--target-dir"])
-            .arg(&target)
-            .current_dir(guest)
-            .env_remove("CARGO_TARGET_DIR")
-            .env_remove("RUSTFLAGS")
-            .status()
-            .unwrap();
-        assert!(status.success(), "the guest does not build: is the target wasm32-unknown-unknown installed?");
-        std::fs::read(target.join("wasm32-unknown-unknown/release/widget.wasm")).unwrap()
-    })
-}
-
-/// An edition of the Widgets' policy: a digit, and what it does to fragile Widgets.
-pub(crate) fn component(edition: &str) -> Vec<u8> {
-    let mut module = module().to_vec();
-    let at =
-        module.windows(MARK.len()).position(|window| window == MARK).expect("the guest has an edition") + MARK.len();
-    let padded = format!("{edition:ROOM$}");
-    assert_eq!(padded.len(), ROOM, "the edition is too long");
-    module[at..at + ROOM].copy_from_slice(padded.as_bytes());
-    ComponentEncoder::default().module(&module).unwrap().validate(true).encode().unwrap()
-}
+pub(crate) use kaos_tests::widgets::widget;
 
 /// A package in the operator's namespace, as `policy pack` makes it. `file` is its policy.yaml.
 pub(crate) fn package(name: &str, edition: &str, file: &str) -> Value {
-    packed(name, Some(&component(edition)), file)
+    packed(name, Some(&component(edition).unwrap()), file)
 }
 
 /// A package of settings alone.
@@ -54,20 +18,9 @@ pub(crate) fn settings(name: &str, file: &str) -> Value {
     packed(name, None, file)
 }
 
-fn packed(name: &str, component: Option<&[u8]>, file: &str) -> Value {
-    let file = PolicyFile::parse(file).unwrap();
-    let packed = pack(name, "kaos-system", &file, component).unwrap();
-    assert!(packed.chunks.is_empty());
-    let mut index = serde_json::to_value(&packed.index).unwrap();
-    index["apiVersion"] = json!("v1");
-    index["kind"] = json!("ConfigMap");
-    assert!(index["metadata"]["labels"][LABEL].is_string());
-    index
-}
-
-/// A Widget.
-pub(crate) fn widget(name: &str, spec: &Value) -> Value {
-    json!({"apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec})
+/// A package of a component and its policy.yaml.
+pub(crate) fn packed(name: &str, component: Option<&[u8]>, file: &str) -> Value {
+    shipped::package(name, component, file).unwrap()
 }
 
 /// A Widget in another namespace.
@@ -75,17 +28,6 @@ pub(crate) fn widget_in(namespace: &str, name: &str, spec: &Value) -> Value {
     let mut widget = widget(name, spec);
     widget["metadata"]["namespace"] = json!(namespace);
     widget
-}
-
-/// The definition of Widgets, which the host has never heard of.
-pub(crate) fn definition() -> Value {
-    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.test.example.com"},
-        "spec": {"group": "test.example.com", "scope": "Namespaced",
-            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": any}}}}]}})
 }
 
 /// An operator on the embedded cluster that takes policies from ConfigMaps, without one for Widgets.

@@ -9,6 +9,7 @@ use std::{
 use jiff::Timestamp;
 use kaos_policy::{
     contract::{Claim, ResourceType},
+    manifest::OnRefusal,
     policy::{Policy, PolicyId, Stack},
     settings::Layer,
 };
@@ -24,6 +25,10 @@ pub struct Member {
     pub settings: Vec<Layer>,
     /// The name of its revision; none for a policy that the process brought along.
     pub revision: Option<Arc<str>>,
+    /// What a refusal leads to.
+    pub on_refusal: OnRefusal,
+    /// Whether the namespace that it answers for installed it itself.
+    pub is_local: bool,
     /// Since when it answers.
     pub since: Option<Timestamp>,
     /// What served its place before, and serves it again for an object that this one fails on.
@@ -37,6 +42,8 @@ pub struct Tuning {
     pub layer: Layer,
     /// The name of their revision.
     pub revision: Arc<str>,
+    /// What a refusal under them leads to.
+    pub on_refusal: OnRefusal,
     /// Since when they hold.
     pub since: Option<Timestamp>,
     /// What held in their place before.
@@ -50,12 +57,22 @@ pub struct Fallback {
     pub kind: Arc<Kind>,
     /// The revision that it goes without.
     pub blamed: Arc<str>,
+    /// What that one asks for where it refuses the object.
+    pub on_refusal: OnRefusal,
 }
 
 impl Member {
     /// A policy that the process brought along.
     pub fn own(policy: Arc<Policy>) -> Arc<Self> {
-        Arc::new(Self { policy, settings: Vec::new(), revision: None, since: None, predecessor: None })
+        Arc::new(Self {
+            policy,
+            settings: Vec::new(),
+            revision: None,
+            on_refusal: OnRefusal::default(),
+            is_local: false,
+            since: None,
+            predecessor: None,
+        })
     }
 
     /// The member and what served before it, the newest first.
@@ -69,6 +86,7 @@ impl Member {
             && self.policy.grants() == other.policy.grants()
             && self.policy.limits() == other.policy.limits()
             && self.settings == other.settings
+            && self.on_refusal == other.on_refusal
     }
 }
 
@@ -119,6 +137,11 @@ impl Kind {
         &self.layers
     }
 
+    /// Whether a policy is among them that the namespace itself installed.
+    pub(crate) fn is_local(&self) -> bool {
+        self.members.iter().any(|member| member.is_local)
+    }
+
     /// The policies, the lowest first.
     pub fn policies(&self) -> impl Iterator<Item = &Arc<Policy>> {
         self.members.iter().map(|member| &member.policy)
@@ -154,22 +177,22 @@ impl Kind {
         let tuning = self.tunings.iter().filter(concerned).max_by_key(|tuning| tuning.since);
         let newer = |at: usize, tuning: &Tuning| tuning.since > self.members[at].since;
         let (mut members, mut tunings) = (self.members.clone(), self.tunings.clone());
-        let blamed = match (member, tuning) {
+        let (blamed, on_refusal) = match (member, tuning) {
             (Some(at), tuning) if tuning.is_none_or(|tuning| !newer(at, tuning)) => {
                 let member = members.remove(at);
                 let before = member.line().skip(1).find(|before| before.policy.claim(&self.of).is_some());
                 members.splice(at..at, before.map(Arc::clone));
-                member.revision.clone()?
+                (member.revision.clone()?, member.on_refusal)
             }
             (_, Some(tuning)) => {
                 tunings.retain(|other| !Arc::ptr_eq(other, tuning));
                 tunings.extend(tuning.predecessor.clone());
-                Arc::clone(&tuning.revision)
+                (Arc::clone(&tuning.revision), tuning.on_refusal)
             }
             _ => return None,
         };
         let kind = Self::new(self.of.clone(), members, tunings, Arc::clone(&self.shared))?;
-        Some(Fallback { kind: Arc::new(kind), blamed })
+        Some(Fallback { kind: Arc::new(kind), blamed, on_refusal })
     }
 
     /// Whether it would answer as another one does, and fall back to the same.

@@ -26,6 +26,19 @@ pub struct Book {
     pub serving: BTreeSet<ObjectKey>,
     /// Objects that it failed on and that what came before it answers for, with how it failed.
     pub failing: BTreeMap<ObjectKey, String>,
+    /// Objects that it refused and that it leaves to what came before it.
+    pub held: BTreeSet<ObjectKey>,
+}
+
+/// A revision that an object goes without.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Without {
+    /// Which.
+    pub revision: Arc<str>,
+    /// Why.
+    pub how: String,
+    /// Whether that speaks against the revision.
+    pub counts: bool,
 }
 
 impl Book {
@@ -44,24 +57,32 @@ impl Book {
 }
 
 impl Ledger {
-    /// An object is answered for by these revisions, and not by those that failed on it.
-    pub fn served<'a>(&self, key: &ObjectKey, by: impl Iterator<Item = &'a Arc<str>>, failed: &[(Arc<str>, String)]) {
+    /// An object is answered for by these revisions, and goes without those.
+    pub fn served<'a>(&self, key: &ObjectKey, by: impl Iterator<Item = &'a Arc<str>>, without: &[Without]) {
         let by: Vec<&Arc<str>> = by.collect();
         let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
-        if by.is_empty() && failed.is_empty() && books.is_empty() {
+        if by.is_empty() && without.is_empty() && books.is_empty() {
             return;
         }
+        let goes_without = |revision: &Arc<str>, counts: bool| {
+            without.iter().any(|it| it.revision == *revision && it.counts == counts)
+        };
         let mut changed = false;
         for (revision, book) in books.iter_mut() {
             changed |= !by.contains(&revision) && book.serving.remove(key);
-            changed |= failed.iter().all(|(other, _)| other != revision) && book.failing.remove(key).is_some();
+            changed |= !goes_without(revision, true) && book.failing.remove(key).is_some();
+            changed |= !goes_without(revision, false) && book.held.remove(key);
         }
         for revision in by {
             changed |= books.entry(Arc::clone(revision)).or_default().serving.insert(key.clone());
         }
-        for (revision, how) in failed {
-            let before = books.entry(Arc::clone(revision)).or_default().failing.insert(key.clone(), how.clone());
-            changed |= before.as_ref() != Some(how);
+        for Without { revision, how, counts } in without {
+            let book = books.entry(Arc::clone(revision)).or_default();
+            changed |= if *counts {
+                book.failing.insert(key.clone(), how.clone()).as_ref() != Some(how)
+            } else {
+                book.held.insert(key.clone())
+            };
         }
         drop(books);
         if changed {
@@ -79,10 +100,10 @@ impl Ledger {
         self.books.lock().unwrap_or_else(PoisonError::into_inner).get(revision).cloned().unwrap_or_default()
     }
 
-    /// How many objects a revision answers for, and on how many it failed.
+    /// How many objects a revision answers for, and how many go without it.
     pub fn counts(&self, revision: &str) -> (usize, usize) {
         let books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
-        books.get(revision).map_or((0, 0), |book| (book.serving.len(), book.failing.len()))
+        books.get(revision).map_or((0, 0), |book| (book.serving.len(), book.failing.len() + book.held.len()))
     }
 
     /// Forgets what is known of every other revision.
@@ -94,6 +115,7 @@ impl Ledger {
     pub fn absolve(&self, revision: &str) {
         if let Some(book) = self.books.lock().unwrap_or_else(PoisonError::into_inner).get_mut(revision) {
             book.failing.clear();
+            book.held.clear();
         }
     }
 

@@ -6,6 +6,7 @@
 //!
 //! | module | what it has |
 //! |---|---|
+//! | `clash` | what may not serve beside what |
 //! | `installed` | what somebody installs while the operator runs |
 //! | `kind`, `snapshot` | what answers, for what |
 //! | `ledger` | on whom a revision failed |
@@ -13,6 +14,7 @@
 //! | `renderers` | policies bound to settings and to the cluster |
 //! | `shared` | settings that hold everywhere |
 
+mod clash;
 pub(crate) mod installed;
 mod kind;
 mod ledger;
@@ -40,7 +42,7 @@ use tokio::sync::watch;
 
 pub use installed::{Gatekeeper, Installing};
 pub use kind::{Fallback, Kind, Member, Tuning};
-pub use ledger::{Book, Ledger};
+pub use ledger::{Book, Ledger, Without};
 pub use precedence::{Age, Arranged, Given, Offer, Reach, arrange};
 pub(crate) use renderers::Renderers;
 pub use shared::{OPERATOR_CONFIG, environment, operator_config};

@@ -3,7 +3,7 @@
 //! What counts most: a policy of the object's own namespace, then one of the operator's namespace for the object's, then
 //! one for the cluster, then what the process brought along. An object may name another one that holds where it is.
 //! Environment overlays lie over whatever answers, in the same order, and older ones below newer ones. Of two that claim
-//! the same place the older one stays.
+//! the same place the older one stays, which `clash` decides.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,8 +11,7 @@ use std::{
 };
 
 use kaos_policy::{
-    code::World,
-    contract::ResourceType,
+    contract::{Claim, ResourceType},
     policy::Stack,
     settings::{Layer, Origin},
 };
@@ -62,7 +61,7 @@ impl Reach {
     }
 
     /// Whether it holds in a namespace; `None` stands for all those that nothing is said about.
-    fn holds(&self, place: Option<&str>) -> bool {
+    pub(super) fn holds(&self, place: Option<&str>) -> bool {
         match self {
             Self::Process | Self::Cluster => true,
             Self::Namespaces(namespaces) => place.is_some_and(|place| namespaces.contains(place)),
@@ -70,7 +69,7 @@ impl Reach {
         }
     }
 
-    fn places(&self) -> impl Iterator<Item = &String> {
+    pub(super) fn places(&self) -> impl Iterator<Item = &String> {
         let (many, one) = match self {
             Self::Process | Self::Cluster => (None, None),
             Self::Namespaces(namespaces) => (Some(namespaces), None),
@@ -89,7 +88,7 @@ impl Reach {
     }
 
     /// Whether two of them claim the same place with the same right.
-    fn meets(&self, other: &Self) -> bool {
+    pub(super) fn meets(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Process, Self::Process) | (Self::Cluster, Self::Cluster) => true,
             (Self::Namespaces(one), Self::Namespaces(other)) => !one.is_disjoint(other),
@@ -148,33 +147,16 @@ impl Offer {
         std::iter::once(stack.base()).chain(stack.overlays()).enumerate().map(offer).collect()
     }
 
-    fn is_overlay(&self) -> bool {
-        self.member.policy.world() == World::EnvironmentOverlay
-    }
-
-    fn name(&self) -> &str {
-        &self.member.policy.id().name
-    }
-
-    /// Why it cannot serve beside an older one.
-    fn clash(&self, older: &Self) -> Option<String> {
-        if self.of != older.of || self.member.revision == older.member.revision || self.pinned || older.pinned {
-            return None;
-        }
-        let shown = || older.member.revision.as_deref().unwrap_or("a policy of the operator itself").to_owned();
-        if self.is_overlay() || older.is_overlay() {
-            let together = self.reach.places().all(|place| older.reach.holds(Some(place)))
-                || older.reach.places().all(|place| self.reach.holds(Some(place)));
-            return (self.name() == older.name() && (together || self.reach.meets(&older.reach)))
-                .then(|| format!("{} has the same name for {}: give the overlay a name of its own", shown(), self.of));
-        }
-        self.reach.meets(&older.reach).then(|| {
-            format!(
-                "{} holds the same place for {} and is older: delete one of the two, or give them scopes",
-                shown(),
-                self.of
-            )
-        })
+    /// A policy that somebody installed, for each kind that it claims.
+    pub fn of_member(member: &Arc<Member>, reach: &Reach, pinned: bool, age: &Age) -> Vec<Self> {
+        let offer = |claim: &Claim| Self {
+            of: claim.primary.clone(),
+            member: Arc::clone(member),
+            reach: reach.clone(),
+            pinned,
+            age: age.clone(),
+        };
+        member.policy.descriptor().claims.iter().map(offer).collect()
     }
 }
 
@@ -197,8 +179,16 @@ pub fn arrange(offers: &[Offer], given: &[Given], shared: &[Layer]) -> Arranged 
     serving.retain(|offer| {
         offer.member.revision.as_ref().is_none_or(|revision| !arranged.conflicts.contains_key(revision))
     });
+    let mut sorted: Vec<&Given> = given.iter().collect();
+    sorted.sort_by(|one, other| one.age.cmp(&other.age));
+    let mut given: Vec<&Given> = Vec::new();
+    for settings in sorted {
+        match given.iter().find_map(|older| settings.clash(older)) {
+            Some(why) => drop(arranged.conflicts.insert(Arc::clone(&settings.tuning.revision), why)),
+            None => given.push(settings),
+        }
+    }
     let shared = Arc::new(shared.to_vec());
-    let mut given: Vec<&Given> = given.iter().collect();
     given.sort_by(|one, other| (one.reach.rank(), &one.age).cmp(&(other.reach.rank(), &other.age)));
     let places: BTreeSet<&String> = serving
         .iter()

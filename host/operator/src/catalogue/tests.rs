@@ -9,13 +9,13 @@ use kaos_policy::{
     digest::Digest,
     failure::{Failure, Verb},
     limits::Limits,
-    manifest::PolicyFile,
+    manifest::{OnRefusal, PolicyFile},
     policy::Policy,
     settings::{Layer, Origin},
 };
 use serde_json::json;
 
-use super::{Age, Answer, Arranged, Catalogue, Given, Kind, Ledger, Member, Offer, Reach, Tuning, arrange};
+use super::{Age, Answer, Arranged, Catalogue, Given, Kind, Ledger, Member, Offer, Reach, Tuning, Without, arrange};
 use crate::watch::ObjectKey;
 
 struct Mute(&'static str, World);
@@ -94,6 +94,8 @@ fn member(name: &'static str, world: World, revision: &str, before: Option<&Arc<
         policy: Arc::new(policy),
         settings: Vec::new(),
         revision: installed.then(|| revision.into()),
+        on_refusal: OnRefusal::default(),
+        is_local: false,
         since: installed.then(|| at(revision.len())),
         predecessor: before.map(Arc::clone),
     })
@@ -234,6 +236,7 @@ fn tuned(revision: &str, since: usize, before: Option<&Arc<Tuning>>) -> Arc<Tuni
     Arc::new(Tuning {
         layer: Layer::tree(Origin::ClusterPolicy(revision.to_owned()), "widget", json!({"size": since})),
         revision: revision.into(),
+        on_refusal: OnRefusal::default(),
         since: Some(at(since)),
         predecessor: before.map(Arc::clone),
     })
@@ -264,7 +267,8 @@ fn one_object_cannot_revoke_a_policy() {
     let (ledger, revision) = (Ledger::default(), Arc::<str>::from("r"));
     let key = |namespace: &str, name: &str| ObjectKey::new(widget(), namespace, name);
     let fails = |namespace: &str, name: &str| {
-        ledger.served(&key(namespace, name), std::iter::empty(), &[(Arc::clone(&revision), "trap".to_owned())]);
+        let without = Without { revision: Arc::clone(&revision), how: "trap".to_owned(), counts: true };
+        ledger.served(&key(namespace, name), std::iter::empty(), &[without]);
     };
     for name in ["x", "y", "z"] {
         fails("a", name);
@@ -275,4 +279,48 @@ fn one_object_cannot_revoke_a_policy() {
     ledger.gone(&key("b", "x"));
     assert_eq!(ledger.book("r").verdict(10), None);
     assert!(ledger.book("r").verdict(3).is_some(), "there are no others");
+}
+
+#[test]
+fn a_refusal_that_is_held_back_speaks_against_nobody() {
+    let (ledger, of) = (Ledger::default(), widget());
+    let without = Without { revision: "r".into(), how: "refused".to_owned(), counts: false };
+    for namespace in ["a", "b", "c"] {
+        let key = ObjectKey::new(of.clone(), namespace, "x");
+        ledger.served(&key, std::iter::empty(), std::slice::from_ref(&without));
+    }
+    assert_eq!((ledger.counts("r"), ledger.book("r").verdict(3)), ((0, 3), None));
+}
+
+fn given(revision: &str, aged: &str, reach: Reach, tree: serde_json::Value) -> Given {
+    let layer = Layer::tree(Origin::ClusterPolicy(revision.to_owned()), "widget", tree);
+    let (revision, on_refusal) = (revision.into(), OnRefusal::default());
+    let tuning = Tuning { layer, revision, on_refusal, since: None, predecessor: None };
+    Given { tuning: Arc::new(tuning), reach, age: age(aged) }
+}
+
+#[test]
+fn of_two_settings_packages_that_set_the_same_value_in_the_same_place_the_older_holds() {
+    let own = member("widget", World::Policy, "", None);
+    let conflicts = |given: &[Given]| {
+        let arranged = arrange(&[offer(&own, Reach::Process, "")], given, &[]);
+        let layers = arranged.answers[&widget()].usual("a").unwrap().layers().to_vec();
+        (arranged.conflicts, layers)
+    };
+    let older = given("older", "1", Reach::Cluster, json!({"probe": {"period": 1}, "size": 2}));
+    let newer = given("newer", "2", Reach::Cluster, json!({"probe": {"period": 1}}));
+    for order in [[newer.clone(), older.clone()], [older.clone(), newer]] {
+        let (told, layers) = conflicts(&order);
+        assert_eq!(told.keys().map(|key| &**key).collect::<Vec<_>>(), ["newer"], "whatever order they come in");
+        assert!(told["newer"].contains("older sets `probe.period` of widget"), "{told:?}");
+        assert_eq!(layers, std::slice::from_ref(&older.tuning.layer));
+    }
+    for beside in [
+        given("beside", "2", Reach::Cluster, json!({"probe": {"path": "/"}, "color": "red"})),
+        given("narrower", "2", namespaces(&["a"]), json!({"size": 3})),
+    ] {
+        assert!(conflicts(&[older.clone(), beside]).0.is_empty());
+    }
+    let whole = given("whole", "2", Reach::Cluster, json!({"probe": null}));
+    assert_eq!(conflicts(&[older, whole]).0.len(), 1, "a value takes the place of everything below it");
 }

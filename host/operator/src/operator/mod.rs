@@ -59,7 +59,9 @@ pub struct Operator {
 impl Operator {
     /// An operator that does nothing yet.
     pub fn new(client: Client, catalogue: Arc<Catalogue>, metrics: Arc<Metrics>, options: Options) -> Self {
-        let queue = Queue::new(options.backoff, options.pace, options.seed);
+        // However many objects of one namespace wait for slow answers, those of others find somebody free.
+        let share = options.workers.saturating_sub(1);
+        let queue = Queue::new(options.backoff, options.pace, options.seed).sharing(share);
         metrics.before_encoding({
             let queue = queue.clone();
             move |metrics| metrics.queue(queue.depth(), queue.oldest_age())
@@ -92,6 +94,7 @@ impl Operator {
                 clock: options.clock,
             },
             processors: Semaphore::new(processors),
+            tenants: Semaphore::new((processors / 2).max(1)),
         };
         let context = Arc::new(context);
         let weak = Arc::downgrade(&context);
@@ -123,10 +126,15 @@ impl Operator {
         let laid_down = CancellationToken::new();
         let mut installed = JoinSet::new();
         installed.spawn(install(&context, &options, installing, laid_down.clone()));
-        tokio::select! {
+        let begins = tokio::select! {
             biased;
-            () = stop.cancelled() => return Ok(()),
-            _ = revisions.wait_for(|revision| *revision > 0) => {}
+            () = stop.cancelled() => false,
+            began = revisions.wait_for(|revision| *revision > 0) => began.is_ok(),
+        };
+        if !begins {
+            laid_down.cancel();
+            drop(tokio::time::timeout(options.grace, installed.join_next()).await);
+            return Ok(());
         }
         rollout::cover(&context);
         // The watch outlives the workers, who finish on what it knows.

@@ -182,7 +182,7 @@ fn part<'a>(index: &ConfigMap, chunk: &'a ConfigMap) -> Result<&'a [u8], Problem
 
 /// That a file without a component says whose settings it changes, and nothing that would need a component.
 pub(super) fn settings_alone(file: &PolicyFile) -> Result<(), Problem> {
-    let PolicyFile { name, version, sha256, scope: _, settings, limits, grants } = file;
+    let PolicyFile { name, version, sha256, scope: _, settings, limits, grants, on_refusal: _ } = file;
     for (present, field) in [
         (sha256.is_some(), "sha256"),
         (version.is_some(), "version"),

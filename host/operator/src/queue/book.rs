@@ -1,14 +1,10 @@
 //! Who waits where: the queue without waiting.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::Urgency;
+use super::{Urgency, line::Line};
 use crate::watch::ObjectKey;
 
 /// After so many fresh keys in a row one of bulk gets its turn.
@@ -44,12 +40,14 @@ struct Entry {
 pub(super) struct Book {
     entries: BTreeMap<Arc<ObjectKey>, Entry>,
     /// A key that moved from bulk to fresh is passed over when its turn comes.
-    fresh: VecDeque<Arc<ObjectKey>>,
-    bulk: VecDeque<Arc<ObjectKey>>,
+    fresh: Line,
+    bulk: Line,
     due: BTreeMap<(Instant, u64), Arc<ObjectKey>>,
     number: u64,
     depth: usize,
-    leased: usize,
+    leased: BTreeMap<String, usize>,
+    /// Keys of one namespace that are worked on at once, at most.
+    share: usize,
     in_a_row: u32,
     pace: Duration,
     next_bulk: Option<Instant>,
@@ -60,17 +58,22 @@ impl Book {
     pub(super) fn new(pace: Duration) -> Self {
         Self {
             entries: BTreeMap::new(),
-            fresh: VecDeque::new(),
-            bulk: VecDeque::new(),
+            fresh: Line::default(),
+            bulk: Line::default(),
             due: BTreeMap::new(),
             number: 0,
             depth: 0,
-            leased: 0,
+            leased: BTreeMap::new(),
+            share: usize::MAX,
             in_a_row: 0,
             pace,
             next_bulk: None,
             closed: false,
         }
+    }
+
+    pub(super) fn share(&mut self, share: usize) {
+        self.share = share.max(1);
     }
 
     /// The shared key, and its entry.
@@ -100,8 +103,8 @@ impl Book {
             }
         }
         match urgency {
-            Urgency::Fresh => self.fresh.push_back(key),
-            Urgency::Bulk => self.bulk.push_back(key),
+            Urgency::Fresh => self.fresh.push(key),
+            Urgency::Bulk => self.bulk.push(key),
         }
         true
     }
@@ -162,31 +165,39 @@ impl Book {
             }
         }
         self.depth -= 1;
-        self.leased += 1;
+        *self.leased.entry(key.namespace.clone()).or_default() += 1;
         Next::Key(key)
     }
 
     fn pop(&mut self, line: Urgency) -> Option<(Arc<ObjectKey>, Urgency)> {
-        let keys = if line == Urgency::Fresh { &mut self.fresh } else { &mut self.bulk };
-        loop {
-            let key = keys.pop_front()?;
-            let waits = self.entries.get(&key).and_then(|entry| entry.queued);
-            if waits.is_some_and(|(waits, _)| waits == line) {
-                return Some((key, line));
-            }
-        }
+        let Self { entries, leased, share, fresh, bulk, .. } = self;
+        let may = |namespace: &str| leased.get(namespace).is_none_or(|leased| *leased < *share);
+        let counts = |key: &Arc<ObjectKey>| {
+            let waits = entries.get(key).and_then(|entry| entry.queued);
+            waits.is_some_and(|(waits, _)| waits == line)
+        };
+        let keys = if line == Urgency::Fresh { fresh } else { bulk };
+        Some((keys.pop(may, counts)?, line))
     }
 
     /// Says whether there is something new to do.
     pub(super) fn done(&mut self, key: &Arc<ObjectKey>, now: Instant) -> bool {
         let Some(entry) = self.entries.get_mut(key) else { return false };
         entry.leased = false;
-        self.leased -= 1;
-        if let Some(urgency) = entry.again.take() {
-            return self.add(key, urgency, now);
+        let again = entry.again.take();
+        let mut held_up = false;
+        if let Some(leased) = self.leased.get_mut(&key.namespace) {
+            held_up = *leased >= self.share && self.depth > 0;
+            *leased -= 1;
+            if *leased == 0 {
+                self.leased.remove(&key.namespace);
+            }
+        }
+        if let Some(urgency) = again {
+            return self.add(key, urgency, now) || held_up;
         }
         self.tidy(key);
-        false
+        held_up
     }
 
     pub(super) fn failed(&mut self, key: &ObjectKey) -> u32 {
@@ -223,7 +234,7 @@ impl Book {
     }
 
     pub(super) fn leased(&self) -> usize {
-        self.leased
+        self.leased.values().sum()
     }
 
     pub(super) fn delayed(&self) -> usize {
@@ -231,12 +242,12 @@ impl Book {
     }
 
     pub(super) fn oldest(&self, now: Instant) -> Duration {
-        let since = |line: Urgency, key: &Arc<ObjectKey>| {
-            let (waits, since) = self.entries.get(key)?.queued?;
-            (waits == line).then_some(since)
+        let queued = |key: &Arc<ObjectKey>| self.entries.get(key)?.queued;
+        let first = |line: Urgency, keys: &Line| {
+            let counts = |key: &Arc<ObjectKey>| queued(key).is_some_and(|(waits, _)| waits == line);
+            keys.first(counts).filter_map(|key| Some(queued(key)?.1)).min()
         };
-        let fresh = self.fresh.iter().find_map(|key| since(Urgency::Fresh, key));
-        let bulk = self.bulk.iter().find_map(|key| since(Urgency::Bulk, key));
+        let (fresh, bulk) = (first(Urgency::Fresh, &self.fresh), first(Urgency::Bulk, &self.bulk));
         fresh.into_iter().chain(bulk).min().map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! Keys wait in two lines. Fresh events come first; what concerns many objects at once (a start, a policy swap) waits in
 //! the other, from which every so often one is taken too. A key that is added while somebody works on it comes again
-//! afterwards. Each key has its own backoff. How many work at once is left to the callers of [`Queue::next`].
+//! afterwards. In each line the namespaces take turns, and of one namespace not more are worked on at once than is said.
+//! Each key has its own backoff. How many work at once is left to the callers of [`Queue::next`].
 
 mod backoff;
 mod book;
+mod line;
 #[cfg(test)]
 mod tests;
 
@@ -59,6 +61,13 @@ impl Queue {
     pub fn new(backoff: Backoff, pace: Duration, seed: u64) -> Self {
         let rng = Mutex::new(Rng::with_seed(seed));
         Self(Arc::new(Inner { book: Mutex::new(Book::new(pace)), rng, backoff, changed: Notify::new() }))
+    }
+
+    /// Of one namespace, at most so many keys are worked on at once.
+    #[must_use]
+    pub fn sharing(self, most: usize) -> Self {
+        self.book(|book| book.share(most));
+        self
     }
 
     /// Adds a key, if it is not waiting already.

@@ -288,3 +288,39 @@ async fn e1_a_wait_that_the_server_asked_for_is_kept_whatever_happens_meanwhile(
     assert_eq!(queue.retry(&key("a"), Some(Duration::from_hours(9))), Duration::from_mins(1));
     drop(lease);
 }
+
+fn key_in(namespace: &str, name: &str) -> ObjectKey {
+    ObjectKey::new(ResourceType::new("x.io/v1", "Widget"), namespace, name)
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespaces_take_turns_however_much_one_of_them_has_to_do() {
+    let queue = queue();
+    for number in 0..50 {
+        queue.add(&key_in("busy", &format!("b{number}")), Urgency::Fresh);
+    }
+    queue.add(&key_in("calm", "c0"), Urgency::Fresh);
+    queue.add(&key_in("calm", "c1"), Urgency::Fresh);
+    assert_eq!(drain(&queue).await[..5], ["b0", "c0", "b1", "c1", "b2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_namespace_does_not_have_all_who_work() {
+    let queue = queue().sharing(2);
+    for name in ["b0", "b1", "b2"] {
+        queue.add(&key_in("busy", name), Urgency::Fresh);
+    }
+    let first = queue.next().await.unwrap();
+    let _second = queue.next().await.unwrap();
+    assert!(timeout(Duration::from_mins(1), queue.next()).await.is_err(), "two are worked on");
+    queue.add(&key_in("calm", "c0"), Urgency::Bulk);
+    assert_eq!(timeout(Duration::ZERO, queue.next()).await.unwrap().unwrap().key().name, "c0");
+    let waiting = tokio::spawn({
+        let queue = queue.clone();
+        async move { queue.next().await.map(|lease| lease.key().name.clone()) }
+    });
+    tokio::task::yield_now().await;
+    drop(first);
+    assert_eq!(waiting.await.unwrap().unwrap(), "b2", "whoever waits is told that there is room");
+    assert_eq!(queue.oldest_age(), Duration::ZERO);
+}

@@ -21,6 +21,8 @@ use crate::{
 /// What assessing needs beside the context.
 pub(crate) struct Question {
     pub(crate) renderer: Arc<Renderer>,
+    /// Whether a policy of it is the namespace's own.
+    pub(crate) is_local: bool,
     pub(crate) rendered: Arc<Rendered>,
     pub(crate) object: Arc<Value>,
     pub(crate) outcome: Outcome,
@@ -73,8 +75,8 @@ impl Context {
     /// The status that is wanted, without times, and what it cost to find out.
     pub(crate) async fn assess(&self, question: Question) -> (Value, u64) {
         let watch = self.watch.clone();
-        self.compute(move || {
-            let Question { renderer, rendered, object, outcome, hindrance, children, fallback } = question;
+        let Question { renderer, is_local, rendered, object, outcome, hindrance, children, fallback } = question;
+        self.compute(is_local, move || {
             let assessed: Result<Assessed, PolicyFailure> = match &rendered.verdict {
                 // A policy that just failed is not asked what to make of it.
                 Verdict::Failed(failure) => Err(failure.clone()),

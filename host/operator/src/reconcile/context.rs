@@ -81,6 +81,8 @@ pub(crate) struct Context {
     pub(crate) events: Events,
     pub(crate) rules: Rules,
     pub(crate) processors: Semaphore,
+    /// Of those, the ones that the own policies of namespaces may take.
+    pub(crate) tenants: Semaphore,
 }
 
 impl Context {
@@ -108,12 +110,18 @@ impl Context {
         Calls::namespaced(&self.client, &served.resource, namespace)
     }
 
-    /// Does work that takes a processor: runs policies.
-    pub(crate) async fn compute<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+    /// Does work that takes a processor: runs policies. What a namespace itself installed leaves processors free for what
+    /// the operator's owner did.
+    pub(crate) async fn compute<T: Send + 'static>(
+        &self,
+        is_local: bool,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
         if self.rules.compute == Compute::Inline {
             return work();
         }
         // The semaphore is never closed.
+        let _share = if is_local { self.tenants.acquire().await.ok() } else { None };
         let _permit = self.processors.acquire().await;
         off_thread(work).await
     }

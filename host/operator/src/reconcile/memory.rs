@@ -36,6 +36,8 @@ pub(crate) struct Memory {
     pub(crate) uid: String,
     /// The mark of the needs that the watch was told.
     pub(crate) needs: Option<Mark>,
+    /// What was needed by all that were asked, where the object goes without a revision: each of them is asked again.
+    pub(crate) needed: Vec<Need>,
     /// By child: how the server stores what was applied.
     pub(crate) stored: BTreeMap<Mark, Stored>,
     /// Names that somebody else has.

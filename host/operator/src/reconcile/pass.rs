@@ -139,6 +139,7 @@ impl Context {
             if !falls_back {
                 break (renderer, rendered, plan);
             }
+            memory.needed.extend(rendered.needs.iter().cloned());
         };
         if let Verdict::Failed(failure) = &rendered.verdict
             // No sandbox is free: that says nothing about the object.
@@ -152,8 +153,8 @@ impl Context {
         let held_now = held(subject, memory);
         let mut wrote = self.retire(&subject.served, &mut subject.object, &held_now.retired).await?;
         let reached = self.reach(subject, &rendered, &plan, memory, &mut wrote).await?;
-        let Selected { kind, failed, .. } = &subject.selected;
-        self.catalogue.ledger().served(subject.key, kind.revisions(), failed);
+        let Selected { kind, without, .. } = &subject.selected;
+        self.catalogue.ledger().served(subject.key, kind.revisions(), without);
         self.conclude(subject, renderer, rendered, reached, memory, wrote).await
     }
 
@@ -253,6 +254,7 @@ impl Context {
             let children = self.children(&rendered, &subject.uid, &applied.answers).await;
             let question = Question {
                 renderer,
+                is_local: subject.selected.kind.is_local(),
                 rendered: Arc::clone(&rendered),
                 object: Arc::new(subject.object.clone()),
                 outcome,

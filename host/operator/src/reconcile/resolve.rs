@@ -24,17 +24,21 @@ pub(crate) enum Resolved {
 const ROUNDS: usize = 4;
 
 impl Context {
-    /// Renders an object. What it needs is watched before the answer counts, so that no change falls in between.
+    /// Renders an object. What it needs is watched before the answer counts, so that no change falls in between; what is
+    /// needed beside it is watched, too.
     pub(crate) async fn resolve(
         &self,
         key: &ObjectKey,
         object: &Arc<Value>,
         renderer: &Arc<Renderer>,
+        is_local: bool,
+        beside: &[Need],
         memory: &mut Memory,
     ) -> Result<Resolved, RenderError> {
         for _ in 0..ROUNDS {
-            let (rendered, pending) = self.render(object, renderer).await?;
-            let needs = self.needs(&rendered);
+            let (rendered, pending) = self.render(object, renderer, is_local).await?;
+            let mut needs = self.needs(&rendered);
+            needs.extend(beside.iter().filter(|need| !rendered.needs.contains(need)).cloned());
             let watched = memory.needs == Some(Memory::mark_of_needs(&needs));
             if watched && !pending {
                 return Ok(Resolved::Complete(Arc::new(rendered)));
@@ -51,9 +55,10 @@ impl Context {
         &self,
         object: &Arc<Value>,
         renderer: &Arc<Renderer>,
+        is_local: bool,
     ) -> Result<(Rendered, bool), RenderError> {
         let (watch, object, renderer) = (self.watch.clone(), Arc::clone(object), Arc::clone(renderer));
-        self.compute(move || {
+        self.compute(is_local, move || {
             let lookup = watch.lookup();
             let rendered = renderer.render(&object, &lookup)?;
             Ok((rendered, !lookup.pending().is_empty()))

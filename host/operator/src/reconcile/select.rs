@@ -4,14 +4,17 @@
 use std::sync::Arc;
 
 use kaos_policy::{
+    contract::{Need, Refusal, Violation},
     failure::Failure,
+    manifest::OnRefusal,
+    policy::PolicyId,
     render::{Rendered, Renderer, Verdict},
 };
 use serde_json::Value;
 
 use super::{context::Context, memory::Memory, resolve::Resolved};
 use crate::{
-    catalogue::{Answer, Kind, PIN},
+    catalogue::{Answer, Fallback, Kind, PIN, Without},
     watch::ObjectKey,
 };
 
@@ -26,8 +29,8 @@ pub(super) struct Selected {
     pub(super) since: u64,
     /// The object names a policy that it cannot have: what exists stays as it is.
     pub(super) unknown_pin: Option<String>,
-    /// Revisions that failed on the object, and how.
-    pub(super) failed: Vec<(Arc<str>, String)>,
+    /// Revisions that it goes without.
+    pub(super) without: Vec<Without>,
 }
 
 /// What came of asking.
@@ -43,8 +46,9 @@ pub(super) enum Asked {
 impl Selected {
     /// What the user is to know: that something else answers than was to be expected, and why.
     pub(super) fn fallback(&self) -> Option<String> {
-        let told = |(revision, how): &(Arc<str>, String)| format!("policy revision {revision} does not answer: {how}");
-        let told: Vec<String> = self.failed.iter().map(told).collect();
+        let told =
+            |Without { revision, how, .. }: &Without| format!("policy revision {revision} does not answer: {how}");
+        let told: Vec<String> = self.without.iter().map(told).collect();
         (!told.is_empty()).then(|| told.join("; "))
     }
 }
@@ -55,7 +59,7 @@ impl Context {
         let snapshot = self.catalogue.load()?;
         let pin = object["metadata"]["annotations"][PIN].as_str();
         let since = snapshot.of(&key.of).map_or(0, |answers| answers.since);
-        let selected = |kind, unknown_pin| Selected { kind, since, unknown_pin, failed: Vec::new() };
+        let selected = |kind, unknown_pin| Selected { kind, since, unknown_pin, without: Vec::new() };
         match snapshot.answer(&key.of, &key.namespace, pin) {
             Answer::Kind(kind) => Some(selected(kind, None)),
             Answer::NoSuchPolicy(usual, choice) => {
@@ -72,7 +76,8 @@ impl Context {
         }
     }
 
-    /// Asks what was selected, and what served before it as long as a policy fails on the object.
+    /// Asks what was selected, and what served before it as long as a policy fails on the object, or refuses it and
+    /// leaves it to what served before.
     pub(super) async fn ask(
         &self,
         key: &ObjectKey,
@@ -80,51 +85,125 @@ impl Context {
         selected: &mut Selected,
         memory: &mut Memory,
     ) -> Asked {
-        loop {
-            let renderer = match self.renderers.of(&selected.kind, |of| self.watch.served(of).is_some()) {
-                Ok(renderer) => renderer,
-                // The catalogue takes no settings that do not fit.
-                Err(errors) => {
-                    tracing::error!(%errors, "the settings in force do not fit the policy in force");
-                    return Asked::Impossible;
+        let before = std::mem::take(&mut memory.needed);
+        let mut needed = if selected.without.is_empty() { Vec::new() } else { before.clone() };
+        let (mut refused, mut left) = (None, Vec::new());
+        let asked = loop {
+            let beside: Vec<Need> = before.iter().chain(&needed).cloned().collect();
+            let (renderer, rendered) = match self.ask_once(key, object, selected, &beside, memory).await {
+                Asked::Answered(renderer, rendered) => (renderer, rendered),
+                other => {
+                    memory.needed = beside;
+                    return other;
                 }
             };
-            let rendered = match self.resolve(key, object, &renderer, memory).await {
-                Ok(Resolved::Complete(rendered)) => rendered,
-                Ok(Resolved::Pending) => return Asked::Pending,
-                Err(error) => {
-                    // The watch hands out objects of this kind, so it is one.
-                    tracing::error!(object = %key, %error, "the object cannot be rendered");
-                    return Asked::Impossible;
+            needed.extend(rendered.needs.iter().cloned());
+            match &rendered.verdict {
+                Verdict::Planned(_) => break (renderer, rendered),
+                Verdict::Failed(failure) => {
+                    // No sandbox is free: that says nothing about the object.
+                    let counts = !matches!(*failure.failure, Failure::Sandbox(_));
+                    if counts && self.fall_back(key, selected, &failure.policy, failure.to_string()) {
+                        continue;
+                    }
                 }
-            };
-            self.metrics.fuel(&rendered.policy, rendered.fuel);
-            let Verdict::Failed(failure) = &rendered.verdict else { return Asked::Answered(renderer, rendered) };
-            self.metrics.policy_failure(&failure.policy, failure.failure.category());
-            // No sandbox is free: that says nothing about the object.
-            let counts = !matches!(*failure.failure, Failure::Sandbox(_));
-            if !counts || !self.fall_back(key, selected, &failure.policy, failure.to_string()) {
-                return Asked::Answered(renderer, rendered);
+                Verdict::Refused(refusal) => {
+                    let refusing = selected.clone();
+                    if leave(selected, &rendered.policy, refusal) {
+                        left.push(rendered.policy.clone());
+                        refused.get_or_insert((refusing, (renderer, rendered)));
+                        continue;
+                    }
+                }
             }
+            // Nobody takes the object: what counts is what the newest of them says.
+            left.clear();
+            match refused.take() {
+                Some((refusing, answer)) => {
+                    *selected = refusing;
+                    memory.needed.clone_from(&needed);
+                    break answer;
+                }
+                None => break (renderer, rendered),
+            }
+        };
+        for policy in &left {
+            self.metrics.fallback(policy);
         }
+        if !selected.without.is_empty() {
+            memory.needed = needed;
+        }
+        Asked::Answered(asked.0, asked.1)
+    }
+
+    /// Asks what was selected.
+    async fn ask_once(
+        &self,
+        key: &ObjectKey,
+        object: &Arc<Value>,
+        selected: &Selected,
+        beside: &[Need],
+        memory: &mut Memory,
+    ) -> Asked {
+        let renderer = match self.renderers.of(&selected.kind, |of| self.watch.served(of).is_some()) {
+            Ok(renderer) => renderer,
+            // The catalogue takes no settings that do not fit.
+            Err(errors) => {
+                tracing::error!(%errors, "the settings in force do not fit the policy in force");
+                return Asked::Impossible;
+            }
+        };
+        let rendered = match self.resolve(key, object, &renderer, selected.kind.is_local(), beside, memory).await {
+            Ok(Resolved::Complete(rendered)) => rendered,
+            Ok(Resolved::Pending) => return Asked::Pending,
+            Err(error) => {
+                // The watch hands out objects of this kind, so it is one.
+                tracing::error!(object = %key, %error, "the object cannot be rendered");
+                return Asked::Impossible;
+            }
+        };
+        self.metrics.fuel(&rendered.policy, rendered.fuel);
+        if let Verdict::Failed(failure) = &rendered.verdict {
+            self.metrics.policy_failure(&failure.policy, failure.failure.category());
+        }
+        Asked::Answered(renderer, rendered)
     }
 
     /// Lets what served before answer for the object. Says whether there is something.
-    pub(super) fn fall_back(
-        &self,
-        key: &ObjectKey,
-        selected: &mut Selected,
-        failed: &kaos_policy::policy::PolicyId,
-        how: String,
-    ) -> bool {
-        if selected.failed.len() >= FALLBACKS {
+    pub(super) fn fall_back(&self, key: &ObjectKey, selected: &mut Selected, failed: &PolicyId, how: String) -> bool {
+        if selected.without.len() >= FALLBACKS {
             return false;
         }
         let Some(fallback) = selected.kind.without(failed) else { return false };
         tracing::warn!(object = %key, revision = &*fallback.blamed, how, "falling back to what served before");
         self.metrics.fallback(failed);
-        selected.failed.push((fallback.blamed, how));
+        selected.without.push(Without { revision: fallback.blamed, how, counts: true });
         selected.kind = fallback.kind;
         true
     }
+}
+
+/// Leaves an object that a policy refuses to what served before, where its `policy.yaml` asks for that. A refusal that
+/// waits for something ends by itself.
+fn leave(selected: &mut Selected, refusing: &PolicyId, refusal: &Refusal) -> bool {
+    let why = match refusal {
+        Refusal::Invalid(violations) => match violations.first() {
+            Some(Violation { path, message }) => format!("{path}: {message}"),
+            None => "it is invalid".to_owned(),
+        },
+        Refusal::Unsupported(what) => what.clone(),
+        Refusal::Waiting(_) => return false,
+    };
+    if selected.without.len() >= FALLBACKS {
+        return false;
+    }
+    let Some(Fallback { kind, blamed, on_refusal }) = selected.kind.without(refusing) else { return false };
+    let counts = match on_refusal {
+        OnRefusal::Tell => return false,
+        OnRefusal::Hold => false,
+        OnRefusal::RollBack => true,
+    };
+    selected.without.push(Without { revision: blamed, how: format!("it refuses the object: {why}"), counts });
+    selected.kind = kind;
+    true
 }

@@ -19,6 +19,9 @@ static CONTRACT: [u8; 5] = *b"0.1.0";
 
 const SAMPLE: &str = r#"{"apiVersion":"test.example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"n"},"spec":{}}"#;
 
+/// Rounds of nothing: a good part of the fuel that a pass has.
+const BURNT: u64 = 30_000_000;
+
 const SCHEMA: &str = r#"{"type":"object","additionalProperties":false,"properties":{
     "size":{"type":"integer","default":1,"maximum":9,"x-env":"WIDGET_SIZE"}}}"#;
 
@@ -98,6 +101,11 @@ impl translation::Guest for Widgets {
                 "loops" => loop {
                     std::hint::black_box(number);
                 },
+                "burns" => {
+                    for round in 0..BURNT {
+                        std::hint::black_box(round);
+                    }
+                }
                 "strays" => namespace = text(r#","namespace":"kube-system""#),
                 "is rejected" => key = "no key",
                 _ => return Err(Refusal::Unsupported(does)),

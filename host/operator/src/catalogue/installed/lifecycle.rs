@@ -14,7 +14,7 @@ use kaos_policy::settings::Layer;
 use tokio::time::Instant;
 
 use super::{
-    Gatekeeper, Installing, LOOK_AGAIN, StepError, Tools,
+    ATTEMPTS, Gatekeeper, Installing, LOOK_AGAIN, PATIENCE, StepError, Tools,
     news::News,
     records::{RETRY, Records},
     roster::{Content, Roster, Unfit},
@@ -37,8 +37,8 @@ pub(super) struct Lifecycle {
     restored: bool,
     /// What was installed last, to tell whether something else is to be.
     installed: Option<(BTreeSet<String>, Vec<Layer>)>,
-    /// The revision that is being checked.
-    checking: Option<String>,
+    /// Revisions that this process began to check.
+    checking: BTreeSet<String>,
     /// Revisions that passed the gate and wait for rights.
     waiting: BTreeMap<String, Content>,
     /// When revisions are looked at again that something else than their content stands in the way of.
@@ -81,7 +81,7 @@ impl Lifecycle {
             roster,
             restored: false,
             installed: None,
-            checking: None,
+            checking: BTreeSet::new(),
             waiting: BTreeMap::new(),
             due: BTreeMap::new(),
             counted: BTreeSet::new(),
@@ -130,7 +130,9 @@ impl Lifecycle {
         let mut wait = None;
         for package in &found {
             if self.advance(package).await? {
-                wait = Some(LOOK_AGAIN);
+                let due = self.due.get(&self.name_of(package));
+                let due = due.map_or(LOOK_AGAIN, |due| due.saturating_duration_since(Instant::now()));
+                wait = Some(wait.map_or(due, |wait: Duration| wait.min(due)));
             }
             self.serve().await?;
         }
@@ -143,16 +145,21 @@ impl Lifecycle {
 
     /// The process ends in order: what it was about to try is tried by the next.
     pub(super) async fn lay_down(mut self) {
-        if let Some(name) = self.checking.take() {
+        for name in std::mem::take(&mut self.checking) {
             let state =
                 Turn::new(RevisionState::Pending, "Interrupted", "the operator was stopped while it checked this");
-            if let Err(error) = self.enter(&name, state, |_| {}).await {
+            // One that was broken off says nothing about the package.
+            let unbegun = |status: &mut PolicyRevisionStatus| {
+                status.attempts = status.attempts.map(|attempts| attempts - 1).filter(|attempts| *attempts > 0);
+            };
+            if let Err(error) = self.enter(&name, state, unbegun).await {
                 tracing::warn!(%error, "a check that was interrupted looks like one that brought the process down");
             }
         }
     }
 
-    /// Takes the next step with a package. Says whether it is to be looked at again although nothing happens.
+    /// Takes the next step with a package. Says whether it is to be looked at again although nothing happens, which is when
+    /// it is due.
     async fn advance(&mut self, found: &Found) -> Result<bool, StepError> {
         let name = self.name_of(found);
         if self.records.get(&name).is_none() {
@@ -166,18 +173,38 @@ impl Lifecycle {
         }
         match status.state {
             RevisionState::Active | RevisionState::Conflict if self.roster.entries.contains_key(&name) => Ok(false),
-            RevisionState::Refused | RevisionState::Quarantined if !retried => Ok(false),
-            _ if !retried && self.due.get(&name).is_some_and(|due| Instant::now() < *due) => Ok(true),
-            RevisionState::Checking if !retried => {
-                let message = format!(
-                    "the operator ended while it checked this, so it is not tried again by itself: \
-                     kubectl annotate policyrevision {name} {RETRY}=1"
-                );
-                self.enter(&name, Turn::new(RevisionState::Refused, "EndedTheOperator", message), |_| {}).await?;
+            RevisionState::Refused | RevisionState::Quarantined if !retried && !self.is_overtaken(found, &status) => {
                 Ok(false)
             }
-            _ => self.admit(&name, found, asked).await,
+            _ if !retried && self.due.get(&name).is_some_and(|due| Instant::now() < *due) => Ok(true),
+            RevisionState::Checking if !retried && !self.checking.contains(&name) => {
+                self.unended(&name, status.attempts.unwrap_or(1)).await
+            }
+            _ => {
+                if retried {
+                    self.due.remove(&name);
+                }
+                self.admit(&name, found, asked).await
+            }
         }
+    }
+
+    /// A process ended while it checked a package. It may have been killed for any reason, so the package is tried again,
+    /// each time later, and put aside when that ends the process again and again.
+    async fn unended(&mut self, name: &str, attempts: i64) -> Result<bool, StepError> {
+        if attempts >= ATTEMPTS {
+            let message = format!(
+                "the operator ended {attempts} times while it checked this, so it is not tried again by itself: \
+                 kubectl annotate policyrevision {name} {RETRY}=1"
+            );
+            self.enter(name, Turn::new(RevisionState::Refused, "EndedTheOperator", message), |_| {}).await?;
+            return Ok(false);
+        }
+        let wait = PATIENCE.0 * u32::try_from(attempts * 10).unwrap_or(1);
+        let message = format!("the operator ended while it checked this ({attempts} of {ATTEMPTS}): it is tried again");
+        self.due.insert(name.to_owned(), Instant::now() + wait);
+        self.enter(name, Turn::new(RevisionState::Pending, "Interrupted", message), |_| {}).await?;
+        Ok(true)
     }
 
     /// Lets serve what is to, if that is something else than what does.
@@ -238,6 +265,9 @@ impl Lifecycle {
         status.message = Some(message).filter(|message| !message.is_empty());
         if before.state != state || before.since.is_none() {
             status.since = Some(written(self.tools.clock.now()));
+        }
+        if !matches!(state, RevisionState::Checking | RevisionState::Pending) {
+            status.attempts = None;
         }
         if !matches!(state, RevisionState::Active) {
             (status.objects, status.outstanding) = (None, None);

@@ -45,6 +45,8 @@ use crate::{
 const CROWD: Duration = Duration::from_secs(1);
 /// Between two tries after the API server did not answer, at least and at most.
 const PATIENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+/// Processes that may end while they check a package before it counts as the reason.
+const ATTEMPTS: i64 = 3;
 /// When something that only others can change is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_mins(1);
 

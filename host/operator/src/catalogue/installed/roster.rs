@@ -7,7 +7,10 @@ use std::{
 
 use jiff::Timestamp;
 use kaos_crds::PolicySource;
-use kaos_policy::{contract::Cluster, describe::emitted_primary, policy::Policy, render::Renderer, settings::Layer};
+use kaos_policy::{
+    contract::Cluster, describe::emitted_primary, manifest::OnRefusal, policy::Policy, render::Renderer,
+    settings::Layer,
+};
 use serde_json::Value;
 
 use crate::catalogue::{Age, Answers, Arranged, Given, Member, Offer, Reach, Tuning, arrange};
@@ -23,6 +26,8 @@ pub(super) struct Entry {
     pub(super) reach: Reach,
     pub(super) pinned: bool,
     pub(super) content: Content,
+    /// What a refusal leads to.
+    pub(super) on_refusal: OnRefusal,
     pub(super) since: Option<Timestamp>,
     pub(super) predecessor: Option<String>,
 }
@@ -63,15 +68,11 @@ impl Roster {
         let mut given = Vec::new();
         for (name, entry) in serving.iter().filter_map(|name| self.entries.get_key_value(name)) {
             match &entry.content {
-                Content::Policy(policy, _) => {
-                    let Some(member) = self.member(name, 0) else { continue };
-                    offers.extend(policy.descriptor().claims.iter().map(|claim| Offer {
-                        of: claim.primary.clone(),
-                        member: Arc::clone(&member),
-                        reach: entry.reach.clone(),
-                        pinned: entry.pinned,
-                        age: entry.age.clone(),
-                    }));
+                Content::Policy(..) => {
+                    let member = self.member(name, 0);
+                    offers.extend(
+                        member.iter().flat_map(|it| Offer::of_member(it, &entry.reach, entry.pinned, &entry.age)),
+                    );
                 }
                 Content::Settings(..) => given.extend(self.tuning(name, 0).map(|tuning| Given {
                     tuning,
@@ -96,6 +97,8 @@ impl Roster {
             policy: Arc::clone(policy),
             settings: settings.map(|settings| entry.layer(&policy.id().name, settings)).into_iter().collect(),
             revision: Some(name.into()),
+            on_refusal: entry.on_refusal,
+            is_local: matches!(entry.reach, Reach::Own(_)),
             since: entry.since,
             predecessor,
         }))
@@ -114,6 +117,7 @@ impl Roster {
         Some(Arc::new(Tuning {
             layer: entry.layer(policy, tree),
             revision: name.into(),
+            on_refusal: entry.on_refusal,
             since: entry.since,
             predecessor: entry.predecessor.as_ref().and_then(|before| self.tuning(before, back + 1)),
         }))

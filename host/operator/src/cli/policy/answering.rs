@@ -78,20 +78,17 @@ impl Standing {
             let name = file.name.clone().unwrap_or_default();
             let layer = || Layer::tree(reach.origin(namespace, config_map), &name, file.settings.clone());
             let Some(policy) = policy else {
-                let tuning = Tuning { layer: layer(), revision: Arc::clone(revision), since: None, predecessor: None };
+                let (layer, revision, on_refusal) = (layer(), Arc::clone(revision), file.on_refusal);
+                let tuning = Tuning { layer, revision, on_refusal, since: None, predecessor: None };
                 given.push(catalogue::Given { tuning: Arc::new(tuning), reach, age });
                 continue;
             };
             let settings = if file.settings.is_null() { Vec::new() } else { vec![layer()] };
             let (policy, revision) = (Arc::clone(policy), Some(Arc::clone(revision)));
-            let member = Arc::new(Member { policy, settings, revision, since: None, predecessor: None });
-            offers.extend(member.policy.descriptor().claims.iter().map(|claim| Offer {
-                of: claim.primary.clone(),
-                member: Arc::clone(&member),
-                reach: reach.clone(),
-                pinned: file.scope.pinned,
-                age: age.clone(),
-            }));
+            let (on_refusal, is_local) = (file.on_refusal, matches!(reach, Reach::Own(_)));
+            let member =
+                Arc::new(Member { policy, settings, revision, on_refusal, is_local, since: None, predecessor: None });
+            offers.extend(Offer::of_member(&member, &reach, file.scope.pinned, &age));
         }
         let arranged = arrange(&offers, &given, &self.shared);
         if let Some((revision, why)) = arranged.conflicts.iter().next() {

@@ -21,6 +21,9 @@ use crate::{
     reconcile::written,
 };
 
+/// Why settings are refused whose policy may yet come.
+const NO_SUCH_POLICY: &str = "NoSuchPolicy";
+
 /// Why a package is not let in.
 struct NotAdmitted {
     turn: Turn,
@@ -49,14 +52,19 @@ impl Lifecycle {
                 return Ok(false);
             }
         };
-        if package.component.is_some() && !self.waiting.contains_key(name) {
-            self.checking = Some(name.to_owned());
+        let begins = package.component.is_some() && !self.waiting.contains_key(name);
+        if begins && self.checking.insert(name.to_owned()) {
             let state = Turn::new(RevisionState::Checking, "Checking", "");
-            self.enter(name, state, |status| status.retried.clone_from(&asked)).await?;
+            self.enter(name, state, |status| {
+                status.retried.clone_from(&asked);
+                status.attempts = Some(status.attempts.unwrap_or_default() + 1);
+            })
+            .await?;
         }
-        let examined = self.examine(name, found, &package).await;
-        self.checking = None;
-        match examined? {
+        // What the API server does not answer leaves the check open, for this process to go on with.
+        let examined = self.examine(name, found, &package).await?;
+        self.checking.remove(name);
+        match examined {
             Err(NotAdmitted { turn, again }) => {
                 if again {
                     self.due.insert(name.to_owned(), Instant::now() + LOOK_AGAIN);
@@ -111,9 +119,16 @@ impl Lifecycle {
             reach,
             pinned: package.file.scope.pinned,
             content,
+            on_refusal: package.file.on_refusal,
             since: None,
             predecessor: None,
         }))
+    }
+
+    /// Whether what a package was refused for is so no longer.
+    pub(super) fn is_overtaken(&self, found: &Found, status: &PolicyRevisionStatus) -> bool {
+        let named = found.package.as_ref().ok().and_then(|package| package.file.name.as_deref());
+        status.reason.as_deref() == Some(NO_SUCH_POLICY) && named.is_some_and(|name| self.roster.knows_policy(name))
     }
 
     /// Where a package holds. In a namespace other than the operator's it holds there and is granted nothing.
@@ -148,7 +163,7 @@ impl Lifecycle {
         let policy = package.file.name.clone().unwrap_or_default();
         if !self.roster.knows_policy(&policy) {
             let message = format!("policy.yaml: `name`: there is no policy `{policy}` whose settings could change");
-            return Err(NotAdmitted { turn: Turn::new(RevisionState::Refused, "NoSuchPolicy", message), again: false });
+            return Err(NotAdmitted::refused(NO_SUCH_POLICY, message));
         }
         Ok(Content::Settings(policy, package.file.settings.clone()))
     }
@@ -221,7 +236,9 @@ impl Lifecycle {
             let state = revision.status.as_ref().map(|status| status.state);
             matches!(state, Some(RevisionState::Active | RevisionState::Conflict))
         };
-        let active: Vec<Revision> = self.records.all().values().filter(serves).cloned().collect();
+        let mut active: Vec<Revision> = self.records.all().values().filter(serves).cloned().collect();
+        // Settings are for a policy that has to be there.
+        active.sort_by_key(|revision| revision.spec.digest.is_none());
         for revision in active {
             let before = revision.status.as_ref().and_then(|status| status.predecessor.clone());
             self.reload(&revision, found).await?;
@@ -270,6 +287,7 @@ impl Lifecycle {
                     reach,
                     pinned: package.file.scope.pinned,
                     content,
+                    on_refusal: package.file.on_refusal,
                     since: status.since.as_deref().and_then(|since| since.parse::<Timestamp>().ok()),
                     predecessor: status.predecessor,
                 };

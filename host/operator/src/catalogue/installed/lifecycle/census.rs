@@ -71,7 +71,8 @@ impl Lifecycle {
             }
         }
         for mut of_source in by_source.into_values() {
-            of_source.sort();
+            // Of those that came within a second, the ones that are asked for count as the newest.
+            of_source.sort_by_cached_key(|(since, name)| (needed.contains(name), since.clone(), name.clone()));
             for (_, name) in of_source.iter().rev().skip(KEPT).filter(|(_, name)| !needed.contains(name)) {
                 self.roster.entries.remove(name);
                 self.records.delete(name).await?;

@@ -1,0 +1,68 @@
+//! A line that keys wait in: one queue for each namespace, and the namespaces in turn, so that however much one of them
+//! has to do, the others wait for one key of it at a time.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+use crate::watch::ObjectKey;
+
+/// Keys by namespace.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    waiting: BTreeMap<String, VecDeque<Arc<ObjectKey>>>,
+    /// Whose turn it is.
+    turns: VecDeque<String>,
+}
+
+impl Line {
+    pub(super) fn push(&mut self, key: Arc<ObjectKey>) {
+        if let Some(keys) = self.waiting.get_mut(&key.namespace) {
+            return keys.push_back(key);
+        }
+        self.turns.push_back(key.namespace.clone());
+        self.waiting.insert(key.namespace.clone(), VecDeque::from([key]));
+    }
+
+    /// The next key that counts, of the next namespace that may have one.
+    pub(super) fn pop(
+        &mut self,
+        may: impl Fn(&str) -> bool,
+        counts: impl Fn(&Arc<ObjectKey>) -> bool,
+    ) -> Option<Arc<ObjectKey>> {
+        for _ in 0..self.turns.len() {
+            let namespace = self.turns.pop_front()?;
+            if !may(&namespace) {
+                self.turns.push_back(namespace);
+                continue;
+            }
+            let found = self.waiting.get_mut(&namespace).and_then(|keys| {
+                let at = keys.iter().position(&counts);
+                keys.drain(..at.unwrap_or(keys.len()));
+                keys.pop_front()
+            });
+            if self.waiting.get(&namespace).is_some_and(VecDeque::is_empty) {
+                self.waiting.remove(&namespace);
+            } else {
+                self.turns.push_back(namespace);
+            }
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// The key of each namespace that waits longest, of those that count.
+    pub(super) fn first<'a>(
+        &'a self,
+        counts: impl Fn(&Arc<ObjectKey>) -> bool + 'a,
+    ) -> impl Iterator<Item = &'a Arc<ObjectKey>> {
+        self.waiting.values().filter_map(move |keys| keys.iter().find(|key| counts(key)))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}

@@ -1,0 +1,37 @@
+//! Packages as tests ship them, and components with bytes of their own.
+
+use anyhow::{Context, Result, ensure};
+use kaos_operator::embedded::DEFAULTS;
+use kaos_operator::package::pack;
+use kaos_policy::manifest::PolicyFile;
+use serde_json::{Value, json};
+
+/// The embedded component of a policy, and its `policy.yaml`.
+pub fn embedded(policy: &str) -> Result<(&'static [u8], &'static str)> {
+    let named = |manifest: &str| manifest.lines().any(|line| line == format!("name: {policy}"));
+    let found = DEFAULTS.iter().find(|it| named(it.manifest)).with_context(|| format!("no policy {policy}"))?;
+    Ok((found.component, found.manifest))
+}
+
+/// A component with one more custom section: other bytes that do the same.
+pub fn with_section(component: &[u8], name: &str, content: &[u8]) -> Result<Vec<u8>> {
+    let mut body = vec![u8::try_from(name.len())?];
+    body.extend_from_slice(name.as_bytes());
+    body.extend_from_slice(content);
+    // Its length is to fit into one byte of LEB128.
+    ensure!(body.len() < 128, "the section is too long");
+    let mut more = component.to_vec();
+    more.extend([0, u8::try_from(body.len())?]);
+    more.extend(body);
+    Ok(more)
+}
+
+/// A package in the operator's namespace, as `policy pack` makes it. `file` is its `policy.yaml`.
+pub fn package(name: &str, component: Option<&[u8]>, file: &str) -> Result<Value> {
+    let packed = pack(name, "kaos-system", &PolicyFile::parse(file)?, component)?;
+    ensure!(packed.chunks.is_empty(), "{name} does not fit into one ConfigMap");
+    let mut index = serde_json::to_value(&packed.index)?;
+    index["apiVersion"] = json!("v1");
+    index["kind"] = json!("ConfigMap");
+    Ok(index)
+}

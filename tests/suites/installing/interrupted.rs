@@ -1,0 +1,86 @@
+//! The operator ends while it checks a package: once for any reason, or because of the package.
+
+use std::time::Duration;
+
+use kaos_tests::harness::{Fault, World, play};
+use serde_json::{Value, json};
+
+use crate::support::{define, package, revisions, scenario, until_edition, until_state, widget};
+
+/// Starts an operator that gets no further with the package than to check it.
+async fn checks(world: &World) {
+    let hour = Duration::from_hours(1);
+    world.break_it(Fault::on(&["create"]).of("selfsubjectaccessreviews").slow(hour));
+    let before = told(world, "attempts").await;
+    world.spawn();
+    world
+        .until_true("it is checked", async || {
+            told(world, "state").await == "Checking" && told(world, "attempts").await != before
+        })
+        .await;
+    world.mend();
+}
+
+/// Lets an operator begin to check the package, and end in the middle of it.
+async fn killed_while_it_checks(world: &World) {
+    checks(world).await;
+    world.crash().await;
+}
+
+async fn told(world: &World, field: &str) -> Value {
+    revisions(world, "widgets").await.first().map(|revision| revision["status"][field].clone()).unwrap_or_default()
+}
+
+#[test]
+fn a_package_outlives_an_operator_that_is_killed_while_it_checks_it() {
+    play(scenario().idle(), async |world| {
+        define(world).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&package("widgets", "1", "")).await;
+        killed_while_it_checks(world).await;
+        killed_while_it_checks(world).await;
+        assert_eq!(told(world, "attempts").await, 2);
+        world.start().await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        let active = until_state(world, "widgets", "Active").await;
+        assert!(active["status"]["attempts"].is_null(), "{active}");
+    });
+}
+
+#[test]
+fn a_package_that_ends_the_operator_again_and_again_is_put_aside_until_somebody_asks() {
+    play(scenario().idle(), async |world| {
+        define(world).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&package("widgets", "1", "")).await;
+        for _ in 0..3 {
+            killed_while_it_checks(world).await;
+        }
+        world.start().await;
+        let refused = until_state(world, "widgets", "Refused").await;
+        assert_eq!(refused["status"]["reason"], "EndedTheOperator");
+        assert!(refused["status"]["message"].as_str().unwrap().contains("kaos.tools/retry"), "{refused}");
+        world.restart().await;
+        world.quiet().await;
+        assert_eq!(told(world, "reason").await, "EndedTheOperator");
+        let name = format!("kaos-system:PolicyRevision/{}", refused["metadata"]["name"].as_str().unwrap());
+        world.patch(&name, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+#[test]
+fn an_operator_that_is_stopped_in_order_leaves_no_attempt_behind() {
+    play(scenario().idle(), async |world| {
+        define(world).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&package("widgets", "1", "")).await;
+        for _ in 0..4 {
+            checks(world).await;
+            world.stop_all().await;
+            assert_eq!(told(world, "state").await, "Pending");
+        }
+        world.start().await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}

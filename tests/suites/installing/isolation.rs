@@ -1,0 +1,71 @@
+//! What the own policy of one namespace does to another: nothing. That it reaches nothing there is the guard's doing;
+//! here is that it takes no time of others either.
+
+use std::time::Duration;
+
+use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::requests::Sort;
+use kaos_tests::harness::{Fault, World, play};
+use serde_json::{Value, json};
+
+use crate::support::{define, package, scenario, until_edition, until_state, widget, widget_in};
+
+/// Widgets in the namespace whose policy burns all the fuel it can.
+const MANY: usize = 60;
+
+/// Whether an object was looked at as it is now.
+fn is_observed(widget: &Value) -> bool {
+    widget["status"]["observedGeneration"] == widget["metadata"]["generation"]
+}
+
+fn burning(number: usize, round: usize) -> Value {
+    widget_in("greedy", &format!("a{number}"), &json!({"fragile": true, "round": round}))
+}
+
+async fn all_observed(world: &World) -> bool {
+    let all = world.list_in(Kind::named("Widget"), "greedy").await;
+    all.len() == MANY && all.iter().all(is_observed)
+}
+
+#[test]
+fn a_policy_that_burns_fuel_in_one_namespace_holds_nobody_else_up() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "greedy"}})).await;
+        world.apply(&package("widgets", "1", "")).await;
+        let mut own = package("own", "2 burns", "");
+        own["metadata"]["namespace"] = json!("greedy");
+        world.apply(&own).await;
+        until_state(world, "own", "Active").await;
+        world.apply(&widget("calm", &json!({"round": 0}))).await;
+        for number in 0..MANY {
+            world.apply(&burning(number, 0)).await;
+        }
+        let calm = until_edition(world, "ConfigMap/calm", "1").await;
+        world.until_true("all are observed", async || all_observed(world).await).await;
+        until_edition(world, "greedy:ConfigMap/a0", "2").await;
+        world.quiet().await;
+        let before = world.counted("kaos_operator_passes_total", &["kind=\"Widget\""]);
+
+        world.break_it(Fault::on_writes().slow(Duration::from_millis(100)));
+        for round in 1..=5 {
+            for number in 0..MANY {
+                world.apply(&burning(number, round)).await;
+            }
+            world.forget_requests();
+            world.apply(&widget("calm", &json!({"round": round}))).await;
+            world.until("it is served", "Widget/calm", is_observed).await;
+            let overtaken = world.requests(Sort::Write).len();
+            assert!(overtaken < MANY / 2, "{overtaken} writes came before one of another namespace");
+            assert!(!all_observed(world).await, "the others still wait, or nothing was shown");
+            world.until_true("all are observed", async || all_observed(world).await).await;
+        }
+        world.mend();
+        world.quiet().await;
+        let passes = world.counted("kaos_operator_passes_total", &["kind=\"Widget\""]) - before;
+        assert!(passes >= f64::from(5 * 61), "everybody got their passes: {passes}");
+        assert!(world.counted("kaos_operator_passes_total", &["result=\"failed\""]) < 1.0, "no pass failed");
+        let same = world.look("ConfigMap/calm").await;
+        assert_eq!(same["metadata"]["resourceVersion"], calm["metadata"]["resourceVersion"], "nothing of it changed");
+    });
+}

@@ -1,0 +1,87 @@
+//! A policy that refuses what the one before it took: that is an answer, unless its `policy.yaml` asks for something else.
+
+use kaos_tests::harness::{condition, play};
+use serde_json::json;
+
+use crate::last_good::widgets;
+use crate::support::{define, package, scenario, until_edition, until_state, widget};
+
+#[test]
+fn a_refusal_is_an_answer_and_revokes_nothing() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({"fragile": true}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.apply(&package("widgets", "2 refuses", "")).await;
+        world
+            .until("it is refused", "Widget/w", |widget| condition(widget, "Accepted")["reason"] == "Unsupported")
+            .await;
+        world.quiet().await;
+        until_state(world, "widgets", "Active").await;
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what exists stays as it is");
+    });
+}
+
+#[test]
+fn a_policy_that_asks_for_it_is_put_aside_when_it_refuses_what_was_served_well() {
+    play(scenario(), async |world| {
+        let all = widgets(world).await;
+        world.apply(&package("widgets", "2 refuses", "onRefusal: rollBack")).await;
+        let aside = until_state(world, "widgets", "Quarantined").await;
+        assert!(aside["status"]["message"].as_str().unwrap().contains("it refuses the object"), "{aside}");
+        for config_map in &all {
+            until_edition(world, config_map, "1").await;
+        }
+        world.restart().await;
+        world.quiet().await;
+        until_edition(world, &all[1], "1").await;
+    });
+}
+
+#[test]
+fn a_policy_that_asks_to_hold_leaves_what_it_refuses_to_the_one_before_it_and_serves_the_rest() {
+    play(scenario(), async |world| {
+        let all = widgets(world).await;
+        world.apply(&package("widgets", "2 refuses", "onRefusal: hold")).await;
+        for (number, config_map) in all.iter().enumerate() {
+            until_edition(world, config_map, if number % 3 == 0 { "1" } else { "2" }).await;
+        }
+        world.quiet().await;
+        let active = until_state(world, "widgets", "Active").await;
+        assert_eq!((&active["status"]["objects"], &active["status"]["outstanding"]), (&json!(8), &json!(0)));
+        let held = world.look(&all[0].replace("ConfigMap", "Widget")).await;
+        assert_eq!((&held["status"]["ready"], &held["status"]["policy"]["version"]), (&json!(true), &json!("1.0.0")));
+        let told = condition(&held, "PolicyFallback")["message"].as_str().unwrap().to_owned();
+        assert!(told.contains("it refuses the object: refuses"), "{told}");
+        world.forget_requests();
+        world.restart().await;
+        world.quiet().await;
+        assert_eq!(world.writes(), [""; 0], "a settled cluster stays as it is");
+        world.delete(&all[0]).await;
+        until_edition(world, &all[0], "1").await;
+    });
+}
+
+#[test]
+fn what_the_one_before_refuses_too_is_refused_whatever_is_asked_for() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1 refuses", "")).await;
+        world.apply(&widget("w", &json!({"fragile": true}))).await;
+        world.apply(&widget("sturdy", &json!({}))).await;
+        until_edition(world, "ConfigMap/sturdy", "1").await;
+        for (edition, asked) in [("2", "hold"), ("3", "rollBack")] {
+            world.apply(&package("widgets", &format!("{edition} refuses"), &format!("onRefusal: {asked}"))).await;
+            until_edition(world, "ConfigMap/sturdy", edition).await;
+            let version = format!("{edition}.0.0");
+            let told = world
+                .until("it is told by the newest", "Widget/w", |told| told["status"]["policy"]["version"] == version)
+                .await;
+            assert_eq!(condition(&told, "Accepted")["reason"], "Unsupported");
+            assert!(condition(&told, "PolicyFallback").is_null(), "{told}");
+            world.quiet().await;
+            until_state(world, "widgets", "Active").await;
+        }
+    });
+}
