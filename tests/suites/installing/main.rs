@@ -10,8 +10,11 @@
 //! | `places` | namespaces, pins, precedence |
 //! | `isolation` | what the own policy of one namespace does to another |
 //! | `packages` | half-written, emptied, renamed and deleted ConfigMaps |
+//! | `under_load` | a policy that changes every second while many Agents are edited |
+//! | `candidates` | editions of the Agents' policy, good ones and broken ones |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
+mod candidates;
 mod interrupted;
 mod isolation;
 mod last_good;
@@ -21,3 +24,4 @@ mod refusals;
 mod refusing;
 mod support;
 mod swapping;
+mod under_load;

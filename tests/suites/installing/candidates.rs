@@ -1,0 +1,136 @@
+//! Editions of the Agents' own policy, good ones and such as are broken, each in another way.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::OnceLock;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use flate2::{Compression, write::GzEncoder};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kaos_operator::package::unpack;
+use kaos_operator::policies::{self, Loader, Origin, sample_cluster};
+use kaos_policy::digest::Digest;
+use kaos_policy::engine::Engine;
+use kaos_policy::gate::{self, LoadError};
+use kaos_tests::shipped;
+use serde_json::{Value, json};
+
+use crate::support::packed;
+
+/// Where an edition of the policy says its number in everything that it makes.
+pub(crate) const MARK: &str = "example.com/edition";
+
+/// What becomes of a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It serves.
+    Serves,
+    /// It is refused before it serves anybody.
+    Refused(&'static str),
+    /// It serves those that it does not fail on, and is put aside for the others.
+    PutAside,
+}
+
+/// One content of the package.
+pub(crate) struct Candidate {
+    pub(crate) config_map: Value,
+    pub(crate) fate: Fate,
+    /// The digest that objects would tell of.
+    pub(crate) digest: String,
+}
+
+/// A way in which a candidate is broken.
+type Break = fn(u32) -> Candidate;
+
+/// The ways.
+pub(crate) const BROKEN: [Break; 12] = [
+    |edition| bytes(edition, "WrongDigest", cut),
+    |edition| unpinned(edition, "Malformed", cut),
+    |edition| unpinned(edition, "NotWasm", |_| b"\x7fELF".to_vec()),
+    |edition| unpinned(edition, "TextFormat", |_| b"(component)".to_vec()),
+    |edition| unpinned(edition, "CoreModule", |_| b"\0asm\x01\0\0\0".to_vec()),
+    |edition| unpinned(edition, "Precompiled", |_| precompiled()),
+    |edition| unpinned(edition, "MixedVersions", |component| section(component, "kaos:policy", b"9.0.0")),
+    |edition| unpinned(edition, "UnpacksTooLarge", |_| gzipped(&vec![0; 9 << 20])),
+    |edition| unpinned(edition, "BadGzip", |component| gzipped(component)[..1000].to_vec()),
+    |edition| Candidate { fate: Fate::Refused("BadSettings"), ..made(edition, "", "imagePullPolicy: Sometimes") },
+    |edition| Candidate { fate: Fate::Refused("DoesNotDescribeItself"), ..made(edition, "limits: {fuel: 1000}", "") },
+    |edition| Candidate { fate: Fate::PutAside, ..made(edition, "limits: {containers: 6}", "") },
+];
+
+/// A candidate that serves.
+pub(crate) fn good(edition: u32) -> Candidate {
+    made(edition, "", "")
+}
+
+/// The embedded component, with bytes of its own, and settings that show in each of the things that a pass decides: in
+/// the mapping of variables, in the pod, and in what all children have.
+fn made(edition: u32, file: &str, settings: &str) -> Candidate {
+    let (component, file_of_own) = own(edition);
+    let mut text = file_of_own.to_owned();
+    write!(
+        text,
+        "\n{file}\nsettings:\n  image: agent:e{edition}\n  logLevel: e{edition}\n  extraAnnotations: {{{MARK}: e{edition}}}\n  \
+         {settings}\n"
+    )
+    .unwrap();
+    let config_map = packed("agents", Some(&component), &text);
+    Candidate { config_map, fate: Fate::Serves, digest: Digest::of(&component).to_string() }
+}
+
+/// A good edition whose bytes were exchanged behind the digest that it pins.
+fn bytes(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>) -> Candidate {
+    let Candidate { mut config_map, .. } = good(edition);
+    let component = exchange(&own(edition).0);
+    config_map["binaryData"] = json!({"policy.wasm": BASE64_STANDARD.encode(&component)});
+    Candidate { config_map, fate: Fate::Refused(reason), digest: Digest::of(&component).to_string() }
+}
+
+/// The same, with nothing pinned.
+fn unpinned(edition: u32, reason: &'static str, exchange: impl Fn(&[u8]) -> Vec<u8>) -> Candidate {
+    let mut candidate = bytes(edition, reason, exchange);
+    let file = candidate.config_map["data"]["policy.yaml"].as_str().unwrap();
+    let lines: Vec<&str> = file.lines().filter(|line| !line.starts_with("sha256:")).collect();
+    candidate.config_map["data"]["policy.yaml"] = json!(lines.join("\n"));
+    candidate
+}
+
+fn cut(component: &[u8]) -> Vec<u8> {
+    component[..component.len() / 2].to_vec()
+}
+
+fn section(component: &[u8], name: &str, content: &[u8]) -> Vec<u8> {
+    shipped::with_section(component, name, content).unwrap()
+}
+
+/// The Agents' own policy with bytes that no other edition has, and its policy.yaml.
+fn own(edition: u32) -> (Vec<u8>, &'static str) {
+    let (component, file) = shipped::embedded("agent").unwrap();
+    (section(component, "edition", &edition.to_be_bytes()), file)
+}
+
+fn precompiled() -> Vec<u8> {
+    static COMPILED: OnceLock<Vec<u8>> = OnceLock::new();
+    COMPILED.get_or_init(|| Engine::new().unwrap().compile(b"\0asm\x0d\0\x01\0").unwrap()).clone()
+}
+
+fn gzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn every_broken_candidate_is_broken_in_the_way_that_it_says() {
+    let loader = Loader::new(sample_cluster()).unwrap();
+    for (number, candidate) in BROKEN.iter().map(|broken| broken(7)).chain([good(7)]).enumerate() {
+        let index = serde_json::from_value(candidate.config_map).unwrap();
+        let package = unpack(&index, |_| None::<&ConfigMap>).unwrap();
+        let inner = gate::Candidate { bytes: package.component.unwrap(), file: package.file };
+        let checked = loader.check(&policies::Candidate { origin: Origin::Embedded, inner }).result;
+        let reason = checked.as_ref().map_or_else(LoadError::reason, |_| "none");
+        let expected = if let Fate::Refused(reason) = candidate.fate { reason } else { "none" };
+        assert_eq!(reason, expected, "candidate {number}: {:?}", checked.err());
+    }
+}

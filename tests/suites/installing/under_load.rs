@@ -1,0 +1,227 @@
+//! A policy that is changed again and again while many Agents are edited.
+//!
+//! `KAOS_SWAP_AGENTS` says how many Agents, and then the policy changes 60 times; `tests/run swap` takes 2,000.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::{Fault, World, play, samples};
+use kube::Api;
+use kube::api::DynamicObject;
+use kube::runtime::{WatchStreamExt as _, watcher};
+use serde_json::{Value, json};
+
+use crate::candidates::{BROKEN, Candidate, Fate, MARK, good};
+use crate::support::{revisions, scenario, until_state};
+
+/// Edits of Agents for each change of the policy.
+const EDITS: usize = 20;
+/// Every so many Agents one has a pod that a broken candidate fails on.
+const FRAGILE: usize = 7;
+const NAMESPACES: [&str; 2] = ["test", "other"];
+
+/// How much there is to do: so many Agents, and one change of the policy in so many is for the worse.
+fn load() -> (usize, u32) {
+    match std::env::var("KAOS_SWAP_AGENTS") {
+        Ok(number) => (number.parse().expect("KAOS_SWAP_AGENTS is a number"), 5),
+        // Checking a candidate is what takes time in a debug build.
+        Err(_) => (40, 2),
+    }
+}
+
+fn name(number: usize) -> String {
+    format!("a{number}")
+}
+
+fn namespace_of(number: usize) -> &'static str {
+    NAMESPACES[number % 2]
+}
+
+fn is_fragile(number: usize) -> bool {
+    number.is_multiple_of(FRAGILE)
+}
+
+/// An Agent that was edited so often.
+fn agent(number: usize, edits: usize) -> Value {
+    let side = |side: usize| json!({"name": format!("side{side}"), "image": "side:1"});
+    let beside: Vec<Value> = if is_fragile(number) { (0..6).map(side).collect() } else { Vec::new() };
+    let more = json!({"container": {"env": [{"name": "EDITS", "value": edits.to_string()}]}, "podSpec": {"containers": beside}});
+    let mut agent = samples::agent(&name(number), "llm", &more);
+    agent["metadata"]["namespace"] = json!(namespace_of(number));
+    agent
+}
+
+/// What was seen of a kind, by anybody who looks.
+#[derive(Default)]
+struct Seen {
+    /// Which editions a Deployment was of, by its name.
+    editions: BTreeMap<String, BTreeSet<String>>,
+    /// Deployments that two editions had a hand in.
+    mixed: Vec<String>,
+    /// Which digests Agents told of.
+    digests: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Every place of a Deployment that an edition shows in.
+fn editions_of(deployment: &Value) -> BTreeSet<String> {
+    let template = &deployment["spec"]["template"];
+    let container =
+        template["spec"]["containers"].as_array().and_then(|all| all.iter().find(|one| one["name"] == "agent"));
+    let container = container.or_else(|| template["spec"]["containers"].get(0)).cloned().unwrap_or_default();
+    let level = container["env"].as_array().into_iter().flatten().find(|variable| variable["name"] == "LOG_LEVEL");
+    let image = container["image"].as_str().unwrap_or_default().trim_start_matches("agent:").to_owned();
+    let text = |value: &Value| value.as_str().unwrap_or("none").to_owned();
+    [
+        image,
+        level.map_or_else(|| "none".to_owned(), |level| text(&level["value"])),
+        text(&deployment["metadata"]["annotations"][MARK]),
+        text(&template["metadata"]["annotations"][MARK]),
+    ]
+    .into()
+}
+
+/// Looks at every state of Agents and their Deployments that the API server tells of.
+fn look_at_everything(world: &World) -> Arc<Mutex<Seen>> {
+    let seen = Arc::new(Mutex::new(Seen::default()));
+    for kind in ["Deployment", "Agent"] {
+        let api: Api<DynamicObject> = Api::all_with(world.client.clone(), &Kind::named(kind).resource());
+        let seen = Arc::clone(&seen);
+        tokio::spawn(async move {
+            let mut objects = watcher(api, watcher::Config::default()).default_backoff().applied_objects().boxed();
+            while let Ok(Some(object)) = objects.try_next().await {
+                let object = serde_json::to_value(object).unwrap();
+                let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+                let mut seen = seen.lock().unwrap();
+                if kind == "Agent" {
+                    if let Some(digest) = object["status"]["policy"]["digest"].as_str() {
+                        seen.digests.entry(name).or_default().insert(digest.to_owned());
+                    }
+                } else if object["metadata"]["annotations"][MARK].is_string() {
+                    let editions = editions_of(&object);
+                    if editions.len() > 1 {
+                        seen.mixed.push(format!("{name}: {editions:?}"));
+                    }
+                    seen.editions.entry(name).or_default().extend(editions);
+                }
+            }
+        });
+    }
+    seen
+}
+
+/// Applies a candidate, and waits until it is clear what becomes of it, or for a second.
+async fn change(world: &World, candidate: &Candidate) {
+    world.apply(&candidate.config_map).await;
+    match candidate.fate {
+        Fate::Serves => tokio::time::sleep(Duration::from_secs(1)).await,
+        Fate::Refused(reason) => {
+            let refused = async || revisions(world, "agents").await.iter().any(|it| it["status"]["reason"] == reason);
+            world.until_true(&format!("a candidate is refused: {reason}"), refused).await;
+        }
+        Fate::PutAside => drop(until_state(world, "agents", "Quarantined").await),
+    }
+}
+
+/// Waits until what serves has answered for all Agents, and nothing is left to do.
+async fn until_settled(world: &World, edition: u32) {
+    let is = format!("e{edition}");
+    world
+        .until_true(&format!("all are of edition {is}"), async || {
+            for namespace in NAMESPACES {
+                let deployments = world.list_in(Kind::named("Deployment"), namespace).await;
+                let others = |it: &&Value| {
+                    it["metadata"]["annotations"][MARK].is_string() && editions_of(it) != [is.clone()].into()
+                };
+                if deployments.iter().any(|it| others(&it)) {
+                    return false;
+                }
+            }
+            true
+        })
+        .await;
+    world.until_true("nothing is left to do", async || world.probe().queue().0 == 0).await;
+    world.quiet().await;
+}
+
+#[test]
+fn a_policy_that_changes_every_second_under_load_never_answers_by_halves() {
+    play(scenario(), async |world| {
+        let (count, one_in) = load();
+        let changes = u32::try_from(BROKEN.len()).unwrap() * one_in;
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACES[1]}});
+        world.apply(&namespace).await;
+        for namespace in NAMESPACES {
+            let mut model = samples::model_api("llm");
+            model["metadata"]["namespace"] = json!(namespace);
+            world.apply(&model).await;
+        }
+        world.apply(&good(0).config_map).await;
+        until_state(world, "agents", "Active").await;
+        let mut edits = vec![0; count];
+        for number in 0..count {
+            world.apply(&agent(number, 0)).await;
+        }
+        until_settled(world, 0).await;
+
+        let seen = look_at_everything(world);
+        // Swaps overtake passes only where passes take time.
+        world.break_it(
+            Fault::on(&["get", "list", "create", "update", "patch", "delete"]).slow(Duration::from_millis(5)),
+        );
+        let mut candidates = Vec::new();
+        let mut next = 0;
+        for edition in 1..=changes {
+            let broken = BROKEN.get(edition as usize / one_in as usize).filter(|_| edition % one_in == 1);
+            let candidate = broken.map_or_else(|| good(edition), |broken| broken(edition));
+            for _ in 0..EDITS.min(count) {
+                next = (next + 37) % count;
+                edits[next] += 1;
+                world.apply(&agent(next, edits[next])).await;
+            }
+            change(world, &candidate).await;
+            candidates.push((edition, candidate));
+        }
+        until_settled(world, changes).await;
+        world.mend();
+
+        assert!(world.counted("kaos_operator_passes_total", &["result=\"failed\""]) < 1.0, "no pass failed");
+        let seen = std::mem::take(&mut *seen.lock().unwrap());
+        assert_eq!(seen.mixed, [""; 0], "no pass mixed two policies");
+        for (edition, candidate) in &candidates {
+            let (edition, digest) = (format!("e{edition}"), &candidate.digest);
+            for number in 0..count {
+                let told = seen.digests.get(&name(number)).is_some_and(|told| told.contains(digest));
+                let made =
+                    seen.editions.get(&format!("agent-{}", name(number))).is_some_and(|had| had.contains(&edition));
+                let may = match candidate.fate {
+                    Fate::Serves => true,
+                    Fate::Refused(_) => false,
+                    Fate::PutAside => !is_fragile(number),
+                };
+                assert!(may || !made, "{} was made by {edition}: {:?}", name(number), candidate.fate);
+                assert!(may || !told, "{} told of {edition}", name(number));
+            }
+        }
+        let last = &candidates.last().unwrap().1.digest;
+        for (number, edits) in edits.iter().enumerate() {
+            let told = world.look(&format!("{}:Agent/{}", namespace_of(number), name(number))).await;
+            assert_eq!(told["status"]["policy"]["digest"], **last, "{told}");
+            assert_eq!(told["status"]["observedGeneration"], told["metadata"]["generation"]);
+            let deployment = format!("{}:Deployment/agent-{}", namespace_of(number), name(number));
+            let deployment = world.look(&deployment).await;
+            let has = deployment.to_string().contains(&format!("{{\"name\":\"EDITS\",\"value\":\"{edits}\"}}"));
+            assert!(has, "edit {edits} is not in {deployment}");
+        }
+        // What a new operator finds nothing to do about is what the last edition makes of the last edits.
+        world.forget_requests();
+        world.restart().await;
+        world.until_true("nothing is left to do", async || world.probe().queue().0 == 0).await;
+        world.quiet().await;
+        assert_eq!(world.writes(), [""; 0]);
+        let editions = seen.editions.values().map(BTreeSet::len).max().unwrap_or_default();
+        println!("{count} Agents, {changes} changes; one Deployment was of up to {editions} editions");
+    });
+}
