@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use kaos_tests::control_plane::group;
+use kaos_tests::control_plane::launch::free_port;
 
 use crate::stage::Stage;
 use crate::tree::{self, Usage};
@@ -159,7 +160,7 @@ fn note(seen: &Mutex<Usage>, now: Usage) {
 }
 
 fn free() -> Result<SocketAddr> {
-    TcpListener::bind("127.0.0.1:0")?.local_addr().context("no free address")
+    Ok(SocketAddr::from(([127, 0, 0, 1], free_port()?)))
 }
 
 /// A page; nothing while it is not served.

@@ -22,9 +22,11 @@ use super::{ControlPlane, Extent, Group, audit, client};
 const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(50);
 
-/// A port that nobody listens on.
-fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+/// A port that nobody listens on, below those that the system gives to connections: nobody takes it before who it is for
+/// listens, or while that is restarted.
+pub fn free_port() -> Result<u16> {
+    let mut ports = std::iter::repeat_with(|| fastrand::u16(10_000..32_000)).take(1000);
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).context("no port is free")
 }
 
 /// A folder that no other run has. Those of runs before today are of no use to anybody.
