@@ -4,6 +4,7 @@
 mod changes;
 mod row;
 mod screen;
+mod shipping;
 mod stage;
 
 use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
@@ -12,6 +13,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use kaos_policy::{
     contract::ResourceType,
+    gate::Check,
     policy::Stack,
     settings::{self, Layer},
 };
@@ -30,7 +32,7 @@ use crate::{
     input::{self, Document, Sources},
     metrics::Metrics,
     operator::{Operator, Options},
-    policies::{Loaded, Loader, sample_cluster, select},
+    policies::{Candidate, Loaded, Loader, sample_cluster, select},
 };
 
 /// Arguments of `demo`.
@@ -76,6 +78,7 @@ const QUIET: Duration = Duration::from_secs(2);
 
 /// Policies with what they are told.
 struct Answering {
+    loader: Loader,
     stacks: BTreeMap<ResourceType, Stack>,
     layers: Vec<Layer>,
     policies: Vec<Loaded>,
@@ -107,7 +110,7 @@ impl Demo {
         screen.say(&format!("{} serves {}", stage.url(), defined.join(", ")))?;
 
         screen.step("Policies are checked: each runs in a sandbox and imports nothing")?;
-        let answering = tokio::task::block_in_place(|| Answering::load(&self.policies))?;
+        let mut answering = tokio::task::block_in_place(|| Answering::load(&self.policies))?;
         for Loaded { policy, .. } in &answering.policies {
             let kinds: Vec<_> = policy.descriptor().claims.iter().map(|claim| claim.primary.kind.as_str()).collect();
             screen.say(&format!("{} answers for {}", policy.id(), kinds.join(", ")))?;
@@ -124,7 +127,11 @@ impl Demo {
         let mut ready = self.until_ready(&stage, &mut screen).await?;
         if ready {
             let change = self.change()?;
-            ready = self.swap(&answering, &catalogue, &change, &stage, &mut screen).await?;
+            ready = self.swap(&mut answering, &catalogue, &change, &stage, &mut screen).await?;
+        }
+        // Whoever brought a policy looks at that one.
+        if ready && self.policies.is_empty() {
+            ready = self.ship(&mut answering, &catalogue, &stage, &mut screen).await?;
         }
         if !self.once {
             leave_open(&stage, &mut screen).await?;
@@ -137,7 +144,7 @@ impl Demo {
     /// Changes settings while the operator runs, and tells what that changed.
     async fn swap(
         &self,
-        answering: &Answering,
+        answering: &mut Answering,
         catalogue: &Catalogue,
         (name, document): &(String, Value),
         stage: &Stage,
@@ -147,10 +154,43 @@ impl Demo {
         for line in serde_saphyr::to_string(document)?.lines() {
             screen.say(&format!("  {line}"))?;
         }
+        answering.layers.extend(settings::file(name, document, &schemas(&answering.policies))?);
+        self.let_answer(answering, catalogue, stage, screen).await
+    }
+
+    /// Ships another component while the operator runs, and tells what that changed.
+    async fn ship(
+        &self,
+        answering: &mut Answering,
+        catalogue: &Catalogue,
+        stage: &Stage,
+        screen: &mut Screen,
+    ) -> anyhow::Result<bool> {
+        screen.step(&format!("Another component is shipped, live, with {}", shipping::FILE.0))?;
+        let candidate = shipping::candidate()?;
+        let Check { steps, result, .. } = tokio::task::block_in_place(|| answering.loader.check(&candidate));
+        let policy = result.context(shipping::FILE.0)?;
+        let time: Duration = steps.iter().map(|step| step.time).sum();
+        let id = policy.id();
+        screen.say(&format!("{id} passed {} checks in {} ms, and takes over", steps.len(), time.as_millis()))?;
+        let Candidate { origin, inner } = candidate;
+        answering.policies.push(Loaded { origin, policy, settings: inner.file.settings });
+        answering.stacks = select(&answering.policies)?;
+        // What was changed before goes on: settings of people are stronger than those that a policy comes with.
+        answering.layers.extend(layers(&answering.policies, None, &[])?);
+        self.let_answer(answering, catalogue, stage, screen).await
+    }
+
+    /// Lets policies and settings answer from now on, and tells what that changed.
+    async fn let_answer(
+        &self,
+        answering: &Answering,
+        catalogue: &Catalogue,
+        stage: &Stage,
+        screen: &mut Screen,
+    ) -> anyhow::Result<bool> {
         let before = stage.children().await?;
-        let mut layers = answering.layers.clone();
-        layers.extend(settings::file(name, document, &schemas(&answering.policies))?);
-        catalogue.replace(&answering.stacks, &layers)?;
+        catalogue.replace(&answering.stacks, &answering.layers)?;
         let ready = self.until_ready(stage, screen).await?;
         let after = stage.children().await?;
         let changes = changes::between(&before, &after);
@@ -235,9 +275,10 @@ impl Demo {
 impl Answering {
     /// The embedded policies, and over them those of files.
     fn load(files: &[PathBuf]) -> anyhow::Result<Self> {
-        let policies = Loader::new(sample_cluster())?.load(files)?;
+        let loader = Loader::new(sample_cluster())?;
+        let policies = loader.load(files)?;
         let layers = layers(&policies, None, &[])?;
-        Ok(Self { stacks: select(&policies)?, layers, policies })
+        Ok(Self { loader, stacks: select(&policies)?, layers, policies })
     }
 }
 
