@@ -19,6 +19,8 @@ pub struct CrashPoint(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     planned: Mutex<Option<Planned>>,
+    /// Users whose operators got there, or ended by themselves.
+    ended: Mutex<Vec<String>>,
     reached: Notify,
 }
 
@@ -39,9 +41,24 @@ impl CrashPoint {
         *self.planned() = None;
     }
 
-    /// Waits until the operator has got there.
-    pub async fn reached(&self) {
-        self.0.reached.notified().await;
+    /// Waits until an operator has got there, or has ended by itself; the user that it is.
+    pub async fn reached(&self) -> String {
+        loop {
+            if let Some(user) = self.ended().pop() {
+                return user;
+            }
+            self.0.reached.notified().await;
+        }
+    }
+
+    /// An operator is at its end.
+    pub(super) fn reach(&self, user: &str) {
+        self.ended().push(user.to_owned());
+        self.0.reached.notify_one();
+    }
+
+    fn ended(&self) -> MutexGuard<'_, Vec<String>> {
+        self.0.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn planned(&self) -> MutexGuard<'_, Option<Planned>> {
@@ -65,9 +82,9 @@ impl CrashPoint {
         }
     }
 
-    /// The way to the API server.
-    pub(super) fn on(&self, service: ClusterService) -> Mortal {
-        Mortal { service, point: self.clone() }
+    /// A user's way to the API server.
+    pub(super) fn on(&self, service: &ClusterService, user: &str) -> Mortal {
+        Mortal { service: service.as_user(user), point: self.clone(), user: user.into() }
     }
 }
 
@@ -76,6 +93,7 @@ impl CrashPoint {
 pub(super) struct Mortal {
     service: ClusterService,
     point: CrashPoint,
+    user: Arc<str>,
 }
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -93,12 +111,12 @@ impl Service<Request<Sent>> for Mortal {
         let crash = if request.method() == Method::GET { None } else { self.point.step() };
         let answer = self.service.call(request);
         let Some(after) = crash else { return answer };
-        let point = self.point.clone();
+        let (point, user) = (self.point.clone(), Arc::clone(&self.user));
         Box::pin(async move {
             if after {
                 drop(answer.await);
             }
-            point.0.reached.notify_one();
+            point.reach(&user);
             pending().await
         })
     }

@@ -6,8 +6,13 @@ use std::time::Duration;
 use fastrand::Rng;
 use kaos_cluster::faults::{Attempt, EventFate, Failure, FaultPlan, Outcome, Verdict};
 
-/// The user that operators of the harness are.
+/// The user that operators of the harness are. Replicas have a number behind it.
 pub const OPERATOR: &str = "system:serviceaccount:kaos-system:kaos-operator";
+
+/// Whether a user is an operator of the harness.
+pub fn is_operator(user: &str) -> bool {
+    user.starts_with(OPERATOR)
+}
 
 /// A rule: which of the operator's requests go wrong, how, and how often.
 #[derive(Debug, Clone)]
@@ -91,7 +96,7 @@ impl Fault {
     }
 
     fn fits(&self, attempt: &Attempt) -> bool {
-        attempt.user == OPERATOR
+        is_operator(&attempt.user)
             && self.left != Some(0)
             && (self.verbs.is_empty() || self.verbs.contains(&attempt.verb.name()))
             && self.resource.is_none_or(|resource| attempt.resource == resource)
@@ -141,7 +146,7 @@ impl FaultPlan for Script {
 
     fn event(&mut self, watch: &Attempt, _: &str, _: &mut Rng) -> EventFate {
         let rules = self.rules();
-        let rule = rules.events.iter().find(|(plural, _)| watch.user == OPERATOR && watch.resource == *plural);
+        let rule = rules.events.iter().find(|(plural, _)| is_operator(&watch.user) && watch.resource == *plural);
         rule.map_or(EventFate::Deliver, |(_, fate)| *fate)
     }
 }

@@ -10,6 +10,7 @@
 //! | [`world`] | the handle: apply, patch, delete, look |
 //! | [`wait`], `watchdog` | waiting for a condition, and what is printed when it does not come |
 //! | [`operator`] | starting, stopping and crashing operators |
+//! | [`replicas`] | operators that take turns |
 //! | [`requests`] | what the operator asked of the API server |
 //! | [`faults`], [`crash`] | scripts of what goes wrong, and where the operator ends in the middle of it |
 //! | [`kinds`] | names of objects, and the types that tests use |
@@ -22,6 +23,7 @@ pub mod faults;
 pub mod kinds;
 pub mod operator;
 pub mod read;
+pub mod replicas;
 pub mod requests;
 pub mod samples;
 pub mod scenario;

@@ -35,17 +35,23 @@ pub(super) struct Setting {
     tune: fn(&mut Options),
     installing: Option<bool>,
     only: Option<(BTreeSet<String>, Config)>,
+    /// Replicas that were started so far.
+    pub(super) lives: Cell<u32>,
 }
 
 /// An operator that runs.
 pub struct Running {
+    /// The user that it is.
+    pub(super) user: String,
+    /// Its name on the Lease; empty without one.
+    pub(super) identity: String,
     /// What it says of itself.
     pub probe: Probe,
     /// What it counts.
     pub metrics: Arc<Metrics>,
     catalogue: Arc<Catalogue>,
     stop: CancellationToken,
-    task: JoinHandle<Result<(), OperatorError>>,
+    pub(super) task: JoinHandle<Result<(), OperatorError>>,
 }
 
 impl Setting {
@@ -59,6 +65,7 @@ impl Setting {
             tune: *tune,
             installing: *installing,
             only: None,
+            lives: Cell::new(0),
         }
     }
 
@@ -145,13 +152,24 @@ impl World {
         let setting = &self.setting;
         let client = match (&self.below, &setting.only) {
             (Below::Embedded(cluster), _) => {
-                let way = self.crash_point.on(cluster.service().as_user(OPERATOR));
-                Client::new(way, self.namespace.clone())
+                Client::new(self.crash_point.on(&cluster.service(), OPERATOR), self.namespace.clone())
             }
             (Below::Real, Some((_, config))) => Client::try_from(config.clone())?,
             (Below::Real, None) => self.client.clone(),
         };
-        let metrics = Arc::new(Metrics::new());
+        let run = |operator: Operator, stop: CancellationToken| tokio::spawn(operator.run(stop));
+        self.run(client, Arc::new(Metrics::new()), (OPERATOR.to_owned(), String::new()), run)
+    }
+
+    /// Puts an operator together and has it run.
+    pub(super) fn run(
+        &self,
+        client: Client,
+        metrics: Arc<Metrics>,
+        (user, identity): (String, String),
+        run: impl FnOnce(Operator, CancellationToken) -> JoinHandle<Result<(), OperatorError>>,
+    ) -> Result<Running> {
+        let setting = &self.setting;
         let catalogue = Arc::new(match setting.installing {
             None => Catalogue::new(&setting.stacks()?, &setting.layers())?,
             Some(_) => Catalogue::default(),
@@ -161,8 +179,8 @@ impl World {
             operator = operator.installing(setting.installing(in_namespaces)?);
         }
         let (probe, stop) = (operator.probe(), CancellationToken::new());
-        let task = tokio::spawn(operator.run(stop.clone()));
-        Ok(Running { probe, metrics, catalogue, stop, task })
+        let task = run(operator, stop.clone());
+        Ok(Running { user, identity, probe, metrics, catalogue, stop, task })
     }
 
     /// What the operator that was started last says of itself.

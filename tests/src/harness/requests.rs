@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kaos_cluster::faults::{Entry, Verb};
 
 use super::World;
-use super::faults::OPERATOR;
+use super::faults::is_operator;
 
 /// How a request counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,7 +56,7 @@ impl World {
     /// The operator's requests since, of this sort.
     pub fn requests(&self, sort: Sort) -> Vec<Entry> {
         let entries = self.embedded().journal().entries();
-        entries.into_iter().filter(|entry| entry.attempt.user == OPERATOR && Sort::of(entry) == sort).collect()
+        entries.into_iter().filter(|entry| is_operator(&entry.attempt.user) && Sort::of(entry) == sort).collect()
     }
 
     /// The operator's accepted writes since, Events and Leases apart, as texts.

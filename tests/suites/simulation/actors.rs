@@ -8,6 +8,7 @@ use kaos_cluster::PodFate;
 use kaos_tests::gadget::{Edition, gadget};
 use kaos_tests::harness::World;
 use kaos_tests::harness::samples::{agent, config_map, deployment, mcp_server, model_api_for};
+use kaos_tests::harness::scenario::definitions;
 use serde_json::{Value, json};
 
 const MODELS: [&str; 2] = ["llm", "gpt"];
@@ -28,6 +29,9 @@ const CHILDREN: [&str; 12] = [
     "Secret/net",
     "ServiceAccount/box",
 ];
+/// Definitions that come and go.
+const DEFINITIONS: [&str; 4] =
+    ["agents.kaos.tools", "modelapis.kaos.tools", "mcpservers.kaos.tools", "gadgets.test.example.com"];
 /// Names that strangers take before the operator does.
 const COVETED: [&str; 3] = ["agent-helper", "modelapi-gpt", "net"];
 
@@ -86,6 +90,9 @@ fn widget(rng: &mut Rng, name: &str, sane: bool) -> Value {
 
 /// One thing that somebody does; what it was.
 pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
+    if rng.u8(..24) == 0 {
+        return upheaval(w, rng).await;
+    }
     match rng.u8(..24) {
         0..4 => {
             let name = pick(rng, &AGENTS);
@@ -148,6 +155,38 @@ pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
     }
 }
 
+/// The ground goes from under the objects, or comes back: a definition, or the namespace.
+async fn upheaval(w: &World, rng: &mut Rng) -> String {
+    let name = pick(rng, &DEFINITIONS);
+    let (at, object) = if rng.u8(..3) == 0 {
+        (format!("Namespace/{}", w.namespace), namespace(w))
+    } else {
+        (format!("CustomResourceDefinition/{name}"), definition(name))
+    };
+    if w.look(&at).await.is_null() { apply(w, &object).await } else { delete(w, &at).await }
+}
+
+/// Brings back what is gone of it. What is still going is left to the next time.
+async fn restore_ground(w: &World) {
+    for name in DEFINITIONS {
+        if w.look(&format!("CustomResourceDefinition/{name}")).await.is_null() {
+            apply(w, &definition(name)).await;
+        }
+    }
+    if w.look(&format!("Namespace/{}", w.namespace)).await.is_null() {
+        apply(w, &namespace(w)).await;
+    }
+}
+
+fn namespace(w: &World) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": w.namespace}})
+}
+
+fn definition(name: &str) -> Value {
+    let mut all = definitions().unwrap_or_default().into_iter();
+    all.find(|definition| definition["metadata"]["name"] == *name).unwrap_or_default()
+}
+
 fn fate(rng: &mut Rng) -> PodFate {
     match rng.u8(..4) {
         0 => PodFate::NotReady,
@@ -174,7 +213,9 @@ async fn meddle(w: &World, rng: &mut Rng) -> String {
 }
 
 async fn apply(w: &World, object: &Value) -> String {
-    let text = format!("apply {}/{} {}", object["kind"], object["metadata"]["name"], object["spec"]).replace('"', "");
+    let mut text =
+        format!("apply {}/{} {}", object["kind"], object["metadata"]["name"], object["spec"]).replace('"', "");
+    text.truncate(text.floor_char_boundary(300));
     match w.try_apply(object).await {
         Ok(_) => text,
         Err(error) => format!("{text} (refused: {error})"),
@@ -237,11 +278,15 @@ impl Ending {
             for at in pool.iter().filter(|at| !wanted.contains(*at)) {
                 w.delete(at).await;
             }
-            for object in &self.objects {
-                w.try_apply(object).await.map_err(|error| format!("{object} is refused: {error}"))?;
-            }
-            w.pass_time(Duration::from_secs(60)).await;
             missing.clear();
+            restore_ground(w).await;
+            for object in &self.objects {
+                // What it stands on may not be back yet.
+                if let Err(error) = w.try_apply(object).await {
+                    missing.push(format!("{} is refused: {error}", object["metadata"]["name"]));
+                }
+            }
+            w.pass_time(Duration::from_mins(1)).await;
             for at in &wanted {
                 let now = w.look(at).await;
                 if now.is_null() || !now["metadata"]["deletionTimestamp"].is_null() {

@@ -8,6 +8,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use kaos_cluster::faults::NoFaults;
 use kaos_tests::harness::faults::OPERATOR;
+use kaos_tests::harness::read::uid;
+use kaos_tests::harness::replicas::user;
 use kaos_tests::harness::samples::config_map;
 use kaos_tests::harness::{Scenario, World, play};
 use serde_json::{Value, json};
@@ -15,7 +17,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::actors::{Ending, act};
 use crate::check::{self, State};
-use crate::trouble::Trouble;
+use crate::trouble::{Cut, Trouble};
 
 /// How a seed ended.
 #[derive(Debug, Default)]
@@ -44,9 +46,16 @@ pub(crate) fn simulate(seed: u64) -> Ended {
     let told = catch_unwind(AssertUnwindSafe(|| {
         let scenario = Scenario::embedded("everything is simulated").seeded(seed).idle();
         play(scenario, async |w| {
-            let mut run = Run { w, rng: Rng::with_seed(seed), ended: Rc::clone(&shared), start: Instant::now() };
+            let mut run = Run {
+                w,
+                rng: Rng::with_seed(seed),
+                ended: Rc::clone(&shared),
+                start: Instant::now(),
+                replicas: if (seed / 4) % 4 == 1 { (0..2).map(user).collect() } else { Vec::new() },
+                cut: Cut::default(),
+            };
             let wrong = run.live(seed, &ending).await;
-            run.ended.borrow_mut().wrong = wrong;
+            run.ended.borrow_mut().wrong.extend(wrong);
             run.note_journal();
         });
     }));
@@ -64,9 +73,21 @@ struct Run<'w> {
     rng: Rng,
     ended: Rc<RefCell<Ended>>,
     start: Instant,
+    /// Operators that take turns; without them there is one that does not care.
+    replicas: Vec<String>,
+    cut: Cut,
 }
 
 impl Run<'_> {
+    fn spawn(&self) {
+        if self.replicas.is_empty() {
+            self.w.spawn();
+        }
+        for replica in &self.replicas {
+            self.w.spawn_replica(replica);
+        }
+    }
+
     fn note(&self, what: impl AsRef<str>) {
         let at = self.start.elapsed().as_millis();
         let line = format!("{:>4}.{:03} {}", at / 1000, at % 1000, what.as_ref());
@@ -75,15 +96,20 @@ impl Run<'_> {
 
     fn note_journal(&self) {
         let entries = self.w.embedded().journal().entries();
-        self.ended.borrow_mut().journal.extend(entries.iter().map(|entry| format!("{} {entry}", entry.at)));
+        let mut ended = self.ended.borrow_mut();
+        if !self.replicas.is_empty() {
+            ended.wrong.extend(check::second_writers(&entries));
+        }
+        ended.journal.extend(entries.iter().map(|entry| format!("{} {entry}", entry.at)));
     }
 
     async fn live(&mut self, seed: u64, ending: &Ending) -> Vec<String> {
         let strangers = self.strangers().await;
         let trouble = Trouble::of(seed);
         self.note(format!("{trouble:?}"));
-        self.w.embedded().set_faults(trouble.plan());
-        self.w.spawn();
+        self.w.embedded().set_faults(trouble.plan(&self.cut));
+        let namespace = uid(&self.w.look(&self.namespace()).await).to_owned();
+        self.spawn();
         for _ in 0..self.rng.usize(8..30) {
             self.step().await;
         }
@@ -99,7 +125,9 @@ impl Run<'_> {
         self.note("it should be quiet");
         let mut wrong = check::differences(&State::of(self.w).await, &fault_free(ending));
         wrong.extend(check::strays(self.w).await);
-        for (at, version) in &strangers {
+        // They went with their namespace.
+        let gone = uid(&self.w.look(&self.namespace()).await) != namespace;
+        for (at, version) in strangers.iter().filter(|_| !gone) {
             let now = self.w.look(at).await["metadata"]["resourceVersion"].clone();
             if now != *version {
                 wrong.push(format!("{at} is a stranger's and was changed"));
@@ -137,7 +165,7 @@ impl Run<'_> {
             0 => {
                 self.note("the operator is stopped and started");
                 self.w.stop_all().await;
-                self.w.spawn();
+                self.spawn();
             }
             1 => {
                 self.note("the operator is gone for a while");
@@ -147,8 +175,9 @@ impl Run<'_> {
                     let did = act(self.w, &mut self.rng).await;
                     self.note(did);
                 }
-                self.w.spawn();
+                self.spawn();
             }
+            5..9 if !self.replicas.is_empty() => self.unsettle_leader().await,
             2..5 => {
                 let (writes, after) = (self.rng.u32(..12), self.rng.bool());
                 let when = if after { "after" } else { "before" };
@@ -170,15 +199,37 @@ impl Run<'_> {
         self.pass(Duration::from_millis(time)).await;
     }
 
-    /// Lets time pass; where the operator crashes, another is started.
+    /// Something happens to the replica that leads.
+    async fn unsettle_leader(&mut self) {
+        let Some(leader) = self.w.leader().await else { return };
+        if self.rng.bool() {
+            self.note(format!("{leader}, which leads, crashes, and another starts"));
+            self.w.crash_one(&leader).await;
+            self.w.spawn_replica(&leader);
+        } else {
+            let (hangs, seconds) = (self.rng.bool(), self.rng.u64(1..40));
+            let how = if hangs { "without an answer" } else { "with errors" };
+            self.note(format!("{leader}, which leads, is cut off {how} for {seconds} s"));
+            self.cut.off(leader, hangs);
+            self.pass(Duration::from_secs(seconds)).await;
+            self.cut.mend();
+        }
+    }
+
+    fn namespace(&self) -> String {
+        format!("Namespace/{}", self.w.namespace)
+    }
+
+    /// Lets time pass; where an operator crashes, or loses the Lease, another is started.
     async fn pass(&mut self, time: Duration) {
         let end = Instant::now() + time;
-        while timeout(end.saturating_duration_since(Instant::now()), self.w.crash_point.reached()).await.is_ok() {
-            self.note("the operator crashes, and another starts");
-            self.w.crash().await;
+        while let Ok(user) = timeout(end.saturating_duration_since(Instant::now()), self.w.crash_point.reached()).await
+        {
+            self.note(format!("{user} ends, and another starts"));
+            self.w.crash_one(&user).await;
             let pause = self.rng.u64(..2_000);
             tokio::time::sleep(Duration::from_millis(pause)).await;
-            self.w.spawn();
+            if self.replicas.is_empty() { self.w.spawn() } else { self.w.spawn_replica(&user) }
         }
     }
 }

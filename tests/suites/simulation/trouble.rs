@@ -1,8 +1,44 @@
 //! What goes wrong with the operator's requests and watches. Users and controllers have better luck.
 
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
 use fastrand::Rng;
-use kaos_cluster::faults::{Attempt, EventFate, FaultPlan, SeededFaults, Verdict};
-use kaos_tests::harness::faults::OPERATOR;
+use kaos_cluster::faults::{Attempt, EventFate, Failure, FaultPlan, Outcome, SeededFaults, Verdict};
+use kaos_tests::harness::faults::is_operator;
+
+/// Who is cut off from the API server. Clones are the same cut.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cut(Arc<Mutex<Option<Off>>>);
+
+/// How somebody is cut off.
+#[derive(Debug, Clone)]
+struct Off {
+    user: String,
+    /// Requests get no answer for ever so long, rather than an error at once.
+    hangs: bool,
+}
+
+impl Cut {
+    pub(crate) fn off(&self, user: String, hangs: bool) {
+        self.set(Some(Off { user, hangs }));
+    }
+
+    pub(crate) fn mend(&self) {
+        self.set(None);
+    }
+
+    fn set(&self, off: Option<Off>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = off;
+    }
+
+    fn verdict(&self, user: &str) -> Option<Verdict> {
+        let off = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let off = off.as_ref().filter(|off| off.user == user)?;
+        let delay = if off.hangs { Duration::from_mins(10) } else { Duration::ZERO };
+        Some(Verdict { delay, outcome: Outcome::FailBefore(Failure::Disconnect) })
+    }
+}
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy)]
@@ -26,23 +62,27 @@ impl Trouble {
     }
 
     /// As the cluster takes it.
-    pub(crate) fn plan(self) -> impl FaultPlan + use<> {
-        OfOperator { faults: SeededFaults::everything(self.rate), dropped: self.dropped }
+    pub(crate) fn plan(self, cut: &Cut) -> impl FaultPlan + use<> {
+        OfOperator { faults: SeededFaults::everything(self.rate), dropped: self.dropped, cut: cut.clone() }
     }
 }
 
 struct OfOperator {
     faults: SeededFaults,
     dropped: f64,
+    cut: Cut,
 }
 
 impl FaultPlan for OfOperator {
     fn request(&mut self, attempt: &Attempt, rng: &mut Rng) -> Verdict {
-        if attempt.user == OPERATOR { self.faults.request(attempt, rng) } else { Verdict::default() }
+        if !is_operator(&attempt.user) {
+            return Verdict::default();
+        }
+        self.cut.verdict(&attempt.user).unwrap_or_else(|| self.faults.request(attempt, rng))
     }
 
     fn event(&mut self, watch: &Attempt, kind: &str, rng: &mut Rng) -> EventFate {
-        if watch.user != OPERATOR {
+        if !is_operator(&watch.user) {
             return EventFate::Deliver;
         }
         match self.faults.event(watch, kind, rng) {

@@ -55,11 +55,18 @@ pub struct CallLayer {
     pub metrics: Arc<Metrics>,
 }
 
+impl CallLayer {
+    /// The layer around a service.
+    pub fn around<S>(&self, inner: S) -> Calls<S> {
+        Calls { layer: self.clone(), inner }
+    }
+}
+
 impl<S> Layer<S> for CallLayer {
     type Service = Calls<S>;
 
     fn layer(&self, inner: S) -> Calls<S> {
-        Calls { layer: self.clone(), inner }
+        self.around(inner)
     }
 }
 

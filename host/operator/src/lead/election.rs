@@ -1,7 +1,11 @@
 //! Waiting for the Lease, and taking it.
 
-use std::time::Duration;
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    time::Duration,
+};
 
+use fastrand::Rng;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, api::PostParams};
 use tokio::{
@@ -10,7 +14,7 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use super::{Fence, Held, LEASE, SILENT, Standing, Timing, identity, record};
+use super::{Fence, Held, LEASE, SILENT, Standing, Timing, record};
 
 /// A replica that wants the Lease.
 #[derive(Debug)]
@@ -19,6 +23,8 @@ pub struct Election {
     pub(super) identity: String,
     pub(super) timing: Timing,
     pub(super) fence: Fence,
+    /// Of this replica's own: its identity is no other's.
+    rng: Rng,
     standing: watch::Sender<Standing>,
 }
 
@@ -26,7 +32,10 @@ impl Election {
     /// Of the Lease in a namespace. The client must be one that `fence` does not hold back.
     pub fn new(client: Client, namespace: &str, identity: String, timing: Timing, fence: Fence) -> Self {
         let standing = watch::Sender::new(Standing::Unknown("the lease was not read yet".to_owned()));
-        Self { api: Api::namespaced(client, namespace), identity, timing, fence, standing }
+        let mut hasher = DefaultHasher::new();
+        identity.hash(&mut hasher);
+        let rng = Rng::with_seed(hasher.finish());
+        Self { api: Api::namespaced(client, namespace), identity, timing, fence, rng, standing }
     }
 
     /// What is known of the Lease, as it changes.
@@ -35,7 +44,7 @@ impl Election {
     }
 
     /// Waits for the Lease, for as long as it takes. It may be dropped at any time.
-    pub async fn win(self) -> Held {
+    pub async fn win(mut self) -> Held {
         let mut seen: Option<Seen> = None;
         loop {
             let asked = Instant::now();
@@ -50,7 +59,8 @@ impl Election {
                 Ok(Err(error)) => self.tell(Standing::Unknown(error.to_string())),
                 Err(_) => self.tell(Standing::Unknown(SILENT.to_owned())),
             }
-            sleep(self.pause()).await;
+            let pause = self.pause();
+            sleep(pause).await;
         }
     }
 
@@ -89,12 +99,9 @@ impl Election {
     }
 
     /// Replicas that start together do not ask together for ever.
-    fn pause(&self) -> Duration {
+    fn pause(&mut self) -> Duration {
         let fifth = self.timing.retry_period / 5;
-        // A number below 1024 is exact.
-        #[allow(clippy::cast_precision_loss)]
-        let share = (identity::random() >> 54) as f64 / 1024.0;
-        self.timing.retry_period + fifth.mul_f64(share)
+        self.timing.retry_period + fifth.mul_f64(self.rng.f64())
     }
 }
 

@@ -7,12 +7,9 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 pub fn identity() -> String {
     let host = std::env::var("HOSTNAME").ok().filter(|host| !host.is_empty());
     let host = host.or_else(|| Some(std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?.trim().to_owned()));
-    format!("{}_{}_{:08x}", host.as_deref().unwrap_or("operator"), std::process::id(), random() >> 32)
-}
-
-/// Something that processes which start together do not share.
-pub(super) fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
+    // Something that processes which start together do not share.
+    let random = RandomState::new().build_hasher().finish();
+    format!("{}_{}_{:08x}", host.as_deref().unwrap_or("operator"), std::process::id(), random >> 32)
 }
 
 #[cfg(test)]

@@ -1,0 +1,90 @@
+//! Replicas: operators that take turns on a Lease, as processes of `kaos-operator run --leader-elect` do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use kaos_operator::client::CallLayer;
+use kaos_operator::lead::{Election, Fence, LEASE, Timing};
+use kaos_operator::metrics::Metrics;
+use kaos_operator::operator::Operator;
+use kube::Client;
+use tokio_util::sync::CancellationToken;
+
+use super::World;
+use super::faults::OPERATOR;
+use super::operator::Running;
+use super::read::text;
+use super::scenario::SYSTEM;
+
+/// How long a request may take.
+const DEADLINE: Duration = Duration::from_secs(15);
+
+/// The user that a replica is.
+pub fn user(replica: u32) -> String {
+    format!("{OPERATOR}-{replica}")
+}
+
+impl World {
+    /// Starts a replica, on the embedded cluster. Where it may write no longer, it ends, and the crash point says so.
+    ///
+    /// # Panics
+    /// If it cannot be put together.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub fn spawn_replica(&self, user: &str) {
+        let running = self.assemble_replica(user).unwrap_or_else(|error| panic!("the replica cannot start: {error:#}"));
+        self.running.borrow_mut().push(running);
+    }
+
+    fn assemble_replica(&self, user: &str) -> Result<Running> {
+        let lives = &self.setting.lives;
+        lives.set(lives.get() + 1);
+        let identity = format!("{user}-{}", lives.get());
+        let metrics = Arc::new(Metrics::new());
+        let client = |fence: &Fence| {
+            let layer = CallLayer { deadline: DEADLINE, fence: fence.clone(), metrics: Arc::clone(&metrics) };
+            let way = self.crash_point.on(&self.embedded().service(), user);
+            Client::new(layer.around(way), self.namespace.clone())
+        };
+        let fence = Fence::closed_at_first();
+        let election =
+            Election::new(client(&Fence::open()), SYSTEM, identity.clone(), Timing::default(), fence.clone());
+        let (point, own, client) = (self.crash_point.clone(), user.to_owned(), client(&fence));
+        let run = |operator: Operator, stop: CancellationToken| {
+            tokio::spawn(async move {
+                let Some(mut held) = stop.run_until_cancelled(election.win()).await else { return Ok(()) };
+                let ended = tokio::select! {
+                    biased;
+                    ended = operator.run(stop.clone()) => ended,
+                    _lost = held.keep() => {
+                        point.reach(&own);
+                        return Ok(());
+                    }
+                };
+                // What cannot be released expires.
+                drop(held.release().await);
+                ended
+            })
+        };
+        self.run(client, Arc::clone(&metrics), (user.to_owned(), identity), run)
+    }
+
+    /// The replica that holds the Lease, if one that runs does.
+    pub async fn leader(&self) -> Option<String> {
+        let lease = self.look(&format!("{SYSTEM}:Lease/{LEASE}")).await;
+        let holder = text(&lease["spec"]["holderIdentity"]);
+        let running = self.running.borrow();
+        running.iter().find(|running| running.identity == holder).map(|running| running.user.clone())
+    }
+
+    /// Ends one operator at once, in the middle of whatever it does.
+    pub async fn crash_one(&self, user: &str) {
+        let all = std::mem::take(&mut *self.running.borrow_mut());
+        let (gone, left): (Vec<Running>, Vec<Running>) = all.into_iter().partition(|running| running.user == user);
+        *self.running.borrow_mut() = left;
+        for operator in gone {
+            operator.task.abort();
+            let _cancelled = operator.task.await;
+        }
+    }
+}
