@@ -1,0 +1,93 @@
+//! What a policy that burns fuel in one namespace costs another.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use kaos_tests::{shipped, widgets};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::stage::{Stage, milliseconds, percentile};
+
+/// Edits that are measured on each side.
+const EDITS: usize = 200;
+/// Objects of the namespace that burns; each is edited as soon as it was served.
+const MANY: usize = 50;
+
+fn widget_in(namespace: &str, name: &str, spec: &Value) -> Value {
+    let mut widget = widgets::widget(name, spec);
+    widget["metadata"]["namespace"] = json!(namespace);
+    widget
+}
+
+/// Edits a calm object again and again.
+async fn calm(stage: &Stage, from: usize) -> Result<Vec<Duration>> {
+    let mut times = Vec::new();
+    for edit in from..from + EDITS {
+        times.push(stage.served(&widget_in("default", "calm", &json!({"edit": edit}))).await?);
+    }
+    Ok(times)
+}
+
+/// Keeps every object of the other namespace changing, and gives how many passes it got.
+async fn burn(stage: &Stage, stop: &CancellationToken) -> Result<usize> {
+    let work = |number: usize| async move {
+        for edit in 0.. {
+            let object = widget_in("greedy", &format!("a{number}"), &json!({"fragile": true, "edit": edit}));
+            match stop.run_until_cancelled(stage.served(&object)).await {
+                Some(served) => drop(served?),
+                None => return Ok(edit),
+            }
+        }
+        anyhow::Ok(0)
+    };
+    let mut passes = 0;
+    for done in futures_util::future::join_all((0..MANY).map(work)).await {
+        passes += done?;
+    }
+    Ok(passes)
+}
+
+/// The rows of the table.
+pub(crate) async fn measure() -> Result<String> {
+    let stop = CancellationToken::new();
+    let stage = Stage::with_operator(&stop).await?;
+    stage.apply(&widgets::definition()).await?;
+    stage.cluster.settled().await;
+    stage.apply(&shipped::package("widgets", Some(&widgets::component("1")?), "")?).await?;
+    let mut own = shipped::package("own", Some(&widgets::component("2 burns")?), "")?;
+    own["metadata"]["namespace"] = json!("greedy");
+    stage.apply(&own).await?;
+    let is_active = |source: &str| {
+        let all = stage.all("PolicyRevision");
+        all.iter().any(|it| it["spec"]["source"]["configMap"] == source && it["status"]["state"] == "Active")
+    };
+    stage.until("both policies serve", || is_active("own") && is_active("widgets")).await?;
+    calm(&stage, 0).await?;
+    let alone = calm(&stage, EDITS).await?;
+    let enough = CancellationToken::new();
+    let (beside, passes) = tokio::join!(
+        async {
+            let times = calm(&stage, 2 * EDITS).await;
+            enough.cancel();
+            times
+        },
+        burn(&stage, &enough)
+    );
+    let (beside, passes) = (beside?, passes?);
+    stop.cancel();
+    let row = |what: &str, times: &[Duration]| {
+        let [median, most] = [50, 95].map(|percent| milliseconds(percentile(times, percent)));
+        format!("| {what} | {median:.1} | {most:.1} |\n")
+    };
+    let ratio = |percent| percentile(&beside, percent).as_secs_f64() / percentile(&alone, percent).as_secs_f64();
+    Ok(format!(
+        "{MANY} objects of one namespace whose own policy burns fuel, edited without a pause ({passes} passes in that time), \
+         and {EDITS} edits of an object of another namespace, each until it was served:\n\n\
+         | ms | median | p95 |\n|---|---:|---:|\n{}{}| times as long (aim: 2) | {:.2} | {:.2} |\n",
+        row("alone", &alone),
+        row("beside it", &beside),
+        ratio(50),
+        ratio(95),
+    ))
+}

@@ -1,0 +1,80 @@
+//! `policy plan` on a cluster with a thousand objects, as a process of its own.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::samples;
+use kube::api::{Api, DynamicObject, ListParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::json;
+
+use crate::stage::{Stage, milliseconds, percentile};
+
+/// Agents that there are.
+const OBJECTS: usize = 1_000;
+/// Times that it is run.
+const RUNS: usize = 5;
+/// As `policy plan` says that something changes.
+const CHANGES: i32 = 2;
+
+/// A sentence for the page.
+pub(crate) async fn measure() -> Result<String> {
+    let stage = Stage::bare()?;
+    let mut model = samples::model_api("llm");
+    model["metadata"]["namespace"] = json!("default");
+    model["status"] = json!({"phase": "Ready", "ready": true, "endpoint": "http://llm:8000"});
+    stage.cluster.plant("kaos.tools", "modelapis", model);
+    for number in 0..OBJECTS {
+        let mut agent = samples::agent(&format!("a{number}"), "llm", &json!({}));
+        agent["metadata"]["namespace"] = json!("default");
+        stage.cluster.plant("kaos.tools", "agents", agent);
+    }
+    let server = stage.listen().await?;
+    let folder = std::env::temp_dir().join(format!("installing-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let (kubeconfig, settings) = (folder.join("kubeconfig"), folder.join("settings.yaml"));
+    std::fs::write(&kubeconfig, server.kubeconfig("admin"))?;
+    std::fs::write(&settings, "image: registry.example/agent:2\n")?;
+    let (mut whole, mut listing) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        listing.push(list(&kubeconfig).await?);
+        let (kubeconfig, settings) = (kubeconfig.clone(), settings.clone());
+        whole.push(tokio::task::spawn_blocking(move || plan(&kubeconfig, &settings)).await??);
+    }
+    std::fs::remove_dir_all(folder)?;
+    let (whole, listing) = (milliseconds(percentile(&whole, 50)), milliseconds(percentile(&listing, 50)));
+    Ok(format!(
+        "`policy plan` of a change of settings that concerns {OBJECTS} live Agents, in a process of its own: {whole:.0} ms, of \
+         which listing them takes {listing:.0} ms (aim: 2000 ms and the listing).\n"
+    ))
+}
+
+fn plan(kubeconfig: &Path, settings: &Path) -> Result<Duration> {
+    let began = Instant::now();
+    let status = Command::new(std::env::current_exe()?)
+        .args(["policy", "plan", "--for", "agent", "-o", "json", "--settings"])
+        .arg(settings)
+        .arg("--kubeconfig")
+        .arg(kubeconfig)
+        .stdout(Stdio::null())
+        .status()?;
+    ensure!(status.code() == Some(CHANGES), "policy plan ended with {status}");
+    Ok(began.elapsed())
+}
+
+/// How long it takes to list the same objects over the same way.
+async fn list(kubeconfig: &Path) -> Result<Duration> {
+    let config = Kubeconfig::read_from(kubeconfig)?;
+    let client = Client::try_from(Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?)?;
+    let began = Instant::now();
+    for kind in ["Agent", "ModelAPI", "MCPServer"] {
+        Api::<DynamicObject>::all_with(client.clone(), &Kind::named(kind).resource())
+            .list(&ListParams::default())
+            .await?;
+    }
+    Ok(began.elapsed())
+}

@@ -1,0 +1,128 @@
+//! An embedded cluster with an operator on it that takes policies from ConfigMaps, in real time and on all processors.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use kaos_cluster::{Cluster, Server};
+use kaos_operator::catalogue::{Catalogue, Installing, Offer};
+use kaos_operator::metrics::Metrics;
+use kaos_operator::operator::{Operator, Options};
+use kaos_operator::policies::{Loader, sample_cluster, select};
+use kaos_tests::harness::kinds::{At, Kind};
+use kaos_tests::harness::scenario::definitions;
+use kube::Client;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// How often the cluster is looked at: what is measured is a multiple of it.
+pub(crate) const BEAT: Duration = Duration::from_millis(1);
+/// After so long nothing will come any more.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// The namespace of whatever names none.
+const NAMESPACE: &str = "default";
+
+/// A cluster. Clones are the same one.
+#[derive(Clone)]
+pub(crate) struct Stage {
+    pub(crate) cluster: Cluster,
+    client: Client,
+}
+
+impl Stage {
+    pub(crate) fn bare() -> Result<Self> {
+        let cluster = Cluster::start();
+        for name in ["kaos-system", NAMESPACE, "greedy"] {
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            cluster.plant("", "namespaces", namespace);
+        }
+        for definition in definitions()? {
+            cluster.plant("apiextensions.k8s.io", "customresourcedefinitions", definition);
+        }
+        let client = Client::new(cluster.service(), NAMESPACE);
+        Ok(Self { cluster, client })
+    }
+
+    /// The same, with an operator on it until the token is cancelled.
+    pub(crate) async fn with_operator(stop: &CancellationToken) -> Result<Self> {
+        let stage = Self::bare()?;
+        stage.cluster.settled().await;
+        let loader = Loader::new(sample_cluster())?;
+        let stacks = select(&loader.load(&[])?)?;
+        let own = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
+        let gatekeeper = loader.gatekeeper();
+        let installing = Installing { own, settings: Vec::new(), gatekeeper, in_namespaces: true };
+        let metrics = Arc::new(Metrics::new());
+        let operator = Operator::new(stage.client.clone(), Arc::new(Catalogue::default()), metrics, Options::default());
+        let operator = operator.installing(installing);
+        let probe = operator.probe();
+        tokio::spawn(operator.run(stop.clone()));
+        stage.until("the operator is ready", || probe.ready().is_ok()).await?;
+        Ok(stage)
+    }
+
+    pub(crate) async fn listen(&self) -> Result<Server> {
+        self.cluster.add_user("admin", "admin");
+        Ok(self.cluster.listen(([127, 0, 0, 1], 0).into()).await?)
+    }
+
+    pub(crate) async fn apply(&self, object: &Value) -> Result<()> {
+        let at = At::of(object, NAMESPACE);
+        let api: Api<DynamicObject> = if at.kind.namespaced {
+            Api::namespaced_with(self.client.clone(), &at.namespace, &at.kind.resource())
+        } else {
+            Api::all_with(self.client.clone(), &at.kind.resource())
+        };
+        api.patch(&at.name, &PatchParams::apply("bench").force(), &Patch::Apply(object)).await?;
+        Ok(())
+    }
+
+    /// An object as it is now; null if it is not there.
+    pub(crate) fn look(&self, at: &str) -> Arc<Value> {
+        let at = At::parse(at, NAMESPACE);
+        self.cluster.object(at.kind.group(), at.kind.plural, &at.namespace, &at.name).unwrap_or_default()
+    }
+
+    /// All objects of a kind.
+    pub(crate) fn all(&self, kind: &str) -> Vec<Arc<Value>> {
+        let kind = Kind::named(kind);
+        self.cluster.objects(kind.group(), kind.plural)
+    }
+
+    /// Waits until something is so. Gives how long that took.
+    pub(crate) async fn until(&self, what: &str, is: impl Fn() -> bool) -> Result<Duration> {
+        let began = Instant::now();
+        while !is() {
+            ensure!(began.elapsed() < PATIENCE, "waited in vain until {what}");
+            tokio::time::sleep(BEAT).await;
+        }
+        Ok(began.elapsed())
+    }
+
+    /// Applies an object, and waits until the operator has told that it looked at it. Gives how long both took.
+    pub(crate) async fn served(&self, object: &Value) -> Result<Duration> {
+        let at = At::of(object, NAMESPACE).to_string();
+        let began = Instant::now();
+        self.apply(object).await?;
+        self.until(&format!("{at} is served"), || is_observed(&self.look(&at))).await?;
+        Ok(began.elapsed())
+    }
+}
+
+/// Whether an object was looked at as it is now.
+fn is_observed(object: &Value) -> bool {
+    object["status"]["observedGeneration"] == object["metadata"]["generation"] && !object["status"].is_null()
+}
+
+/// The value below which so many of a hundred are.
+pub(crate) fn percentile(times: &[Duration], percent: usize) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort();
+    let at = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(at).copied().unwrap_or_default()
+}
+
+pub(crate) fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}

@@ -1,0 +1,104 @@
+//! From the change of a policy's ConfigMap to an object that the new policy answers for.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use kaos_policy::clock::SystemClock;
+use kaos_policy::compile::{ChildCompiler, Compile, CompileLimits};
+use kaos_policy::digest::Digest;
+use kaos_tests::harness::samples;
+use kaos_tests::shipped;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::stage::{Stage, milliseconds, percentile};
+
+/// Changes that are measured, after one that is not.
+const CHANGES: u32 = 24;
+/// Agents that the policy answers for.
+const AGENTS: usize = 20;
+
+/// An edition of the Agents' policy: the package, its component, and the component's digest.
+fn edition(number: u32) -> Result<(Value, Vec<u8>, String)> {
+    let (component, file) = shipped::embedded("agent")?;
+    let component = shipped::with_section(component, "edition", &number.to_be_bytes())?;
+    let mut file = file.to_owned();
+    write!(file, "\nsettings: {{extraAnnotations: {{example.com/edition: e{number}}}}}\n")?;
+    let digest = Digest::of(&component).to_string();
+    Ok((shipped::package("agents", Some(&component), &file)?, component, digest))
+}
+
+fn edited(edits: usize) -> Value {
+    samples::agent("edited", "llm", &json!({"container": {"env": [{"name": "EDITS", "value": edits.to_string()}]}}))
+}
+
+/// The rows of the table.
+pub(crate) async fn measure() -> Result<String> {
+    let stop = CancellationToken::new();
+    let stage = Stage::with_operator(&stop).await?;
+    stage.apply(&samples::model_api("llm")).await?;
+    for number in 0..AGENTS {
+        stage.apply(&samples::agent(&format!("a{number}"), "llm", &json!({}))).await?;
+    }
+    let is_of = |agent: &Value, digest: &str| agent["status"]["policy"]["digest"] == digest;
+    let compiler = ChildCompiler::new(
+        std::env::current_exe()?,
+        vec!["compile-child".into()],
+        CompileLimits::default(),
+        SystemClock::start(),
+    );
+    let (mut compiled, mut first, mut all, mut meanwhile) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut size, mut edits) = (0, 0);
+    for number in 0..=CHANGES {
+        let (package, component, digest) = edition(number)?;
+        size = component.len();
+        let began = Instant::now();
+        compiler.compile(&component).context("the component does not compile")?;
+        let compiling = began.elapsed();
+        let began = Instant::now();
+        stage.apply(&package).await?;
+        let any = || stage.all("Agent").iter().any(|agent| is_of(agent, &digest));
+        let every = || stage.all("Agent").iter().all(|agent| is_of(agent, &digest));
+        let mut waits = Vec::new();
+        // An Agent is edited again and again, and served whoever answers.
+        let editing = async {
+            loop {
+                edits += 1;
+                match stage.served(&edited(edits)).await {
+                    Ok(wait) => waits.push(wait),
+                    Err(error) => return error,
+                }
+            }
+        };
+        tokio::select! {
+            serves = stage.until("the new policy serves", any) => drop(serves?),
+            error = editing => return Err(error),
+        }
+        let serves = began.elapsed();
+        stage.until("all Agents are served by it", every).await?;
+        if number > 0 {
+            compiled.push(compiling);
+            first.push(serves);
+            all.push(began.elapsed());
+            meanwhile.extend(waits);
+        }
+    }
+    stop.cancel();
+    let beyond: Vec<Duration> =
+        first.iter().zip(&compiled).map(|(first, compiled)| first.saturating_sub(*compiled)).collect();
+    let row = |what: &str, times: &[Duration]| {
+        let [median, most] = [50, 95].map(|percent| milliseconds(percentile(times, percent)));
+        format!("| {what} | {median:.0} | {most:.0} |\n")
+    };
+    Ok(format!(
+        "A component of {:.0} KB, changed {CHANGES} times, {AGENTS} Agents:\n\n\
+         | ms | median | p95 |\n|---|---:|---:|\n{}{}{}{}{}",
+        f64::from(u32::try_from(size)?) / 1000.0,
+        row("the component is compiled, in a child", &compiled),
+        row("from the ConfigMap to the first Agent that it serves", &first),
+        row("the same without compiling (aim: 300)", &beyond),
+        row("from the ConfigMap to the last Agent", &all),
+        row(&format!("{} edits of an Agent meanwhile, each until it was served", meanwhile.len()), &meanwhile),
+    ))
+}
