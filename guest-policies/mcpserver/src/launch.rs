@@ -72,12 +72,12 @@ pub(crate) fn registry_reference(settings: &Settings, operator_namespace: &str) 
 fn unknown(name: &str, registry: &Registry) -> Refusal {
     let known = registry.names().join(", ");
     let remedy = format!("use one of the registry ({known}), or {CUSTOM} with container.image");
-    refusal::invalid("spec.runtime", format!("unknown runtime: {name} (not found in registry): {remedy}"))
+    refusal::invalid("spec.runtime", format!("unknown runtime: {} (not found in registry): {remedy}", shown(name, 63)))
 }
 
 fn registered(name: &str, runtime: Runtime, settings: &Settings, own_image: bool) -> Result<Launch, Refusal> {
     if runtime.image.is_empty() && !own_image {
-        let message = format!("runtime {name} has no image in the registry: set container.image");
+        let message = format!("runtime {} has no image in the registry: set container.image", shown(name, 63));
         return Err(refusal::invalid("spec.container.image", message));
     }
     let mut launch = Launch {

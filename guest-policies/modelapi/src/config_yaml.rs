@@ -7,7 +7,7 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use kaos_policy_sdk::yaml;
+use kaos_policy_sdk::{quote::shown, yaml};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -20,7 +20,7 @@ pub(crate) enum ConfigYamlError {
     Syntax(String),
     #[error("failed to parse configYaml: {path} must be {wanted}")]
     Shape { path: String, wanted: &'static str },
-    #[error("model_name \"{model}\" in configYaml not found in models list [{}]", patterns.join(" "))]
+    #[error("model_name \"{}\" in configYaml not found in models list [{}]", shown(model, 100), shown(&patterns.join(" "), 1000))]
     NotAllowed { model: String, patterns: Vec<String> },
 }
 

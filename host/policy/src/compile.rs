@@ -21,9 +21,15 @@ pub enum CompileError {
     /// The compiler does not take it.
     #[error("the compiler refuses it: {0}")]
     Refused(String),
-    /// It took longer than it may, by the processor's clock or by the wall's.
+    /// It took more of a processor's time than it may.
     #[error("compiling took longer than {seconds} s and was stopped: split large functions")]
     TookTooLong {
+        /// The limit that was hit.
+        seconds: u64,
+    },
+    /// It did not end in time by the clock on the wall, and had not used up its processor time: the machine was busy.
+    #[error("compiling did not end within {seconds} s, for lack of a free processor: it is tried again")]
+    Starved {
         /// The limit that was hit.
         seconds: u64,
     },
@@ -46,7 +52,7 @@ pub enum CompileError {
 impl CompileError {
     /// Whether trying again with the same component can end differently.
     pub fn is_lasting(&self) -> bool {
-        !matches!(self, Self::NotRun(_) | Self::Killed)
+        !matches!(self, Self::NotRun(_) | Self::Killed | Self::Starved { .. })
     }
 }
 

@@ -36,7 +36,7 @@ fn main() -> Result<ExitCode> {
     if std::env::args().nth(1).is_some_and(|verb| ["render", "compile-child"].contains(&&*verb)) {
         return Ok(Cli::parse().run());
     }
-    let mut criterion = Criterion::default().configure_from_args().sample_size(20);
+    let mut criterion = Criterion::default().output_directory(&table::folder()).configure_from_args().sample_size(20);
     compiling(&mut criterion)?;
     passes(&mut criterion)?;
     criterion.final_summary();

@@ -1,7 +1,7 @@
 //! The table at the end: medians of this run, their ratios, and the aims.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kaos_operator::embedded;
@@ -67,10 +67,14 @@ fn table() -> Result<String> {
     ))
 }
 
+/// Where criterion keeps what it measures.
+pub(crate) fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/criterion")
+}
+
 /// Nanoseconds, as criterion keeps them.
 fn criterion_median(what: &str, name: &str) -> Result<f64> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/criterion");
-    let text = std::fs::read_to_string(folder.join(what).join(name).join("new/estimates.json"))?;
+    let text = std::fs::read_to_string(folder().join(what).join(name).join("new/estimates.json"))?;
     let median = serde_json::from_str::<Value>(&text)?["median"]["point_estimate"].as_f64();
     Ok(median.ok_or("criterion wrote no median")?)
 }

@@ -120,13 +120,14 @@ impl Candidate {
             .collect()
     }
 
-    /// A component from a file. What it is granted stands beside it: in `<name>.yaml`, or else in `policy.yaml`.
+    /// A component from a file. What it is granted stands beside it: in `<name>.policy.yaml`, or else in `policy.yaml`.
+    /// Not in `<name>.yaml`: into that people write what `policy pack` prints.
     pub fn read(path: &std::path::Path) -> Result<Self, PolicyError> {
         let read = |path: &std::path::Path| {
             std::fs::read(path).map_err(|source| PolicyError::Unreadable { path: path.to_owned(), source })
         };
         let bytes = read(path)?;
-        let beside = [path.with_extension("yaml"), path.with_file_name("policy.yaml")];
+        let beside = [path.with_extension("policy.yaml"), path.with_file_name("policy.yaml")];
         let file = match beside.into_iter().find(|file| file.is_file()) {
             None => PolicyFile::default(),
             Some(beside) => {

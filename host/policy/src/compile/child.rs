@@ -110,7 +110,7 @@ impl<C: Clock> Compile for ChildCompiler<C> {
             let complaint = String::from_utf8_lossy(&complaint.join().unwrap_or_default()).trim().to_owned();
             match status.map_err(not_run)? {
                 Some(status) => self.verdict(status, code, &complaint),
-                None => Err(CompileError::TookTooLong { seconds: self.limits.wall.as_secs() }),
+                None => Err(CompileError::Starved { seconds: self.limits.wall.as_secs() }),
             }
         })
     }

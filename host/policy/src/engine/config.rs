@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 
 use sha2::{Digest as _, Sha256};
-use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OperatorCost, PoolingAllocationConfig};
+use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OperatorCost, OptLevel, PoolingAllocationConfig};
 
 use super::MEMORY_CEILING;
 use crate::digest::Digest;
@@ -20,6 +20,8 @@ pub(super) fn compiling() -> Config {
         // Exact and equal everywhere, so that a pass that ends for lack of it ends so on every machine.
         .consume_fuel(true)
         .operator_cost(prices())
+        // A pass is short and most of it is the host's: code that is compiled twice as fast runs nearly as fast.
+        .cranelift_opt_level(OptLevel::None)
         // Equal bits for equal inputs.
         .cranelift_nan_canonicalization(true)
         .wasm_relaxed_simd(false)

@@ -218,7 +218,9 @@ impl LoadError {
     pub fn is_lasting(&self) -> bool {
         match self {
             Self::Compile(error) => error.is_lasting(),
-            Self::Engine(_) => false,
+            // What a component exports is in its bytes; everything else is about this machine.
+            Self::Engine(error) => matches!(error, EngineError::World { .. }),
+            Self::Instantiate(Failure::Sandbox(_)) => false,
             _ => true,
         }
     }
