@@ -14,4 +14,5 @@ pub mod policies;
 pub mod shipped;
 pub mod stage;
 pub mod typed;
+pub mod usage;
 pub mod widgets;

@@ -11,12 +11,14 @@ use kaos_policy::{
 use kube::{
     Api, Client,
     api::{DynamicObject, ListParams},
-    core::{ApiResource, GroupVersionKind, discovery::Scope},
-    discovery::pinned_kind,
+    core::{ApiResource, discovery::Scope},
 };
 use serde_json::Value;
 
-use crate::input::{Document, Identity, Origin};
+use crate::{
+    discovered,
+    input::{Document, Identity, Origin},
+};
 
 /// How many objects are asked for at a time.
 const PAGE: u32 = 500;
@@ -125,17 +127,9 @@ impl Gathered {
         if let Some(known) = self.types.get(of) {
             return Ok(known.clone());
         }
-        let version = of.api_version.rsplit('/').next().unwrap_or_default();
-        let gvk = GroupVersionKind::gvk(of.group(), version, &of.kind);
-        let served = match pinned_kind(&self.client, &gvk).await {
-            Ok((resource, capabilities)) => {
-                Some(Served { resource, namespaced: capabilities.scope == Scope::Namespaced })
-            }
-            Err(kube::Error::Discovery(_)) => None,
-            // Of a group that it does not have a server says so in plain text.
-            Err(kube::Error::Api(status)) if status.code == 404 => None,
-            Err(source) => return Err(failed(of.to_string(), source)),
-        };
+        let served = discovered::served(&self.client, of).await.map_err(|source| failed(of.to_string(), source))?;
+        let served = served
+            .map(|(resource, capabilities)| Served { resource, namespaced: capabilities.scope == Scope::Namespaced });
         self.types.insert(of.clone(), served.clone());
         Ok(served)
     }

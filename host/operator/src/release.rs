@@ -8,12 +8,11 @@ use kaos_policy::{contract::ResourceType, policy::Policy};
 use kube::{
     Api, Client, ResourceExt as _,
     api::{DynamicObject, ListParams, PartialObjectMeta, Patch, PatchParams},
-    core::GroupVersionKind,
-    discovery::{ApiCapabilities, ApiResource, oneshot},
+    discovery::{ApiCapabilities, ApiResource},
 };
 use serde_json::json;
 
-use crate::watch::Scope;
+use crate::{discovered, watch::Scope};
 
 /// Objects in one page of a list.
 const PAGE: u32 = 500;
@@ -67,18 +66,10 @@ pub async fn release(
     // An API server that cannot be reached is not one that serves nothing.
     client.apiserver_version().await?;
     for (of, names) in finalizers {
-        let (group, version) = of.api_version.split_once('/').unwrap_or(("", &of.api_version));
-        let (resource, ApiCapabilities { scope: reach, .. }) =
-            match oneshot::pinned_kind(client, &GroupVersionKind::gvk(group, version, &of.kind)).await {
-                Ok(served) => served,
-                // Of a group that it does not have a server says so in plain text.
-                Err(kube::Error::Api(status)) if status.code != 404 => return Err(kube::Error::Api(status)),
-                Err(kube::Error::Api(_) | kube::Error::Discovery(_)) => {
-                    tell(Event::Unserved(of.clone()));
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
+        let Some((resource, ApiCapabilities { scope: reach, .. })) = discovered::served(client, of).await? else {
+            tell(Event::Unserved(of.clone()));
+            continue;
+        };
         let everywhere = Api::<DynamicObject>::dynamic(client.clone(), &resource, &reach);
         let places = match scope {
             Scope::All => vec![everywhere],

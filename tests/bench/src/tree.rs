@@ -3,6 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
+use kaos_tests::usage;
+
 /// What a process and all below it have used, and use.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Usage {
@@ -14,20 +16,17 @@ pub(crate) struct Usage {
     pub(crate) peaks: u64,
 }
 
-/// A tick of the clock that `/proc` counts processor time with.
-const TICK: Duration = Duration::from_millis(10);
-
 /// Looks at a process; nothing if it is gone.
 pub(crate) fn usage(process: u32) -> Option<Usage> {
-    let peak = peak(process)?;
-    let mut usage = Usage { processor: TICK * ticks(process)?, peak, peaks: peak };
+    let peak = usage::peak(process)?;
+    let mut used = Usage { processor: usage::processor(process)?, peak, peaks: peak };
     for child in below(process) {
         // One that ends meanwhile is counted by its parent the next time.
-        let (Some(ticks), Some(peak)) = (ticks(child), self::peak(child)) else { continue };
-        usage.processor += TICK * ticks;
-        usage.peaks += peak;
+        let (Some(processor), Some(peak)) = (usage::processor(child), usage::peak(child)) else { continue };
+        used.processor += processor;
+        used.peaks += peak;
     }
-    Some(usage)
+    Some(used)
 }
 
 /// The processes below one.
@@ -42,17 +41,4 @@ pub(crate) fn below(process: u32) -> Vec<u32> {
         }
     }
     found
-}
-
-/// Its own processor time and that of children that ended and were waited for.
-fn ticks(process: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
-    fields.get(11..15)?.iter().map(|field| field.parse::<u32>().ok()).sum()
-}
-
-fn peak(process: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(peak.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024)
 }

@@ -13,6 +13,7 @@ use kaos_policy::contract::{Cluster, Outcome};
 use kaos_policy::lookup::Fixed;
 use kaos_policy::policy::{Policy, Stack};
 use kaos_policy::render::Renderer;
+use kaos_tests::usage;
 use serde_json::{Value, json};
 
 use crate::{Result, sample};
@@ -99,7 +100,5 @@ fn median(mut run: impl FnMut() -> Result<()>) -> Result<Duration> {
 
 /// Bytes of this process that are in memory.
 fn resident() -> Result<usize> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
-    Ok(line.trim().trim_end_matches(" kB").trim().parse::<usize>()? * 1024)
+    Ok(usize::try_from(usage::resident(std::process::id()).ok_or("no VmRSS")?)?)
 }

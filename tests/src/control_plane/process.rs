@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 
 use super::programs::Programs;
 use super::{ControlPlane, group};
+use crate::usage;
 
 /// A process of `kaos-operator run`; stopped when it is dropped, in order if it still can.
 #[derive(Debug)]
@@ -106,22 +107,12 @@ impl Process {
 
     /// Its processor time so far, and its peak memory in bytes.
     pub fn usage(&self) -> Option<(Duration, u64)> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id())).ok()?;
-        let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
-        let ticks: u64 = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
-        Some((Duration::from_millis(ticks * 10), self.memory("VmHWM:")?))
+        Some((usage::own_processor(self.id())?, usage::peak(self.id())?))
     }
 
     /// Bytes of it that are in memory now.
     pub fn resident(&self) -> Option<u64> {
-        self.memory("VmRSS:")
-    }
-
-    fn memory(&self, of: &str) -> Option<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.id())).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix(of))?;
-        let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse().ok()?;
-        Some(kibibytes * 1024)
+        usage::resident(self.id())
     }
 }
 

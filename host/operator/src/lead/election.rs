@@ -1,9 +1,6 @@
 //! Waiting for the Lease, and taking it.
 
-use std::{
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    time::Duration,
-};
+use std::time::Duration;
 
 use fastrand::Rng;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -15,6 +12,7 @@ use tokio::{
 use tracing::{info, warn};
 
 use super::{Fence, Held, LEASE, SILENT, Standing, Timing, record};
+use crate::hashing::hash;
 
 /// A replica that wants the Lease.
 #[derive(Debug)]
@@ -32,9 +30,7 @@ impl Election {
     /// Of the Lease in a namespace. The client must be one that `fence` does not hold back.
     pub fn new(client: Client, namespace: &str, identity: String, timing: Timing, fence: Fence) -> Self {
         let standing = watch::Sender::new(Standing::Unknown("the lease was not read yet".to_owned()));
-        let mut hasher = DefaultHasher::new();
-        identity.hash(&mut hasher);
-        let rng = Rng::with_seed(hasher.finish());
+        let rng = Rng::with_seed(hash(&identity));
         Self { api: Api::namespaced(client, namespace), identity, timing, fence, rng, standing }
     }
 

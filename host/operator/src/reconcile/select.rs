@@ -88,7 +88,7 @@ impl Context {
         let before = std::mem::take(&mut memory.needed);
         let mut needed = if selected.without.is_empty() { Vec::new() } else { before.clone() };
         let (mut refused, mut left) = (None, Vec::new());
-        let asked = loop {
+        let (asked, last, refused_by_all) = loop {
             let beside: Vec<Need> = before.iter().chain(&needed).cloned().collect();
             let (renderer, rendered) = match self.ask_once(key, object, selected, &beside, memory).await {
                 Asked::Answered(renderer, rendered) => (renderer, rendered),
@@ -97,40 +97,43 @@ impl Context {
                     return other;
                 }
             };
-            needed.extend(rendered.needs.iter().cloned());
-            match &rendered.verdict {
-                Verdict::Planned(_) => break (renderer, rendered),
+            let last = Arc::clone(&rendered);
+            let goes_on = match &last.verdict {
+                Verdict::Planned(_) => break ((renderer, rendered), last, false),
+                // No sandbox is free: that says nothing about the object.
                 Verdict::Failed(failure) => {
-                    // No sandbox is free: that says nothing about the object.
-                    let counts = !matches!(*failure.failure, Failure::Sandbox(_));
-                    if counts && self.fall_back(key, selected, &failure.policy, failure.to_string()) {
-                        continue;
-                    }
+                    !matches!(*failure.failure, Failure::Sandbox(_))
+                        && self.fall_back(key, selected, &failure.policy, failure.to_string())
                 }
                 Verdict::Refused(refusal) => {
                     let refusing = selected.clone();
-                    if leave(selected, &rendered.policy, refusal) {
+                    let leaves = leave(selected, &rendered.policy, refusal);
+                    if leaves {
                         left.push(rendered.policy.clone());
-                        refused.get_or_insert((refusing, (renderer, rendered)));
-                        continue;
+                        refused.get_or_insert_with(|| (refusing, (Arc::clone(&renderer), Arc::clone(&rendered))));
                     }
+                    leaves
                 }
+            };
+            if goes_on {
+                needed.extend(last.needs.iter().cloned());
+                continue;
             }
             // Nobody takes the object: what counts is what the newest of them says.
             left.clear();
             match refused.take() {
                 Some((refusing, answer)) => {
                     *selected = refusing;
-                    memory.needed.clone_from(&needed);
-                    break answer;
+                    break (answer, last, true);
                 }
-                None => break (renderer, rendered),
+                None => break ((renderer, rendered), last, false),
             }
         };
         for policy in &left {
             self.metrics.fallback(policy);
         }
-        if !selected.without.is_empty() {
+        if refused_by_all || !selected.without.is_empty() {
+            needed.extend(last.needs.iter().cloned());
             memory.needed = needed;
         }
         Asked::Answered(asked.0, asked.1)

@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Arc, atomic::Ordering},
 };
 
@@ -17,7 +16,7 @@ use super::{
     shared::Shared,
     state::{State, Wakes},
 };
-use crate::queue::Urgency;
+use crate::{hashing::hash, queue::Urgency};
 
 /// The definitions that are there, by name: the plural and the group.
 #[derive(Debug, Default)]
@@ -36,9 +35,8 @@ struct Definition {
 
 impl Definition {
     fn of(item: &Item) -> Self {
-        let mut hasher = DefaultHasher::new();
-        (&item.uid, item.value()["metadata"]["generation"].as_i64()).hash(&mut hasher);
-        Self { version: item.version, content: hasher.finish() }
+        let content = hash((&item.uid, item.value()["metadata"]["generation"].as_i64()));
+        Self { version: item.version, content }
     }
 }
 

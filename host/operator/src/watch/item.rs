@@ -1,12 +1,11 @@
 //! One object as a store keeps it: compact text, and the few facts that are asked for without parsing it.
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use kaos_policy::{contract::ResourceType, stamp};
 use serde_json::{Value, json};
+
+use crate::hashing::hash;
 
 /// Why something that the API server sent cannot be kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -158,12 +157,6 @@ fn essence_of(object: &mut Value) -> u64 {
         object["status"] = status;
     }
     essence
-}
-
-fn hash(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What all tasks of the watch hold in common, and the sink of one watch.
 
 use std::{
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::Hash,
     sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
 };
 
@@ -18,7 +18,7 @@ use super::{
     shelf::Trouble,
     state::{Handle, State, Wakes},
 };
-use crate::metrics::Metrics;
+use crate::{hashing::hash, metrics::Metrics};
 
 pub(super) struct Shared {
     pub(super) client: Client,
@@ -69,9 +69,7 @@ impl Shared {
 
     /// Randomness of a task's own, so that tasks do not depend on each other's order.
     pub(super) fn rng(&self, task: impl Hash) -> Rng {
-        let mut hasher = DefaultHasher::new();
-        (self.options.seed, task).hash(&mut hasher);
-        Rng::with_seed(hasher.finish())
+        Rng::with_seed(hash((self.options.seed, task)))
     }
 
     pub(super) fn reflector<S: Sink>(&self, collection: Collection, sink: S) -> Reflector<S> {
