@@ -3,6 +3,7 @@
 
 mod support;
 
+use http_body_util::BodyExt as _;
 use kube::{
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions},
     runtime::events,
@@ -224,4 +225,24 @@ async fn discovery_finds_every_type_in_two_requests() {
     assert!(capabilities.supports_operation(kube::discovery::verbs::WATCH));
     assert!(found.has_group("apiextensions.k8s.io"));
     assert_eq!(cluster.journal().entries().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_served_is_answered_with_a_page_and_not_with_a_status() {
+    let (_cluster, client) = start().await;
+    let ask = async |path: &str| {
+        let request = http::Request::get(path).body(kube::client::Body::empty()).unwrap();
+        let (head, body) = client.send(request).await.unwrap().into_parts();
+        assert_eq!(head.status, 404, "{path}");
+        let content_type = head.headers["content-type"].to_str().unwrap().to_owned();
+        (content_type, String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap())
+    };
+    let page = ("text/plain; charset=utf-8".to_owned(), "404 page not found\n".to_owned());
+    for path in ["/apis/none.io", "/apis/none.io/v1", "/apis/apps/v9", "/api/v9", "/nowhere", "/apis/none.io/v1/things"]
+    {
+        assert_eq!(ask(path).await, page, "{path}");
+    }
+    let (content_type, body) = ask("/apis/apps/v1/things").await;
+    assert_eq!(content_type, "application/json");
+    assert!(body.contains("the server could not find the requested resource"), "{body}");
 }

@@ -33,7 +33,7 @@ pub(super) fn document(catalogue: &Catalogue, path: &str, accept: &str) -> Resul
         ["apis", name] => {
             let groups = catalogue.groups();
             let found =
-                groups.get_key_value(*name).filter(|(name, _)| !name.is_empty()).ok_or_else(ApiError::no_route)?;
+                groups.get_key_value(*name).filter(|(name, _)| !name.is_empty()).ok_or_else(ApiError::no_page)?;
             let mut document = group(found);
             document["kind"] = json!("APIGroup");
             document["apiVersion"] = json!("v1");
@@ -44,7 +44,7 @@ pub(super) fn document(catalogue: &Catalogue, path: &str, accept: &str) -> Resul
         [""] => Answer::Document(
             json!({"paths": ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]}),
         ),
-        _ => return Err(ApiError::no_route()),
+        _ => return Err(ApiError::no_page()),
     })
 }
 
@@ -57,7 +57,7 @@ fn group((name, versions): (&String, &Vec<String>)) -> Value {
 fn resources(catalogue: &Catalogue, group: &str, version: &str) -> Result<Answer, ApiError> {
     let found: Vec<&Arc<Resource>> =
         catalogue.all().filter(|resource| resource.group == group && resource.version == version).collect();
-    let first = found.first().ok_or_else(ApiError::no_route)?;
+    let first = found.first().ok_or_else(ApiError::no_page)?;
     let mut list = Vec::new();
     for resource in &found {
         let mut entry = json!({"name": resource.plural, "singularName": resource.singular,
