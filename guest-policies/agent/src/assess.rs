@@ -26,7 +26,9 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
         if matches!(seen.outcome, Outcome::Applied | Outcome::Gated) {
             said.fields.insert("linkedResources".into(), resources(&linked));
         }
-        let blockers: Vec<_> = linked.missing.iter().chain(&linked.unready).cloned().collect();
+        // The first creation waits for what is ready; whoever runs can use what answers.
+        let wanting = if matches!(seen.outcome, Outcome::Gated) { &linked.unready } else { &linked.silent };
+        let blockers: Vec<_> = linked.missing.iter().chain(wanting).cloned().collect();
         said.conditions.push(assess::dependencies_ready(&blockers));
         said.conditions.extend(peers_resolved(&links, &linked.absent_peers));
         said.conditions.extend(request::telemetry(&spec, settings).condition());

@@ -10,6 +10,7 @@ use kaos_policy_sdk::need::{named, reference};
 use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::types::{Blocker, Need, Note, Reference, Refusal, Subject};
 use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, blocker, note};
+use serde_json::Value;
 
 use crate::model;
 use crate::wanted::Links;
@@ -37,6 +38,8 @@ pub(crate) struct Linked {
     pub(crate) missing: Vec<Blocker>,
     /// What is not ready.
     pub(crate) unready: Vec<Blocker>,
+    /// What of it no pod answers for: what is rolled out anew goes on with the pods that it had.
+    pub(crate) silent: Vec<Blocker>,
     /// Peers that are left out.
     pub(crate) absent_peers: Vec<Note>,
 }
@@ -114,7 +117,12 @@ impl Linked {
             return None;
         };
         if !found.is_ready() {
-            self.unready.push(blocker::new(to(kind, name), "NotReady", unready));
+            let blocker = blocker::new(to(kind, name), "NotReady", unready);
+            let available = found.at(&["status", "deployment", "availableReplicas"]).and_then(Value::as_i64);
+            if available.unwrap_or_default() < 1 {
+                self.silent.push(blocker.clone());
+            }
+            self.unready.push(blocker);
         }
         Some(link(kind, name, endpoint))
     }

@@ -19,7 +19,7 @@ use crate::{
     access::Access,
     bootstrap,
     clock::{self, Clock, SystemClock},
-    controllers::{Controllers, Fates, PodFate},
+    controllers::{Controller, Controllers, Fates, PodFate},
     faults::{Attempt, EventFate, FaultPlan, Journal, NoFaults, Verdict},
     http::{Body, ClusterService, Disconnected, Server},
     respond, run, signal,
@@ -188,6 +188,17 @@ impl Cluster {
         let state = lock(&self.0.state);
         lock(&self.0.controllers).revisit_pods(&state);
         drop(state);
+        self.0.poke.notify_one();
+    }
+
+    /// Sends a controller away, as if it restarted or were late.
+    pub fn send_away(&self, controller: Controller) {
+        lock(&self.0.controllers).send_away(controller);
+    }
+
+    /// Has a controller come back to what waits for it.
+    pub fn call_back(&self, controller: Controller) {
+        lock(&self.0.controllers).call_back(controller);
         self.0.poke.notify_one();
     }
 

@@ -56,5 +56,5 @@ mod storage;
 
 pub use clock::{Clock, SystemClock, TokioClock};
 pub use cluster::{Builder, Cluster};
-pub use controllers::PodFate;
+pub use controllers::{Controller, PodFate};
 pub use http::{Body, ClusterService, Disconnected, Server};

@@ -15,11 +15,13 @@
 //! | [`faults`], [`crash`] | scripts of what goes wrong, and where the operator ends in the middle of it |
 //! | [`kinds`] | names of objects, and the types that tests use |
 //! | [`samples`] | objects of the KAOS kinds |
+//! | [`history`] | every state that an object went through |
 //! | [`read`] | reading conditions and metadata |
 //! | [`state`] | what a namespace holds when it is quiet |
 
 pub mod crash;
 pub mod faults;
+pub mod history;
 pub mod kinds;
 pub mod operator;
 pub mod read;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use kaos_cluster::PodFate;
 use kaos_operator::watch::Scope;
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::requests::Sort;
-use kaos_tests::harness::samples::{agent, mcp_server, model_api};
+use kaos_tests::harness::samples::{agent, mcp_server, model_api, model_api_for};
 use kaos_tests::harness::scenario::routes;
-use kaos_tests::harness::{Scenario, World, is_ready, play};
+use kaos_tests::harness::{Scenario, World, condition, is_ready, play};
 use serde_json::json;
 
 use crate::support::web;
@@ -61,6 +62,62 @@ fn a_graph_of_kaos_objects_costs_one_write_for_each_child_and_two_for_each_statu
         let writes = without_statuses(writes, &[("modelapis", 1), ("mcpservers", 1)]);
         let children = w.list("Deployment").await.len();
         assert_eq!((children, writes["deployments"], writes["services"]), (3, 3, 3), "{:#?}", w.writes());
+    });
+}
+
+/// Ten Agents on one ModelAPI whose pods take their time, all settled.
+async fn ten_agents(w: &World) -> Vec<String> {
+    let names: Vec<String> = (0..10).map(|at| format!("a-{at}")).collect();
+    w.apply(&model_api_for("llm", &["gpt-4o"])).await;
+    for name in &names {
+        w.apply(&agent(name, "llm", &json!({}))).await;
+    }
+    let names: Vec<String> = names.iter().map(|name| format!("Agent/{name}")).collect();
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    w.until_all("all are ready", &all, |all| all.iter().all(is_ready)).await;
+    w.quiet().await;
+    w.pods_of("modelapi-llm", PodFate::ReadyAfter(Duration::from_secs(20)));
+    w.forget_requests();
+    names
+}
+
+#[test]
+fn a_change_of_the_models_that_are_offered_costs_agents_no_write_while_the_others_roll() {
+    play(Scenario::embedded("requests are counted, and pods follow a script"), async |w| {
+        ten_agents(w).await;
+        w.apply(&model_api_for("llm", &["gpt-4o", "tiny"])).await;
+        w.until_ready("ModelAPI/llm").await;
+        w.quiet().await;
+        assert_eq!(w.rollouts("modelapi-llm").await, 2);
+        let mut writes = w.writes_by_type();
+        let statuses = writes.remove("modelapis/status").unwrap_or_default();
+        assert!((1..=2).contains(&statuses), "{statuses} writes of the status: {:#?}", w.writes());
+        assert_eq!(writes, counts([("configmaps", 1), ("deployments", 1)]), "{:#?}", w.writes());
+    });
+}
+
+#[test]
+fn a_change_of_the_mode_costs_each_agent_its_deployment_and_what_is_told_of_its_own_rollout() {
+    play(Scenario::embedded("requests are counted, and pods follow a script"), async |w| {
+        let agents = ten_agents(w).await;
+        let history = w.history(&agents[0]).await;
+        let mut hosted = model_api_for("llm", &[]);
+        hosted["spec"] = json!({"mode": "Hosted", "hostedConfig": {"model": "gpt-4o"}});
+        w.apply(&hosted).await;
+        w.until("it is another", "ModelAPI/llm", |api| is_ready(api) && api["metadata"]["generation"] == 2).await;
+        let all: Vec<&str> = agents.iter().map(String::as_str).collect();
+        w.until_all("all are ready", &all, |all| all.iter().all(is_ready)).await;
+        w.quiet().await;
+        let writes = w.writes_by_type();
+        assert_eq!(writes["deployments"], 11, "{:#?}", w.writes());
+        let flapped = history.states().into_iter().find(|a| condition(a, "DependenciesReady")["status"] != "True");
+        assert_eq!(flapped, None);
+        assert!(
+            writes["agents/status"] <= 20,
+            "{} writes of statuses of ten: {:#?}",
+            writes["agents/status"],
+            w.writes()
+        );
     });
 }
 

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use kaos_cluster::faults::Failure;
+use kaos_cluster::Controller;
+use kaos_cluster::faults::{EventFate, Failure};
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::read::{controller, entries, uid};
 use kaos_tests::harness::requests::Sort;
-use kaos_tests::harness::samples::{config_map, deployment};
+use kaos_tests::harness::samples::{config_map, deployment, model_api};
 use kaos_tests::harness::{Fault, Scenario, condition, is_ready, play, reason};
 use serde_json::{Value, json};
 
@@ -128,6 +129,62 @@ fn c5_of_two_objects_that_want_one_child_the_first_has_it_and_the_second_inherit
         assert!(is_ready(&w.look("Gadget/one").await));
         w.delete("Gadget/one").await;
         w.until_ready("Gadget/two").await;
+    });
+}
+
+#[test]
+fn c5_what_an_object_of_the_same_name_left_is_cleared_away_before_the_collector_comes() {
+    play(Scenario::embedded("the garbage collector is away"), async |w| {
+        w.apply(&model_api("llm")).await;
+        w.until_ready("ModelAPI/llm").await;
+        let children = ["Deployment/modelapi-llm", "Service/modelapi-llm", "ConfigMap/litellm-config-llm"];
+        for child in children {
+            assert!(!w.look(child).await.is_null(), "{child}");
+        }
+        w.embedded().send_away(Controller::Garbage);
+        w.delete("ModelAPI/llm").await;
+        w.until_gone("ModelAPI/llm").await;
+        let successor = w.apply(&model_api("llm")).await;
+        let history = w.history("ModelAPI/llm").await;
+        let ours = |child: &Value| controller(child)["uid"] == uid(&successor);
+        let all = w.until_all("they belong to it", &children, |all| all.iter().all(ours)).await;
+        // Its own pods wait for those of the other to go.
+        w.embedded().call_back(Controller::Garbage);
+        w.until_ready("ModelAPI/llm").await;
+        w.quiet().await;
+        for (child, before) in children.into_iter().zip(&all) {
+            assert_eq!(uid(&w.look(child).await), uid(before), "{child}");
+        }
+        let clash = history.states().into_iter().find(|api| reason(api, "Applied") == "OwnershipConflict");
+        assert_eq!(clash, None);
+    });
+}
+
+#[test]
+fn c5_an_operator_that_missed_its_objects_successor_does_not_clear_away_what_is_its() {
+    play(Scenario::embedded("events are lost, and requests are counted"), async |w| {
+        w.apply(&model_api("llm")).await;
+        w.until_ready("ModelAPI/llm").await;
+        w.quiet().await;
+        w.embedded().send_away(Controller::Garbage);
+        w.break_events("modelapis", EventFate::Drop);
+        w.delete("ModelAPI/llm").await;
+        let successor = w.apply(&model_api("llm")).await;
+        let of_successor = w.look("Service/modelapi-llm").await;
+        let mut owner = controller(&of_successor);
+        owner["uid"] = successor["metadata"]["uid"].clone();
+        w.forget_requests();
+        // Another replica came first.
+        w.patch("Service/modelapi-llm", &json!({"metadata": {"ownerReferences": [owner]}})).await;
+        w.pass_time(Duration::from_secs(60)).await;
+        assert_eq!(uid(&w.look("Service/modelapi-llm").await), uid(&of_successor));
+        assert!(w.requests(Sort::Write).iter().all(|entry| entry.attempt.verb.name() != "delete"), "{:#?}", w.writes());
+        w.mend();
+        w.embedded().compact();
+        w.embedded().cut_watches();
+        w.embedded().call_back(Controller::Garbage);
+        w.until_ready("ModelAPI/llm").await;
+        w.until("it has its owner", "Deployment/modelapi-llm", |now| controller(now)["uid"] == uid(&successor)).await;
     });
 }
 

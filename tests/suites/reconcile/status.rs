@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use kaos_cluster::PodFate;
 use kaos_cluster::faults::Failure;
+use kaos_cluster::{Controller, PodFate};
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::requests::Sort;
@@ -265,6 +265,48 @@ fn d11_ready_stays_true_while_more_pods_start_and_the_message_counts_them() {
         })
         .await;
         assert!(counted.get(), "it never counted 2/5");
+    });
+}
+
+#[test]
+fn d11_scaling_tells_nothing_while_nobody_has_looked_at_the_deployment() {
+    play(Scenario::embedded("controllers take their time, and requests are counted"), async |w| {
+        w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({"replicas": 2}))]).await;
+        w.until_ready("Agent/a").await;
+        w.quiet().await;
+        let history = w.history("Agent/a").await;
+        w.embedded().send_away(Controller::Deployments);
+        w.forget_requests();
+        w.apply(&agent("a", "llm", &json!({"replicas": 5}))).await;
+        w.until("it is scaled", "Deployment/agent-a", |deployment| deployment["spec"]["replicas"] == 5).await;
+        w.pass_time(Duration::from_secs(5)).await;
+        assert_eq!(w.writes_by_type().get("agents/status"), None, "{:#?}", w.writes());
+        w.pods_of("agent-a", PodFate::ReadyAfter(Duration::from_secs(60)));
+        w.embedded().call_back(Controller::Deployments);
+        w.until("all five are ready", "Agent/a", |agent| is_ready(agent) && message(agent).contains("5/5")).await;
+        w.quiet().await;
+        // Three pods come up, one after the other or together: counts of a rollout in progress.
+        let statuses = w.writes_by_type()["agents/status"];
+        assert!((2..=4).contains(&statuses), "{statuses} writes of the status: {:#?}", w.writes());
+        let flapped = history.states().into_iter().find(|agent| condition(agent, "Ready")["status"] != "True");
+        assert_eq!(flapped, None);
+    });
+}
+
+#[test]
+fn d11_a_controller_that_does_not_look_is_told_after_a_while() {
+    play(Scenario::embedded("controllers take their time, and requests are counted"), async |w| {
+        w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
+        w.until_ready("Agent/a").await;
+        w.embedded().send_away(Controller::Deployments);
+        w.forget_requests();
+        w.apply(&agent("a", "llm", &json!({"replicas": 5}))).await;
+        let told = w.until("it is told", "Agent/a", |agent| agent["status"]["observedGeneration"] == 2).await;
+        assert_eq!(condition(&told, "Ready")["status"], "False");
+        w.pass_time(Duration::from_secs(120)).await;
+        assert_eq!(w.writes_by_type().get("agents/status"), Some(&1), "{:#?}", w.writes());
+        w.embedded().call_back(Controller::Deployments);
+        w.until_ready("Agent/a").await;
     });
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fastrand::Rng;
-use kaos_cluster::PodFate;
+use kaos_cluster::{Controller, PodFate};
 use kaos_tests::gadget::{Edition, gadget};
 use kaos_tests::harness::World;
 use kaos_tests::harness::samples::{agent, config_map, deployment, mcp_server, model_api_for};
@@ -32,6 +32,8 @@ const CHILDREN: [&str; 12] = [
 /// Definitions that come and go.
 const DEFINITIONS: [&str; 4] =
     ["agents.kaos.tools", "modelapis.kaos.tools", "mcpservers.kaos.tools", "gadgets.test.example.com"];
+/// Controllers that may be late.
+const LATE: [Controller; 2] = [Controller::Garbage, Controller::Deployments];
 /// Names that strangers take before the operator does.
 const COVETED: [&str; 3] = ["agent-helper", "modelapi-gpt", "net"];
 
@@ -139,14 +141,26 @@ pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
             w.pods_of(deployment, fate);
             format!("pods of {deployment}: {fate:?}")
         }
-        22 => {
-            if rng.bool() {
+        22 => match rng.u8(..4) {
+            0 => {
                 w.embedded().cut_watches();
-                return "every watch is cut".to_owned();
+                "every watch is cut".to_owned()
             }
-            w.embedded().compact();
-            "old revisions are forgotten".to_owned()
-        }
+            1 => {
+                w.embedded().compact();
+                "old revisions are forgotten".to_owned()
+            }
+            _ => {
+                let controller = pick(rng, &LATE);
+                let away = rng.bool();
+                if away {
+                    w.embedded().send_away(controller)
+                } else {
+                    w.embedded().call_back(controller)
+                }
+                format!("the controller of {controller:?} {}", if away { "is away" } else { "is there" })
+            }
+        },
         _ => {
             let edition = if rng.bool() { Edition::First } else { Edition::Second };
             w.swap(edition);
@@ -263,6 +277,7 @@ impl Ending {
         let pool = all.iter().flat_map(|(kind, names)| names.iter().map(move |name| format!("{kind}/{name}")));
         let pool: Vec<String> = pool.collect();
         w.swap(self.edition);
+        LATE.into_iter().for_each(|controller| w.embedded().call_back(controller));
         w.pods(PodFate::ReadyAfter(Duration::from_secs(2)));
         for at in CHILDREN.iter().filter_map(|at| at.strip_prefix("Deployment/")) {
             w.embedded().set_pods_of(&w.namespace, at, None);

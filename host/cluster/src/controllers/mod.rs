@@ -42,6 +42,25 @@ enum Work {
     Pod(Key),
 }
 
+/// A controller that can be away for a while, as a real one is that restarts or is late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Controller {
+    /// Deletes what has no owner left.
+    Garbage,
+    /// Makes `ReplicaSet`s of Deployments, and tells how far that came.
+    Deployments,
+}
+
+impl Work {
+    fn controller(&self) -> Option<Controller> {
+        match self {
+            Self::Garbage(_) => Some(Controller::Garbage),
+            Self::Deployment(_) => Some(Controller::Deployments),
+            _ => None,
+        }
+    }
+}
+
 /// What a controller knows besides the state.
 pub(crate) struct Moment<'a> {
     pub(crate) now: Timestamp,
@@ -60,6 +79,8 @@ impl Moment<'_> {
 pub(crate) struct Controllers {
     /// Whether anything but definitions is looked after.
     all: bool,
+    /// Those that are away, and what waits for them.
+    away: BTreeMap<Controller, BTreeSet<Work>>,
     queue: BTreeSet<Work>,
     timers: BTreeMap<Instant, BTreeSet<Work>>,
 }
@@ -67,7 +88,7 @@ pub(crate) struct Controllers {
 impl Controllers {
     /// All of them, or only what belongs to the API server itself.
     pub(crate) fn new(all: bool) -> Self {
-        Self { all, queue: BTreeSet::new(), timers: BTreeMap::new() }
+        Self { all, away: BTreeMap::new(), queue: BTreeSet::new(), timers: BTreeMap::new() }
     }
 
     /// Works until nothing is left to do now; returns when there will be.
@@ -83,11 +104,25 @@ impl Controllers {
             if !self.all && !matches!(work, Work::Definition(_)) {
                 continue;
             }
+            if let Some(waiting) = work.controller().and_then(|controller| self.away.get_mut(&controller)) {
+                waiting.insert(work);
+                continue;
+            }
             if let Some(again) = perform(state, &work, moment) {
                 self.timers.entry(moment.instant + again).or_default().insert(work);
             }
         }
         self.timers.keys().next().copied()
+    }
+
+    /// Sends a controller away; what comes up for it waits.
+    pub(crate) fn send_away(&mut self, controller: Controller) {
+        self.away.entry(controller).or_default();
+    }
+
+    /// Has it come back to what waits for it.
+    pub(crate) fn call_back(&mut self, controller: Controller) {
+        self.queue.extend(self.away.remove(&controller).unwrap_or_default());
     }
 
     /// Looks at every pod again, because what becomes of them may have changed.

@@ -92,11 +92,18 @@ impl<'a> Calls<'a> {
         self.patch(metadata["name"].as_str().unwrap_or_default(), &operations).await
     }
 
-    /// Deletes the object with this UID. Answers with the object if it waits for finalizers.
-    pub(crate) async fn delete(&self, name: &str, uid: &str) -> Result<Option<Value>, CallError> {
+    /// Deletes the object with this UID, and if that is said only as it is at a version. Answers with the object if it
+    /// waits for finalizers.
+    pub(crate) async fn delete(
+        &self,
+        name: &str,
+        uid: &str,
+        version: Option<&str>,
+    ) -> Result<Option<Value>, CallError> {
+        let resource_version = version.map(str::to_owned);
         let parameters = DeleteParams {
             propagation_policy: Some(PropagationPolicy::Background),
-            preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
+            preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version }),
             ..DeleteParams::default()
         };
         match self.send("delete", name, Request::new(&self.path).delete(name, &parameters)).await {

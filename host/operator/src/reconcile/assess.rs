@@ -12,6 +12,7 @@ use std::sync::Arc;
 use super::{
     context::Context,
     decide::{Owner, owner},
+    unseen::is_unseen,
 };
 use crate::{
     status::{self, Hindrance, Standing},
@@ -33,31 +34,36 @@ pub(crate) struct Question {
 }
 
 impl Context {
-    /// The children of a plan as they are; without a plan, what the object owns.
+    /// The children of a plan as they are, and whether one of them reports on what it was before; without a plan, what
+    /// the object owns.
     pub(crate) async fn children(
         &self,
         rendered: &Rendered,
         uid: &str,
         answers: &BTreeMap<Reference, Value>,
-    ) -> Vec<Child> {
+    ) -> (Vec<Child>, bool) {
+        let mut unseen = false;
         if rendered.planned().is_none() {
             let mut children = Vec::new();
             for seen in self.watch.children(uid) {
                 let live = if seen.is_known() { seen.object() } else { self.read(&seen).await };
+                unseen |= live.as_ref().is_some_and(is_unseen);
                 children.extend(live.map(|live| Child::new(Reference::of_object(&live), Some(&live))));
             }
-            return children;
+            return (children, unseen);
         }
-        let child = |manifest: &Value| {
+        let mut child = |manifest: &Value| {
             let reference = Reference::of_object(manifest);
             let namespace = reference.namespace.as_deref().unwrap_or_default();
             let live = self.watch.live(&reference.of(), namespace, &reference.name).and_then(|seen| seen.object());
             let live = live.or_else(|| answers.get(&reference).cloned());
             // What somebody else owns is no child.
             let live = live.filter(|live| owner(live, uid) == Owner::Ours);
+            unseen |= live.as_ref().is_some_and(is_unseen);
             Child::new(reference, live.as_ref())
         };
-        rendered.manifests().iter().map(child).collect()
+        let children = rendered.manifests().iter().map(&mut child).collect();
+        (children, unseen)
     }
 
     /// A child that an earlier operator made and that waits to be taken over until there is a plan: no watch shows it.

@@ -78,6 +78,15 @@ impl Context {
             Decision::Same => Ok(Done::Same),
             Decision::Extended => self.reduce(&calls, wanted, memory).await,
             Decision::Foreign(owner) => Ok(Done::Foreign(owner)),
+            Decision::Left(owner) => match self.clear_away(&calls, wanted, &live, uid).await {
+                Ok(true) => {
+                    self.apply(&calls, wanted, memory, "what was there belonged to an owner that is gone").await
+                }
+                Ok(false) => Ok(Done::Going),
+                // Whoever may not delete it waits for the collector.
+                Err(error) if error.class == Class::Forbidden => Ok(Done::Foreign(owner)),
+                Err(error) => Err(error),
+            },
             Decision::Going => Ok(Done::Going),
             Decision::Apply => {
                 if wanted.releases_replicas {

@@ -20,6 +20,8 @@ pub(crate) enum Decision {
     TakeOver,
     /// It is somebody else's; who that is.
     Foreign(String),
+    /// Its one owner has the name of ours and another UID: by all appearance an object that had the name before.
+    Left(String),
     /// It is being deleted; nothing can be made of it any more.
     Going,
 }
@@ -38,6 +40,8 @@ pub(crate) enum Owner {
 /// What to do about a child that is there. `shared` says that somebody else owns a part of its spec.
 pub(crate) fn decide(wanted: &Wanted, live: &Value, uid: &str, shared: bool) -> Decision {
     match owner(live, uid) {
+        Owner::Other(_) if is_left(wanted, live) && is_going(live) => return Decision::Going,
+        Owner::Other(owner) if is_left(wanted, live) => return Decision::Left(owner),
         Owner::Other(owner) => return Decision::Foreign(owner),
         Owner::Ours | Owner::Orphan if is_going(live) => return Decision::Going,
         Owner::Ours | Owner::Orphan => {}
@@ -71,6 +75,20 @@ pub(crate) fn owner(live: &Value, uid: &str) -> Owner {
         }
         None => Owner::Other("nobody".to_owned()),
     }
+}
+
+/// Whether a live object that is not ours has one owner, and that one has the identity of ours but for the UID.
+fn is_left(wanted: &Wanted, live: &Value) -> bool {
+    let owners = |object: &Value| object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+    let (ours, theirs) = (owners(&wanted.body), owners(live));
+    let group = |owner: &Value| {
+        let api_version = owner["apiVersion"].as_str().unwrap_or_default();
+        api_version.rsplit_once('/').map(|(group, _)| group.to_owned())
+    };
+    let ([theirs], Some(ours)) = (theirs.as_slice(), ours.iter().find(|owner| owner["controller"] == true)) else {
+        return false;
+    };
+    theirs["kind"] == ours["kind"] && theirs["name"] == ours["name"] && group(theirs) == group(ours)
 }
 
 /// Whether an object is being deleted.
@@ -154,6 +172,23 @@ mod tests {
     fn what_an_object_of_ours_left_behind_gets_its_owner_back() {
         let orphan = decided(|live| drop(live["metadata"].as_object_mut().unwrap().remove("ownerReferences")));
         assert_eq!(orphan, Decision::Drifted("metadata.ownerReferences".to_owned()));
+    }
+
+    #[test]
+    fn what_an_object_of_the_same_name_left_is_told_apart_from_what_others_own() {
+        let left = |owners: Value| decided(|live| live["metadata"]["ownerReferences"] = owners.clone());
+        let before = json!({"uid": "u0", "kind": "Widget", "name": "a", "controller": true});
+        assert_eq!(left(json!([before])), Decision::Left("Widget a".to_owned()));
+        let foreign = Decision::Foreign("Widget a".to_owned());
+        assert_eq!(left(json!([before, {"uid": "u2", "kind": "Widget", "name": "b"}])), foreign, "others need it too");
+        let mut elsewhere = before.clone();
+        elsewhere["apiVersion"] = json!("other.io/v1");
+        assert_eq!(left(json!([elsewhere])), foreign, "another kind of that name");
+        let going = decided(|live| {
+            live["metadata"]["ownerReferences"] = json!([before]);
+            live["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        });
+        assert_eq!(going, Decision::Going);
     }
 
     #[test]

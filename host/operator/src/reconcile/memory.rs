@@ -54,6 +54,8 @@ pub(crate) struct Memory {
     pub(crate) failures: u32,
     /// Since when the first plan waits for objects that it names.
     pub(crate) awaiting: Option<Instant>,
+    /// Since when there are children that their controllers have not looked at.
+    pub(crate) unseen: Option<Instant>,
     /// The finalizer that the last plan asked for.
     pub(crate) finalizer: Option<String>,
     pub(crate) ready: Option<Readiness>,

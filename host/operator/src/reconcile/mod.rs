@@ -8,12 +8,14 @@
 //! | what somebody's policy plans, tried before it is done | `rehearse` |
 //! | whether a plan has to wait; for what is applied with it | `gates`, `together` |
 //! | the children: all, one, and the decision about one | `apply`, `child`, `decide` |
+//! | what stands in a child's way since an owner of the same name went | `left` |
 //! | manifests as they are applied here | `wanted` |
 //! | what rolls pods beside their template | `rolls` |
 //! | what counts as a difference, and how often it is put right | `drift`, `effort` |
 //! | what is no longer wanted | `prune` |
 //! | finalizers and deletion | `finalize` |
 //! | status: what is said, what the kind declares, since when, written if different | `assess`, `projection`, `times`, `write` |
+//! | what is not told yet, because nobody has looked | `unseen` |
 //! | what is told where there was no pass to the end | `halt` |
 //! | Events | `events` |
 //! | whose fields are whose | `fields` |
@@ -37,6 +39,7 @@ mod fields;
 mod finalize;
 mod gates;
 mod halt;
+mod left;
 mod memory;
 mod pass;
 mod projection;
@@ -47,6 +50,7 @@ mod rolls;
 mod select;
 mod times;
 mod together;
+mod unseen;
 mod wanted;
 mod write;
 

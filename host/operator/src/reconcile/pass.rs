@@ -8,6 +8,7 @@ use kaos_policy::{
     render::{Rendered, Renderer, Verdict},
 };
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{
     apply::Applied,
@@ -21,7 +22,7 @@ use super::{
     halt::Halt,
     memory::{Last, Memory},
     select::{Asked, Selected},
-    times,
+    times, unseen,
 };
 use crate::{
     metrics::{PassResult, Readiness},
@@ -251,7 +252,11 @@ impl Context {
             decisions: applied.decisions.iter().map(|decision| decision.as_str().into()).collect(),
         });
         if !quiet {
-            let children = self.children(&rendered, &subject.uid, &applied.answers).await;
+            let (children, unseen) = self.children(&rendered, &subject.uid, &applied.answers).await;
+            if let Some(wait) = unseen::wait(&subject.object, &outcome, unseen, memory, Instant::now()) {
+                let result = if wrote { PassResult::Changed } else { PassResult::Waiting };
+                return Ok(Ended { result, next: Next::After(wait) });
+            }
             let question = Question {
                 renderer,
                 is_local: subject.selected.kind.is_local(),

@@ -33,7 +33,7 @@ impl Context {
     /// Deletes this very child.
     pub(super) async fn remove(&self, served: &Served, child: &Seen) -> Result<(), CallError> {
         let Seen { of, namespace, name, uid, .. } = child;
-        match self.calls(served, namespace).delete(name, uid).await? {
+        match self.calls(served, namespace).delete(name, uid, None).await? {
             // It waits for finalizers.
             Some(going) => self.watch.wrote(&going),
             None => self.watch.deleted(of, namespace, name, uid),

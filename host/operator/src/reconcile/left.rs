@@ -1,0 +1,51 @@
+//! What an object left behind that had this one's name before, and that the collector has not come to yet: it stands in
+//! the way of the child of the same name.
+//!
+//! A name belongs to one object at a time, so an owner of our name with another UID is gone, provided that ours is the one
+//! that has the name now. That is asked of the API server, not of the watch, which may be the one that is late. What is
+//! known to be nobody's is then deleted as the collector would: this UID, at the version that was looked at.
+
+use kaos_policy::contract::ResourceType;
+use serde_json::Value;
+
+use super::{
+    api::{Calls, named},
+    context::Context,
+    error::{CallError, Class},
+    wanted::Wanted,
+};
+
+impl Context {
+    /// Deletes what stands in a child's way and belonged to an earlier object of the owner's name. Says whether it is gone
+    /// at once.
+    pub(super) async fn clear_away(
+        &self,
+        calls: &Calls<'_>,
+        wanted: &Wanted,
+        live: &Value,
+        uid: &str,
+    ) -> Result<bool, CallError> {
+        let owners = wanted.body["metadata"]["ownerReferences"].as_array().map_or(&[][..], Vec::as_slice);
+        let owner = owners.iter().find(|owner| owner["controller"] == true).unwrap_or(&Value::Null);
+        let text = |field: &str| owner[field].as_str().unwrap_or_default();
+        let served = self.served(&ResourceType::new(text("apiVersion"), text("kind")))?;
+        let now = self.calls(&served, &wanted.namespace).get(text("name")).await?;
+        if now.is_none_or(|now| now["metadata"]["uid"] != uid) {
+            return Err(CallError {
+                what: format!("make {}", named(&wanted.reference())),
+                class: Class::Transient(None),
+                message: "its owner is another object by now".to_owned(),
+            });
+        }
+        let metadata = &live["metadata"];
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+        let gone = calls.delete(&wanted.name, text("uid"), Some(text("resourceVersion"))).await?;
+        tracing::info!(child = %named(&wanted.reference()), "deleted: its owner is gone");
+        if let Some(going) = &gone {
+            self.watch.wrote(going);
+        } else {
+            self.watch.deleted(&wanted.of, &wanted.namespace, &wanted.name, text("uid"));
+        }
+        Ok(gone.is_none())
+    }
+}

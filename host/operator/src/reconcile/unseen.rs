@@ -1,0 +1,73 @@
+//! Children that their controller has not looked at since they were written. What they report is about what they were
+//! before: a Deployment that is to have more pods is not broken because nobody has counted yet.
+//!
+//! What was told of the object before stands meanwhile, for as long as a controller may reasonably take. Which children
+//! report a generation is not known here: those that do, show it.
+
+use std::time::Duration;
+
+use kaos_policy::contract::Outcome;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::memory::Memory;
+
+/// A controller that takes longer is one that does not work, and that is told.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Whether a child reports on a generation before its own.
+pub(super) fn is_unseen(live: &Value) -> bool {
+    let (seen, written) = (&live["status"]["observedGeneration"], &live["metadata"]["generation"]);
+    matches!((seen.as_i64(), written.as_i64()), (Some(seen), Some(written)) if seen < written)
+}
+
+/// How long to wait with telling anything new of an object, some of whose children may be `unseen`; none to tell it now.
+/// Only where everything is as planned there is nothing else to tell.
+pub(super) fn wait(
+    object: &Value,
+    outcome: &Outcome,
+    unseen: bool,
+    memory: &mut Memory,
+    now: Instant,
+) -> Option<Duration> {
+    if !unseen {
+        memory.unseen = None;
+        return None;
+    }
+    let since = *memory.unseen.get_or_insert(now);
+    let told = object["status"]["conditions"].as_array().is_some_and(|told| !told.is_empty());
+    let waits = told && *outcome == Outcome::Applied;
+    PATIENCE.checked_sub(now.duration_since(since)).filter(|left| waits && !left.is_zero())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_reports_an_older_generation_is_unseen() {
+        let live = |generation, seen| json!({"metadata": {"generation": generation}, "status": seen});
+        assert!(is_unseen(&live(2, json!({"observedGeneration": 1}))));
+        assert!(!is_unseen(&live(2, json!({"observedGeneration": 2}))));
+        assert!(!is_unseen(&live(1, json!({}))), "it never reported one");
+        assert!(!is_unseen(&json!({"metadata": {}, "status": {"observedGeneration": 1}})));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_told_stands_for_a_while_and_not_for_ever() {
+        let mut memory = Memory::default();
+        let told = json!({"status": {"conditions": [{"type": "Ready"}]}});
+        let mut ask = |object: &Value, outcome, unseen| wait(object, &outcome, unseen, &mut memory, Instant::now());
+        assert_eq!(ask(&told, Outcome::Applied, true), Some(PATIENCE));
+        tokio::time::advance(PATIENCE / 2).await;
+        assert_eq!(ask(&json!({}), Outcome::Applied, true), None, "nothing was told yet");
+        assert_eq!(ask(&told, Outcome::Failed("why".to_owned()), true), None, "there is news");
+        assert_eq!(ask(&told, Outcome::Applied, true), Some(PATIENCE / 2));
+        tokio::time::advance(PATIENCE / 2).await;
+        assert_eq!(ask(&told, Outcome::Applied, true), None);
+        assert_eq!(ask(&told, Outcome::Applied, false), None);
+        assert_eq!(ask(&told, Outcome::Applied, true), Some(PATIENCE), "another time");
+    }
+}
