@@ -8,7 +8,7 @@ use kaos_operator::cli::Cli;
 use crate::page::{code, head, prose, table};
 
 /// Variables that no flag stands for: who reads one, and what for.
-pub(crate) const OTHERS: [(&str, &str); 6] = [
+pub(crate) const OTHERS: [(&str, &str); 8] = [
     ("KUBECONFIG", "Files that tell how to reach the cluster, as kubectl reads them; `--kubeconfig` goes before it."),
     (
         "KUBERNETES_SERVICE_HOST",
@@ -17,6 +17,13 @@ pub(crate) const OTHERS: [(&str, &str); 6] = [
     ("KUBERNETES_SERVICE_PORT", "See `KUBERNETES_SERVICE_HOST`."),
     ("HOSTNAME", "The name under which the process holds the Lease and writes Events; a pod's name, in a pod."),
     ("NO_COLOR", "`demo` prints without colours if it is set and not empty."),
+    (
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "Where `run` sends a span for each pass, if it was built with the feature `otlp`. The other variables of \
+         OpenTelemetry's SDK and of its OTLP exporter count, too: `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`, \
+         `OTEL_BSP_SCHEDULE_DELAY`, `OTEL_SDK_DISABLED` and so on.",
+    ),
+    ("OTEL_RESOURCE_ATTRIBUTES", "What is said of the operator in those spans, as `OTEL_SERVICE_NAME`."),
     (
         "KAOS_EMBEDDED_POLICIES",
         "At build time: a folder of prebuilt default policies to embed, instead of building them.",

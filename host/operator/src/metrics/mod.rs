@@ -53,7 +53,7 @@ pub enum PassResult {
 }
 
 impl PassResult {
-    fn label(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Settled => "settled",
             Self::Changed => "changed",

@@ -17,10 +17,11 @@ use crate::{
 pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration) {
     while let Some(lease) = queue.next().await {
         let key = lease.key().clone();
-        let span = tracing::info_span!("pass", kind = key.of.kind, namespace = key.namespace, name = key.name);
+        let (kind, namespace, name) = (&*key.of.kind, &*key.namespace, &*key.name);
+        let span = tracing::info_span!("pass", kind, namespace, name, result = tracing::field::Empty);
         let started = Instant::now();
         let pass = AssertUnwindSafe(context.pass(&key)).catch_unwind();
-        let ended = match tokio::time::timeout(deadline, pass).instrument(span).await {
+        let ended = match tokio::time::timeout(deadline, pass).instrument(span.clone()).await {
             Ok(Ok(ended)) => ended,
             Ok(Err(panic)) => {
                 let reason = panic.downcast_ref::<String>().map(String::as_str);
@@ -35,6 +36,7 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
                 Ended { result: PassResult::Retried, next: Next::Retry(None) }
             }
         };
+        span.record("result", ended.result.label());
         context.metrics.pass(&key.of, ended.result, started.elapsed());
         match ended.next {
             Next::Never => queue.succeeded(&key),

@@ -1,10 +1,10 @@
-//! Where log lines go and how they look.
+//! Where log lines go and how they look; what else is told of is left to whoever brings a layer.
 
 use std::io;
 
 use tracing::Subscriber;
 use tracing_subscriber::{
-    EnvFilter, Layer, fmt, layer::SubscriberExt as _, registry::LookupSpan, util::SubscriberInitExt as _,
+    EnvFilter, Layer, Registry, fmt, layer::SubscriberExt as _, registry::LookupSpan, util::SubscriberInitExt as _,
 };
 
 use super::flags::{LogFormat, Run};
@@ -18,11 +18,15 @@ pub(super) enum LogError {
     Twice(#[from] tracing_subscriber::util::TryInitError),
 }
 
+/// What else takes spans.
+pub(super) type Beside = Box<dyn Layer<Registry> + Send + Sync>;
+
 /// Logs to standard error from now on.
-pub(super) fn start(run: &Run) -> Result<(), LogError> {
+pub(super) fn start(run: &Run, beside: Option<Beside>) -> Result<(), LogError> {
     let filter =
         EnvFilter::try_new(&run.log_level).map_err(|source| LogError::Level { text: run.log_level.clone(), source })?;
-    tracing_subscriber::registry().with(filter).with(lines(run.log_format)).try_init()?;
+    // What is not logged may be of interest beside it.
+    tracing_subscriber::registry().with(beside).with(lines(run.log_format).with_filter(filter)).try_init()?;
     Ok(())
 }
 

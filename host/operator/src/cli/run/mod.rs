@@ -7,6 +7,8 @@ mod board;
 mod flags;
 mod logs;
 mod signals;
+#[cfg(feature = "otlp")]
+mod traces;
 
 use std::{convert::Infallible, process::ExitCode, sync::Arc, time::Duration};
 
@@ -35,9 +37,16 @@ impl Run {
     /// Runs until a signal comes or something is lost.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let (options, timing) = (self.options()?, self.timing()?);
-        logs::start(&self)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        #[cfg(feature = "otlp")]
+        let traces = traces::Traces::of_environment(runtime.handle())?;
+        #[cfg(feature = "otlp")]
+        logs::start(&self, traces.as_ref().map(traces::Traces::layer))?;
+        #[cfg(not(feature = "otlp"))]
+        logs::start(&self, None)?;
         let ended = runtime.block_on(self.start(options, timing));
+        #[cfg(feature = "otlp")]
+        traces.into_iter().for_each(traces::Traces::finish);
         // What still computes must not hold up the end.
         runtime.shutdown_background();
         ended
