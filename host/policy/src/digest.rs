@@ -1,6 +1,6 @@
 //! SHA-256 digests, and JSON in the one form that is digested.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, io, str::FromStr};
 
 use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::Value;
@@ -26,6 +26,13 @@ impl Digest {
         Self::of(canonical(value).as_bytes())
     }
 
+    /// The digest of what is written in the same way each time: of types whose fields have an order, and no maps without.
+    pub(crate) fn of_written(it: &impl Serialize) -> Self {
+        let mut hasher = Hasher(Sha256::new());
+        let _ = serde_json::to_writer(io::BufWriter::new(&mut hasher), it);
+        hasher.0.into()
+    }
+
     /// 64 hex digits.
     pub fn hex(&self) -> String {
         let mut text = String::with_capacity(64);
@@ -47,6 +54,20 @@ impl Digest {
     /// The 32 bytes.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+}
+
+/// Takes what is written.
+struct Hasher(Sha256);
+
+impl io::Write for Hasher {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -102,39 +123,44 @@ impl<'de> Deserialize<'de> for Digest {
 
 /// JSON text without spaces and with sorted keys, whatever order the value's maps keep.
 pub fn canonical(value: &Value) -> String {
-    let mut text = String::new();
+    let mut text = Vec::new();
     write_canonical(value, &mut text);
-    text
+    String::from_utf8(text).unwrap_or_default()
 }
 
-fn write_canonical(value: &Value, out: &mut String) {
+fn write_canonical(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Object(map) => {
             let mut entries: Vec<_> = map.iter().collect();
             entries.sort_unstable_by_key(|(key, _)| *key);
-            out.push('{');
+            out.push(b'{');
             for (i, (key, value)) in entries.into_iter().enumerate() {
                 if i > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
-                out.push_str(&Value::String(key.clone()).to_string());
-                out.push(':');
+                write_scalar(key, out);
+                out.push(b':');
                 write_canonical(value, out);
             }
-            out.push('}');
+            out.push(b'}');
         }
         Value::Array(items) => {
-            out.push('[');
+            out.push(b'[');
             for (i, item) in items.iter().enumerate() {
                 if i > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
                 write_canonical(item, out);
             }
-            out.push(']');
+            out.push(b']');
         }
-        scalar => out.push_str(&scalar.to_string()),
+        scalar => write_scalar(scalar, out),
     }
+}
+
+/// Texts, numbers and the like are always written.
+fn write_scalar(scalar: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
+    let _ = serde_json::to_writer(out, scalar);
 }
 
 #[cfg(test)]

@@ -3,14 +3,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use serde_json::json;
+use serde::Serialize;
 
 use crate::{
     contract::{Found, Need, Subject},
-    digest::{Digest, canonical},
+    digest::Digest,
     render::{Asked, Renderer, Verdict},
     settings::Effective,
 };
@@ -108,25 +109,45 @@ impl Entries {
 /// What decides an answer before anything is looked up.
 pub(crate) fn pass_key<'a>(renderer: &Renderer, settings: impl Iterator<Item = &'a Effective>, object: &str) -> Digest {
     let layers: Vec<_> =
-        renderer.layers().map(|(policy, _)| json!([policy.id().digest, policy.limits(), policy.grants()])).collect();
+        renderer.layers().map(|(policy, _)| (policy.id().digest, policy.limits(), policy.grants())).collect();
     let settings: Vec<_> = settings.map(Effective::text).collect();
-    Digest::of_json(&json!([layers, settings, renderer.context(), object]))
+    Digest::of_written(&(layers, settings, renderer.context(), object))
 }
 
 /// What each layer found.
 pub(crate) fn digest_found(found: &[Vec<Found>]) -> Digest {
-    Digest::of_json(&json!(found))
+    Digest::of_written(&found)
 }
 
 /// About how many bytes an answer takes.
 fn weight(answer: &Answer) -> usize {
     let Subject { object, found, settings, .. } = &*answer.subject;
-    let found: usize = found.iter().map(|found| canonical(&json!(found)).len()).sum();
     let planned = match &answer.verdict {
         // Parsed JSON takes several times the room of its text.
-        Verdict::Planned(planned) => canonical(&json!(**planned)).len() * 4,
-        Verdict::Refused(refusal) => canonical(&json!(refusal)).len(),
+        Verdict::Planned(planned) => written(&**planned) * 4,
+        Verdict::Refused(refusal) => written(refusal),
         Verdict::Failed(_) => 0,
     };
-    1024 + object.len() + settings.len() + found + planned
+    1024 + object.len() + settings.len() + written(found) + planned
+}
+
+/// How long something is as text.
+fn written(it: &impl Serialize) -> usize {
+    let mut length = Length(0);
+    let _ = serde_json::to_writer(&mut length, it);
+    length.0
+}
+
+/// Counts what is written.
+struct Length(usize);
+
+impl io::Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -12,17 +12,20 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
 
+use crate::Part;
 use crate::stage::{Stage, milliseconds, percentile};
 
 /// Agents that there are.
 const OBJECTS: usize = 1_000;
+/// Milliseconds beside listing, at most.
+const PLAN: f64 = 2000.0;
 /// Times that it is run.
 const RUNS: usize = 5;
 /// As `policy plan` says that something changes.
 const CHANGES: i32 = 2;
 
 /// A sentence for the page.
-pub(crate) async fn measure() -> Result<String> {
+pub(crate) async fn measure() -> Result<Part> {
     let stage = Stage::bare()?;
     let mut model = samples::model_api("llm");
     model["metadata"]["namespace"] = json!("default");
@@ -47,10 +50,14 @@ pub(crate) async fn measure() -> Result<String> {
     }
     std::fs::remove_dir_all(folder)?;
     let (whole, listing) = (milliseconds(percentile(&whole, 50)), milliseconds(percentile(&listing, 50)));
-    Ok(format!(
+    let missed = (whole - listing > PLAN).then(|| {
+        format!("{:.0} ms to plan {OBJECTS} objects beside listing them, and not at most {PLAN}", whole - listing)
+    });
+    let text = format!(
         "`policy plan` of a change of settings that concerns {OBJECTS} live Agents, in a process of its own: {whole:.0} ms, of \
          which listing them takes {listing:.0} ms (aim: 2000 ms and the listing).\n"
-    ))
+    );
+    Ok(Part { text, missed })
 }
 
 fn plan(kubeconfig: &Path, settings: &Path) -> Result<Duration> {

@@ -40,8 +40,11 @@ fn main() -> Result<ExitCode> {
     compiling(&mut criterion)?;
     passes(&mut criterion)?;
     criterion.final_summary();
-    table::write()?;
-    Ok(ExitCode::SUCCESS)
+    let missed = table::write()?;
+    for missed in &missed {
+        eprintln!("missed: {missed}");
+    }
+    Ok(if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// From bytes to compiled code, and from the cache; what both have in common is in both.

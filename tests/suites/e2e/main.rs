@@ -2,11 +2,13 @@
 //!
 //! `tests/run e2e` provides the programs and runs it. All tests share one cluster, which the first of them starts; those
 //! that install the chart take turns.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod admission;
 mod cluster;
 mod install;
 mod life;
+mod policies;
 mod process;
 mod replicas;
 mod rights;

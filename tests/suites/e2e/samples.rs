@@ -31,7 +31,7 @@ async fn the_samples_of_kaos_become_ready_and_then_nothing_is_written_for_a_minu
 
     let mark = release.cluster.audit().mark().unwrap();
     // The minute is what is measured.
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     let asked = release.cluster.audit().since(mark, USER).unwrap();
     let (lease, other): (Vec<_>, Vec<_>) = asked.into_iter().partition(|request| request.resource == "leases");
     let writes: Vec<_> = other.iter().filter(|request| request.writes()).collect();

@@ -82,6 +82,7 @@ impl Release {
         release
     }
 
+    #[allow(clippy::await_holding_lock, reason = "each test has a thread and a runtime of its own")]
     async fn begin() -> Self {
         let mut turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let cluster = ControlPlane::shared();

@@ -89,7 +89,7 @@ fn e6_nothing_is_scheduled_for_what_is_steady_and_events_do_for_what_is_not_read
         w.quiet().await;
         let before = passes(w);
         w.forget_requests();
-        w.pass_time(Duration::from_secs(240)).await;
+        w.pass_time(Duration::from_mins(4)).await;
         assert_eq!((passes(w), w.writes(), w.reads()), (before, Vec::new(), Vec::new()));
         w.pods_of("waits", kaos_cluster::PodFate::ReadyAfter(Duration::ZERO));
         w.until_ready("Gadget/waits").await;
@@ -129,7 +129,7 @@ fn e12_an_object_that_fails_does_not_delay_another() {
     play(Scenario::embedded("requests fail on purpose"), async |w| {
         w.break_it(Fault::on_writes().of("deployments").named("bad").fail(FAILS));
         w.apply(&gadget("bad", &json!({}))).await;
-        w.pass_time(Duration::from_secs(600)).await;
+        w.pass_time(Duration::from_mins(10)).await;
         w.break_it(Fault::on_writes().of("deployments").named("web").fail(FAILS).times(2));
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;

@@ -50,7 +50,7 @@ fn group(plural: &str) -> &'static str {
     if plural == "gadgets" { "test.example.com" } else { "kaos.tools" }
 }
 
-async fn plant(w: &World) {
+fn plant(w: &World) {
     for (plural, object) in malformed() {
         w.embedded().plant(group(plural), plural, object);
     }
@@ -59,14 +59,14 @@ async fn plant(w: &World) {
 #[test]
 fn malformed_objects_that_were_there_before_stop_nobody_else_and_are_told() {
     play(Scenario::embedded("objects are planted past the schema").idle(), async |w| {
-        plant(w).await;
+        plant(w);
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
         w.start().await;
         w.until_all("the good ones are ready", &["Gadget/web", "ModelAPI/llm", "Agent/a"], |all| {
             all.iter().all(is_ready)
         })
         .await;
-        w.pass_time(Duration::from_secs(60)).await;
+        w.pass_time(Duration::from_mins(1)).await;
         for (plural, object) in malformed().into_iter().filter(|(plural, _)| *plural != "gadgets") {
             let at = format!("{}/{}", object["kind"].as_str().unwrap(), object["metadata"]["name"].as_str().unwrap());
             let now = w.look(&at).await;
@@ -85,8 +85,8 @@ fn malformed_objects_that_were_there_before_stop_nobody_else_and_are_told() {
 #[test]
 fn malformed_objects_that_appear_while_it_runs_heal_when_they_are_mended() {
     play(Scenario::embedded("objects are planted past the schema"), async |w| {
-        plant(w).await;
-        w.pass_time(Duration::from_secs(60)).await;
+        plant(w);
+        w.pass_time(Duration::from_mins(1)).await;
         w.apply_all(&[model_api("empty"), model_api("mode-is-list"), gadget("bare", &json!({}))]).await;
         for (name, agent) in ["spec-is-text", "spec-is-null", "model-is-number", "old-fields"]
             .map(|name| (name, agent(name, "empty", &json!({}))))
@@ -160,7 +160,7 @@ fn an_optional_type_that_appears_and_goes_is_used_while_it_is_there() {
         let routes = "CustomResourceDefinition/httproutes.gateway.networking.k8s.io";
         w.delete(routes).await;
         w.until_gone(routes).await;
-        w.pass_time(Duration::from_secs(120)).await;
+        w.pass_time(Duration::from_mins(2)).await;
         w.patch("ModelAPI/llm", &json!({"metadata": {"annotations": {"touch": "1"}}})).await;
         w.until_ready("ModelAPI/llm").await;
         w.install_definitions(true).await.unwrap();
@@ -179,7 +179,7 @@ fn a_namespace_that_is_deleted_in_the_middle_of_a_pass_goes_and_can_come_back() 
         w.delete("Namespace/test").await;
         w.until_gone("Namespace/test").await;
         w.mend();
-        w.pass_time(Duration::from_secs(600)).await;
+        w.pass_time(Duration::from_mins(10)).await;
         assert_eq!(w.probe().queue().0, 0);
         w.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "test"}})).await;
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;

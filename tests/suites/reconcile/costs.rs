@@ -174,7 +174,7 @@ fn five_hundred_settled_objects_are_silent_for_ten_minutes_and_over_a_restart() 
     play(Scenario::embedded("requests are counted, and time is simulated"), async |w| {
         crowd(w).await;
         w.forget_requests();
-        w.pass_time(Duration::from_secs(600)).await;
+        w.pass_time(Duration::from_mins(10)).await;
         assert_eq!((w.writes(), w.reads()), (Vec::new(), Vec::new()));
         // Routes are not served here: that they come is told by the watch on definitions.
         let rest = [Sort::Refused, Sort::DryRun, Sort::Event, Sort::Discovery].map(|sort| w.requests(sort).len());
@@ -183,7 +183,7 @@ fn five_hundred_settled_objects_are_silent_for_ten_minutes_and_over_a_restart() 
         w.forget_requests();
         w.start().await;
         w.quiet().await;
-        w.pass_time(Duration::from_secs(60)).await;
+        w.pass_time(Duration::from_mins(1)).await;
         assert_eq!(w.writes(), Vec::<String>::new());
         assert_eq!([Sort::Refused, Sort::DryRun, Sort::Event].map(|sort| w.requests(sort).len()), [0, 0, 0]);
         w.crash().await;

@@ -49,7 +49,7 @@ fn f2_an_object_that_is_going_gets_nothing_made_or_changed() {
         w.delete("Gadget/web").await;
         w.patch("Deployment/web", &json!({"spec": {"replicas": 5}})).await;
         w.delete("ConfigMap/web").await;
-        w.pass_time(Duration::from_secs(60)).await;
+        w.pass_time(Duration::from_mins(1)).await;
         for entry in w.requests(Sort::Write) {
             let is_own = entry.attempt.resource == "gadgets";
             assert!(is_own || entry.attempt.verb.name() == "delete", "{entry}");
@@ -99,7 +99,7 @@ fn f4_a_cleanup_that_fails_keeps_the_finalizer_is_told_and_lets_go_in_the_end() 
         w.until_true("there is an Event about the cleanup", async || told("Cleanup").await).await;
         let tries = w.requests(Sort::Refused).len();
         assert!((2..=20).contains(&tries), "{tries} tries in half a minute");
-        w.pass_time(Duration::from_secs(3600)).await;
+        w.pass_time(Duration::from_hours(1)).await;
         w.until_gone("Gadget/web").await;
         let events = w.events("Gadget/web").await;
         assert!(

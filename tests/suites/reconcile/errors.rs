@@ -23,7 +23,7 @@ fn e2_a_permanent_error_is_told_once_and_not_tried_again_until_something_changes
         .await;
         let before = passes(w);
         w.forget_requests();
-        w.pass_time(Duration::from_secs(240)).await;
+        w.pass_time(Duration::from_mins(4)).await;
         assert_eq!(passes(w), before);
         assert_eq!((w.writes(), w.requests(Sort::Event).len()), (Vec::new(), 0));
         w.apply(&web()).await;
@@ -39,7 +39,7 @@ fn e2_what_the_api_server_refuses_is_told_and_not_tried_again_in_a_hurry() {
         assert!(text(&condition(&told, "Applied")["message"]).contains("65535"), "{told:#}");
         w.quiet().await;
         w.forget_requests();
-        w.pass_time(Duration::from_secs(240)).await;
+        w.pass_time(Duration::from_mins(4)).await;
         let refused = w.requests(Sort::Refused).len();
         assert!(refused <= 2, "{refused} refused writes in four minutes");
         w.apply(&web()).await;
@@ -134,7 +134,7 @@ fn e7_objects_whose_requests_hang_do_not_starve_the_others() {
     };
     play(Scenario::embedded("requests hang on purpose").tuned(few), async |w| {
         for name in ["bad-1", "bad-2", "bad-3"] {
-            w.break_it(Fault::on_writes().of("deployments").named(name).slow(Duration::from_secs(86_400)));
+            w.break_it(Fault::on_writes().of("deployments").named(name).slow(Duration::from_hours(24)));
             w.apply(&gadget(name, &json!({}))).await;
         }
         w.pass_time(Duration::from_secs(5)).await;

@@ -147,7 +147,7 @@ fn a8_changes_that_a_broken_watch_missed_are_found_by_listing_again() {
 
 #[test]
 fn a9_a_slow_resync_finds_out_what_no_event_announces() {
-    let often = |options: &mut kaos_operator::operator::Options| options.resync = Duration::from_secs(60);
+    let often = |options: &mut kaos_operator::operator::Options| options.resync = Duration::from_mins(1);
     play(Scenario::embedded("the API server changes its mind").tuned(often), async |w| {
         w.break_it(Fault::on_writes().of("services").fail(Failure::Server(422)));
         w.apply(&web()).await;

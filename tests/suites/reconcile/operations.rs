@@ -110,7 +110,7 @@ fn g5_passes_failures_durations_and_the_queue_are_counted() {
 #[test]
 fn g6_an_operator_is_ready_only_when_it_has_seen_everything() {
     play(Scenario::embedded("requests take their time").idle(), async |w| {
-        w.break_it(Fault::on(&["list", "watch"]).of("deployments").slow(Duration::from_secs(60)));
+        w.break_it(Fault::on(&["list", "watch"]).of("deployments").slow(Duration::from_mins(1)));
         w.spawn();
         w.pass_time(Duration::from_secs(30)).await;
         let missing = w.probe().ready().unwrap_err();
@@ -128,7 +128,7 @@ fn g6_nothing_is_written_before_everything_is_seen() {
         w.quiet().await;
         w.crash().await;
         w.forget_requests();
-        w.break_it(Fault::on(&["list", "watch"]).of("deployments").slow(Duration::from_secs(60)));
+        w.break_it(Fault::on(&["list", "watch"]).of("deployments").slow(Duration::from_mins(1)));
         w.start().await;
         w.quiet().await;
         assert_eq!(w.writes(), Vec::<String>::new());

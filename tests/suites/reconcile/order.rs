@@ -59,7 +59,7 @@ async fn end(w: &World) -> BTreeMap<String, Value> {
     end
 }
 
-fn play_orders(apply: impl AsyncFn(&World, &[Value; 4], [usize; 4])) {
+fn play_orders(apply: &impl AsyncFn(&World, &[Value; 4], [usize; 4])) {
     let mut first: Option<BTreeMap<String, Value>> = None;
     for order in permutations() {
         play(Scenario::embedded("24 clusters are cheaper than 24 namespaces"), async |w| {
@@ -80,7 +80,7 @@ fn play_orders(apply: impl AsyncFn(&World, &[Value; 4], [usize; 4])) {
 
 #[test]
 fn a12_every_order_of_applying_model_tools_peer_and_agent_ends_the_same_with_one_rollout_each() {
-    play_orders(async |w, objects, order| {
+    play_orders(&async |w, objects, order| {
         for at in order {
             w.apply(&objects[at]).await;
         }
@@ -93,7 +93,7 @@ fn a12_every_order_of_applying_model_tools_peer_and_agent_ends_the_same_with_one
 
 #[test]
 fn a12_every_order_with_time_between_ends_the_same_too() {
-    play_orders(async |w, objects, order| {
+    play_orders(&async |w, objects, order| {
         for at in order {
             w.apply(&objects[at]).await;
             w.pass_time(Duration::from_secs(20)).await;

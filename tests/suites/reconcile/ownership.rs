@@ -76,7 +76,7 @@ fn c4_nothing_is_pruned_while_something_cannot_be_applied() {
         w.break_it(Fault::on_writes().of("deployments").fail(Failure::Server(500)));
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2", "leaveOut": ["Service"]}))).await;
         w.until("it says so", "Gadget/web", |gadget| condition(gadget, "Applied")["status"] == "False").await;
-        w.pass_time(Duration::from_secs(60)).await;
+        w.pass_time(Duration::from_mins(1)).await;
         assert!(!w.look("Service/web").await.is_null());
         w.mend();
         w.until_gone("Service/web").await;
@@ -112,7 +112,7 @@ fn c5_a_clash_is_not_tried_again_in_a_hurry() {
         w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "OwnershipConflict").await;
         w.quiet().await;
         w.forget_requests();
-        w.pass_time(Duration::from_secs(600)).await;
+        w.pass_time(Duration::from_mins(10)).await;
         let asked: Vec<_> = [Sort::Read, Sort::Write, Sort::Refused].map(|sort| w.requests(sort).len()).to_vec();
         assert!(asked.iter().sum::<usize>() <= 4, "{asked:?} reads, writes and refused writes in ten minutes");
     });
@@ -198,7 +198,7 @@ fn c6_what_replaced_a_child_in_the_last_moment_is_not_deleted_in_its_place() {
         w.pass_time(Duration::from_secs(10)).await;
         w.delete("ConfigMap/web").await;
         let stranger = w.apply(&config_map("web", &json!({"mine": "yes"}))).await;
-        w.pass_time(Duration::from_secs(60)).await;
+        w.pass_time(Duration::from_mins(1)).await;
         assert_eq!(uid(&w.look("ConfigMap/web").await), uid(&stranger));
         assert!(w.requests(Sort::Refused).iter().any(|entry| entry.code == 409), "the deletion was not asked for");
     });

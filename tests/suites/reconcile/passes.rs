@@ -58,7 +58,7 @@ fn a10_an_object_that_is_gone_before_its_pass_is_no_error() {
         w.delete("ModelAPI/llm").await;
         // The first event is on its way; the second is told right behind it.
         w.mend();
-        w.pass_time(Duration::from_secs(60)).await;
+        w.pass_time(Duration::from_mins(1)).await;
         assert!(w.list("Deployment").await.is_empty());
         assert_eq!(w.counted("kaos_operator_retries_total", &[]), 0.0);
         let gone = [("retried", 0.0), ("failed", 0.0)];
@@ -76,7 +76,7 @@ fn a10_an_object_whose_end_is_not_told_yet_is_not_given_children_without_end() {
         w.pass_time(Duration::from_secs(4)).await;
         w.delete("ModelAPI/llm").await;
         w.forget_requests();
-        w.pass_time(Duration::from_secs(300)).await;
+        w.pass_time(Duration::from_mins(5)).await;
         w.until_all("nothing is left", &["Deployment/modelapi-llm", "Service/modelapi-llm"], |all| {
             all.iter().all(Value::is_null)
         })

@@ -126,7 +126,7 @@ fn g7_roles_in_the_listed_namespaces_are_enough() {
         let mut elsewhere = model_api("elsewhere");
         elsewhere["metadata"]["namespace"] = json!("default");
         w.apply(&elsewhere).await;
-        w.pass_time(Duration::from_secs(60)).await;
+        w.pass_time(Duration::from_mins(1)).await;
         assert!(w.look("default:ModelAPI/elsewhere").await["status"].is_null());
     });
 }

@@ -52,7 +52,7 @@ fn d3_accepted_and_ready_are_both_there_after_the_first_pass() {
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
         for at in ["Gadget/web", "ModelAPI/llm", "Agent/a"] {
             let first = w.until("there is a status", at, |object| !object["status"].is_null()).await;
-            assert_eq!(condition(&first, "Accepted").is_null(), false, "{at}: {first:#}");
+            assert!(!condition(&first, "Accepted").is_null(), "{at}: {first:#}");
             assert!(["False", "Unknown"].contains(&text(&condition(&first, "Ready")["status"])), "{at}: {first:#}");
         }
         w.pods(PodFate::ReadyAfter(Duration::ZERO));
@@ -204,7 +204,7 @@ fn d9_a_status_goes_through_its_subresource_and_starts_no_pass_that_writes() {
         assert_eq!(plain.len(), 1, "only the finalizer is written outside the status: {plain:#?}");
         assert_eq!(w.look("Gadget/web").await["metadata"]["generation"], 1);
         let before = passes(w);
-        w.pass_time(Duration::from_secs(120)).await;
+        w.pass_time(Duration::from_mins(2)).await;
         assert_eq!(passes(w), before);
     });
 }
@@ -253,7 +253,7 @@ fn d11_ready_stays_true_while_more_pods_start_and_the_message_counts_them() {
     play(Scenario::embedded("pods follow a script"), async |w| {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({"replicas": 2}))]).await;
         w.until_ready("Agent/a").await;
-        w.pods_of("agent-a", PodFate::ReadyAfter(Duration::from_secs(60)));
+        w.pods_of("agent-a", PodFate::ReadyAfter(Duration::from_mins(1)));
         w.apply(&agent("a", "llm", &json!({"replicas": 5}))).await;
         let counted = Cell::new(false);
         w.until("all five are ready", "Agent/a", |agent| {

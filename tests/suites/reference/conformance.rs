@@ -11,6 +11,9 @@ use std::path::Path;
 use crate::page::{ROOT, head, table};
 use crate::sources;
 
+/// Suites that run on real Kubernetes alone.
+const REAL: [&str; 2] = ["tests/suites/e2e/", "tests/suites/chaos/"];
+
 /// A test of the suite `reconcile`.
 struct Test {
     file: String,
@@ -25,7 +28,7 @@ pub(crate) fn page() -> String {
     let checklist = fs::read_to_string(Path::new(ROOT).join("tests/suites/reconcile/checklist.md")).unwrap();
     let mut page = head("Conformance", "tests/suites/reconcile/checklist.md and the names of the tests");
     page += "What the reconcile loop must do, and the tests that show it: on the embedded cluster (`tests/run reconcile`), \
-             and on a real control plane (the same suite by `tests/run reconcile_real`, and `tests/run e2e`). What only the \
+             and on a real control plane (the same suite by `tests/run reconcile_real`, and `tests/run e2e` and `tests/run chaos`). What only the \
              embedded cluster can show says why: it injects faults, simulates time, and writes down every request.\n\n";
     let (mut body, mut rows, mut shown, mut all) = (String::new(), Vec::new(), 0, 0);
     for line in checklist.lines() {
@@ -75,7 +78,8 @@ fn row(line: &str, tests: &BTreeMap<String, Vec<Test>>) -> Option<(Vec<String>, 
         let text =
             fs::read_to_string(Path::new(ROOT).join(file)).unwrap_or_else(|error| panic!("{id}: {file}: {error}"));
         assert!(text.contains(&format!("fn {name}(")), "{id}: {file} has no test {name}");
-        if file.starts_with("tests/suites/e2e/") { &mut real } else { &mut embedded }.push(link(file, name));
+        let is_real = REAL.iter().any(|suite| file.starts_with(suite));
+        if is_real { &mut real } else { &mut embedded }.push(link(file, name));
     }
     let is_real = !real.is_empty();
     assert!(is_real || !reasons.is_empty(), "row {id} of the checklist has no test");

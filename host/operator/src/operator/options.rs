@@ -74,7 +74,7 @@ impl Default for Options {
             compute: Compute::default(),
             clock: Clock::default(),
             seed: 0,
-            memo: 16 << 20,
+            memo: 8 << 20,
         }
     }
 }

@@ -38,12 +38,20 @@ pub struct Loader {
     engine: Engine,
     cluster: Cluster,
     clock: SystemClock,
+    in_children: bool,
 }
 
 impl Loader {
     /// A loader of its own engine.
     pub fn new(cluster: Cluster) -> Result<Self, EngineError> {
-        Ok(Self { engine: Engine::new()?, cluster, clock: SystemClock::start() })
+        Ok(Self { engine: Engine::new()?, cluster, clock: SystemClock::start(), in_children: false })
+    }
+
+    /// Compiles what this build embedded in processes of their own as well: one that runs for months is not to keep the
+    /// memory that a compiler needs.
+    #[must_use]
+    pub fn in_children(self) -> Self {
+        Self { in_children: true, ..self }
     }
 
     /// The embedded policies and those of files, in this order.
@@ -72,8 +80,8 @@ impl Loader {
         }
     }
 
-    /// The whole gate. What this build embedded is compiled here; a stranger's component in a process of its own, or
-    /// not at all.
+    /// The whole gate. What this build embedded is compiled here unless the loader says otherwise; a stranger's component
+    /// in a process of its own, or not at all.
     pub fn check(&self, candidate: &Candidate) -> Check {
         let compiler = self.compiler(&candidate.origin, std::env::current_exe());
         let gate = Gate {
@@ -96,8 +104,8 @@ impl Loader {
 
     fn compiler(&self, origin: &Origin, program: io::Result<PathBuf>) -> Box<dyn Compile> {
         match origin {
-            Origin::Embedded => Box::new(InProcessCompiler(self.engine.clone())),
-            Origin::File(_) => match program {
+            Origin::Embedded if !self.in_children => Box::new(InProcessCompiler(self.engine.clone())),
+            Origin::Embedded | Origin::File(_) => match program {
                 Ok(program) => {
                     let arguments = vec![COMPILE_CHILD.into()];
                     Box::new(ChildCompiler::new(program, arguments, CompileLimits::default(), self.clock))

@@ -11,10 +11,10 @@ use super::{
     child::{Done, is_final},
     context::Context,
     error::{CallError, Class},
-    memory::{Memory, Rejected, child_mark, mark_of},
+    memory::{Memory, Rejected, child_mark},
     wanted::{Wanted, rank},
 };
-use crate::status::Hindrance;
+use crate::{hashing::hash, status::Hindrance};
 
 /// How far the children came.
 #[derive(Debug, Default)]
@@ -130,7 +130,7 @@ impl Context {
             Err(error) => {
                 if is_final(&error) {
                     let rejected = Rejected {
-                        wanted: mark_of(wanted.digest().as_bytes()),
+                        wanted: hash(wanted.digest()),
                         what: error.what.clone(),
                         message: error.message.clone(),
                         until: Instant::now() + self.rules.resync,
@@ -146,7 +146,7 @@ impl Context {
 /// The server's refusal of exactly this manifest, unless it is old.
 fn rejected(wanted: &Wanted, memory: &Memory) -> Option<CallError> {
     let rejected = memory.rejected.get(&child_mark(&wanted.reference()))?;
-    let same = rejected.wanted == mark_of(wanted.digest().as_bytes()) && Instant::now() < rejected.until;
+    let same = rejected.wanted == hash(wanted.digest()) && Instant::now() < rejected.until;
     let Rejected { what, message, .. } = rejected.clone();
     same.then_some(CallError { what, class: Class::Permanent, message })
 }

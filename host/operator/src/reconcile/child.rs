@@ -11,9 +11,10 @@ use super::{
     drift,
     error::{CallError, Class},
     fields::{self, entries_of},
-    memory::{Memory, Stored, child_mark, mark, mark_of},
+    memory::{Mark, Memory, Stored, child_mark},
     wanted::Wanted,
 };
+use crate::hashing::hash;
 
 /// What became of a child.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,7 +120,7 @@ impl Context {
         memory: &mut Memory,
     ) -> Result<Done, CallError> {
         let child = child_mark(&wanted.reference());
-        let digest = mark_of(wanted.digest().as_bytes());
+        let digest = hash(wanted.digest());
         let looks = looks_of(live);
         match memory.stored.get(&child) {
             Some(Stored::Exactly(known)) if *known == digest => {}
@@ -191,7 +192,7 @@ impl Context {
         }
         let answer = calls.apply(&wanted.name, &wanted.body, false).await?;
         self.watch.wrote(&answer);
-        let digest = mark_of(wanted.digest().as_bytes());
+        let digest = hash(wanted.digest());
         let stored = match drift::missing(&wanted.body, &answer) {
             None => Stored::Exactly(digest),
             Some(path) => {
@@ -205,17 +206,13 @@ impl Context {
 }
 
 /// How an object looks, apart from what changes with every write and from what others report in it.
-fn looks_of(object: &Value) -> u64 {
-    let mut object = object.clone();
-    if let Some(fields) = object.as_object_mut() {
-        fields.remove("status");
-    }
-    if let Some(metadata) = object["metadata"].as_object_mut() {
-        for field in ["managedFields", "resourceVersion", "generation", "creationTimestamp"] {
-            metadata.remove(field);
-        }
-    }
-    mark(&object)
+fn looks_of(object: &Value) -> Mark {
+    let without = |fields: &Value, left_out: &[&str]| -> Vec<Mark> {
+        let fields = fields.as_object().into_iter().flatten();
+        fields.filter(|(field, _)| !left_out.contains(&field.as_str())).map(hash).collect()
+    };
+    let metadata = ["managedFields", "resourceVersion", "generation", "creationTimestamp"];
+    hash((without(object, &["status", "metadata"]), without(&object["metadata"], &metadata)))
 }
 
 /// What an earlier operator wrote through updates becomes what we applied, so that our next apply removes what is no

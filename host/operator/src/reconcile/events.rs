@@ -10,12 +10,8 @@ use kube::api::ApiResource;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{
-    api::Calls,
-    context::Context,
-    memory::{Mark, mark},
-    times::Transition,
-};
+use super::{api::Calls, context::Context, memory::Mark, times::Transition};
+use crate::hashing::hash;
 
 /// How long the same Event is not told again.
 const QUIET: Duration = Duration::from_mins(10);
@@ -66,7 +62,7 @@ impl Context {
         let metadata = &object["metadata"];
         let text = |field: &str| metadata[field].as_str().unwrap_or_default();
         let (namespace, name) = (text("namespace"), text("name"));
-        let told = mark(&json!([text("uid"), reason, message]));
+        let told = hash((text("uid"), reason, message));
         if !self.events.is_news(told) {
             return;
         }
@@ -106,7 +102,7 @@ impl Context {
 
 /// A name that no other Event has: the object's, shortened if it has to be, and what makes this one different.
 fn event_name(object: &str, told: Mark, now: i128) -> String {
-    let suffix = format!(".{:016x}", told ^ mark(&json!(now.to_string())));
+    let suffix = format!(".{:016x}", told ^ hash(now));
     let end = object.len().min(253 - suffix.len());
     format!("{}{suffix}", object[..end].trim_end_matches(['.', '-']))
 }

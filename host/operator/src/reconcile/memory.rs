@@ -7,28 +7,15 @@ use std::{
 
 use kaos_policy::{
     contract::{Need, Reference, ResourceType},
-    digest::{Digest, canonical},
     policy::PolicyId,
 };
-use serde_json::Value;
 use tokio::time::Instant;
 
 use super::effort::Effort;
-use crate::{metrics::Readiness, watch::ObjectKey};
+use crate::{hashing::hash, metrics::Readiness, watch::ObjectKey};
 
-/// A digest that only has to differ.
+/// A hash that only has to differ.
 pub(crate) type Mark = u64;
-
-/// The mark of a value.
-pub(crate) fn mark(value: &Value) -> Mark {
-    mark_of(canonical(value).as_bytes())
-}
-
-/// The mark of bytes.
-pub(crate) fn mark_of(bytes: &[u8]) -> Mark {
-    let digest = Digest::of(bytes);
-    digest.bytes().iter().take(8).fold(0, |mark, byte| (mark << 8) | u64::from(*byte))
-}
 
 /// What is remembered of one object.
 #[derive(Debug, Clone, Default)]
@@ -130,14 +117,7 @@ impl Memories {
     }
 }
 
-impl Memory {
-    /// The mark of a list of needs.
-    pub(crate) fn mark_of_needs(needs: &[Need]) -> Mark {
-        mark(&serde_json::json!(needs))
-    }
-}
-
 /// The mark of a child's identity.
 pub(crate) fn child_mark(child: &Reference) -> Mark {
-    mark_of(format!("{} {} {}", child.api_version, child.kind, child.name).as_bytes())
+    hash((&child.api_version, &child.kind, &child.name))
 }

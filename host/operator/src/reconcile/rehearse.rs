@@ -11,10 +11,11 @@ use super::{
     decide::{Decision, decide},
     error::CallError,
     gates,
-    memory::{Memory, mark},
+    memory::Memory,
     pass::Subject,
     wanted::Wanted,
 };
+use crate::hashing::hash;
 
 impl Context {
     /// Has the API server try what would be written, without an effect. Gives its refusal. What the process brought
@@ -31,7 +32,7 @@ impl Context {
         if selected.kind.revisions().next().is_none() || selected.unknown_pin.is_some() {
             return Ok(None);
         }
-        let tried = mark(&plan.iter().cloned().collect());
+        let tried = hash(plan);
         if memory.rehearsed == Some(tried) || gates::bind(planned, &subject.object, &self.watch.children(&subject.uid))
         {
             return Ok(None);

@@ -10,7 +10,7 @@ use kaos_policy::{
 use serde_json::Value;
 
 use super::{context::Context, memory::Memory, rolls};
-use crate::watch::ObjectKey;
+use crate::{hashing::hash, watch::ObjectKey};
 
 /// What came of rendering.
 pub(crate) enum Resolved {
@@ -39,7 +39,7 @@ impl Context {
             let (rendered, pending) = self.render(object, renderer, is_local).await?;
             let mut needs = self.needs(&rendered);
             needs.extend(beside.iter().filter(|need| !rendered.needs.contains(need)).cloned());
-            let watched = memory.needs == Some(Memory::mark_of_needs(&needs));
+            let watched = memory.needs == Some(hash(&needs));
             if watched && !pending {
                 return Ok(Resolved::Complete(Arc::new(rendered)));
             }
@@ -68,7 +68,7 @@ impl Context {
 
     /// Has the watch follow what an object needs. Says whether all of it is known.
     fn set_needs(&self, key: &ObjectKey, needs: &[Need], memory: &mut Memory) -> bool {
-        memory.needs = Some(Memory::mark_of_needs(needs));
+        memory.needs = Some(hash(needs));
         self.watch.set_needs(key, needs)
     }
 

@@ -11,9 +11,9 @@ use super::{
     context::Context,
     error::{CallError, Class},
     fields::{self, entries_of},
-    memory::{Memory, mark},
+    memory::Memory,
 };
-use crate::watch::Served;
+use crate::{hashing::hash, watch::Served};
 
 /// How a status that is there relates to the one that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Context {
         let text = |field: &str| metadata[field].as_str().unwrap_or_default();
         let (namespace, name) = (text("namespace"), text("name"));
         let calls = self.calls(served, namespace);
-        let pair = mark(&json!([status, before]));
+        let pair = hash((status, before));
         if memory.status == Some(pair) {
             return Ok(false);
         }
@@ -77,7 +77,7 @@ impl Context {
         };
         if difference(status, &answer["status"]) != Difference::None {
             // Others write here too, or the server stores it in its own way.
-            memory.status = Some(mark(&json!([status, answer["status"]])));
+            memory.status = Some(hash((status, &answer["status"])));
         }
         Ok(true)
     }

@@ -166,6 +166,10 @@ impl Sink for Definitions {
         self.shared.with(|state| state.definitions.reached)
     }
 
+    fn knows(&self, _: &str, _: &str, _: u64) -> bool {
+        false
+    }
+
     fn malformed(&self, what: &str) {
         tracing::warn!("a custom resource definition cannot be used: {what}");
     }

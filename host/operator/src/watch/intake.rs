@@ -78,6 +78,12 @@ impl State {
         if changed { self.concerned(spec, &arrived.name) } else { Wakes::new() }
     }
 
+    /// Whether a watch would tell nothing new with this version of an object.
+    pub(super) fn knows(&mut self, handle: &Handle, namespace: &str, name: &str, version: u64) -> bool {
+        let known = self.slot(handle).and_then(|slot| slot.shelf.get(namespace, name));
+        known.is_some_and(|item| item.version >= version)
+    }
+
     /// A list came in full, as of a version.
     pub(super) fn relist(&mut self, handle: &Handle, listed: Vec<Arrived>, version: u64) -> Wakes {
         let spec = &*handle.spec;

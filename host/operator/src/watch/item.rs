@@ -152,7 +152,7 @@ fn labels_of(object: &Value) -> Box<[(Box<str>, Box<str>)]> {
 fn essence_of(object: &mut Value) -> u64 {
     let remove = |object: &mut Value| object.as_object_mut().and_then(|fields| fields.remove("status"));
     let status = remove(object);
-    let essence = hash(&object.to_string());
+    let essence = hash(object.to_string());
     if let Some(status) = status {
         object["status"] = status;
     }

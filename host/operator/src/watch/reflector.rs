@@ -42,6 +42,8 @@ pub(super) trait Sink: Send + Sync {
     fn trouble(&self, broken: Option<&Broken>);
     /// Where a watch goes on from.
     fn reached(&self) -> u64;
+    /// Whether this version of an object, or a later one, is here already.
+    fn knows(&self, namespace: &str, name: &str, version: u64) -> bool;
     /// An object could not be kept.
     fn malformed(&self, what: &str);
 }
@@ -84,6 +86,29 @@ pub(super) struct Reflector<S> {
 struct Line {
     r#type: String,
     object: Value,
+}
+
+/// As much of an event as tells whether the rest is worth reading.
+#[derive(Deserialize)]
+struct Head<'a> {
+    r#type: &'a str,
+    #[serde(borrow)]
+    object: HeadObject<'a>,
+}
+
+#[derive(Deserialize)]
+struct HeadObject<'a> {
+    #[serde(borrow)]
+    metadata: HeadMetadata<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HeadMetadata<'a> {
+    #[serde(default)]
+    namespace: &'a str,
+    name: &'a str,
+    resource_version: &'a str,
 }
 
 impl<S: Sink> Reflector<S> {
@@ -230,8 +255,22 @@ impl<S: Sink> Reflector<S> {
         Ok(())
     }
 
+    /// The version that an event tells of, where that is known already: of most of what we write, the answer came first.
+    fn known(&self, line: &[u8]) -> Option<u64> {
+        let Head { r#type: kind, object: HeadObject { metadata } } = serde_json::from_slice(line).ok()?;
+        let version = metadata.resource_version.parse().ok()?;
+        let known = matches!(kind, "ADDED" | "MODIFIED") && self.sink.knows(metadata.namespace, metadata.name, version);
+        known.then_some(version)
+    }
+
     /// Takes one event.
     fn line(&mut self, line: &[u8], initial: &mut Option<Vec<Arrived>>) -> Result<(), Broken> {
+        if initial.is_none()
+            && let Some(version) = self.known(line)
+        {
+            self.sink.event(Event::Bookmark(version));
+            return Ok(());
+        }
         let Line { r#type: kind, object } = serde_json::from_slice(line)?;
         let version = version_of(object["metadata"].get("resourceVersion"));
         match kind.as_str() {

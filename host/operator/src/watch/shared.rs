@@ -121,6 +121,10 @@ impl Sink for SlotSink {
         self.shared.with(|state| state.slots.get(&*self.handle.spec).map_or(0, |slot| slot.shelf.reached()))
     }
 
+    fn knows(&self, namespace: &str, name: &str, version: u64) -> bool {
+        self.shared.with(|state| state.knows(&self.handle, namespace, name, version))
+    }
+
     fn malformed(&self, what: &str) {
         let of = &self.handle.spec.of;
         tracing::warn!(kind = %of, "an object that the API server sent cannot be used: {what}");

@@ -3,7 +3,9 @@
 use std::hash::{Hash, Hasher};
 
 use sha2::{Digest as _, Sha256};
-use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OperatorCost, OptLevel, PoolingAllocationConfig};
+use wasmtime::{
+    Config, Enabled, InstanceAllocationStrategy, OperatorCost, OptLevel, PoolingAllocationConfig, RegallocAlgorithm,
+};
 
 use super::MEMORY_CEILING;
 use crate::digest::Digest;
@@ -20,8 +22,12 @@ pub(super) fn compiling() -> Config {
         // Exact and equal everywhere, so that a pass that ends for lack of it ends so on every machine.
         .consume_fuel(true)
         .operator_cost(prices())
-        // A pass is short and most of it is the host's: code that is compiled twice as fast runs nearly as fast.
+        // A pass is short and most of it is the host's: code that is compiled three times as fast runs nearly as fast.
         .cranelift_opt_level(OptLevel::None)
+        .cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass)
+        // What only debuggers and backtraces read.
+        .generate_address_map(false)
+        .native_unwind_info(false)
         // Equal bits for equal inputs.
         .cranelift_nan_canonicalization(true)
         .wasm_relaxed_simd(false)

@@ -160,7 +160,7 @@ fn brought_along(
     set: &[String],
     in_namespaces: bool,
 ) -> anyhow::Result<Installing> {
-    let loader = Loader::new(cluster)?;
+    let loader = Loader::new(cluster)?.in_children();
     let loaded = loader.load(policies)?;
     let settings: Vec<Layer> = settings::layers(&loaded, file, set)?;
     let stacks = select(&loaded)?;

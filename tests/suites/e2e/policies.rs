@@ -1,0 +1,131 @@
+//! Policies on real Kubernetes, shipped as people ship them: with `policy pack` and `kubectl apply`, and with the values
+//! of the chart.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use kaos_tests::harness::World;
+use kaos_tests::harness::samples::{agent, model_api};
+use kaos_tests::shipped;
+use serde_json::{Value, json};
+
+use crate::support::{Release, SYSTEM, until_ready};
+
+fn team() -> Vec<Value> {
+    vec![model_api("llm"), agent("a", "llm", &json!({}))]
+}
+
+/// The Agents' own policy with other bytes, and a `policy.yaml` beside it that says these settings.
+fn write(folder: &Path, settings: &str) -> String {
+    let (component, file) = shipped::embedded("agent").unwrap();
+    let path = folder.join("other-agents.wasm");
+    std::fs::write(&path, shipped::with_section(component, "edition", b"2").unwrap()).unwrap();
+    std::fs::write(path.with_extension("policy.yaml"), format!("{file}\nsettings: {settings}\n")).unwrap();
+    path.display().to_string()
+}
+
+async fn until_image(world: &World, image: &str) {
+    world
+        .until(&format!("its image is {image}"), "Deployment/agent-a", |deployment| {
+            deployment["spec"]["template"]["spec"]["containers"][0]["image"] == image
+        })
+        .await;
+}
+
+/// Waits until what came from a ConfigMap serves; gives the revision.
+async fn until_active(release: &Release, config_map: &str) -> Value {
+    let system = release.over(SYSTEM);
+    let active = |revision: &Value| {
+        revision["spec"]["source"]["configMap"] == config_map && revision["status"]["state"] == "Active"
+    };
+    system
+        .until_true(&format!("{config_map} serves"), async || system.list("PolicyRevision").await.iter().any(active))
+        .await;
+    system.list("PolicyRevision").await.into_iter().find(active).unwrap()
+}
+
+#[tokio::test]
+async fn a_policy_goes_from_pack_by_kubectl_into_service_and_an_edit_of_its_settings_takes_effect() {
+    let release = Release::install(&[]).await;
+    let _operator = release.working_operator().await;
+    let world = release.world("shipped").await;
+    world.apply_all(&team()).await;
+    until_ready(&world, &team()).await;
+
+    let folder = release.cluster.folder();
+    let component = write(folder, "{image: registry.example/agent:2}");
+    let kubeconfig = release.cluster.kubeconfig();
+    let packed = release.cluster.operator(&kubeconfig, &["policy", "pack", &component, "--without-rights"]).expect();
+    let file = folder.join("packed.yaml");
+    std::fs::write(&file, packed).unwrap();
+    let file = file.display().to_string();
+    release.cluster.kubectl(&["apply", "--server-side", "-f", &file]).expect();
+    let first = until_active(&release, "policy-agent").await;
+    until_image(&world, "registry.example/agent:2").await;
+    world
+        .until("it tells which policy that was", "Agent/a", |told| {
+            told["status"]["policy"]["digest"] == first["spec"]["digest"]
+        })
+        .await;
+
+    // As somebody does who has the ConfigMap and no component: its policy.yaml alone.
+    let live = release.over(SYSTEM).look("ConfigMap/policy-agent").await;
+    let edited = live["data"]["policy.yaml"].as_str().unwrap().replace("agent:2", "agent:3");
+    let edit = json!({"data": {"policy.yaml": edited}}).to_string();
+    release
+        .cluster
+        .kubectl(&["patch", "configmap", "policy-agent", "-n", SYSTEM, "--type=merge", "-p", &edit])
+        .expect();
+    until_image(&world, "registry.example/agent:3").await;
+    let second = until_active(&release, "policy-agent").await;
+    assert_eq!(second["spec"]["digest"], first["spec"]["digest"], "the same component");
+    assert_ne!(second["metadata"]["name"], first["metadata"]["name"]);
+    let told = release.cluster.kubectl(&["get", "policyrevisions", "-n", SYSTEM]).expect();
+    assert!(told.contains("Active") && told.contains("Superseded"), "{told}");
+    until_ready(&world, &team()).await;
+
+    release.cluster.kubectl(&["delete", "-f", &file]).expect();
+    world
+        .until("the operator's own policy answers again", "Agent/a", |told| {
+            told["status"]["policy"]["digest"] != first["spec"]["digest"]
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn policies_in_the_charts_values_serve_and_go_with_the_values() {
+    let release = Release::prepare().await;
+    let folder = release.cluster.folder();
+    let component = write(folder, "{}");
+    let encoded = folder.join("other-agents.b64");
+    std::fs::write(&encoded, BASE64_STANDARD.encode(std::fs::read(component).unwrap())).unwrap();
+    let values = folder.join("values.yaml");
+    let (_, file) = shipped::embedded("agent").unwrap();
+    let file: Value = serde_saphyr::from_str(file).unwrap();
+    let settings = json!({"policies": {
+        "other-agents": {"grants": file["grants"], "settings": {"logLevel": "DEBUG"}},
+        "images": {"policy": "agent", "settings": {"image": "registry.example/agent:4"}},
+    }});
+    std::fs::write(&values, settings.to_string()).unwrap();
+    let values = values.display().to_string();
+    let bytes = format!("policies.other-agents.component={}", encoded.display());
+    release.helm("install", &["--values", &values, "--set-file", &bytes]).expect();
+    release.until_owners_are_known().await;
+    let operator = release.working_operator().await;
+    let world = release.world("valued").await;
+    world.apply_all(&team()).await;
+    let policy = until_active(&release, "other-agents").await;
+    until_active(&release, "images").await;
+    until_image(&world, "registry.example/agent:4").await;
+    until_ready(&world, &team()).await;
+    let told = world.look("Agent/a").await;
+    assert_eq!(told["status"]["policy"]["digest"], policy["spec"]["digest"], "{}", operator.log());
+
+    release.helm("upgrade", &[]).expect();
+    world
+        .until("the operator's own policy answers", "Agent/a", |told| {
+            told["status"]["policy"]["digest"] != policy["spec"]["digest"]
+        })
+        .await;
+}
