@@ -236,13 +236,23 @@ async fn furnish(world: &World, scenario: &Scenario) -> Result<()> {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         world.try_apply(&namespace).await?;
     }
-    for object in case::documents(&case::golden().join("runtimes.yaml"))? {
+    for object in registry()? {
         world.try_apply(&object).await?;
     }
     if !scenario.bare {
         world.install_definitions(scenario.gateway).await?;
     }
     Ok(())
+}
+
+/// The registry of harness runtimes, which every test needs.
+fn registry() -> Result<Vec<Value>> {
+    static READ: OnceLock<Vec<Value>> = OnceLock::new();
+    if let Some(read) = READ.get() {
+        return Ok(read.clone());
+    }
+    let read = case::documents(&case::golden().join("runtimes.yaml"))?;
+    Ok(READ.get_or_init(|| read).clone())
 }
 
 /// The group and the plural of definitions.
@@ -292,7 +302,10 @@ impl World {
             match self.try_embedded() {
                 // They are large, and every test installs them.
                 Some(cluster) if cluster.object(DEFINING, DEFINITIONS, "", name).is_none() => {
-                    drop(cluster.plant(DEFINING, DEFINITIONS, definition.clone()));
+                    let mut definition = definition.clone();
+                    // As the server would number it; one without a number is read anew whenever it is touched.
+                    definition["metadata"]["generation"] = json!(1);
+                    drop(cluster.plant(DEFINING, DEFINITIONS, definition));
                 }
                 _ => drop(self.try_apply(definition).await?),
             }
