@@ -123,20 +123,6 @@ impl Case {
     pub fn deviation(&self) -> PathBuf {
         self.folder.join("desired.yaml")
     }
-
-    /// Writes the difference between what was recorded and `ours` as the wanted deviation.
-    pub fn write_deviation(&self, ours: &Value) -> Result<()> {
-        let patch = json_patch::diff(&self.recorded, ours);
-        let path = self.deviation();
-        if patch.is_empty() {
-            return Ok(std::fs::remove_file(path).or_else(ignore_missing)?);
-        }
-        Ok(std::fs::write(path, serde_saphyr::to_string(&patch)?)?)
-    }
-}
-
-fn ignore_missing(error: std::io::Error) -> std::io::Result<()> {
-    if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
 /// The environment of the profile `default`.

@@ -115,6 +115,31 @@ impl Subject {
     }
 }
 
+impl Subject {
+    /// What stands at a path.
+    ///
+    /// # Panics
+    /// Where nothing does.
+    pub fn at(&self, path: &[String]) -> &Value {
+        path.iter().fold(&self.object, |value, key| match value {
+            Value::Array(items) => &items[key.parse::<usize>().unwrap_or_default()],
+            other => &other[key],
+        })
+    }
+
+    /// The places of the spec that hold a list or an object with something in it.
+    pub fn lists_and_objects(&self) -> Vec<Vec<String>> {
+        let has_several = |value: &Value| match value {
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(members) => !members.is_empty(),
+            _ => false,
+        };
+        let mut all = places(&self.object);
+        all.retain(|path| path[0] == "spec" && has_several(self.at(path)));
+        all
+    }
+}
+
 /// Every place below `value`.
 pub fn places(value: &Value) -> Vec<Vec<String>> {
     let mut found = Vec::new();
@@ -136,7 +161,8 @@ fn collect(value: &Value, here: &mut Vec<String>, found: &mut Vec<Vec<String>>) 
     }
 }
 
-fn put(object: &mut Value, path: &[String], value: Value) {
+/// Puts a value where there is one.
+pub fn put(object: &mut Value, path: &[String], value: Value) {
     let place = path.iter().try_fold(object, |value, key| match value {
         Value::Array(items) => items.get_mut(key.parse::<usize>().ok()?),
         other => other.get_mut(key),

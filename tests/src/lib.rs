@@ -11,6 +11,7 @@ pub mod normalize;
 pub mod page;
 pub mod play;
 pub mod policies;
+pub mod recorder;
 pub mod shipped;
 pub mod stage;
 pub mod typed;

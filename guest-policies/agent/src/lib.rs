@@ -3,7 +3,7 @@
 //! | step | module |
 //! |---|---|
 //! | what the object asks for, older forms included | `wanted` |
-//! | what it refers to: model, tools, peers | `linked`, `model` |
+//! | what it refers to: model, tools, peers | `linked`, `offered` |
 //! | a coding harness instead of the default runtime | `harness` |
 //! | all of it for one subject | `request` |
 //! | variables | `mapping` |
@@ -18,7 +18,7 @@ mod assess;
 mod harness;
 mod linked;
 mod mapping;
-mod model;
+mod offered;
 mod request;
 mod samples;
 mod settings;

@@ -5,14 +5,15 @@
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::API_VERSION;
-use kaos_policy_sdk::names::dns1123_subdomain;
+use kaos_policy_sdk::names::is_dns1123_subdomain;
 use kaos_policy_sdk::need::{named, reference};
 use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::types::{Blocker, Need, Note, Reference, Refusal, Subject};
 use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, blocker, note};
+use kaos_workload::models;
 use serde_json::Value;
 
-use crate::model;
+use crate::offered::offered;
 use crate::wanted::Links;
 
 const MODEL_API: &str = "ModelAPI";
@@ -46,7 +47,7 @@ pub(crate) struct Linked {
 
 /// The needs of these links.
 pub(crate) fn needs(model_api: &str, links: &Links<'_>) -> Vec<Need> {
-    let valid = |name: &&str| dns1123_subdomain(name).is_none();
+    let valid = |name: &&str| is_dns1123_subdomain(name);
     let of = |kind: &'static str| move |name: &str| need(kind, name);
     let mut needs: Vec<Need> = [model_api].into_iter().filter(valid).map(of(MODEL_API)).collect();
     needs.extend(links.servers.iter().copied().filter(valid).map(of(MCP_SERVER)));
@@ -78,9 +79,8 @@ impl Linked {
         let mut linked = Self::default();
         if let Some(api) = linked.find(subject, MODEL_API, model_api) {
             linked.model_api = linked.depend(MODEL_API, model_api, "ModelAPI is not ready", &api);
-            let offered = model::offered(&api);
-            if let (Some(offered), Some(model)) = (offered, wanted.filter(|model| !model.is_empty()))
-                && !model::allows(&offered, model)
+            if let (Some(offered), Some(model)) = (offered(&api), wanted.filter(|model| !model.is_empty()))
+                && !models::allowed(&offered, model)
             {
                 wrong.add("spec.model", not_offered(model, model_api, &offered));
             }
@@ -152,14 +152,8 @@ impl Linked {
 
 /// The message on a model that is not offered; as long as a message may be, whatever the spec holds.
 fn not_offered(model: &str, model_api: &str, offered: &[String]) -> String {
-    const MOST: usize = 20;
-    let clip = |text: &str| text.chars().take(100).collect::<String>();
-    let (shown_model, shown_api) = (shown(model, 100), shown(model_api, 253));
-    let mut list: Vec<String> = offered.iter().take(MOST).map(|pattern| clip(pattern)).collect();
-    if offered.len() > MOST {
-        list.push("...".to_owned());
-    }
-    format!("model \"{shown_model}\" not supported by ModelAPI \"{shown_api}\" (supported: [{}])", list.join(" "))
+    let (model, model_api, offered) = (shown(model, 100), shown(model_api, 253), shown(&offered.join(" "), 1000));
+    format!("model \"{model}\" not supported by ModelAPI \"{model_api}\" (supported: [{offered}])")
 }
 
 fn link(kind: &str, name: &str, endpoint: &str) -> Link {

@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 use kaos_crds::AgentSpec;
 use kaos_policy_sdk::types::{Need, Note, Refusal, Subject};
 use kaos_policy_sdk::{Kept, Memo, Object, SubjectExt, refusal};
-use kaos_workload::{Exposure, Kind, Telemetry, Workload};
+use kaos_workload::{Exposure, Kind, Telemetry, Workload, bounds};
 
 use crate::harness::{self, Entry};
 use crate::linked::{self, Linked};
@@ -13,6 +13,10 @@ use crate::wanted::{self, Links};
 
 /// The fixed names of the kind.
 pub(crate) static KIND: Kind = Kind { app: "agent", prefix: "agent", container: "agent", route: "agent" };
+
+/// MCP servers and peers of one Agent. Each is looked up, beside its ModelAPI and the registry of runtimes; the host lets
+/// a policy ask for 256 objects.
+const LINKS: [bounds::List; 2] = [(&["spec", "mcpServers"], 90), (&["spec", "agentNetwork", "access"], 160)];
 
 /// What the object says, its settings, and what it refers to.
 pub(crate) struct Request {
@@ -34,10 +38,14 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     needs
 }
 
-/// The spec, or what is wrong with the form of a field.
+/// The spec, or what is wrong with its size or the form of a field.
 pub(crate) fn spec(subject: &Subject) -> Result<Kept<AgentSpec>, Refusal> {
     static LAST: Memo<String, AgentSpec> = Memo::new();
-    LAST.get(&subject.object, |_| subject.object().get("spec"))
+    LAST.get(&subject.object, |_| {
+        let object = subject.object();
+        bounds::check(&object, &LINKS)?;
+        object.get("spec")
+    })
 }
 
 /// The settings.

@@ -7,9 +7,6 @@ use kaos_workload::PodParts;
 use crate::harness;
 use crate::request::{self, Request, workload};
 
-/// Annotation that leaves the number of replicas to somebody else.
-const REPLICAS: &str = "kaos.tools/replicas";
-
 /// Deployment, and for an exposed Agent Service and HTTPRoute.
 pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
     let request = Request::of(subject)?;
@@ -18,10 +15,9 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     let mut notes = request::notes(&request.object, spec, settings);
     notes.extend_from_slice(&request.linked.absent_peers);
 
-    let external = request.object.annotation(REPLICAS) == Some("external");
     let container = kaos_workload::container(&request.object, &["spec", "resources"]);
     let mut parts = PodParts {
-        replicas: spec.replicas.filter(|_| !external).map(i64::from),
+        replicas: spec.replicas.map(i64::from),
         container: container.as_deref(),
         pod_spec: spec.pod_spec.as_ref(),
         ..PodParts::default()

@@ -3,7 +3,7 @@
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::AgentSpec;
 use kaos_crds::agent::{Memory, MemoryType, ReadScope};
-use kaos_policy_sdk::names::dns1123_subdomain;
+use kaos_policy_sdk::names::is_dns1123_subdomain;
 use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::types::Note;
 use kaos_policy_sdk::{Violations, note};
@@ -48,7 +48,7 @@ fn remembering(spec: &AgentSpec, memory: &Memory, wrong: &mut Violations) {
 
 fn names(spec: &AgentSpec, wrong: &mut Violations) {
     let mut name = |path: String, name: &str| {
-        if dns1123_subdomain(name).is_some() {
+        if !is_dns1123_subdomain(name) {
             wrong.add(
                 path,
                 format!("`{}` is no name of an object: use lower-case letters, digits, `-` and `.`", shown(name, 40)),

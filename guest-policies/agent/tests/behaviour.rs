@@ -96,13 +96,10 @@ fn the_users_variables_win_and_stand_once() {
 }
 
 #[test]
-fn replicas_are_set_only_when_written_and_not_released() {
+fn replicas_are_set_only_when_written() {
     let replicas = |plan: &Plan| testing::manifest(plan, "Deployment").at(&["spec", "replicas"]).cloned();
     assert_eq!(replicas(&plan(&json!({}))), None);
     assert_eq!(replicas(&plan(&json!({"replicas": 3}))), Some(json!(3)));
-    let mut object = agent(&json!({"replicas": 3}));
-    object["metadata"]["annotations"] = json!({"kaos.tools/replicas": "external"});
-    assert_eq!(replicas(&testing::plan::<Agent>(&subject(&object, &[up()])).unwrap()), None);
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Policy for McpServer {
 
     fn needs(subject: &Subject) -> Vec<Need> {
         let object = subject.object();
-        let wanted = object.get("spec").and_then(|spec| wanted::Wanted::of(&spec));
+        let wanted = request::spec(&object).and_then(|spec| wanted::Wanted::of(&spec));
         match (wanted, subject.settings::<Settings>()) {
             (Ok(wanted), Ok(settings)) if matches!(wanted.source, wanted::Source::Registry(_)) => {
                 let namespace = &subject.cluster.operator_namespace;

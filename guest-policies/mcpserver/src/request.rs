@@ -3,7 +3,7 @@
 use kaos_crds::MCPServerSpec;
 use kaos_policy_sdk::types::{Refusal, Subject};
 use kaos_policy_sdk::{Kept, Memo, Object, SubjectExt};
-use kaos_workload::{Kind, Telemetry, Workload};
+use kaos_workload::{Kind, Telemetry, Workload, bounds};
 
 use crate::launch::Launch;
 use crate::settings::Settings;
@@ -34,7 +34,7 @@ impl Request {
     fn read(subject: &Subject) -> Result<Self, Refusal> {
         let object = subject.object();
         let settings: Settings = subject.settings()?;
-        let spec: MCPServerSpec = object.get("spec")?;
+        let spec = spec(&object)?;
         let wanted = Wanted::of(&spec)?;
         let own_image =
             spec.container.as_ref().and_then(|own| own.image.as_ref()).is_some_and(|image| !image.is_empty());
@@ -55,6 +55,12 @@ impl Request {
             self.wanted.telemetry_path,
         )
     }
+}
+
+/// The spec, or what is wrong with its size or the form of a field.
+pub(crate) fn spec(object: &Object) -> Result<MCPServerSpec, Refusal> {
+    bounds::check(object, &[])?;
+    object.get("spec")
 }
 
 /// Names and addresses of the object.

@@ -8,10 +8,9 @@ use alloc::{
     vec::Vec,
 };
 use kaos_policy_sdk::{quote::shown, yaml};
+use kaos_workload::models;
 use serde_json::Value;
 use thiserror::Error;
-
-use crate::models;
 
 /// Why a configuration cannot be used. The messages are those that KAOS users know.
 #[derive(Debug, Error, PartialEq)]
@@ -22,7 +21,14 @@ pub(crate) enum ConfigYamlError {
     Shape { path: String, wanted: &'static str },
     #[error("model_name \"{}\" in configYaml not found in models list [{}]", shown(model, 100), shown(&patterns.join(" "), 1000))]
     NotAllowed { model: String, patterns: Vec<String> },
+    #[error(
+        "{entries} entries of model_list in configYaml are too many to compare with {patterns} models: name fewer models, as provider/* or *"
+    )]
+    TooMany { entries: usize, patterns: usize },
 }
+
+/// Comparisons of names with patterns; lists of thousands on both sides would take longer than a pass may.
+const COMPARISONS: usize = 1_000_000;
 
 /// What is odd about a configuration that can be used.
 #[derive(Debug, PartialEq)]
@@ -47,6 +53,9 @@ pub(crate) fn check(text: &str, patterns: &[String]) -> Result<Vec<Oddity>, Conf
         Value::Array(entries) => entries,
         _ => return Err(shape("model_list", "a list")),
     };
+    if entries.len().saturating_mul(patterns.len()) > COMPARISONS {
+        return Err(ConfigYamlError::TooMany { entries: entries.len(), patterns: patterns.len() });
+    }
     let mut oddities = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
         let Value::Object(entry) = entry else {
@@ -108,6 +117,14 @@ mod tests {
             let message = checked(text, &["*"]).unwrap_err();
             assert!(message.starts_with(&format!("failed to parse configYaml: {path} must be ")), "{message}");
         }
+    }
+
+    #[test]
+    fn thousands_of_names_are_not_compared_with_thousands_of_patterns() {
+        let text = "model_list:\n".to_owned() + &"- {model_name: a}\n".repeat(2_000);
+        assert_eq!(checked(&text, &["b", "a"]), Ok(vec![]));
+        let message = checked(&text, &vec!["a"; 501]).unwrap_err();
+        assert!(message.starts_with("2000 entries of model_list in configYaml are too many"), "{message}");
     }
 
     #[test]

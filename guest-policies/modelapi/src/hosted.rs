@@ -24,15 +24,10 @@ pub(crate) fn check_model(model: &str, path: &str) -> Result<(), Refusal> {
 
 /// The init container that pulls `model` into the volume at `mount`.
 pub(crate) fn pull_container(pull: &ModelPull, image: &str, policy: PullPolicy, model: &str, mount: &Value) -> Value {
-    let policy = match policy {
-        PullPolicy::Always => "Always",
-        PullPolicy::IfNotPresent => "IfNotPresent",
-        PullPolicy::Never => "Never",
-    };
     object! {
         "name": pull.name.as_str(),
         "image": image,
-        "imagePullPolicy": policy,
+        "imagePullPolicy": policy.as_str(),
         "command": pull.command.clone(),
         "args": arguments(pull, model),
         "volumeMounts": vec![mount.clone()],

@@ -19,7 +19,6 @@ mod config_yaml;
 mod hosted;
 mod litellm;
 mod mapping;
-mod models;
 mod proxy;
 mod request;
 mod samples;

@@ -7,7 +7,7 @@ use alloc::{
 };
 use kaos_policy_sdk::types::{Note, Refusal};
 use kaos_policy_sdk::{note, object, refusal};
-use kaos_workload::{Extra, Workload};
+use kaos_workload::{Extra, Workload, bounds};
 use serde_json::Value;
 
 use crate::config_yaml::{self, Oddity};
@@ -17,6 +17,9 @@ use crate::wanted::{Config, Proxy};
 
 /// The reason of the note on a configuration that offers no model.
 pub(crate) const NO_MODELS: &str = "NoModels";
+
+/// Bytes of a configuration that is read, which takes far longer than to copy it.
+const READ: usize = 150_000;
 
 /// What the pod has besides the server.
 pub(crate) struct ProxyParts {
@@ -40,7 +43,11 @@ impl ProxyParts {
     ) -> Result<Self, Refusal> {
         let config_map_name = format!("litellm-config-{}", workload.name);
         let text = match &proxy.config {
-            Config::Generated => Some(generated(proxy, telemetry, file)),
+            Config::Generated => {
+                let text = generated(proxy, telemetry, file);
+                bounds::check_file("spec.proxyConfig.models", &text)?;
+                Some(text)
+            }
             Config::Text { text, path } => {
                 checked(text, path, &proxy.models, notes)?;
                 Some(text.clone())
@@ -91,6 +98,8 @@ fn generated(proxy: &Proxy, telemetry: bool, file: &ProxyConfigFile) -> String {
 }
 
 fn checked(text: &str, path: &str, models: &[String], notes: &mut Vec<Note>) -> Result<(), Refusal> {
+    let remedy = "keep it in a Secret and name that in fromSecretKeyRef, or make it shorter";
+    bounds::within(path, text.len(), "bytes", READ, remedy)?;
     let oddities = config_yaml::check(text, models).map_err(|error| refusal::invalid(path, error.to_string()))?;
     notes.extend(oddities.into_iter().map(|oddity| {
         let note = match oddity {

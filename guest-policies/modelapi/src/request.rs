@@ -5,7 +5,7 @@ use kaos_crds::ModelAPISpec;
 use kaos_crds::modelapi::Mode;
 use kaos_policy_sdk::types::{Note, Refusal, Subject};
 use kaos_policy_sdk::{Kept, Memo, Object, SubjectExt};
-use kaos_workload::{Kind, Telemetry, Workload};
+use kaos_workload::{Kind, Telemetry, Workload, bounds};
 use serde_json::Value;
 
 use crate::settings::{Server, Settings};
@@ -39,6 +39,7 @@ impl Request {
     fn read(subject: &Subject) -> Result<Self, Refusal> {
         let object = subject.object();
         let settings: Settings = subject.settings()?;
+        bounds::check(&object, &[])?;
         let spec: ModelAPISpec = object.get("spec")?;
         let mut notes = Vec::new();
         let wanted = Wanted::of(&spec, &mut notes)?;

@@ -48,6 +48,26 @@ pub fn dns1123_subdomain(name: &str) -> Option<String> {
     })
 }
 
+/// Whether `name` is a DNS-1123 subdomain, without the words on why not.
+pub fn is_dns1123_subdomain(name: &str) -> bool {
+    name.len() <= SUBDOMAIN_MAX && name.split('.').all(|part| is_label(part, SUBDOMAIN_MAX, true))
+}
+
+/// Whether `name` is a DNS-1035 label, without the words on why not.
+pub fn is_dns1035_label(name: &str) -> bool {
+    is_label(name, LABEL_MAX, false)
+}
+
+fn is_label(name: &str, max: usize, digit_first: bool) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let begins = |byte: &u8| byte.is_ascii_lowercase() || (digit_first && byte.is_ascii_digit());
+    let bytes = name.as_bytes();
+    bytes.len() <= max
+        && bytes.first().is_some_and(begins)
+        && bytes.iter().all(|byte| is_inner(*byte))
+        && !name.ends_with('-')
+}
+
 /// Why `value` is no label value; none if it is one. Empty is one.
 pub fn label_value(value: &str) -> Option<String> {
     if value.is_empty() { None } else { word(value) }

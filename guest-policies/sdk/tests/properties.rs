@@ -88,6 +88,12 @@ proptest! {
     }
 
     #[test]
+    fn a_name_is_one_where_nothing_is_said_against_it(name in "[a-z0-9.-]{0,8}|[a-zA-Z0-9.\\-_é]{0,8}|[a-z]{60,66}|[a-z.]{250,256}") {
+        prop_assert_eq!(names::is_dns1035_label(&name), names::dns1035_label(&name).is_none());
+        prop_assert_eq!(names::is_dns1123_subdomain(&name), names::dns1123_subdomain(&name).is_none());
+    }
+
+    #[test]
     fn a_shortened_name_is_valid_and_fits(name in "[a-z]([-a-z0-9]{0,100}[a-z0-9])?", max in 10_usize..64) {
         let short = names::shorten(&name, max);
         prop_assert!(short.len() <= max);

@@ -4,7 +4,7 @@
 
 use crate::settings::Raw;
 use alloc::{string::String, vec::Vec};
-use kaos_policy_sdk::names::{LABEL_MAX, dns1035_label};
+use kaos_policy_sdk::names::{LABEL_MAX, is_dns1035_label};
 use kaos_policy_sdk::{Violations, quote};
 use serde_json::{Map, Value};
 
@@ -97,7 +97,7 @@ impl Workload<'_> {
                 self.kind.prefix
             ));
         }
-        if self.name.is_empty() || self.name.starts_with('-') || dns1035_label(&self.child_name()).is_some() {
+        if self.name.is_empty() || self.name.starts_with('-') || !is_dns1035_label(&self.child_name()) {
             return Some(format!(
                 "`{}` cannot be part of a Service name: use lower-case letters, digits and `-` (no dots), begin and end \
                  with a letter or digit, at most {longest} characters",

@@ -4,9 +4,11 @@
 //! |---|---|
 //! | name children, label them, find their address | [`Kind`], [`Workload`], [`Extra`] |
 //! | have the same settings as the others | [`settings`]; `shape` and `schema` to write them down |
+//! | refuse more than a pass can work on | [`bounds`] |
 //! | build the Deployment with `container` and `podSpec` laid over it | [`PodDefaults`], [`PodParts`] |
 //! | build Service and HTTPRoute | [`Exposure`] |
 //! | merge telemetry and map its variables | [`Telemetry`] |
+//! | tell whether a model is offered | [`models`] |
 //! | look up an entry of a registry | [`Registry`] |
 //! | tell of older fields | [`notes`], [`container()`] |
 //! | report phase, counts, endpoint and conditions | [`mod@assess`] |
@@ -18,10 +20,12 @@
 extern crate alloc;
 
 pub mod assess;
+pub mod bounds;
 mod checks;
 mod deployment;
 mod expose;
 mod kind;
+pub mod models;
 pub mod notes;
 mod older;
 mod registry;

@@ -125,7 +125,8 @@ pub enum PullPolicy {
 }
 
 impl PullPolicy {
-    pub(crate) const fn as_str(self) -> &'static str {
+    /// As Kubernetes spells it.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Always => "Always",
             Self::IfNotPresent => "IfNotPresent",

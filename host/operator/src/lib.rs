@@ -19,6 +19,7 @@ pub mod plan;
 pub mod policies;
 pub mod queue;
 pub mod rbac;
+pub mod reading;
 mod reconcile;
 pub mod release;
 pub mod schema;

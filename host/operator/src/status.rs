@@ -4,6 +4,7 @@
 
 use kaos_policy::{
     contract::{Answer, Blocker, Outcome, Reference, Refusal, Target, Truth, Violation},
+    cut::{STATUS, cut},
     failure::Failure,
     lookup::{Lookup, Sighting},
     render::{Assessed, PolicyFailure, Rendered, Verdict},
@@ -80,7 +81,7 @@ pub fn compose(
             status.insert("phase".to_owned(), report.phase.into());
             status.insert("ready".to_owned(), report.ready.into());
             conditions.push(ready(report.ready, outcome, report.message.clone()));
-            status.insert("message".to_owned(), report.message.into());
+            status.insert("message".to_owned(), cut(&report.message, STATUS).into());
             own = report.conditions;
             status
         }
@@ -90,7 +91,7 @@ pub fn compose(
             status.retain(|field, _| !OWN.contains(&field.as_str()));
             status.insert("phase".to_owned(), "Failed".into());
             status.insert("ready".to_owned(), false.into());
-            status.insert("message".to_owned(), failure.to_string().into());
+            status.insert("message".to_owned(), cut(&failure.to_string(), STATUS).into());
             conditions.push(ready(false, &Outcome::Failed(String::new()), failure.to_string()));
             status
         }
@@ -125,6 +126,7 @@ pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
 }
 
 fn condition(of: &str, status: Truth, reason: &str, message: &str, generation: i64) -> Value {
+    let message = cut(message, STATUS);
     json!({"type": of, "status": status, "reason": reason, "message": message, "observedGeneration": generation})
 }
 

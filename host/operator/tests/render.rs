@@ -107,6 +107,22 @@ fn json_has_one_entry_an_object_with_everything_in_it() {
 }
 
 #[test]
+fn gates_are_what_is_waited_for_and_the_manifests_are_there_either_way() {
+    let input = format!("{LLM}---\n{}", writer("writer"));
+    let waiting = render(&input, &["-o", "json"]).json();
+    assert_eq!(waiting[1]["gates"][0]["on"]["name"], "llm");
+    assert_eq!(waiting[0]["gates"], serde_json::json!([]));
+
+    // Everything that is planned is there: what it once waited for holds nothing back any more.
+    let there: Vec<String> =
+        waiting[1]["manifests"].as_array().expect("a list").iter().map(|it| format!("---\n{it}\n")).collect();
+    let ran = render(&format!("{input}{}", there.concat()), &["-o", "json"]);
+    let started = ran.json();
+    assert_eq!((ran.code, &started[1]["gates"]), (0, &serde_json::json!([])), "{}", ran.stderr);
+    assert_eq!(started[1]["manifests"], waiting[1]["manifests"]);
+}
+
+#[test]
 fn json_tells_why_something_is_refused() {
     let list = render(&writer("writer"), &["-o", "json"]).json();
     assert_eq!(list[0]["refused"]["reason"], "Waiting");
@@ -197,8 +213,62 @@ fn a_type_that_is_not_served_is_not_rendered() {
     let with = ["--set", "gateway.enabled=true", "--set", "gateway.name=gw", "--set", "gateway.namespace=gw"];
     let input = format!("{LLM}{READY}");
     assert!(render(&input, &with).stdout.contains("kind: HTTPRoute\n"));
-    let without: Vec<_> = with.iter().copied().chain(["--unserved", "HTTPRoute"]).collect();
-    assert!(!render(&input, &without).stdout.contains("kind: HTTPRoute\n"));
+    for named in ["HTTPRoute", "gateway.networking.k8s.io/v1/HTTPRoute"] {
+        let without: Vec<_> = with.iter().copied().chain(["--unserved", named]).collect();
+        assert!(!render(&input, &without).stdout.contains("kind: HTTPRoute\n"));
+    }
+    for (named, told) in [("Nonsense", "name one of "), ("HttpRoutes", "did you mean HTTPRoute?")] {
+        let ran = render(&input, &["--unserved", named]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{named}");
+        assert!(ran.stderr.contains(&format!("--unserved {named}: ")) && ran.stderr.contains(told), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_env_table_shows_what_is_written_whole_and_openly() {
+    let long = "x".repeat(300);
+    let object = writer("writer").replace(
+        "model: gpt",
+        &format!(
+            "model: gpt, container: {{env: [{{name: LONG, value: {long}}}, {{name: TURNED, value: \"a\\u202Eb\"}}]}}"
+        ),
+    );
+    let ran = render(&format!("{LLM}{READY}---\n{object}"), &["--env"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains(&long) && ran.stdout.contains("a\\u{202e}b"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains('\u{202e}'));
+    assert_eq!(render(LLM, &["--env", "--status"]).code, 2, "a table of variables has no room for a status");
+}
+
+#[test]
+fn a_variable_that_is_set_to_nothing_counts_as_not_set() {
+    let input = format!("{LLM}{READY}---\n{}", writer("writer"));
+    let mut command = binary();
+    command.env("SYSTEM_NAMESPACE", "").env("KUBERNETES_CLUSTER_DOMAIN", "");
+    let ran = finish(command.args(["render", "-f", "-", "-o", "json"]), &input);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.json()[0]["status"]["endpoint"], "http://modelapi-llm.default.svc.cluster.local:8000");
+}
+
+#[test]
+fn no_more_of_a_file_is_read_than_there_may_be() {
+    let endless = "/dev/zero";
+    let policy = ["policy", "check", endless];
+    let settings = ["render", "-f", "-", "--settings", endless];
+    let component = ["render", "-f", "-", "--policy", endless];
+    for arguments in [&["render", "-f", endless][..], &policy, &settings, &component] {
+        let ran = run(arguments, LLM);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.starts_with("error: /dev/zero: has more than "), "{arguments:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_examples_are_one_input() {
+    let examples = format!("{}/../../docs/examples", env!("CARGO_MANIFEST_DIR"));
+    let ran = run(["render", "-f", &examples, "-o", "json"], "");
+    assert!(ran.code == 0 || ran.code == 1, "{}", ran.stderr);
+    assert!(ran.json().as_array().is_some_and(|list| list.len() > 4), "{}", ran.stdout);
 }
 
 #[test]
@@ -248,11 +318,13 @@ fn unusable_input_ends_with_2_and_says_where() {
     let twice = folder.write("twice.yaml", format!("{LLM}---\n{LLM}"));
     let nameless = folder.write("nameless.yaml", "apiVersion: v1\nkind: ConfigMap\n");
     let wrong = folder.write("wrong.yaml", LLM.replace("['*']", "many"));
+    let elsewhere = folder.write("elsewhere.yaml", LLM.replace("{name: llm}", "{name: llm, namespace: 'Not a name'}"));
     let other = folder.write("other.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
     std::fs::create_dir(format!("{}/nothing", folder.path())).expect("a folder");
     for (file, message) in [
         (empty, "no objects in the input"),
-        (broken, "document 2: "),
+        (broken, "document 2: is not YAML or JSON: "),
+        (elsewhere, "document 1: metadata.namespace: "),
         (twice, "document 2: ModelAPI default/llm was already given in "),
         (nameless, "document 1: metadata.name: missing"),
         (wrong, "document 1: ModelAPI default/llm: spec.proxyConfig.models: "),
@@ -303,6 +375,19 @@ fn what_an_object_says_cannot_steer_the_terminal() {
     let server = "apiVersion: kaos.tools/v1alpha1\nkind: MCPServer\nmetadata: {name: m}\nspec: {runtime: \"\\e[2J\"}\n";
     let ran = render(server, &[]);
     assert!(ran.stderr.contains("u{1b}") && !ran.stderr.contains('\u{1b}'), "{:?}", ran.stderr);
+}
+
+#[test]
+fn messages_in_a_status_are_cut_however_much_is_wrong() {
+    let variables = "{name: A=B, value: x}, ".repeat(500);
+    let object = writer("writer").replace("model: gpt", &format!("model: gpt, container: {{env: [{variables}]}}"));
+    let list = render(&format!("{LLM}{READY}---\n{object}"), &["-o", "json"]).json();
+    assert_eq!(list[1]["refused"]["messages"].as_array().map(Vec::len), Some(500));
+    let (status, mut messages) = (&list[1]["status"], Vec::new());
+    messages.extend(status["message"].as_str());
+    messages.extend(status["conditions"].as_array().into_iter().flatten().filter_map(|it| it["message"].as_str()));
+    assert!(messages.iter().all(|message| message.len() <= 4000), "{messages:?}");
+    assert!(messages[0].ends_with('…') && messages[1].ends_with('…'), "{messages:?}");
 }
 
 #[test]

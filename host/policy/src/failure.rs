@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{guard::Breach, settings::SettingsErrors};
+use crate::guard::Breach;
 
 /// What was running: one of the five functions of the contract, or the start of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,9 +108,6 @@ pub enum Failure {
     /// The guard stopped the answer.
     #[error("the guard stopped it: {}", list(.0))]
     Guard(Vec<Breach>),
-    /// The settings of the policy do not fit its schema.
-    #[error("{0}")]
-    Settings(SettingsErrors),
     /// The policy is an overlay and was asked what only a policy answers.
     #[error("{verb} is not a function of an environment overlay")]
     NotOfThisWorld {
@@ -133,7 +130,6 @@ impl Failure {
             Self::Sandbox(_) => "Sandbox",
             Self::TooManyRounds { .. } => "TooManyRounds",
             Self::Guard(_) => "GuardRefused",
-            Self::Settings(_) => "InvalidSettings",
             Self::NotOfThisWorld { .. } => "NotOfThisWorld",
         }
     }

@@ -18,6 +18,7 @@
 //! | [`limits`], [`failure`] | what a pass may cost, and how it can fail |
 //! | [`names`] | what Kubernetes takes for a name |
 //! | [`near`] | the name that was probably meant |
+//! | [`mod@cut`] | long texts in messages |
 //! | [`digest`] | digests and canonical JSON |
 
 mod adapter;
@@ -26,6 +27,7 @@ pub mod clock;
 pub mod code;
 pub mod compile;
 pub mod contract;
+pub mod cut;
 pub mod describe;
 pub mod digest;
 pub mod engine;

@@ -33,27 +33,18 @@ pub enum Sighting {
 #[derive(Debug, Default, Clone)]
 pub struct Fixed {
     objects: Vec<Arc<Value>>,
-    cluster_scoped: Vec<ResourceType>,
 }
 
 impl Fixed {
     /// These objects and nothing else.
     pub fn new(objects: impl IntoIterator<Item = Value>) -> Self {
-        Self { objects: objects.into_iter().map(Arc::new).collect(), cluster_scoped: Vec::new() }
-    }
-
-    /// Types whose objects live outside namespaces.
-    #[must_use]
-    pub fn with_cluster_scoped(mut self, types: Vec<ResourceType>) -> Self {
-        self.cluster_scoped = types;
-        self
+        Self { objects: objects.into_iter().map(Arc::new).collect() }
     }
 }
 
 impl Lookup for Fixed {
     fn look_up(&self, target: &Target) -> Sighting {
-        let cluster_scoped = self.is_cluster_scoped(&target.of());
-        let matches = |object: &&Arc<Value>| matches(object, target, cluster_scoped);
+        let matches = |object: &&Arc<Value>| matches(object, target);
         let mut objects: Vec<_> = self.objects.iter().filter(matches).cloned().collect();
         objects.sort_by_key(|object| object["metadata"]["name"].as_str().unwrap_or_default().to_owned());
         if target.of().is_secret() {
@@ -62,17 +53,18 @@ impl Lookup for Fixed {
         Sighting::Objects(objects)
     }
 
-    fn is_cluster_scoped(&self, of: &ResourceType) -> bool {
-        self.cluster_scoped.contains(of)
+    /// None of them does.
+    fn is_cluster_scoped(&self, _: &ResourceType) -> bool {
+        false
     }
 }
 
-fn matches(object: &Value, target: &Target, cluster_scoped: bool) -> bool {
+fn matches(object: &Value, target: &Target) -> bool {
     let of = target.of();
     let metadata = &object["metadata"];
     object["apiVersion"] == *of.api_version
         && object["kind"] == *of.kind
-        && (cluster_scoped || metadata["namespace"].as_str() == target.namespace())
+        && metadata["namespace"].as_str() == target.namespace()
         && match target {
             Target::Named(Reference { name, .. }) => metadata["name"] == **name,
             Target::Labelled(selector) => {

@@ -1,4 +1,5 @@
-//! What the host writes into a manifest: whose it is, who manages it, and digests that show a change.
+//! What the host writes into a manifest: whose it is, who manages it, and digests that show a change; and the one thing
+//! that it takes out, replicas that somebody else drives.
 
 use serde_json::{Map, Value, json};
 
@@ -15,19 +16,32 @@ pub const POD_SPEC_HASH: &str = "kaos.tools/pod-spec-hash";
 /// Annotation of a child that runs pods: the hash that its template would have, where the live one stays because an
 /// earlier operator computed it and nothing else changed.
 pub const HASH_STANDS_FOR: &str = "kaos.tools/pod-spec-hash-stands-for";
+/// Annotation of an object: `external` leaves the replicas of what it runs to somebody else.
+const REPLICAS: &str = "kaos.tools/replicas";
 /// Label of every child.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Its value.
 pub const MANAGER: &str = "kaos-operator";
 
-/// The manifests as they are to be applied.
-pub(crate) fn stamped(manifests: Vec<Value>, owner: &ObjectRef) -> Vec<Value> {
+/// The manifests of an object as they are to be applied.
+pub(crate) fn stamped(mut manifests: Vec<Value>, owner: &ObjectRef, object: &Value) -> Vec<Value> {
+    if leaves_replicas(object) {
+        let workloads = manifests.iter_mut().filter(|manifest| pods::template(manifest).is_some());
+        for spec in workloads.filter_map(|manifest| manifest["spec"].as_object_mut()) {
+            spec.remove("replicas");
+        }
+    }
     let hashes: Vec<_> = manifests.iter().map(|manifest| pod_spec_hash(manifest, &manifests)).collect();
     let stamp = |(mut manifest, hash)| {
         stamp(&mut manifest, hash, owner);
         manifest
     };
     manifests.into_iter().zip(hashes).map(stamp).collect()
+}
+
+/// Whether somebody else drives the replicas of what an object runs.
+pub fn leaves_replicas(object: &Value) -> bool {
+    object["metadata"]["annotations"][REPLICAS] == "external"
 }
 
 /// The digest of what is to be applied: of the manifest without the annotation that carries the digest.
@@ -125,5 +139,36 @@ pub fn refers_to(value: &Value, name: &str) -> bool {
         }),
         Value::Array(items) => items.iter().any(|item| refers_to(item, name)),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(annotations: &Value) -> Vec<Value> {
+        let object = json!({
+            "apiVersion": "example.com/v1", "kind": "Widget",
+            "metadata": {"name": "w", "namespace": "n", "annotations": annotations},
+        });
+        let template = json!({"spec": {"containers": [{"name": "c"}]}});
+        let manifests = vec![
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 3, "template": template}}),
+            json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {"replicas": 2, "template": template}}),
+            json!({"apiVersion": "example.com/v1", "kind": "Shards", "spec": {"replicas": 2}}),
+        ];
+        let owner = ObjectRef::of(&object).unwrap_or_else(|error| panic!("{error}"));
+        stamped(manifests, &owner, &object)
+    }
+
+    #[test]
+    fn replicas_that_somebody_else_drives_are_in_no_workload() {
+        let left = plan(&json!({"kaos.tools/replicas": "external"}));
+        assert!(left[0]["spec"]["replicas"].is_null() && left[1]["spec"]["replicas"].is_null());
+        assert_eq!(left[2]["spec"]["replicas"], 2, "what runs no pods is no workload");
+        assert!(left.iter().all(|manifest| manifest["metadata"]["annotations"][APPLIED_DIGEST].is_string()));
+        let others = json!({"kaos.tools/replicas": "ours"});
+        let kept = plan(&others);
+        assert_eq!((&kept[0]["spec"]["replicas"], &kept[1]["spec"]["replicas"]), (&json!(3), &json!(2)));
     }
 }

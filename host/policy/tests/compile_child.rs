@@ -4,7 +4,9 @@
 
 mod support;
 
-use std::{ffi::OsString, process::ExitCode, time::Duration};
+use std::{
+    ffi::OsString, fs::Permissions, io::ErrorKind, os::unix::fs::PermissionsExt as _, process::ExitCode, time::Duration,
+};
 
 use kaos_policy::{
     cache::Cache,
@@ -32,13 +34,14 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-const TESTS: [(&str, fn()); 6] = [
+const TESTS: [(&str, fn()); 7] = [
     ("a_policy_compiled_in_a_child_passes_the_gate", a_policy_compiled_in_a_child_passes_the_gate),
     ("a_bomb_ends_when_its_processor_time_does", a_bomb_ends_when_its_processor_time_does),
     ("a_bomb_ends_when_its_memory_does", a_bomb_ends_when_its_memory_does),
     ("a_child_that_is_killed_says_nothing_of_its_component", a_child_that_is_killed_says_nothing_of_its_component),
     ("what_does_not_compile_is_told_why", what_does_not_compile_is_told_why),
     ("a_cache_entry_that_was_touched_is_not_there", a_cache_entry_that_was_touched_is_not_there),
+    ("a_cache_that_others_may_write_to_is_none", a_cache_that_others_may_write_to_is_none),
 ];
 
 fn compiler(limits: CompileLimits) -> ChildCompiler<SystemClock> {
@@ -122,15 +125,34 @@ fn a_cache_entry_that_was_touched_is_not_there() {
         assert!(check.result.is_ok());
         check.steps.into_iter().find(|taken| taken.step == Step::Compile).unwrap().outcome
     };
-    let cache = Cache::new(directory.clone(), b"the operator's key").unwrap();
-    assert_ne!(outcome(&cache), "from the cache");
-    assert_eq!(outcome(&cache), "from the cache");
-    assert_ne!(outcome(&Cache::new(directory.clone(), b"another key").unwrap()), "from the cache");
-    assert_ne!(outcome(&cache), "from the cache");
-    let entry = std::fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
+    let open = || Cache::open(directory.clone()).unwrap();
+    assert_ne!(outcome(&open()), "from the cache");
+    assert_eq!(outcome(&open()), "from the cache");
+    let entries = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
+    let entry = entries.into_iter().find(|path| path.extension().is_some_and(|end| end == "code")).unwrap();
     let mut bytes = std::fs::read(&entry).unwrap();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
     std::fs::write(&entry, bytes).unwrap();
-    assert_ne!(outcome(&cache), "from the cache");
+    assert_ne!(outcome(&open()), "from the cache");
+    // Under another key all of it is a stranger's.
+    std::fs::remove_file(directory.join("key")).unwrap();
+    assert_ne!(outcome(&open()), "from the cache");
+}
+
+fn a_cache_that_others_may_write_to_is_none() {
+    let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("open-cache");
+    let _ = std::fs::remove_dir_all(&directory);
+    let allow = |path: &std::path::Path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    let refused = || Cache::open(directory.clone()).unwrap_err().kind();
+    drop(Cache::open(directory.clone()).unwrap());
+    allow(&directory.join("key"), 0o640);
+    assert_eq!(refused(), ErrorKind::PermissionDenied);
+    allow(&directory.join("key"), 0o600);
+    allow(&directory, 0o770);
+    assert_eq!(refused(), ErrorKind::PermissionDenied);
+    allow(&directory, 0o700);
+    assert!(Cache::open(directory.clone()).is_ok());
+    std::fs::write(directory.join("key"), "short").unwrap();
+    assert_eq!(refused(), ErrorKind::InvalidData);
 }

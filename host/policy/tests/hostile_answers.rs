@@ -7,10 +7,10 @@ mod support;
 use std::sync::Arc;
 
 use kaos_policy::{
-    contract::{Child, Cluster, Outcome},
+    contract::{Child, Cluster, Observation, Outcome, Subject},
     describe::DescribeError,
     failure::{Failure, Verb},
-    gate::LoadError,
+    gate::{Candidate, LoadError, Step},
     guard::Rule,
     limits::Limits,
     lookup::Fixed,
@@ -19,7 +19,7 @@ use kaos_policy::{
     settings::SchemaError,
 };
 use serde_json::json;
-use support::{hostile, limits, load};
+use support::{check, hostile, limits, load};
 
 /// How the gate's trial of the one sample fails.
 fn failure(mode: &str) -> Failure {
@@ -157,6 +157,80 @@ fn a_description_that_lies_is_refused() {
 #[test]
 fn a_policy_that_never_plans_is_refused() {
     assert!(matches!(load(hostile("refuses everything")), Err(LoadError::NoPlan { .. })));
+}
+
+#[test]
+fn samples_that_are_no_objects_of_their_kind_are_named() {
+    for mode in ["a sample of another kind", "a sample without a name"] {
+        match load(hostile(mode)) {
+            Err(LoadError::BadSample { kind, sample, reason }) => {
+                assert_eq!((&*kind, &*sample, reason.is_empty()), ("Widget", "smallest", false), "{mode}");
+            }
+            other => panic!("{mode}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn samples_that_take_too_much_together_are_not_all_tried() {
+    let limits = Limits { fuel: 10_000_000, ..limits() };
+    let dear = Candidate { bytes: hostile("thirty dear samples"), ..Candidate::default() };
+    let checked = check(&dear, limits);
+    let Err(LoadError::SamplesTooCostly { allowed, before }) = checked.result else { panic!("{:?}", checked.result) };
+    assert_eq!(allowed, 20 * limits.fuel);
+    assert!(before != "s0" && checked.steps.last().is_some_and(|step| step.step == Step::Conformance), "{before}");
+}
+
+/// What a sandbox has used when it has been asked everything, whatever came of that.
+#[test]
+fn nothing_that_misbehaves_takes_more_than_a_pass_may() {
+    const MODES: [&str; 12] = [
+        "loops for ever",
+        "recurses for ever",
+        "grows for ever",
+        "grows by nothing for ever",
+        "allocates a gibibyte",
+        "answers 100 MiB",
+        "answers 20 MiB",
+        "answers 100000 manifests",
+        "trap in needs",
+        "trap in map-env",
+        "trap in translate",
+        "trap in assess",
+    ];
+    let limits = Limits { fuel: 50_000_000, ..limits() };
+    for mode in MODES {
+        let checked = check(&Candidate { bytes: hostile(mode), ..Candidate::default() }, limits);
+        assert!(checked.result.is_err(), "{mode} passes");
+        let policy = checked.described.unwrap_or_else(|| panic!("{mode}: {:?}", checked.result));
+        let mut sandbox = policy.code().open(policy.limits()).unwrap();
+        let subject = subject();
+        let seen = Observation {
+            outcome: Outcome::Applied,
+            children: vec![],
+            gates: vec![],
+            env: vec![],
+            notes: vec![],
+            extra: "{}".into(),
+        };
+        // Asked on and on: a sandbox that trapped answers nothing any more.
+        let _needs = sandbox.needs(&subject);
+        let _env = sandbox.map_env(&subject, vec![]);
+        let _plan = sandbox.translate(&subject, vec![]);
+        let _report = sandbox.assess(&subject, &seen);
+        let (fuel, memory) = (sandbox.fuel_used(), sandbox.memory());
+        assert!(fuel <= limits.fuel && memory <= limits.memory, "{mode}: {fuel} fuel, {memory} bytes");
+    }
+}
+
+fn subject() -> Subject {
+    Subject {
+        object: json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}).to_string(),
+        found: vec![],
+        settings: "{}".into(),
+        cluster: Cluster::default(),
+        extra: "{}".into(),
+    }
 }
 
 #[test]

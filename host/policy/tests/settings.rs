@@ -12,10 +12,19 @@ use kaos_policy::{
     memo::Memo,
     policy::Stack,
     render::Renderer,
-    settings::{Layer, Origin, Path},
+    settings::{Layer, Origin, Path, Schema},
 };
 use serde_json::json;
 use widget::{policy, renderer, widget};
+
+#[test]
+fn a_policy_without_settings_is_the_source_of_none() {
+    let none = Schema::parse(r#"{"type":"object"}"#).unwrap().resolve("plain", &[]).unwrap();
+    assert_eq!((none.sources().count(), none.source(&Path::parse("logLevel"))), (0, None));
+    let empty = Schema::parse(r#"{"type":"object","properties":{"labels":{"type":"object","default":{}}}}"#).unwrap();
+    let source = empty.resolve("plain", &[]).unwrap().source(&Path::parse("labels")).unwrap().origin.clone();
+    assert_eq!(source, Origin::SchemaDefault);
+}
 
 #[test]
 fn settings_are_merged_in_the_order_of_their_origins_and_know_their_source() {

@@ -51,7 +51,7 @@ fn main() -> Result<ExitCode> {
 fn compiling(criterion: &mut Criterion) -> Result<()> {
     let engine = Engine::new()?;
     let folder = std::env::temp_dir().join(format!("policies-bench-{}", std::process::id()));
-    let cache = Cache::new(folder.clone(), b"the key of this bench")?;
+    let cache = Cache::open(folder.clone())?;
     let clock = SystemClock::start();
     let compiler = InProcessCompiler(engine.clone());
     for candidate in Candidate::embedded()? {

@@ -24,11 +24,6 @@ pub fn secret_key(name: &str, key: &str) -> EnvSource {
     EnvSource::SecretKey(KeySelector { name: name.to_owned(), key: key.to_owned(), optional: false })
 }
 
-/// A key of a ConfigMap.
-pub fn config_map_key(name: &str, key: &str) -> EnvSource {
-    EnvSource::ConfigMapKey(KeySelector { name: name.to_owned(), key: key.to_owned(), optional: false })
-}
-
 /// A field of the pod, for example `metadata.name`.
 pub fn field(path: &str) -> EnvSource {
     EnvSource::FieldPath(path.to_owned())

@@ -17,7 +17,7 @@ mod table;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, builder::Resettable};
 use kaos_policy::{
     compile::compile_child_main,
     names::{is_label, is_subdomain},
@@ -76,9 +76,11 @@ enum Verb {
 impl Cli {
     /// Reads the command line and does what it asks for.
     pub fn main() -> ExitCode {
-        let error = match Self::try_parse() {
+        let mut command = without_empty(Self::command());
+        let parsed = command.try_get_matches_from_mut(std::env::args_os());
+        let error = match parsed.and_then(|matches| Self::from_arg_matches(&matches)) {
             Ok(cli) => return cli.run(),
-            Err(error) => error,
+            Err(error) => error.format(&mut command),
         };
         // Nobody is left to be told that this fails.
         let _told = error.print();
@@ -115,6 +117,13 @@ impl Cli {
             }
         }
     }
+}
+
+/// A variable of the environment that is set to nothing counts as not set: a chart writes it so.
+fn without_empty(command: clap::Command) -> clap::Command {
+    let is_empty = |arg: &clap::Arg| arg.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
+    let arguments = |arg: clap::Arg| if is_empty(&arg) { arg.env(Resettable::Reset) } else { arg };
+    command.mut_args(arguments).mut_subcommands(without_empty)
 }
 
 /// An error with its causes, each once: some show theirs themselves.

@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Display,
-    io::{self, BufWriter, Stdout, Write},
+    io::{self, BufWriter, IsTerminal as _, Stdout, Write},
 };
 
 use serde::Serialize;
@@ -39,16 +39,26 @@ pub(super) fn complain(severity: &str, message: impl Display) {
     let _ = writeln!(io::stderr(), "{severity}: {}", printable(&message.to_string()));
 }
 
-/// A text without characters that a terminal would obey: they may be an object's or a policy's.
-fn printable(text: &str) -> String {
+/// How many characters fit into a line of standard output; none where it is no terminal, or does not say.
+pub(super) fn width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok().filter(|_| io::stdout().is_terminal())?;
+    (size.ws_col > 0).then_some(size.ws_col.into())
+}
+
+/// A text without characters that a terminal would obey, or that hide what stands beside them: they may be an object's
+/// or a policy's.
+pub(super) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\n' | '\t' => shown.push(c),
-            // Marks that turn the direction of writing hide what stands behind them.
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                shown.extend(c.escape_unicode());
-            }
+            // What joins, takes no room, or turns the direction of writing.
+            '\u{ad}'
+            | '\u{61c}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' => shown.extend(c.escape_unicode()),
             c if c.is_control() => shown.extend(c.escape_default()),
             c => shown.push(c),
         }

@@ -58,7 +58,7 @@ impl Rbac {
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { namespace, namespaces, leader_elect, watch_secrets, namespace_policies, policies, name, output } =
             self;
-        let loaded = Loader::new(sample_cluster())?.load(&policies)?;
+        let loaded = Loader::cached(sample_cluster())?.load(&policies)?;
         let claiming: Vec<&Policy> = loaded.iter().map(|loaded| &*loaded.policy).collect();
         let duties = Duties {
             scope: scope(&namespaces),

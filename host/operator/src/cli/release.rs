@@ -47,7 +47,7 @@ impl Release {
     /// Releases everything.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { connection, namespaces, policies, further, dry_run, output } = self;
-        let loaded = Loader::new(sample_cluster())?.load(&policies)?;
+        let loaded = Loader::cached(sample_cluster())?.load(&policies)?;
         let finalizers = finalizers(loaded.iter().map(|loaded| &*loaded.policy), &further);
         let (scope, mut events) = (scope(&namespaces), Vec::new());
         on_cluster(connection, async |client| {

@@ -1,10 +1,10 @@
 //! The settings that hold for a run: environment, policy files, `--settings`, `--set`.
 
-use anyhow::Context;
-use kaos_policy::settings::{self, Layer, Origin, Schema};
-use serde_json::Value;
+use std::path::Path;
 
-use crate::{catalogue::environment, policies::Loaded};
+use kaos_policy::settings::{self, Layer, Origin, Schema};
+
+use crate::{catalogue::environment, input, policies::Loaded};
 
 /// All layers, in no order: the origin of each says how strong it is.
 pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) -> anyhow::Result<Vec<Layer>> {
@@ -16,8 +16,7 @@ pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) ->
     }
     let schemas = schemas(policies);
     if let Some(file) = file {
-        let text = std::fs::read_to_string(file).with_context(|| file.to_owned())?;
-        let document: Value = serde_saphyr::from_str(&text).with_context(|| file.to_owned())?;
+        let document = input::document(Path::new(file))?;
         // An empty file is one without settings.
         if !document.is_null() {
             layers.extend(settings::file(file, &document, &schemas)?);

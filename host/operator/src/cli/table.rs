@@ -1,72 +1,129 @@
 //! Tables for people.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
-/// A table with a heading; columns are as wide as their widest cell.
+use super::output::{printable, width};
+
+/// A table with a heading; columns are as wide as their widest cell. On a terminal lines fit: the widest columns are cut.
+/// Into a file or another program everything goes whole.
 #[derive(Debug)]
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
 }
 
+/// What stands between columns.
+const GAP: &str = "   ";
+/// The fewest characters that are left of a column that is cut.
+const NARROWEST: usize = 8;
+/// What stands where something was cut off.
+const MORE: char = '…';
+
 impl Table {
     /// A table with nothing but its heading.
     pub(super) fn new(heading: &[&str]) -> Self {
-        Self { rows: vec![heading.iter().map(ToString::to_string).collect()] }
+        Self { rows: vec![heading.iter().map(|cell| one_line(cell)).collect()] }
     }
 
     /// Adds a row. A cell with several lines is shown by its first, with a mark that there is more.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
-        self.rows.push(cells.into_iter().map(|cell| one_line(cell.into())).collect());
+        self.rows.push(cells.into_iter().map(|cell| one_line(&cell.into())).collect());
     }
 
     /// Whether there is nothing below the heading.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.len() == 1
     }
-}
 
-impl std::fmt::Display for Table {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
-        let width = |column: usize| {
-            self.rows
-                .iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or_default()
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
+    /// The table, in lines of at most `most` characters where there is a limit.
+    fn write(&self, out: &mut impl Write, most: Option<usize>) -> fmt::Result {
+        let mut widths = self.widths();
+        if let Some(most) = most {
+            fit(&mut widths, most);
+        }
         for row in &self.rows {
             let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
-                write!(line, "{cell:<width$}   ")?;
+                let cell = cut(cell, *width);
+                write!(line, "{cell:<width$}{GAP}")?;
             }
-            writeln!(f, "{}", line.trim_end())?;
+            writeln!(out, "{}", line.trim_end())?;
         }
         Ok(())
     }
+
+    fn widths(&self) -> Vec<usize> {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let cells = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
+        let width = |column| cells(column).map(|cell| cell.chars().count()).max().unwrap_or_default();
+        (0..columns).map(width).collect()
+    }
 }
 
-/// The longest cell that is shown whole.
-const WIDEST: usize = 80;
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, width())
+    }
+}
 
-fn one_line(cell: String) -> String {
-    let first = cell.lines().next().unwrap_or_default();
-    // A control character could move the terminal's cursor.
-    let shown: String = first.chars().filter(|c| !c.is_control()).take(WIDEST).collect();
-    if shown.len() == cell.len() { cell } else { format!("{shown}…") }
+/// Takes from the widest columns what is too much for a line.
+fn fit(widths: &mut [usize], most: usize) {
+    let gaps = GAP.len() * widths.len().saturating_sub(1);
+    while widths.iter().sum::<usize>() + gaps > most {
+        let Some(widest) = widths.iter_mut().max().filter(|width| **width > NARROWEST) else { return };
+        *widest -= 1;
+    }
+}
+
+fn cut(cell: &str, width: usize) -> String {
+    match cell.char_indices().nth(width) {
+        None => cell.to_owned(),
+        Some(_) => cell.chars().take(width.saturating_sub(1)).chain([MORE]).collect(),
+    }
+}
+
+fn one_line(cell: &str) -> String {
+    let mut lines = cell.lines();
+    // A tab is as wide as it likes.
+    let mut first = printable(lines.next().unwrap_or_default()).replace('\t', " ");
+    if lines.next().is_some() {
+        first.push(MORE);
+    }
+    first
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn shown(rows: &[[&str; 3]], most: Option<usize>) -> String {
+        let mut table = Table::new(&["NAME", "VALUE", "FROM"]);
+        for row in rows {
+            table.row(*row);
+        }
+        let mut text = String::new();
+        table.write(&mut text, most).unwrap();
+        text
+    }
+
     #[test]
     fn columns_line_up_and_nothing_trails() {
-        let mut table = Table::new(&["NAME", "VALUE"]);
-        table.row(["long-name", "1"]);
-        table.row(["a", "two\nlines"]);
-        assert_eq!(table.to_string(), "NAME        VALUE\nlong-name   1\na           two…\n");
+        let rows = [["long-name", "1", ""], ["a", "two\nlines", "b"]];
+        assert_eq!(shown(&rows, None), "NAME        VALUE   FROM\nlong-name   1\na           two…    b\n");
+    }
+
+    #[test]
+    fn a_long_cell_is_cut_only_where_lines_are_short() {
+        let long = "x".repeat(300);
+        assert!(shown(&[["a", &long, "spec.a"]], None).contains(&long));
+        let narrow = shown(&[["a", &long, "spec.a"]], Some(40));
+        let lines: Vec<_> = narrow.lines().map(|line| line.chars().count()).collect();
+        assert!(lines.iter().all(|length| *length <= 40) && narrow.contains("xx…   spec.a"), "{narrow}");
+        assert_eq!(shown(&[["a", "b", "c"]], Some(3)).lines().count(), 2, "nothing is cut to nothing");
+    }
+
+    #[test]
+    fn what_would_hide_or_turn_around_a_cell_is_shown() {
+        let text = shown(&[["a\u{202e}b", "\u{1b}[2J", "c\td\u{200b}"]], None);
+        assert!(text.contains("a\\u{202e}b") && text.contains("\\u{1b}[2J") && text.contains("c d\\u{200b}"), "{text}");
     }
 }

@@ -20,7 +20,8 @@ pub fn parse(file: &Arc<str>, text: &str, default_namespace: &str) -> (Vec<Docum
     (documents, errors)
 }
 
-fn values(file: &str, text: &str) -> Vec<Result<Value, String>> {
+/// The values of a text, or for each document what the parser says is wrong.
+pub(super) fn values(file: &str, text: &str) -> Vec<Result<Value, String>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with(['{', '[']) {
         let values: Vec<_> = Deserializer::from_str(text).into_iter::<Value>().collect();
@@ -163,7 +164,7 @@ mod tests {
     fn json_values_may_follow_each_other() {
         let one = r#"{"apiVersion":"v1","kind":"Kite","metadata":{"name":"red"}}"#;
         assert_eq!(names("a.json", &format!("{one}\n{one}")).0, ["1 red", "2 red"]);
-        assert!(names("a.json", "{\"kind\": ").1[0].starts_with("a.json: document 1: EOF"));
+        assert!(names("a.json", "{\"kind\": ").1[0].starts_with("a.json: document 1: is not YAML or JSON: EOF"));
     }
 
     #[test]

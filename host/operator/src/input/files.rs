@@ -2,13 +2,15 @@
 
 use std::{
     collections::HashMap,
-    fs,
-    io::{self, Read},
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use super::{Document, InputError, parse};
+use serde_json::Value;
+
+use super::{Document, InputError, Origin, documents::values, parse};
+use crate::reading::{self, OBJECTS, ReadError, SETTINGS};
 
 /// What to read, and how.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +36,7 @@ pub fn read(sources: Sources<'_>) -> (Vec<Document>, Vec<InputError>) {
             Err(InputError::StandardInputTwice)
         } else {
             stdin_read = true;
-            standard_input().map(|text| vec![text])
+            reading::standard_input(OBJECTS).map(|text| vec![("-".into(), text)]).map_err(InputError::Read)
         };
         match texts {
             Err(error) => errors.push(error),
@@ -66,11 +68,19 @@ fn duplicates(documents: &[Document]) -> Vec<InputError> {
     errors
 }
 
-fn standard_input() -> Result<(Arc<str>, String), InputError> {
-    let mut text = String::new();
-    match io::stdin().lock().read_to_string(&mut text) {
-        Ok(_) => Ok(("-".into(), text)),
-        Err(source) => Err(InputError::Unreadable { path: "-".to_owned(), source }),
+/// The one document of a file that holds no objects but settings; null where nothing is in it.
+pub fn document(path: &Path) -> Result<Value, InputError> {
+    let text = reading::text(path, SETTINGS)?;
+    let file: Arc<str> = path.display().to_string().into();
+    let mut found = Vec::new();
+    for (index, value) in values(&file, &text).into_iter().enumerate() {
+        let origin = || Origin { file: Arc::clone(&file), document: index + 1, item: None };
+        let value = value.map_err(|message| InputError::Syntax { origin: origin(), message })?;
+        found.extend((!value.is_null()).then_some(value));
+    }
+    match found.len() {
+        0 | 1 => Ok(found.pop().unwrap_or_default()),
+        count => Err(InputError::Several { path: file.to_string(), count }),
     }
 }
 
@@ -88,15 +98,11 @@ fn texts(named: &str, recursive: bool) -> Result<Vec<(Arc<str>, String)>, InputE
 }
 
 fn text(path: &Path) -> Result<(Arc<str>, String), InputError> {
-    let name = path.display().to_string();
-    match fs::read_to_string(path) {
-        Ok(text) => Ok((name.into(), text)),
-        Err(source) => Err(InputError::Unreadable { path: name, source }),
-    }
+    Ok((path.display().to_string().into(), reading::text(path, OBJECTS)?))
 }
 
 fn collect(directory: &Path, recursive: bool, files: &mut Vec<PathBuf>) -> Result<(), InputError> {
-    let unreadable = |source| InputError::Unreadable { path: directory.display().to_string(), source };
+    let unreadable = |source| ReadError::Unreadable { path: directory.display().to_string(), source };
     let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(unreadable)?;
     let mut paths: Vec<_> = entries.into_iter().map(|entry| entry.path()).collect();
     paths.sort();

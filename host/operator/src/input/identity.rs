@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use kaos_policy::names::is_label;
 use serde_json::Value;
 
 /// What tells one object from another. The version is no part of it: it is a view on the same object.
@@ -47,7 +48,12 @@ impl Identity {
             object["metadata"]["namespace"] = default_namespace.into();
             Some(default_namespace.to_owned())
         } else {
-            Some(text("metadata.namespace", &metadata["namespace"])?)
+            let namespace = text("metadata.namespace", &metadata["namespace"])?;
+            if !is_label(&namespace) {
+                let remedy = "use at most 63 lower-case letters, digits and inner hyphens";
+                return Err(("metadata.namespace", format!("not the name of a namespace: {remedy}")));
+            }
+            Some(namespace)
         };
         Ok(Self { group, kind, namespace, name })
     }
@@ -131,6 +137,10 @@ mod tests {
             (json!({"apiVersion": "v1", "kind": "Kite", "metadata": {"name": "a\nb: c"}}), "metadata.name"),
             (
                 json!({"apiVersion": "v1", "kind": "Kite", "metadata": {"name": "a", "namespace": 3}}),
+                "metadata.namespace",
+            ),
+            (
+                json!({"apiVersion": "v1", "kind": "Kite", "metadata": {"name": "a", "namespace": "Sky.."}}),
                 "metadata.namespace",
             ),
             (json!({"apiVersion": "v1", "kind": "Kite", "metadata": "a"}), "metadata.name"),

@@ -10,8 +10,10 @@ use std::{fmt, sync::Arc};
 
 use serde_json::Value;
 
+use crate::reading::ReadError;
+
 pub use documents::parse;
-pub use files::{Sources, read};
+pub use files::{Sources, document, read};
 pub use identity::{Identity, is_cluster_scoped};
 
 /// Where an object was written.
@@ -47,13 +49,8 @@ pub struct Document {
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// A file or directory that cannot be read.
-    #[error("{path}: {source}")]
-    Unreadable {
-        /// As the user named it.
-        path: String,
-        /// What the system says.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// A directory with nothing in it that could be an object.
     #[error("{path}: no .yaml, .yml or .json file in this directory (--recursive looks below it, too)")]
     EmptyDirectory {
@@ -64,12 +61,20 @@ pub enum InputError {
     #[error("-: standard input can be read only once")]
     StandardInputTwice,
     /// Text that is neither YAML nor JSON.
-    #[error("{origin}: {message}")]
+    #[error("{origin}: is not YAML or JSON: {message}: correct it there")]
     Syntax {
         /// The document.
         origin: Origin,
         /// What the parser says, with line and column of the file.
         message: String,
+    },
+    /// More than one document where one is read.
+    #[error("{path}: has {count} documents, and one is read: put everything into one")]
+    Several {
+        /// As the user named it.
+        path: String,
+        /// How many there are.
+        count: usize,
     },
     /// A document that is no Kubernetes object.
     #[error("{origin}: {path}{}{message}", if path.is_empty() { "" } else { ": " })]

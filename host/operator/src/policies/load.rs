@@ -1,8 +1,9 @@
 //! From components to policies that can be asked: the gate, with what it needs on a laptop.
 
-use std::{io, path::PathBuf, sync::Arc, thread};
+use std::{ffi::OsString, io, path::PathBuf, sync::Arc, thread};
 
 use kaos_policy::{
+    cache::Cache,
     clock::SystemClock,
     compile::{ChildCompiler, Compile, CompileError, CompileLimits, InProcessCompiler},
     contract::Cluster,
@@ -39,12 +40,13 @@ pub struct Loader {
     cluster: Cluster,
     clock: SystemClock,
     in_children: bool,
+    cache: Option<Cache>,
 }
 
 impl Loader {
     /// A loader of its own engine.
     pub fn new(cluster: Cluster) -> Result<Self, EngineError> {
-        Ok(Self { engine: Engine::new()?, cluster, clock: SystemClock::start(), in_children: false })
+        Ok(Self { engine: Engine::new()?, cluster, clock: SystemClock::start(), in_children: false, cache: None })
     }
 
     /// Compiles what this build embedded in processes of their own as well: one that runs for months is not to keep the
@@ -52,6 +54,13 @@ impl Loader {
     #[must_use]
     pub fn in_children(self) -> Self {
         Self { in_children: true, ..self }
+    }
+
+    /// The same for a short run, of which compiling is most of the time: what an earlier one compiled is taken from the
+    /// user's cache directory. Without one, or where it cannot be trusted or written, everything is compiled.
+    pub fn cached(cluster: Cluster) -> Result<Self, EngineError> {
+        let cache = cache_directory(|name| std::env::var_os(name)).and_then(|place| Cache::open(place).ok());
+        Ok(Self { cache, ..Self::new(cluster)? })
     }
 
     /// The embedded policies and those of files, in this order.
@@ -87,7 +96,7 @@ impl Loader {
         let gate = Gate {
             engine: &self.engine,
             compiler: &*compiler,
-            cache: None,
+            cache: self.cache.as_ref(),
             bounds: Bounds::default(),
             limits: Limits::default(),
             cluster: self.cluster.clone(),
@@ -116,6 +125,13 @@ impl Loader {
     }
 }
 
+/// Where compiled code is kept: by the rules of the desktop, or nowhere.
+fn cache_directory(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let place = |name| variable(name).map(PathBuf::from).filter(|place| place.is_absolute());
+    let caches = place("XDG_CACHE_HOME").or_else(|| Some(place("HOME")?.join(".cache")))?;
+    Some(caches.join("kaos-operator"))
+}
+
 /// There is no program for the child to run: then nothing is compiled.
 struct NoProgram(String);
 
@@ -129,6 +145,16 @@ impl Compile for NoProgram {
 mod tests {
     use super::*;
     use crate::embedded;
+
+    #[test]
+    fn compiled_code_is_kept_where_caches_are() {
+        let place = |known: &[(&str, &str)]| {
+            cache_directory(|name| known.iter().find(|(it, _)| *it == name).map(|(_, value)| value.into()))
+        };
+        assert_eq!(place(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c")]), Some("/c/kaos-operator".into()));
+        assert_eq!(place(&[("HOME", "/h"), ("XDG_CACHE_HOME", "")]), Some("/h/.cache/kaos-operator".into()));
+        assert_eq!(place(&[("HOME", "relative")]), None);
+    }
 
     #[test]
     fn a_strangers_component_is_never_compiled_in_this_process() {

@@ -15,7 +15,10 @@ use kaos_policy::{
 pub use load::{Loaded, Loader, sample_cluster};
 pub use select::select;
 
-use crate::embedded;
+use crate::{
+    embedded,
+    reading::{self, COMPONENT, ReadError, SETTINGS},
+};
 
 /// Where a component comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,13 +51,8 @@ pub struct Candidate {
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// A file that cannot be read.
-    #[error("{path}: {source}")]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// A policy file that says something wrong.
     #[error("{path}: {source}")]
     File {
@@ -123,15 +121,12 @@ impl Candidate {
     /// A component from a file. What it is granted stands beside it: in `<name>.policy.yaml`, or else in `policy.yaml`.
     /// Not in `<name>.yaml`: into that people write what `policy pack` prints.
     pub fn read(path: &std::path::Path) -> Result<Self, PolicyError> {
-        let read = |path: &std::path::Path| {
-            std::fs::read(path).map_err(|source| PolicyError::Unreadable { path: path.to_owned(), source })
-        };
-        let bytes = read(path)?;
+        let bytes = reading::bytes(path, COMPONENT)?;
         let beside = [path.with_extension("policy.yaml"), path.with_file_name("policy.yaml")];
         let file = match beside.into_iter().find(|file| file.is_file()) {
             None => PolicyFile::default(),
             Some(beside) => {
-                let text = String::from_utf8_lossy(&read(&beside)?).into_owned();
+                let text = reading::text(&beside, SETTINGS)?;
                 PolicyFile::parse(&text)
                     .map_err(|source| PolicyError::File { path: beside.display().to_string(), source })?
             }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use kaos_policy::cut::{NOTE, cut};
+
 /// What a failed call means for the pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
@@ -32,7 +34,8 @@ impl CallError {
             kube::Error::Api(status) => (class_of(status), status.message.clone()),
             other => (Class::Transient(None), root(other)),
         };
-        Self { what, class, message: shortened(message) }
+        // A server may quote whole objects.
+        Self { what, class, message: cut(&message, NOTE).into_owned() }
     }
 }
 
@@ -58,16 +61,6 @@ pub(crate) fn root(error: &dyn std::error::Error) -> String {
         cause = inner;
     }
     cause.to_string()
-}
-
-/// A message is for a status; a server may quote whole objects.
-fn shortened(mut message: String) -> String {
-    const MOST: usize = 1000;
-    if message.len() > MOST {
-        message.truncate(message.floor_char_boundary(MOST));
-        message.push('…');
-    }
-    message
 }
 
 #[cfg(test)]
@@ -97,11 +90,5 @@ mod tests {
         assert_eq!((class(401, 0, ""), class(403, 0, "")), (Class::Forbidden, Class::Forbidden));
         assert_eq!((class(422, 0, ""), class(400, 0, "")), (Class::Permanent, Class::Permanent));
         assert_eq!((class(404, 0, ""), class(403, 0, "NamespaceTerminating")), (Class::Gone, Class::Gone));
-    }
-
-    #[test]
-    fn a_long_message_is_cut_between_characters() {
-        let cut = shortened("ä".repeat(2000));
-        assert!(cut.len() < 1010 && cut.ends_with('…'));
     }
 }

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use kaos_policy::cut::{NOTE, cut};
 use kube::api::ApiResource;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -75,7 +76,7 @@ impl Context {
             "type": if *warning { "Warning" } else { "Normal" },
             "reason": reason,
             "action": "Reconcile",
-            "note": shortened(message),
+            "note": cut(message, NOTE),
             "reportingController": "kaos.tools/operator",
             "reportingInstance": self.events.instance,
             "regarding": {
@@ -105,11 +106,6 @@ fn event_name(object: &str, told: Mark, now: i128) -> String {
     let suffix = format!(".{:016x}", told ^ hash(now));
     let end = object.len().min(253 - suffix.len());
     format!("{}{suffix}", object[..end].trim_end_matches(['.', '-']))
-}
-
-/// A note may have a kilobyte.
-pub(crate) fn shortened(message: &str) -> &str {
-    &message[..message.floor_char_boundary(1000)]
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{context::Context, memory::Memory};
+use super::{context::Context, gates, memory::Memory};
 use crate::watch::ObjectKey;
 
 impl Context {
@@ -11,6 +11,8 @@ impl Context {
         let object = self.watch.object(key)?;
         let memory = self.memories.look(key);
         let selected = self.select(key, &object)?;
+        let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+        let children = self.watch.children(uid);
         let mut answer = json!({ "status": object["status"], "last": memory.as_ref().map(last) });
         match self.renderers.of(&selected.kind, |of| self.watch.served(of).is_some()) {
             Err(errors) => answer["error"] = json!(errors.to_string()),
@@ -20,12 +22,11 @@ impl Context {
                     answer["needs"] = json!(rendered.needs);
                     answer["found"] = json!(rendered.subject().found);
                     answer["settings"] = rendered.settings.iter().map(|settings| settings.tree().clone()).collect();
-                    answer["plan"] = json!(rendered.document(&json!({})));
+                    let is_gated = rendered.planned().is_some_and(|plan| gates::bind(plan, &object, &children));
+                    answer["plan"] = json!(rendered.document(is_gated, &json!({})));
                 }
             },
         }
-        let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-        let children = self.watch.children(uid);
         answer["children"] = children
             .iter()
             .map(|child| json!({ "of": child.of, "name": child.name, "uid": child.uid, "version": child.version }))

@@ -57,7 +57,7 @@ mod write;
 pub use context::{Clock, Compute};
 pub(crate) use context::{Context, Rules};
 pub(crate) use error::root;
-pub(crate) use events::{Events, shortened};
+pub(crate) use events::Events;
 pub(crate) use halt::Halt;
 pub(crate) use memory::Memories;
 pub(crate) use pass::{Ended, Next};

@@ -1,18 +1,15 @@
 //! From the plan's manifests to what is applied: those few things that depend on what is there already.
 //!
 //! The pod-spec hash of a workload that an earlier operator made stays, so that taking it over restarts no pod; and
-//! replicas that somebody else drives are left out. Everything else is as the policy stamped it.
+//! replicas that were left to somebody else are let go of. Everything else is as the plan was stamped.
 
 use kaos_policy::{
     contract::{Reference, ResourceType},
-    stamp::{APPLIED_DIGEST, HASH_STANDS_FOR, carried_hash, pod_template, refers_to, seal, set_hash},
+    stamp::{APPLIED_DIGEST, HASH_STANDS_FOR, carried_hash, leaves_replicas, pod_template, refers_to, seal, set_hash},
 };
 use serde_json::{Value, json};
 
 use super::drift;
-
-/// Annotation of an object: `external` leaves the replicas of what it runs to somebody else.
-const REPLICAS: &str = "kaos.tools/replicas";
 
 /// One child as it should be.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +19,7 @@ pub(crate) struct Wanted {
     pub(crate) name: String,
     /// The manifest, sealed.
     pub(crate) body: Value,
-    /// Whether the replicas were left out on request, so that a claim of ours on them has to be released.
+    /// Whether the replicas are left to somebody else, so that a claim of ours on them has to be released.
     pub(crate) releases_replicas: bool,
 }
 
@@ -37,15 +34,12 @@ impl Wanted {
         plan: &[Value],
     ) -> Self {
         let mut body = manifest.clone();
-        let mut releases_replicas = false;
-        if is_external(object) && pod_template(&body).is_some() {
-            releases_replicas = body["spec"].as_object_mut().and_then(|spec| spec.remove("replicas")).is_some();
-        }
         if let Some(live) = live {
             keep_hash(&mut body, live, beside, plan);
         }
         seal(&mut body);
         let reference = Reference::of_object(&body);
+        let releases_replicas = leaves_replicas(object) && pod_template(&body).is_some();
         Self {
             of: reference.of(),
             namespace: reference.namespace.unwrap_or_default(),
@@ -81,11 +75,6 @@ pub(crate) fn rank(of: &ResourceType, runs_pods: bool) -> u8 {
         _ if runs_pods => 1,
         _ => 2,
     }
-}
-
-/// Whether somebody else drives the replicas of what an object runs.
-pub(crate) fn is_external(object: &Value) -> bool {
-    object["metadata"]["annotations"][REPLICAS] == "external"
 }
 
 /// Keeps the hash of a live template that somebody else computed, as long as neither the template nor a ConfigMap of
@@ -190,13 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn replicas_are_left_out_where_somebody_else_drives_them() {
-        let object = json!({"metadata": {"annotations": {"kaos.tools/replicas": "external"}}});
-        let plan = deployment("h", &json!({}), "x");
-        let wanted = Wanted::new(&plan, &object, None, &|_| None, &[]);
-        assert!(wanted.releases_replicas && wanted.body["spec"]["replicas"].is_null());
-        let wanted = Wanted::new(&config("v"), &object, None, &|_| None, &[]);
-        assert!(!wanted.releases_replicas);
+    fn replicas_are_let_go_of_where_somebody_else_drives_them() {
+        let external = json!({"metadata": {"annotations": {"kaos.tools/replicas": "external"}}});
+        let releases =
+            |manifest: &Value, object: &Value| Wanted::new(manifest, object, None, &|_| None, &[]).releases_replicas;
+        assert!(releases(&deployment("h", &json!({}), "x"), &external));
+        assert!(!releases(&config("v"), &external));
+        assert!(!releases(&deployment("h", &json!({}), "x"), &json!({})));
     }
 
     #[test]

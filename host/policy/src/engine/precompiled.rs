@@ -6,8 +6,9 @@
 //!
 //! - the compile step ([`crate::compile`]), which runs this same binary on a component that the gate
 //!   validated, over a pipe that nobody else writes to;
-//! - the cache ([`crate::cache`]), whose entries carry an HMAC under the operator's own key over these very
-//!   bytes, the component's digest and the engine's fingerprint, checked on the bytes in memory.
+//! - the cache ([`crate::cache`]) of the command line, whose entries carry an HMAC over these very bytes under a key
+//!   that nobody but the user can read or write, over the component's digest and over the engine's fingerprint, checked on
+//!   the bytes in memory.
 //!
 //! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]; the gate refuses compiled code as
 //! input before anything else is done with it. wasmtime itself refuses code of another version or of other

@@ -196,3 +196,6 @@ impl Case<'_> {
         LoadError::BadSample { kind, sample, reason: reason.to_owned() }
     }
 }
+
+#[cfg(test)]
+mod tests;

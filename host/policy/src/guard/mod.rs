@@ -31,6 +31,7 @@ use serde::Serialize;
 
 pub(crate) use needs::{may_read, needs};
 pub(crate) use plan::{Rules, Stop, plan};
+pub(crate) use shape::{Step, written};
 
 /// A rule that an answer broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

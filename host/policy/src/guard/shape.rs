@@ -28,7 +28,7 @@ pub(super) struct Misfit<'a> {
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Name(String),
     Index(usize),
 }
@@ -150,7 +150,7 @@ impl fmt::Display for Found<'_> {
 }
 
 /// As paths are written in messages.
-pub(super) fn written(path: &[Step]) -> String {
+pub(crate) fn written(path: &[Step]) -> String {
     let mut text = String::new();
     for step in path {
         match step {

@@ -66,8 +66,9 @@ impl Refused {
 }
 
 impl Rendered {
-    /// The document, with a status that was worked out elsewhere.
-    pub fn document<'a>(&'a self, status: &'a Value) -> Document<'a> {
+    /// The document, with what was worked out elsewhere: whether the plan's gates bind, and the status. Gates are what
+    /// is waited for; those that bind no more are none.
+    pub fn document<'a>(&'a self, is_gated: bool, status: &'a Value) -> Document<'a> {
         Document {
             object: self.object.reference(),
             policy: &self.policy,
@@ -75,7 +76,7 @@ impl Rendered {
             fuel: self.fuel,
             env: self.env().iter().map(variable).collect(),
             manifests: self.manifests(),
-            gates: self.gates(),
+            gates: if is_gated { self.gates() } else { &[] },
             refused: match &self.verdict {
                 Verdict::Planned(_) => None,
                 Verdict::Refused(refusal) => Some(Refused::of(refusal)),

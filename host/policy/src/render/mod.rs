@@ -7,6 +7,7 @@ mod found;
 mod object;
 mod pass;
 mod report;
+mod size;
 
 use std::sync::Arc;
 

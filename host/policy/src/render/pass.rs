@@ -8,7 +8,7 @@ use super::{
     Bound, ObjectRef, Planned, PolicyFailure, RenderError, Rendered, Renderer, Verdict,
     annotations::annotate,
     found::{Asked, View},
-    stripped,
+    size, stripped,
 };
 use crate::{
     code::Sandbox,
@@ -52,8 +52,14 @@ pub(super) fn run(renderer: &Renderer, object: &Value, lookup: &dyn Lookup) -> R
     let of = reference.of_type();
     let mut base = Layer::of(&renderer.base, &of)?;
     let mut overlays = renderer.overlays.iter().map(|bound| Layer::of(bound, &of)).collect::<Result<Vec<_>, _>>()?;
-    let visible = stripped(object, true);
-    let refusal = annotate(&visible, &mut base, &mut overlays).err();
+    let mut visible = stripped(object, true);
+    let refusal = match size::check(&visible) {
+        Ok(()) => annotate(&visible, &mut base, &mut overlays).err(),
+        Err(violation) => {
+            visible = size::name_alone(&visible);
+            Some(vec![violation])
+        }
+    };
     let text = canonical(&visible);
     let pass = Pass {
         renderer,
@@ -206,7 +212,7 @@ impl Pass<'_> {
             layers: &layers,
             user_privileges: self.renderer.user_privileges,
         };
-        let manifests = stamp::stamped(guard::plan(&plan, &rules)?, self.reference);
+        let manifests = stamp::stamped(guard::plan(&plan, &rules)?, self.reference, self.object);
         let Plan { manifests: _, gates, env, notes, extra } = plan;
         Ok(Planned { manifests, gates, env, notes, extra })
     }

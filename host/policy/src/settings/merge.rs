@@ -73,6 +73,8 @@ fn record(value: &Value, path: &Path, sources: &mut BTreeMap<Path, Source>, sour
                 record(value, &path.then(name), sources, source);
             }
         }
+        // Nobody gave settings of which there are none; a source of the root would be that of every setting.
+        None if path.names().is_empty() && value.is_object() => {}
         None => {
             sources.insert(path.clone(), source.clone());
         }

@@ -3,10 +3,12 @@
 use serde_json::Value;
 
 use super::{Path, Schema};
+use crate::cut::{VALUE, cut};
 
 impl Schema {
     /// The value that a text means for the setting at a path. Where the schema allows text, text it is.
     pub(super) fn convert(&self, path: &Path, text: &str) -> Result<Value, String> {
+        let shown = || cut(text, VALUE);
         let types = self.types(path);
         let allows = |name: &str| types.contains(&name);
         if allows("string") {
@@ -36,8 +38,8 @@ impl Schema {
         if types.is_empty() || allows("object") || allows("array") {
             return serde_json::from_str(trimmed)
                 .or_else(|error| if types.is_empty() { Ok(text.into()) } else { Err(error) })
-                .map_err(|error| format!("is {text:?}, which is not JSON ({error}): write JSON"));
+                .map_err(|error| format!("is {:?}, which is not JSON ({error}): write JSON", shown()));
         }
-        Err(format!("is {text:?}, which is not of type {}: correct or remove it", types.join(" or ")))
+        Err(format!("is {:?}, which is not of type {}: correct or remove it", shown(), types.join(" or ")))
     }
 }

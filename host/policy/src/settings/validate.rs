@@ -3,12 +3,13 @@
 use jsonschema::error::ValidationErrorKind;
 
 use super::{Effective, Path, Schema, SettingsError};
-use crate::digest::canonical;
+use crate::{
+    cut::{VALUE, cut},
+    digest::canonical,
+};
 
 /// Errors told at once; the rest shows when these are mended.
 const TOLD: usize = 20;
-/// Characters of a value that a message repeats.
-const SHOWN: usize = 120;
 
 impl Schema {
     pub(super) fn violations(&self, settings: &Effective) -> Vec<SettingsError> {
@@ -28,7 +29,8 @@ impl Schema {
                 })
                 .collect();
         }
-        let shown: String = canonical(error.instance()).chars().take(SHOWN).collect();
+        let instance = canonical(error.instance());
+        let shown = cut(&instance, VALUE);
         let reason = error.masked_with("it");
         let remedy = match self.default_at(&path) {
             Some(default) => format!("correct it, or remove it to get the default {default}"),
@@ -40,7 +42,7 @@ impl Schema {
 
     fn default_at(&self, path: &Path) -> Option<String> {
         let value = path.names().iter().try_fold(self.defaults(), |value, name| value.get(name))?;
-        Some(canonical(value).chars().take(SHOWN).collect())
+        Some(cut(&canonical(value), VALUE).into_owned())
     }
 }
 

@@ -12,7 +12,7 @@ use kaos_policy::{
     compile::InProcessCompiler,
     contract::Cluster,
     engine::Engine,
-    gate::{Bounds, Candidate, Gate, LoadError},
+    gate::{Bounds, Candidate, Check, Gate, LoadError},
     limits::Limits,
     policy::Policy,
 };
@@ -86,6 +86,11 @@ pub(crate) fn load(bytes: Vec<u8>) -> Result<Arc<Policy>, LoadError> {
 }
 
 pub(crate) fn load_with(candidate: &Candidate) -> Result<Arc<Policy>, LoadError> {
+    check(candidate, limits()).result
+}
+
+/// The same with every step, where a pass may cost so much.
+pub(crate) fn check(candidate: &Candidate, limits: Limits) -> Check {
     let compiler = InProcessCompiler(engine().clone());
     let clock: &dyn Clock = &SystemClock::start();
     let gate = Gate {
@@ -93,9 +98,9 @@ pub(crate) fn load_with(candidate: &Candidate) -> Result<Arc<Policy>, LoadError>
         compiler: &compiler,
         cache: None,
         bounds: Bounds::default(),
-        limits: limits(),
+        limits,
         cluster: Cluster::default(),
         clock,
     };
-    gate.load(candidate)
+    gate.check(candidate)
 }

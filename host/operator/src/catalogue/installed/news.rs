@@ -1,13 +1,13 @@
 //! Events about revisions, so that `kubectl describe` tells the story.
 
 use kaos_crds::RevisionState;
+use kaos_policy::cut::{NOTE, cut};
 use kube::{
     Client, Resource as _,
     runtime::events::{Event, EventType, Recorder, Reporter},
 };
 
 use super::records::{Revision, resource};
-use crate::reconcile::shortened;
 
 /// Tells what became of revisions.
 pub(super) struct News(Recorder);
@@ -30,7 +30,7 @@ impl News {
         let event = Event {
             type_: if bad { EventType::Warning } else { EventType::Normal },
             reason: status.reason.unwrap_or_else(|| status.state.name().to_owned()),
-            note: note.map(|note| shortened(&note).to_owned()),
+            note: note.map(|note| cut(&note, NOTE).into_owned()),
             action: status.state.name().to_owned(),
             secondary: None,
         };

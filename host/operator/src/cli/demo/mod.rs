@@ -67,8 +67,10 @@ pub(super) struct Demo {
 
 /// The sample, and the change to it.
 const SAMPLE: (&str, &str) = ("docs/examples/team.yaml", include_str!("../../../../../docs/examples/team.yaml"));
-const CHANGE: (&str, &str) =
-    ("docs/examples/team-settings.yaml", include_str!("../../../../../docs/examples/team-settings.yaml"));
+const CHANGE: (&str, &str) = (
+    "docs/examples/settings/team-settings.yaml",
+    include_str!("../../../../../docs/examples/settings/team-settings.yaml"),
+);
 
 /// How often the cluster is looked at.
 const FRAME: Duration = Duration::from_millis(100);
@@ -259,16 +261,10 @@ impl Demo {
     }
 
     fn change(&self) -> anyhow::Result<(String, Value)> {
-        let (name, text) = match &self.settings {
-            None => (CHANGE.0.to_owned(), CHANGE.1.to_owned()),
-            Some(path) => {
-                let name = path.display().to_string();
-                let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
-                (name, text)
-            }
-        };
-        let document = serde_saphyr::from_str(&text).with_context(|| name.clone())?;
-        Ok((name, document))
+        Ok(match &self.settings {
+            None => (CHANGE.0.to_owned(), serde_saphyr::from_str(CHANGE.1)?),
+            Some(path) => (path.display().to_string(), input::document(path)?),
+        })
     }
 }
 

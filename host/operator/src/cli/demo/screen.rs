@@ -5,7 +5,10 @@ use std::{
     io::{self, IsTerminal as _, Write as _},
 };
 
-use super::row::{CONDITIONS, Mark, Row};
+use super::{
+    super::output::width,
+    row::{CONDITIONS, Mark, Row},
+};
 
 /// Standard output, as a terminal or as a stream of lines.
 #[derive(Debug)]
@@ -79,7 +82,7 @@ impl Screen {
         widths[2] = heading[2].len();
         // What does not fit would break the line, and with it the count of lines to go back.
         let before: usize = widths[..5].iter().map(|width| width + 2).sum();
-        widths[5] = widths[5].min(width().saturating_sub(before + 1));
+        widths[5] = widths[5].min(width().unwrap_or(WIDTH).saturating_sub(before + 1));
         let mut text = self.paint(DIM, &line(&heading, &widths)) + "\n";
         for row in rows {
             let mut shown = cells(row);
@@ -138,11 +141,4 @@ fn colour_of(row: &Row) -> &'static str {
         "Failed" => RED,
         _ => YELLOW,
     }
-}
-
-fn width() -> usize {
-    rustix::termios::tcgetwinsize(io::stdout()).map_or(WIDTH, |size| match size.ws_col {
-        0 => WIDTH,
-        columns => usize::from(columns),
-    })
 }

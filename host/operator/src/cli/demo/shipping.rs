@@ -11,7 +11,7 @@ use crate::{
 
 /// What comes with it.
 pub(super) const FILE: (&str, &str) =
-    ("docs/examples/team-policy.yaml", include_str!("../../../../../docs/examples/team-policy.yaml"));
+    ("docs/examples/settings/team-policy.yaml", include_str!("../../../../../docs/examples/settings/team-policy.yaml"));
 
 /// The candidate. Its origin is not the binary, so it is checked as anybody's is.
 pub(super) fn candidate() -> anyhow::Result<Candidate> {

@@ -7,7 +7,10 @@ use clap::Args;
 use wit_component::ComponentEncoder;
 
 use super::{output::complain, wasm};
-use crate::sections::slim;
+use crate::{
+    reading::{self, MODULE},
+    sections::slim,
+};
 
 /// Arguments of `policy build`.
 #[derive(Debug, Args)]
@@ -23,7 +26,7 @@ impl Build {
     /// Writes the component; what it is worth is for `policy check`.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let Self { file, output } = self;
-        let module = std::fs::read(&file).with_context(|| file.display().to_string())?;
+        let module = reading::bytes(&file, MODULE)?;
         if wasm::is_component(&module) {
             bail!("{}: is a component already", file.display());
         }

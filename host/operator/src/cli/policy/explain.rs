@@ -58,7 +58,7 @@ impl Explain {
         let Self { object: (kind, name), connection, namespace, output, facts } = self;
         let cluster = facts.cluster();
         let operator_namespace = cluster.operator_namespace.clone();
-        let loader = Loader::new(cluster.clone())?;
+        let loader = Loader::cached(cluster.clone())?;
         let told = super::on_cluster(connection, async |client| {
             let revisions = Revisions::new(client.clone(), &operator_namespace);
             let shared = operator_config(&client, &operator_namespace).await?;

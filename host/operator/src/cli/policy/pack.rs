@@ -53,7 +53,7 @@ impl Pack {
     /// Prints the objects in an order that works.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { shipment, namespace, without_rights, watch_secrets, service_account, output } = self;
-        let loader = Loader::new(sample_cluster())?;
+        let loader = Loader::cached(sample_cluster())?;
         let Ready { policy, packed, .. } = shipment.ready(&loader, &namespace)?;
         let mut objects = Vec::new();
         if let Some(loaded) = policy.filter(|_| !without_rights) {

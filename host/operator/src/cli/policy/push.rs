@@ -48,7 +48,7 @@ impl Push {
     /// Writes the ConfigMaps and follows the revision that the operator makes of them.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { shipment, connection, namespace, operator_namespace, force_conflicts, timeout } = self;
-        let Ready { packed, .. } = shipment.ready(&Loader::new(sample_cluster())?, &namespace)?;
+        let Ready { packed, .. } = shipment.ready(&Loader::cached(sample_cluster())?, &namespace)?;
         let home = operator_namespace.unwrap_or_else(|| namespace.clone());
         super::on_cluster(connection, async |client| {
             let installer = Installer::new(client.clone(), &namespace, force_conflicts);

@@ -1,10 +1,7 @@
 //! What is to be shipped to a cluster, as the user names it: a component, ConfigMaps that were packed before, or
 //! settings alone. It is checked here as a cluster would check it, whatever verb asks.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -22,6 +19,7 @@ use crate::{
     input,
     package::{Packed, is_chunk, is_index, pack, unpack},
     policies::{Candidate, Loaded, Loader, Origin},
+    reading::{self, OBJECTS},
 };
 
 /// Arguments that say what to ship.
@@ -112,7 +110,7 @@ impl Shipment {
 /// Whatever the file is.
 fn read(path: &Path) -> anyhow::Result<Raw> {
     let named = || path.display().to_string();
-    let bytes = fs::read(path).with_context(named)?;
+    let bytes = reading::bytes(path, OBJECTS)?;
     let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| !text.starts_with('\0')) else {
         let Candidate { inner: gate::Candidate { bytes, file }, .. } = Candidate::read(path)?;
         return Ok(Raw { file, component: Some(bytes), name: None });
@@ -152,11 +150,9 @@ fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
 }
 
 fn tree(path: &Path) -> anyhow::Result<Value> {
-    let named = || path.display().to_string();
-    let text = fs::read_to_string(path).with_context(named)?;
-    let tree: Value = serde_saphyr::from_str(&text).with_context(named)?;
+    let tree = input::document(path)?;
     if !tree.is_object() {
-        bail!("{}: holds no settings: write the policy's settings as YAML fields", named());
+        bail!("{}: holds no settings: write the policy's settings as YAML fields", path.display());
     }
     Ok(tree)
 }

@@ -19,6 +19,7 @@ use wasmtime::{
 use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView, p1, p2};
 
 use super::wasm;
+use crate::reading::{self, MODULE};
 
 /// Arguments of the runner.
 #[derive(Debug, Args)]
@@ -34,7 +35,7 @@ impl TestRunner {
     /// Runs the executable; its exit code is ours.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let Self { file, arguments } = self;
-        let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
+        let bytes = reading::bytes(&file, MODULE)?;
         let mut context = WasiCtxBuilder::new();
         context.inherit_stdio().inherit_env().arg(file.to_string_lossy());
         for argument in &arguments {

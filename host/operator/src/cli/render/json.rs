@@ -2,6 +2,8 @@
 
 use std::io;
 
+use kaos_policy::contract::Outcome;
+
 use super::super::output::Output;
 use crate::offline::Entry;
 
@@ -15,7 +17,7 @@ impl List {
     pub(super) fn write(&mut self, out: &mut Output, entry: &Entry) -> io::Result<()> {
         out.text(if self.begun { ",\n" } else { "[\n" })?;
         self.begun = true;
-        out.json(&entry.rendered.document(&entry.status))
+        out.json(&entry.rendered.document(entry.outcome == Outcome::Gated, &entry.status))
     }
 
     pub(super) fn finish(self, out: &mut Output) -> io::Result<()> {

@@ -3,6 +3,7 @@
 pub(super) mod env;
 mod json;
 mod table;
+mod unserved;
 mod yaml;
 
 use std::{collections::HashMap, path::PathBuf, process::ExitCode};
@@ -27,6 +28,7 @@ use crate::{
     offline::{Entry, Stored, World, renderers},
     policies::{Loader, select},
 };
+use unserved::Unserved;
 
 /// Arguments of `render`.
 #[derive(Debug, Args)]
@@ -62,7 +64,7 @@ pub(super) struct Render {
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
     /// Show where the value of each environment variable comes from, as a table
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long, conflicts_with_all = ["output", "status"])]
     env: bool,
     /// Show the status that each object would get, too
     #[arg(long)]
@@ -103,24 +105,14 @@ impl Render {
         let sources = Sources { paths: &filenames, recursive, namespace: &namespace };
         let Some(documents) = documents(sources, &catalogue) else { return Ok(ExitCode::from(UNUSABLE)) };
         let cluster = facts.cluster();
-        let policies = Loader::new(cluster.clone())?.load(&policies)?;
+        let policies = Loader::cached(cluster.clone())?.load(&policies)?;
         let layers = settings::layers(&policies, settings.as_deref(), &set)?;
         let stacks = select(&policies)?;
-        let unserved = Unserved(unserved);
+        let unserved = Unserved::new(unserved, &stacks)?;
         let renderers = renderers(&stacks, &layers, &cluster, |of| !unserved.contains(of))?;
         warn_of_strangers(&documents, &catalogue, &renderers.keys().collect::<Vec<_>>());
         let show = Show { form: output, env, status };
         show.all(&documents, &renderers, &unserved, out)
-    }
-}
-
-/// Types as the user names them: by kind, or with group and version.
-struct Unserved(Vec<String>);
-
-impl Unserved {
-    fn contains(&self, of: &ResourceType) -> bool {
-        let full = format!("{}/{}", of.api_version, of.kind);
-        self.0.iter().any(|named| *named == of.kind || *named == full)
     }
 }
 

@@ -1,4 +1,5 @@
-//! `-o yaml`: the manifests, ready for `kubectl apply`, each object's behind a comment that names it.
+//! `-o yaml`: the manifests as the operator would apply them, each object's behind a comment that names it. To read and
+//! to compare, not to apply: an owner reference needs the UID, which an object has from the API server alone.
 
 use std::io;
 

@@ -9,6 +9,7 @@ use super::super::{connection::Connection, rbac::scope};
 use crate::{
     lead::{Timing, TimingError, identity},
     operator::Options,
+    reading::{self, ReadError, SETTINGS},
     serve::BindAddress,
 };
 
@@ -121,8 +122,8 @@ enum Privileges {
 pub(super) enum FlagError {
     #[error("--leader-elect-lease-duration, --leader-elect-renew-deadline, --leader-elect-retry-period: {0}")]
     Timing(#[from] TimingError),
-    #[error("--digest-key-file {}: {source}", path.display())]
-    Key { path: PathBuf, source: std::io::Error },
+    #[error("--digest-key-file {0}")]
+    Key(#[from] ReadError),
     #[error("--digest-key-file {}: is shorter than 16 bytes", .0.display())]
     ShortKey(PathBuf),
     #[error("--namespaces {0:?}: is no name of a namespace")]
@@ -151,7 +152,7 @@ impl Run {
         let secret_key = match self.digest_key_file.as_ref().filter(|_| self.watch_secrets) {
             None => Vec::new(),
             Some(path) => {
-                let key = std::fs::read(path).map_err(|source| FlagError::Key { path: path.clone(), source })?;
+                let key = reading::bytes(path, SETTINGS)?;
                 if key.len() < 16 {
                     return Err(FlagError::ShortKey(path.clone()));
                 }

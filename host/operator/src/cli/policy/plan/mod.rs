@@ -84,7 +84,7 @@ impl Plan {
         let Self { shipment, filenames, recursive, crds, namespace, policies, connection, facts, .. } = self;
         let cluster = facts.cluster();
         let home = cluster.operator_namespace.clone();
-        let loader = Loader::new(cluster.clone())?;
+        let loader = Loader::cached(cluster.clone())?;
         let new = shipment.ready(&loader, &home)?.shipped();
         let own = loader.load(&policies)?;
         if filenames.is_empty() {

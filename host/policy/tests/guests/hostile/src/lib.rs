@@ -60,6 +60,13 @@ impl meta::Guest for Hostile {
             samples: vec![Sample { name: text("smallest"), object: text(OBJECT), beside: vec![] }],
             extra: text("{}"),
         };
+        if is("a sample of another kind") {
+            claim.samples[0].object = OBJECT.replace("Widget", "Gadget");
+        } else if is("a sample without a name") {
+            claim.samples[0].object = OBJECT.replace(r#""name":"w","#, "");
+        } else if is("thirty dear samples") {
+            claim.samples = (0..30).map(|n| Sample { name: format!("s{n}"), ..claim.samples[0].clone() }).collect();
+        }
         if is("emits rbac") {
             claim.emits.push(resource("rbac.authorization.k8s.io/v1", "RoleBinding"));
         }
@@ -138,6 +145,10 @@ impl translation::Guest for Hostile {
             let mut n = 0u64;
             loop {
                 n = std::hint::black_box(n.wrapping_add(1));
+            }
+        } else if is("thirty dear samples") {
+            for n in 0..400_000u64 {
+                std::hint::black_box(n);
             }
         } else if is("recurses for ever") {
             manifests.push(recurse(0).to_string());

@@ -2,8 +2,9 @@
 //! read, or with a refusal that says where. Natively with many objects, in the sandbox with some.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "../../guest-policies/sdk/tests/support/anything.rs"]
+#[path = "../../../guest-policies/sdk/tests/support/anything.rs"]
 mod anything;
+mod large;
 
 use std::sync::LazyLock;
 
@@ -94,28 +95,5 @@ fn what_a_pod_cannot_hold_is_refused_where_the_user_wrote_it() {
             let told = subject.refusal(&object);
             assert!(told.iter().any(|it| it.path == *path), "{}: {path}: {told:?}", subject.object["kind"]);
         }
-    }
-}
-
-fn many_variables(subject: &Subject, count: usize) -> Value {
-    let many: Vec<Value> = (0..count).map(|n| json!({"name": format!("V{n}"), "value": "v"})).collect();
-    let mut object = subject.object.clone();
-    object["spec"]["container"]["env"] = json!(many);
-    object
-}
-
-#[test]
-fn ten_thousand_variables_become_a_plan_within_the_limits_of_the_sandbox() {
-    for subject in one_of_each_kind(&NATIVE).into_iter().chain(one_of_each_kind(&SANDBOXED)) {
-        assert!(subject.answers(&many_variables(subject, 10_000)).unwrap());
-    }
-}
-
-#[test]
-fn a_text_of_a_megabyte_becomes_a_plan_in_the_sandbox() {
-    for subject in one_of_each_kind(&SANDBOXED) {
-        let mut object = subject.object.clone();
-        object["spec"]["container"]["args"] = json!(["x".repeat(1_000_000)]);
-        assert!(subject.answers(&object).unwrap());
     }
 }

@@ -1,4 +1,4 @@
-//! Which models a `ModelAPI` offers, and whether an Agent's is among them.
+//! Which models a `ModelAPI` offers.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::Object;
@@ -20,32 +20,10 @@ pub(crate) fn offered(api: &Object) -> Option<Vec<String>> {
     }
 }
 
-/// Whether one of `patterns` covers `model`: `*` all, `prefix/*` what begins with `prefix/`, others exactly.
-pub(crate) fn allows(patterns: &[String], model: &str) -> bool {
-    patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
-        Some("") => true,
-        Some(prefix) if prefix.ends_with('/') => model.starts_with(prefix),
-        _ => pattern == model,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
-
-    fn covers(pattern: &str, model: &str) -> bool {
-        allows(&[pattern.to_owned()], model)
-    }
-
-    #[test]
-    fn a_model_matches_exactly_or_by_provider_or_by_anything() {
-        assert!(covers("*", "x/y"));
-        assert!(covers("openai/*", "openai/gpt-4-turbo"));
-        assert!(!covers("openai/*", "openai2/gpt"));
-        assert!(!covers("openai*", "openai2"));
-        assert!(covers("a", "a") && !covers("a", "ab"));
-    }
 
     #[test]
     fn older_forms_of_a_model_api_offer_what_they_mean() {

@@ -1,10 +1,10 @@
-//! Which model names a list of patterns allows: the rule by which Agents and LiteLLM configurations are
-//! checked against `models`.
+//! Which model names a list of patterns allows: the rule by which Agents and configurations of proxies are checked
+//! against what a ModelAPI offers.
 
 use alloc::string::String;
 
 /// `*` allows everything, `provider/*` everything of that provider, anything else only itself.
-pub(crate) fn allowed(patterns: &[String], model: &str) -> bool {
+pub fn allowed(patterns: &[String], model: &str) -> bool {
     patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
         Some("") => true,
         Some(prefix) if prefix.ends_with('/') => model.starts_with(prefix),
@@ -29,6 +29,7 @@ mod tests {
     fn a_provider_with_a_star_allows_its_models_only() {
         assert!(allows("openai/*", "openai/gpt-4o"));
         assert!(!allows("openai/*", "anthropic/claude-3"));
+        assert!(!allows("openai/*", "openai2/gpt"));
         assert!(!allows("openai/*", "openai"));
     }
 

@@ -1,0 +1,121 @@
+//! What no component can do, since it imports nothing: answer otherwise in another sandbox. Code of this process can.
+#![allow(clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::*;
+use crate::{
+    code::{Code, Sandbox},
+    contract::{Descriptor, EnvVar, Need, Observation, Plan, Reference, Report, ResourceType, Subject, Target},
+    digest::Digest,
+};
+
+/// What is different each time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fickle {
+    Nothing,
+    Needs,
+    Answers,
+    Fuel,
+    Reports,
+}
+
+/// A policy for Widgets that counts how often it was opened.
+struct Counting(Fickle, AtomicU64);
+
+struct Opened(Fickle, u64);
+
+impl Opened {
+    /// The count where this is fickle, and nothing where it is not.
+    fn count(&self, of: Fickle) -> u64 {
+        if self.0 == of { self.1 } else { 0 }
+    }
+}
+
+impl Code for Counting {
+    fn world(&self) -> World {
+        World::Policy
+    }
+
+    fn open(&self, _: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure> {
+        Ok(Box::new(Opened(self.0, self.1.fetch_add(1, Ordering::Relaxed))))
+    }
+}
+
+fn config_map() -> ResourceType {
+    ResourceType::new("v1", "ConfigMap")
+}
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+impl Sandbox for Opened {
+    fn describe(&mut self) -> Result<Descriptor, Failure> {
+        let object = r#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}}"#;
+        let claim = Claim {
+            primary: ResourceType::new("example.com/v1", "Widget"),
+            emits: vec![config_map()],
+            reads: vec![config_map()],
+            wishes: Vec::new(),
+            finalizer: None,
+            retired_finalizers: Vec::new(),
+            samples: vec![Sample { name: text("one"), object: text(object), beside: Vec::new() }],
+            extra: text("{}"),
+        };
+        let (claims, settings_schema, extra) = (vec![claim], text("{}"), text("{}"));
+        Ok(Descriptor { name: text("counting"), version: text("0.1.0"), claims, settings_schema, extra })
+    }
+
+    fn needs(&mut self, _: &Subject) -> Result<Vec<Need>, Failure> {
+        let name = format!("c{}", self.count(Fickle::Needs));
+        let of = config_map();
+        let reference = Reference { api_version: of.api_version, kind: of.kind, namespace: None, name: name.clone() };
+        Ok(vec![Need { id: name, target: Target::Named(reference) }])
+    }
+
+    fn map_env(&mut self, _: &Subject, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
+        Ok(Ok(base))
+    }
+
+    fn translate(&mut self, _: &Subject, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
+        let count = self.count(Fickle::Answers);
+        let manifest =
+            format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"w"}},"data":{{"n":"{count}"}}}}"#);
+        Ok(Ok(Plan { manifests: vec![manifest], gates: Vec::new(), env, notes: Vec::new(), extra: text("{}") }))
+    }
+
+    fn assess(&mut self, _: &Subject, _: &Observation) -> Result<Report, Failure> {
+        let message = self.count(Fickle::Reports).to_string();
+        let (phase, fields, extra) = (text("Ready"), text("{}"), text("{}"));
+        Ok(Report { ready: true, phase, message, fields, conditions: Vec::new(), extra })
+    }
+
+    fn fuel_used(&self) -> u64 {
+        self.count(Fickle::Fuel)
+    }
+
+    fn memory(&self) -> usize {
+        0
+    }
+}
+
+fn tried(fickle: Fickle) -> Result<String, LoadError> {
+    let code = Arc::new(Counting(fickle, AtomicU64::new(0)));
+    let limits = Limits::default();
+    let policy = Policy::admit(code, Digest::of(b"counting"), &crate::manifest::PolicyFile::default(), limits)?;
+    run(&Arc::new(policy), &[], &Cluster::default(), &limits)
+}
+
+#[test]
+fn whatever_differs_between_two_passes_is_told() {
+    let differs = |fickle| match tried(fickle) {
+        Err(LoadError::NotDeterministic { kind, sample, what }) if (&*kind, &*sample) == ("Widget", "one") => what,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(differs(Fickle::Needs), "needs");
+    assert_eq!(differs(Fickle::Answers), "answers");
+    assert_eq!(differs(Fickle::Fuel), "fuel");
+    assert_eq!(differs(Fickle::Reports), "reports");
+    assert!(tried(Fickle::Nothing).is_ok_and(|told| told.starts_with("1 of 1 samples end in a plan")));
+}

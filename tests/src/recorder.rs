@@ -1,0 +1,93 @@
+//! Policies that keep every answer to the byte, as it was given and before the host makes anything of it.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kaos_policy::code::{Code, Sandbox, World};
+use kaos_policy::contract::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
+use kaos_policy::failure::Failure;
+use kaos_policy::limits::Limits;
+use kaos_policy::manifest::PolicyFile;
+use kaos_policy::policy::Policy;
+
+/// The answers so far, in the order of the questions.
+#[derive(Clone, Default)]
+pub struct Answers(Arc<Mutex<Vec<String>>>);
+
+impl Answers {
+    /// All of them; the next question begins anew.
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Every text in an answer is in its debug form byte by byte.
+    fn keep<T: Debug>(&self, verb: &str, answer: T) -> T {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{verb}: {answer:?}"));
+        answer
+    }
+}
+
+/// The same policies, and what they answer from now on.
+pub fn recording(policies: Vec<Arc<Policy>>) -> anyhow::Result<(Vec<Arc<Policy>>, Answers)> {
+    let answers = Answers::default();
+    let recorded = |policy: Arc<Policy>| {
+        let (digest, limits) = (policy.id().digest, *policy.limits());
+        let file = PolicyFile { grants: policy.grants().clone(), ..PolicyFile::default() };
+        let code = Recorder { policy, answers: answers.clone() };
+        Ok(Arc::new(Policy::admit(Arc::new(code), digest, &file, limits)?))
+    };
+    let policies = policies.into_iter().map(recorded).collect::<anyhow::Result<_>>()?;
+    // What they say of themselves is the same for every case.
+    answers.take();
+    Ok((policies, answers))
+}
+
+struct Recorder {
+    policy: Arc<Policy>,
+    answers: Answers,
+}
+
+struct Recording<'a> {
+    inner: Box<dyn Sandbox + 'a>,
+    answers: &'a Answers,
+}
+
+impl Code for Recorder {
+    fn world(&self) -> World {
+        self.policy.world()
+    }
+
+    fn open(&self, limits: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure> {
+        Ok(Box::new(Recording { inner: self.policy.code().open(limits)?, answers: &self.answers }))
+    }
+}
+
+impl Sandbox for Recording<'_> {
+    fn describe(&mut self) -> Result<Descriptor, Failure> {
+        self.answers.keep("describe", self.inner.describe())
+    }
+
+    fn needs(&mut self, subject: &Subject) -> Result<Vec<Need>, Failure> {
+        self.answers.keep("needs", self.inner.needs(subject))
+    }
+
+    fn map_env(&mut self, subject: &Subject, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
+        self.answers.keep("map-env", self.inner.map_env(subject, base))
+    }
+
+    fn translate(&mut self, subject: &Subject, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
+        self.answers.keep("translate", self.inner.translate(subject, env))
+    }
+
+    fn assess(&mut self, subject: &Subject, seen: &Observation) -> Result<Report, Failure> {
+        self.answers.keep("assess", self.inner.assess(subject, seen))
+    }
+
+    fn fuel_used(&self) -> u64 {
+        self.inner.fuel_used()
+    }
+
+    fn memory(&self) -> usize {
+        self.inner.memory()
+    }
+}
