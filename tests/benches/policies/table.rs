@@ -93,7 +93,8 @@ pub(crate) fn folder() -> PathBuf {
 
 /// Nanoseconds, as criterion keeps them.
 fn criterion_median(what: &str, name: &str) -> Result<f64> {
-    let text = std::fs::read_to_string(folder().join(what).join(name).join("new/estimates.json"))?;
+    let file = folder().join(format!("{what}_{name}")).join("new/estimates.json");
+    let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
     let median = serde_json::from_str::<Value>(&text)?["median"]["point_estimate"].as_f64();
     Ok(median.ok_or("criterion wrote no median")?)
 }
