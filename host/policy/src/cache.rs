@@ -15,7 +15,7 @@ use sha2::Sha256;
 
 use crate::{digest::Digest, engine::Compiled};
 
-/// Bytes of the authentication code before the compiled code.
+/// Bytes of the authentication code behind the compiled code.
 const TAG: usize = 32;
 /// Bytes of a key.
 const KEY: usize = 32;
@@ -41,17 +41,19 @@ impl Cache {
 
     /// The code of a component, if it is there and authentic.
     pub(crate) fn load(&self, component: &Digest, engine: &Digest) -> Option<Compiled> {
-        let bytes = fs::read(self.file(component, engine)).ok()?;
-        let (tag, code) = bytes.split_at_checked(TAG)?;
-        self.mac(component, engine, code)?.verify_slice(tag).ok()?;
-        Some(Compiled::from_authenticated_cache(code.to_vec()))
+        let mut code = fs::read(self.file(component, engine)).ok()?;
+        let (_, tag) = code.split_at_checked(code.len().checked_sub(TAG)?)?;
+        let tag = tag.to_vec();
+        code.truncate(code.len() - TAG);
+        self.mac(component, engine, &code)?.verify_slice(&tag).ok()?;
+        Some(Compiled::from_authenticated_cache(code))
     }
 
     /// Keeps the code of a component. A reader sees all of it or nothing.
     pub(crate) fn store(&self, component: &Digest, engine: &Digest, code: &Compiled) -> io::Result<()> {
         let Some(mac) = self.mac(component, engine, code.bytes()) else { return Ok(()) };
-        let mut bytes = mac.finalize().into_bytes().to_vec();
-        bytes.extend_from_slice(code.bytes());
+        let mut bytes = code.bytes().to_vec();
+        bytes.extend_from_slice(&mac.finalize().into_bytes());
         let number = self.written.fetch_add(1, Ordering::Relaxed);
         let temporary = self.directory.join(format!(".{}-{}-{number}", component.short(), std::process::id()));
         fs::write(&temporary, bytes)?;

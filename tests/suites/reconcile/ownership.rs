@@ -176,7 +176,7 @@ fn c5_an_operator_that_missed_its_objects_successor_does_not_clear_away_what_is_
         w.forget_requests();
         // Another replica came first.
         w.patch("Service/modelapi-llm", &json!({"metadata": {"ownerReferences": [owner]}})).await;
-        w.pass_time(Duration::from_secs(60)).await;
+        w.pass_time(Duration::from_mins(1)).await;
         assert_eq!(uid(&w.look("Service/modelapi-llm").await), uid(&of_successor));
         assert!(w.requests(Sort::Write).iter().all(|entry| entry.attempt.verb.name() != "delete"), "{:#?}", w.writes());
         w.mend();

@@ -281,7 +281,7 @@ fn d11_scaling_tells_nothing_while_nobody_has_looked_at_the_deployment() {
         w.until("it is scaled", "Deployment/agent-a", |deployment| deployment["spec"]["replicas"] == 5).await;
         w.pass_time(Duration::from_secs(5)).await;
         assert_eq!(w.writes_by_type().get("agents/status"), None, "{:#?}", w.writes());
-        w.pods_of("agent-a", PodFate::ReadyAfter(Duration::from_secs(60)));
+        w.pods_of("agent-a", PodFate::ReadyAfter(Duration::from_mins(1)));
         w.embedded().call_back(Controller::Deployments);
         w.until("all five are ready", "Agent/a", |agent| is_ready(agent) && message(agent).contains("5/5")).await;
         w.quiet().await;
@@ -303,7 +303,7 @@ fn d11_a_controller_that_does_not_look_is_told_after_a_while() {
         w.apply(&agent("a", "llm", &json!({"replicas": 5}))).await;
         let told = w.until("it is told", "Agent/a", |agent| agent["status"]["observedGeneration"] == 2).await;
         assert_eq!(condition(&told, "Ready")["status"], "False");
-        w.pass_time(Duration::from_secs(120)).await;
+        w.pass_time(Duration::from_mins(2)).await;
         assert_eq!(w.writes_by_type().get("agents/status"), Some(&1), "{:#?}", w.writes());
         w.embedded().call_back(Controller::Deployments);
         w.until_ready("Agent/a").await;

@@ -154,9 +154,9 @@ pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
                 let controller = pick(rng, &LATE);
                 let away = rng.bool();
                 if away {
-                    w.embedded().send_away(controller)
+                    w.embedded().send_away(controller);
                 } else {
-                    w.embedded().call_back(controller)
+                    w.embedded().call_back(controller);
                 }
                 format!("the controller of {controller:?} {}", if away { "is away" } else { "is there" })
             }
@@ -277,7 +277,9 @@ impl Ending {
         let pool = all.iter().flat_map(|(kind, names)| names.iter().map(move |name| format!("{kind}/{name}")));
         let pool: Vec<String> = pool.collect();
         w.swap(self.edition);
-        LATE.into_iter().for_each(|controller| w.embedded().call_back(controller));
+        for controller in LATE {
+            w.embedded().call_back(controller);
+        }
         w.pods(PodFate::ReadyAfter(Duration::from_secs(2)));
         for at in CHILDREN.iter().filter_map(|at| at.strip_prefix("Deployment/")) {
             w.embedded().set_pods_of(&w.namespace, at, None);
