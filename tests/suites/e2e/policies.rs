@@ -112,15 +112,15 @@ async fn policies_in_the_charts_values_serve_and_go_with_the_values() {
     let bytes = format!("policies.other-agents.component={}", encoded.display());
     release.helm("install", &["--values", &values, "--set-file", &bytes]).expect();
     release.until_owners_are_known().await;
-    let operator = release.working_operator().await;
+    let _operator = release.working_operator().await;
     let world = release.world("valued").await;
     world.apply_all(&team()).await;
     let policy = until_active(&release, "other-agents").await;
     until_active(&release, "images").await;
     until_image(&world, "registry.example/agent:4").await;
     until_ready(&world, &team()).await;
-    let told = world.look("Agent/a").await;
-    assert_eq!(told["status"]["policy"]["digest"], policy["spec"]["digest"], "{}", operator.log());
+    let serves = |told: &Value| told["status"]["policy"]["digest"] == policy["spec"]["digest"];
+    world.until("it tells which policy that was", "Agent/a", serves).await;
 
     release.helm("upgrade", &[]).expect();
     world
