@@ -1,6 +1,6 @@
 //! Figures that benches write into the page of figures, each between marks of its own.
 
-use std::{env, fs, path::Path};
+use std::{env, fs, path::Path, process::ExitCode};
 
 use anyhow::Context;
 
@@ -17,6 +17,14 @@ pub fn publish(section: &str, table: &str) -> anyhow::Result<()> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(PAGE);
     let text = fs::read_to_string(&page).with_context(|| page.display().to_string())?;
     fs::write(&page, put(&text, section, table)?).with_context(|| page.display().to_string())
+}
+
+/// Tells which aims were missed, and how a bench ends with that.
+pub fn verdict(missed: &[String]) -> ExitCode {
+    for missed in missed {
+        eprintln!("missed: {missed}");
+    }
+    if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The text with `table` between the marks of `section`, in place of what was there.

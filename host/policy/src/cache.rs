@@ -42,9 +42,7 @@ impl Cache {
     /// The code of a component, if it is there and authentic.
     pub(crate) fn load(&self, component: &Digest, engine: &Digest) -> Option<Compiled> {
         let mut code = fs::read(self.file(component, engine)).ok()?;
-        let (_, tag) = code.split_at_checked(code.len().checked_sub(TAG)?)?;
-        let tag = tag.to_vec();
-        code.truncate(code.len() - TAG);
+        let tag = code.split_off(code.len().checked_sub(TAG)?);
         self.mac(component, engine, &code)?.verify_slice(&tag).ok()?;
         Some(Compiled::from_authenticated_cache(code))
     }

@@ -36,8 +36,5 @@ fn main() -> Result<ExitCode> {
         page::publish("installing", &texts.join("\n"))?;
         anyhow::Ok(parts.into_iter().filter_map(|part| part.missed).collect::<Vec<_>>())
     })?;
-    for missed in &missed {
-        eprintln!("missed: {missed}");
-    }
-    Ok(if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(page::verdict(&missed))
 }

@@ -26,7 +26,7 @@ use kaos_policy::limits::Limits;
 use kaos_policy::lookup::Fixed;
 use kaos_policy::policy::Policy;
 use kaos_policy::render::Renderer;
-use kaos_tests::policies;
+use kaos_tests::{page, policies};
 use serde_json::Value;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -40,11 +40,7 @@ fn main() -> Result<ExitCode> {
     compiling(&mut criterion)?;
     passes(&mut criterion)?;
     criterion.final_summary();
-    let missed = table::write()?;
-    for missed in &missed {
-        eprintln!("missed: {missed}");
-    }
-    Ok(if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(page::verdict(&table::write()?))
 }
 
 /// From bytes to compiled code, and from the cache; what both have in common is in both.

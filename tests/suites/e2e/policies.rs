@@ -10,7 +10,7 @@ use kaos_tests::harness::samples::{agent, model_api};
 use kaos_tests::shipped;
 use serde_json::{Value, json};
 
-use crate::support::{Release, SYSTEM, until_ready};
+use crate::support::{Release, SYSTEM, until_image, until_ready};
 
 fn team() -> Vec<Value> {
     vec![model_api("llm"), agent("a", "llm", &json!({}))]
@@ -25,13 +25,7 @@ fn write(folder: &Path, settings: &str) -> String {
     path.display().to_string()
 }
 
-async fn until_image(world: &World, image: &str) {
-    world
-        .until(&format!("its image is {image}"), "Deployment/agent-a", |deployment| {
-            deployment["spec"]["template"]["spec"]["containers"][0]["image"] == image
-        })
-        .await;
-}
+const AGENT: &str = "Deployment/agent-a";
 
 /// Waits until what came from a ConfigMap serves; gives the revision.
 async fn until_active(release: &Release, config_map: &str) -> Value {
@@ -62,7 +56,7 @@ async fn a_policy_goes_from_pack_by_kubectl_into_service_and_an_edit_of_its_sett
     let file = file.display().to_string();
     release.cluster.kubectl(&["apply", "--server-side", "-f", &file]).expect();
     let first = until_active(&release, "policy-agent").await;
-    until_image(&world, "registry.example/agent:2").await;
+    until_image(&world, AGENT, "registry.example/agent:2").await;
     world
         .until("it tells which policy that was", "Agent/a", |told| {
             told["status"]["policy"]["digest"] == first["spec"]["digest"]
@@ -77,7 +71,7 @@ async fn a_policy_goes_from_pack_by_kubectl_into_service_and_an_edit_of_its_sett
         .cluster
         .kubectl(&["patch", "configmap", "policy-agent", "-n", SYSTEM, "--type=merge", "-p", &edit])
         .expect();
-    until_image(&world, "registry.example/agent:3").await;
+    until_image(&world, AGENT, "registry.example/agent:3").await;
     let second = until_active(&release, "policy-agent").await;
     assert_eq!(second["spec"]["digest"], first["spec"]["digest"], "the same component");
     assert_ne!(second["metadata"]["name"], first["metadata"]["name"]);
@@ -117,7 +111,7 @@ async fn policies_in_the_charts_values_serve_and_go_with_the_values() {
     world.apply_all(&team()).await;
     let policy = until_active(&release, "other-agents").await;
     until_active(&release, "images").await;
-    until_image(&world, "registry.example/agent:4").await;
+    until_image(&world, AGENT, "registry.example/agent:4").await;
     until_ready(&world, &team()).await;
     let serves = |told: &Value| told["status"]["policy"]["digest"] == policy["spec"]["digest"];
     world.until("it tells which policy that was", "Agent/a", serves).await;

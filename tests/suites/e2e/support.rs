@@ -233,3 +233,9 @@ pub(crate) async fn until_ready(world: &World, objects: &[Value]) {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     world.until_all("they are ready", &names, |all| all.iter().all(kaos_tests::harness::is_ready)).await;
 }
+
+/// Waits until a Deployment runs an image.
+pub(crate) async fn until_image(world: &World, deployment: &str, image: &str) {
+    let runs = |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["image"] == image;
+    world.until(&format!("it runs {image}"), deployment, runs).await;
+}

@@ -8,7 +8,7 @@ use kaos_tests::harness::World;
 use kaos_tests::harness::read::text;
 use serde_json::Value;
 
-use crate::support::{Release, SYSTEM, until_ready};
+use crate::support::{Release, SYSTEM, until_image, until_ready};
 
 const TEAM: &str = "../docs/examples/team.yaml";
 
@@ -27,10 +27,7 @@ impl Person<'_> {
     }
 }
 
-async fn until_image(world: &World, image: &str) {
-    let has = |deployment: &Value| text(&deployment["spec"]["template"]["spec"]["containers"][0]["image"]) == image;
-    world.until(&format!("it runs {image}"), "Deployment/agent-coordinator", has).await;
-}
+const COORDINATOR: &str = "Deployment/agent-coordinator";
 
 #[tokio::test]
 async fn a_team_runs_and_its_defaults_change_and_change_back_as_the_readme_says() {
@@ -52,17 +49,17 @@ async fn a_team_runs_and_its_defaults_change_and_change_back_as_the_readme_says(
         text(&world.look("Deployment/agent-coordinator").await["spec"]["template"]["spec"]["containers"][0]["image"])
             .to_owned();
     person.kaos(&["policy", "push", "--settings", &settings, "--for", "agent"]).expect();
-    until_image(&world, "registry.example/agent:2").await;
+    until_image(&world, COORDINATOR, "registry.example/agent:2").await;
     until_ready(&world, &team).await;
     person.file("settings.yaml", b"image: registry.example/agent:3\n");
     person.kaos(&["policy", "push", "--settings", &settings, "--for", "agent"]).expect();
-    until_image(&world, "registry.example/agent:3").await;
+    until_image(&world, COORDINATOR, "registry.example/agent:3").await;
     let listed = person.kaos(&["policy", "list"]).expect();
     assert!(listed.contains("Active") && listed.contains("Superseded"), "{listed}");
     person.kaos(&["policy", "rollback", "policy-agent-settings"]).expect();
-    until_image(&world, "registry.example/agent:2").await;
+    until_image(&world, COORDINATOR, "registry.example/agent:2").await;
     release.cluster.kubectl(&["delete", "configmap", "policy-agent-settings", "-n", SYSTEM]).expect();
-    until_image(&world, &before).await;
+    until_image(&world, COORDINATOR, &before).await;
     until_ready(&world, &team).await;
     assert!(operator.is_ready());
 }

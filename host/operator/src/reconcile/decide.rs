@@ -1,6 +1,9 @@
 //! What to do about one child, from what is wanted and what is there. No I/O.
 
-use kaos_policy::stamp::{APPLIED_DIGEST, MANAGED_BY, MANAGER};
+use kaos_policy::{
+    contract::ResourceType,
+    stamp::{APPLIED_DIGEST, MANAGED_BY, MANAGER},
+};
 use serde_json::Value;
 
 use super::{drift, wanted::Wanted};
@@ -40,10 +43,9 @@ pub(crate) enum Owner {
 /// What to do about a child that is there. `shared` says that somebody else owns a part of its spec.
 pub(crate) fn decide(wanted: &Wanted, live: &Value, uid: &str, shared: bool) -> Decision {
     match owner(live, uid) {
-        Owner::Other(_) if is_left(wanted, live) && is_going(live) => return Decision::Going,
-        Owner::Other(owner) if is_left(wanted, live) => return Decision::Left(owner),
-        Owner::Other(owner) => return Decision::Foreign(owner),
-        Owner::Ours | Owner::Orphan if is_going(live) => return Decision::Going,
+        Owner::Other(owner) if !is_left(wanted, live) => return Decision::Foreign(owner),
+        _ if is_going(live) => return Decision::Going,
+        Owner::Other(owner) => return Decision::Left(owner),
         Owner::Ours | Owner::Orphan => {}
     }
     match applied_digest(live) {
@@ -60,14 +62,13 @@ pub(crate) fn decide(wanted: &Wanted, live: &Value, uid: &str, shared: bool) -> 
 /// Whose a live object is, as seen by the object with this UID.
 pub(crate) fn owner(live: &Value, uid: &str) -> Owner {
     let metadata = &live["metadata"];
-    let owners = || metadata["ownerReferences"].as_array().into_iter().flatten();
-    match owners().find(|owner| owner["controller"] == true) {
+    match controller(live) {
         Some(owner) if owner["uid"] == uid => Owner::Ours,
         Some(owner) => {
             let text = |field: &str| owner[field].as_str().unwrap_or("?");
             Owner::Other(format!("{} {}", text("kind"), text("name")))
         }
-        None if owners().next().is_none()
+        None if owners(live).is_empty()
             && metadata["labels"][MANAGED_BY] == MANAGER
             && applied_digest(live).is_some() =>
         {
@@ -79,16 +80,18 @@ pub(crate) fn owner(live: &Value, uid: &str) -> Owner {
 
 /// Whether a live object that is not ours has one owner, and that one has the identity of ours but for the UID.
 fn is_left(wanted: &Wanted, live: &Value) -> bool {
-    let owners = |object: &Value| object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
-    let (ours, theirs) = (owners(&wanted.body), owners(live));
-    let group = |owner: &Value| {
-        let api_version = owner["apiVersion"].as_str().unwrap_or_default();
-        api_version.rsplit_once('/').map(|(group, _)| group.to_owned())
-    };
-    let ([theirs], Some(ours)) = (theirs.as_slice(), ours.iter().find(|owner| owner["controller"] == true)) else {
-        return false;
-    };
-    theirs["kind"] == ours["kind"] && theirs["name"] == ours["name"] && group(theirs) == group(ours)
+    let ([theirs], Some(ours)) = (owners(live), controller(&wanted.body)) else { return false };
+    let (their, our) = (ResourceType::of_object(theirs), ResourceType::of_object(ours));
+    theirs["kind"] == ours["kind"] && theirs["name"] == ours["name"] && their.group() == our.group()
+}
+
+fn owners(object: &Value) -> &[Value] {
+    object["metadata"]["ownerReferences"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The owner that an object says it is controlled by.
+pub(super) fn controller(object: &Value) -> Option<&Value> {
+    owners(object).iter().find(|owner| owner["controller"] == true)
 }
 
 /// Whether an object is being deleted.

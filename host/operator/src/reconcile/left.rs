@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{
     api::{Calls, named},
     context::Context,
+    decide::controller,
     error::{CallError, Class},
     wanted::Wanted,
 };
@@ -25,11 +26,10 @@ impl Context {
         live: &Value,
         uid: &str,
     ) -> Result<bool, CallError> {
-        let owners = wanted.body["metadata"]["ownerReferences"].as_array().map_or(&[][..], Vec::as_slice);
-        let owner = owners.iter().find(|owner| owner["controller"] == true).unwrap_or(&Value::Null);
-        let text = |field: &str| owner[field].as_str().unwrap_or_default();
-        let served = self.served(&ResourceType::new(text("apiVersion"), text("kind")))?;
-        let now = self.calls(&served, &wanted.namespace).get(text("name")).await?;
+        let owner = controller(&wanted.body).unwrap_or(&Value::Null);
+        let served = self.served(&ResourceType::of_object(owner))?;
+        let name = owner["name"].as_str().unwrap_or_default();
+        let now = self.calls(&served, &wanted.namespace).get(name).await?;
         if now.is_none_or(|now| now["metadata"]["uid"] != uid) {
             return Err(CallError {
                 what: format!("make {}", named(&wanted.reference())),
@@ -39,13 +39,8 @@ impl Context {
         }
         let metadata = &live["metadata"];
         let text = |field: &str| metadata[field].as_str().unwrap_or_default();
-        let gone = calls.delete(&wanted.name, text("uid"), Some(text("resourceVersion"))).await?;
+        let gone = self.delete(calls, &wanted.reference(), text("uid"), Some(text("resourceVersion"))).await?;
         tracing::info!(child = %named(&wanted.reference()), "deleted: its owner is gone");
-        if let Some(going) = &gone {
-            self.watch.wrote(going);
-        } else {
-            self.watch.deleted(&wanted.of, &wanted.namespace, &wanted.name, text("uid"));
-        }
-        Ok(gone.is_none())
+        Ok(gone)
     }
 }

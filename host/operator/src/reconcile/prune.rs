@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kaos_policy::contract::{Reference, ResourceType};
 
-use super::{context::Context, decide::is_going, error::CallError};
+use super::{api::Calls, context::Context, decide::is_going, error::CallError};
 use crate::watch::{Seen, Served};
 
 /// A child by group, kind and name: versions are views on the same object.
@@ -32,12 +32,26 @@ impl Context {
 
     /// Deletes this very child.
     pub(super) async fn remove(&self, served: &Served, child: &Seen) -> Result<(), CallError> {
-        let Seen { of, namespace, name, uid, .. } = child;
-        match self.calls(served, namespace).delete(name, uid, None).await? {
-            // It waits for finalizers.
-            Some(going) => self.watch.wrote(&going),
-            None => self.watch.deleted(of, namespace, name, uid),
+        let calls = self.calls(served, &child.namespace);
+        self.delete(&calls, &child.reference(), &child.uid, None).await.map(drop)
+    }
+
+    /// Deletes the object with this UID, at this version if there is one, and has the watch know. Says whether it is gone
+    /// at once; otherwise it waits for finalizers.
+    pub(super) async fn delete(
+        &self,
+        calls: &Calls<'_>,
+        which: &Reference,
+        uid: &str,
+        version: Option<&str>,
+    ) -> Result<bool, CallError> {
+        let going = calls.delete(&which.name, uid, version).await?;
+        if let Some(going) = &going {
+            self.watch.wrote(going);
+        } else {
+            let namespace = which.namespace.as_deref().unwrap_or_default();
+            self.watch.deleted(&which.of(), namespace, &which.name, uid);
         }
-        Ok(())
+        Ok(going.is_none())
     }
 }

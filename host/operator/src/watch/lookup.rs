@@ -3,7 +3,7 @@
 use std::{cell::RefCell, sync::Arc};
 
 use kaos_policy::{
-    contract::{ResourceType, SecretFacts, Target},
+    contract::{Reference, ResourceType, SecretFacts, Target},
     lookup::{Lookup, Sighting},
 };
 use serde_json::Value;
@@ -189,6 +189,12 @@ impl Seen {
             shared: item.shared,
             text: Some(item.text()),
         }
+    }
+
+    /// A reference to it.
+    pub fn reference(&self) -> Reference {
+        let ResourceType { api_version, kind } = self.of.clone();
+        Reference { api_version, kind, namespace: Some(self.namespace.clone()), name: self.name.clone() }
     }
 
     /// Whether all of it is known. What is not was made by an operator before us and carries no label of ours.

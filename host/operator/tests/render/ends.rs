@@ -1,0 +1,60 @@
+//! `render` that ends before it is done.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use super::{
+    LLM, READY,
+    support::{Folder, binary},
+    writer,
+};
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut input = LLM.to_owned() + READY;
+    for number in 0..200 {
+        input += &format!("---\n{}", writer(&format!("a{number}")));
+    }
+    let folder = Folder::new("pipe");
+    let file = folder.write("a.yaml", input);
+    let mut child =
+        binary().args(["render", "-f", &file]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("a line");
+    let output = child.wait_with_output().expect("ends");
+    assert!(line.starts_with("# "), "{line}");
+    assert_eq!(output.status.code(), Some(0));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.lines().all(|line| line.starts_with("note: ")), "{stderr}");
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_ends_it_at_once() {
+    if ignores_interrupts() {
+        // A shell without job control lets its background jobs ignore them, and what these start inherits that.
+        return;
+    }
+    let mut child =
+        binary().args(["render", "-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("starts");
+    std::thread::sleep(Duration::from_millis(200));
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+    let deadline = Instant::now() + Duration::from_mins(2);
+    while child.try_wait().expect("its state").is_none() {
+        assert!(Instant::now() < deadline, "it goes on after an interrupt");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Whether this process was started so that an interrupt does nothing.
+#[cfg(unix)]
+fn ignores_interrupts() -> bool {
+    const INTERRUPT: u64 = 1 << 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & INTERRUPT != 0)
+}
