@@ -32,7 +32,7 @@ const fn figure(key: &'static str, text: &'static str, unit: &'static str, aim: 
 }
 
 /// All of them, in the order of the story.
-pub(crate) const FIGURES: [Figure; 34] = [
+pub(crate) const FIGURES: [Figure; 35] = [
     figure("binary", "Size of the program", "MB", Aim::AtFullLoad(40.0)),
     figure("ready", "Start until ready", "s", Aim::AtFullLoad(1.0)),
     figure("children", "Load: until every child exists", "s", Aim::None),
@@ -43,6 +43,7 @@ pub(crate) const FIGURES: [Figure; 34] = [
     figure("load.reads", "Load: reads", "", Aim::None),
     figure("load.passes", "Load: passes", "", Aim::None),
     figure("load.processor", "Processor, from the start until then", "s", Aim::AtFullLoad(7.2)),
+    figure("load.cluster", "Processor of etcd and the API server meanwhile", "s", Aim::None),
     figure("peak", "Peak memory until then (VmHWM)", "MiB", Aim::AtFullLoad(60.0)),
     figure("peaks", "Peak with child processes", "MiB", Aim::AtFullLoad(60.0)),
     figure("silence.writes", "Silence: writes", "", Aim::Always(0)),

@@ -1,6 +1,7 @@
 //! The control plane, with what an operator's chart installs but the operator.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
 use kaos_tests::control_plane::audit::Tail;
@@ -33,9 +34,8 @@ pub(crate) struct Stage {
     kubeconfig: PathBuf,
     environment: Vec<(String, String)>,
     group: Group,
-    is_own: bool,
     // Ends last.
-    _own: Option<ControlPlane>,
+    own: Option<ControlPlane>,
 }
 
 impl Stage {
@@ -63,14 +63,13 @@ impl Stage {
         Ok(Self {
             environment: chart::pod(install)?.map(|pod| pod.environment).unwrap_or_default(),
             group: Group::new(&folder.join("nothing"))?,
-            is_own: own.is_some(),
             namespace: namespace.to_owned(),
             user: account.user(),
             client,
             audit,
             folder,
             kubeconfig,
-            _own: own,
+            own,
         })
     }
 
@@ -106,6 +105,11 @@ impl Stage {
 
     /// Whether the cluster is gone afterwards.
     pub(crate) fn is_own(&self) -> bool {
-        self.is_own
+        self.own.is_some()
+    }
+
+    /// Processor time that etcd and the API server have used, if they are its own.
+    pub(crate) fn processor(&self) -> Option<Duration> {
+        self.own.as_ref().map(ControlPlane::processor)
     }
 }

@@ -80,7 +80,7 @@ impl Story<'_> {
         // Whatever it does at its start is done.
         let mut calls = Calls::default();
         calls.until_still(&mut tail, (Duration::from_secs(2), PATIENCE), |_| Ok(true)).await?;
-        let (begin, mut calls) = (calls::now(), Calls::default());
+        let (begin, cluster, mut calls) = (calls::now(), stage.processor(), Calls::default());
         let loading = self.load.put(&stage.client, stage.namespace());
         let listening = calls.until_still(&mut tail, (self.pace.still, PATIENCE), |calls| {
             subject.check()?;
@@ -88,6 +88,7 @@ impl Story<'_> {
         });
         tokio::try_join!(loading, listening)?;
         let usage = subject.usage();
+        let cluster = cluster.and_then(|before| Some(stage.processor()?.saturating_sub(before)));
         load::check(&stage.client, stage.namespace(), self.load).await?;
         let figures = &mut self.figures;
         figures.note("children", calls.last_made()?.context("it made nothing")? - begin);
@@ -99,6 +100,9 @@ impl Story<'_> {
         figures.note("load.processor", usage.processor.as_secs_f64());
         figures.note("peak", mebibytes(usage.peak));
         figures.note("peaks", mebibytes(usage.peaks));
+        if let Some(cluster) = cluster {
+            figures.note("load.cluster", cluster.as_secs_f64());
+        }
         if let Some(passes) = subject.passes() {
             figures.note("load.passes", passes);
         }

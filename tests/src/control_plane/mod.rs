@@ -31,6 +31,7 @@ pub mod tools;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -144,6 +145,11 @@ impl ControlPlane {
     /// Processes of the cluster itself that still run.
     pub fn running(&self) -> Result<Vec<&'static str>> {
         self.parts().running()
+    }
+
+    /// Processor time that the processes of the cluster itself have used.
+    pub fn processor(&self) -> Duration {
+        self.parts().processor()
     }
 
     fn parts(&self) -> MutexGuard<'_, parts::Parts> {

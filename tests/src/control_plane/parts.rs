@@ -3,10 +3,12 @@
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
 use super::Group;
+use crate::usage;
 
 /// The processes of a cluster.
 #[derive(Debug, Default)]
@@ -45,6 +47,11 @@ impl Parts {
             }
         }
         Ok(running)
+    }
+
+    /// Processor time that they have used.
+    pub(super) fn processor(&self) -> Duration {
+        self.0.iter().filter_map(|part| usage::processor(part.child.id())).sum()
     }
 
     /// Fails if one of them ended, with what it said last.

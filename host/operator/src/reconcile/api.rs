@@ -16,6 +16,10 @@ use super::{
     fields::MANAGER,
 };
 
+/// A version that no object has: revisions of a store begin with it, before the first object. An apply that carries it
+/// makes what is not there, and conflicts with everything that is.
+const BEFORE_ALL: &str = "1";
+
 /// Objects of one type in one namespace.
 pub(crate) struct Calls<'a> {
     client: &'a Client,
@@ -60,15 +64,26 @@ impl<'a> Calls<'a> {
 
     /// Server-side apply in our name. Ownership was checked before, so fields that others wrote are taken.
     pub(crate) async fn apply(&self, name: &str, body: &Value, dry_run: bool) -> Answer {
-        let parameters = PatchParams { dry_run, ..PatchParams::apply(MANAGER).force() };
-        let verb = if dry_run { "try" } else { "apply" };
-        self.send(verb, name, Request::new(&self.path).patch(name, &parameters, &Patch::Apply(body))).await
+        let request = Request::new(&self.path).patch(name, &applying(dry_run), &Patch::Apply(body));
+        self.send(verb(dry_run), name, request).await
+    }
+
+    /// Server-side apply in our name of an object that is not there; none if something is, which stays as it is.
+    pub(crate) async fn apply_new(&self, name: &str, body: &Value, dry_run: bool) -> Result<Option<Value>, CallError> {
+        let mut body = body.clone();
+        body["metadata"]["resourceVersion"] = json!(BEFORE_ALL);
+        let request = Request::new(&self.path).patch(name, &applying(dry_run), &Patch::Apply(&body));
+        let what = || self.what(verb(dry_run), name);
+        match self.client.request::<Value>(built(what, request)?).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
+            Err(error) => Err(CallError::new(what(), &error)),
+        }
     }
 
     /// Server-side apply of the status in our name.
     pub(crate) async fn apply_status(&self, name: &str, body: &Value) -> Answer {
-        let parameters = PatchParams::apply(MANAGER).force();
-        let request = Request::new(&self.path).patch_subresource("status", name, &parameters, &Patch::Apply(body));
+        let request = Request::new(&self.path).patch_subresource("status", name, &applying(false), &Patch::Apply(body));
         self.send("apply status of", name, request).await
     }
 
@@ -121,12 +136,26 @@ impl<'a> Calls<'a> {
     }
 
     async fn send(&self, verb: &str, name: &str, request: Built) -> Answer {
-        let what = || format!("{verb} {} {}/{name}", self.kind, self.namespace);
-        // Requests are built from names that the server gave or the guard checked.
-        let request =
-            request.map_err(|error| CallError { what: what(), class: Class::Permanent, message: error.to_string() })?;
-        self.client.request::<Value>(request).await.map_err(|error| CallError::new(what(), &error))
+        let what = || self.what(verb, name);
+        self.client.request::<Value>(built(what, request)?).await.map_err(|error| CallError::new(what(), &error))
     }
+
+    fn what(&self, verb: &str, name: &str) -> String {
+        format!("{verb} {} {}/{name}", self.kind, self.namespace)
+    }
+}
+
+fn applying(dry_run: bool) -> PatchParams {
+    PatchParams { dry_run, ..PatchParams::apply(MANAGER).force() }
+}
+
+fn verb(dry_run: bool) -> &'static str {
+    if dry_run { "try" } else { "apply" }
+}
+
+/// Requests are built from names that the server gave or the guard checked.
+fn built(what: impl Fn() -> String, request: Built) -> Result<http::Request<Vec<u8>>, CallError> {
+    request.map_err(|error| CallError { what: what(), class: Class::Permanent, message: error.to_string() })
 }
 
 fn json_patch(operations: &Value) -> Result<json_patch::Patch, kube::core::request::Error> {

@@ -73,28 +73,32 @@ impl Context {
         let mut ordered: Vec<(u8, &Value)> = plan.iter().map(|manifest| (rank_of(manifest), manifest)).collect();
         ordered.sort_by_key(|(rank, _)| *rank);
         let mut reached = 0;
-        for (rank, manifest) in ordered {
+        'children: for (rank, manifest) in ordered {
             if rank > reached && !applied.in_full() {
                 break;
             }
             reached = rank;
             let child = Reference::of_object(manifest);
-            let sight = match self.sight(&child, uid, memory).await {
-                Ok(sight) => sight,
-                Err(error) => {
-                    applied.failed(error);
-                    continue;
+            let mut sight = self.sight(&child, uid, memory);
+            let (wanted, done) = loop {
+                let live = sight.live();
+                let wanted = Wanted::new(manifest, object, live, &|child| before.get(child).cloned(), plan);
+                if let Some(live) = live {
+                    before.insert(child.clone(), live.clone());
                 }
+                if let Some(rejected) = rejected(&wanted, memory) {
+                    applied.failed(rejected);
+                    continue 'children;
+                }
+                match self.make(&wanted, sight, uid, memory).await {
+                    Ok(Done::There) => {}
+                    done => break (wanted, done),
+                }
+                sight = match self.read(&child).await {
+                    Ok(sight) => sight,
+                    Err(error) => break (wanted, Err(error)),
+                };
             };
-            let wanted = Wanted::new(manifest, object, sight.live.as_ref(), &|child| before.get(child).cloned(), plan);
-            if let Some(live) = &sight.live {
-                before.insert(child.clone(), live.clone());
-            }
-            if let Some(rejected) = rejected(&wanted, memory) {
-                applied.failed(rejected);
-                continue;
-            }
-            let done = self.make(&wanted, sight, uid, memory).await;
             self.note(&wanted, done, memory, &mut applied);
         }
         memory.conflicts = applied.conflicts.iter().cloned().collect();
@@ -104,7 +108,7 @@ impl Context {
     fn note(&self, wanted: &Wanted, done: Result<Done, CallError>, memory: &mut Memory, applied: &mut Applied) {
         let child = wanted.reference();
         match done {
-            Ok(Done::Same) => {}
+            Ok(Done::Same | Done::There) => {}
             Ok(Done::Written(reason, answer)) => {
                 tracing::info!(child = %named(&child), reason, "applied");
                 applied.decisions.push(format!("{} was applied: {reason}", named(&child)));

@@ -46,7 +46,7 @@ impl Context {
         if rendered.planned().is_none() {
             let mut children = Vec::new();
             for seen in self.watch.children(uid) {
-                let live = if seen.is_known() { seen.object() } else { self.read(&seen).await };
+                let live = if seen.is_known() { seen.object() } else { self.untaken(&seen).await };
                 unseen |= live.as_ref().is_some_and(is_unseen);
                 children.extend(live.map(|live| Child::new(Reference::of_object(&live), Some(&live))));
             }
@@ -67,15 +67,10 @@ impl Context {
     }
 
     /// A child that an earlier operator made and that waits to be taken over until there is a plan: no watch shows it.
-    async fn read(&self, child: &Seen) -> Option<Value> {
-        let served = self.served(&child.of).ok()?;
-        match self.calls(&served, &child.namespace).get(&child.name).await {
-            Ok(live) => live.filter(|live| live["metadata"]["uid"] == *child.uid),
-            Err(error) => {
-                tracing::debug!(%error, "a child of an earlier operator cannot be read");
-                None
-            }
-        }
+    async fn untaken(&self, child: &Seen) -> Option<Value> {
+        let sight = self.read(&child.reference()).await;
+        let sight = sight.inspect_err(|error| tracing::debug!(%error, "a child of an earlier operator cannot be read"));
+        sight.ok()?.live().filter(|live| live["metadata"]["uid"] == *child.uid).cloned()
     }
 
     /// The status that is wanted, without times, and what it cost to find out.

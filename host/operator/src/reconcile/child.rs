@@ -14,7 +14,10 @@ use super::{
     memory::{Mark, Memory, Stored, child_mark},
     wanted::Wanted,
 };
-use crate::hashing::hash;
+use crate::{hashing::hash, watch::Writing};
+
+/// Why a child is made that nobody has seen.
+const NOT_THERE: &str = "it was not there";
 
 /// What became of a child.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,39 +30,63 @@ pub(crate) enum Done {
     Foreign(String),
     /// It is being deleted.
     Going,
+    /// It was thought not to be there, and something is: it has to be read first.
+    There,
 }
 
-/// Where a pass looks for a child.
-pub(crate) struct Sight {
-    /// The child as it is.
-    pub(crate) live: Option<Value>,
+/// What a pass knows of a child before it makes it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Sight {
+    /// The watch knows none. One of another owner is no child that it follows, and may be there.
+    Unknown,
+    /// It was looked for, and it is not there.
+    Absent,
+    /// It is there.
+    There(Live),
+}
+
+/// A child that is there.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Live {
+    pub(crate) object: Value,
     /// Whether it was read just now, with its managed fields.
-    pub(crate) fresh: bool,
+    fresh: bool,
     /// Whether somebody else is known to own a part of its spec.
     pub(crate) shared: bool,
 }
 
+impl Sight {
+    /// The child as it is, if it is known to be there.
+    pub(crate) fn live(&self) -> Option<&Value> {
+        if let Self::There(live) = self { Some(&live.object) } else { None }
+    }
+}
+
 impl Context {
-    /// The child as the watch knows it; one that it does not know is read, since an apply without a look would take over
-    /// a stranger's object.
-    pub(crate) async fn sight(&self, child: &Reference, uid: &str, memory: &Memory) -> Result<Sight, CallError> {
+    /// The child as the watches know it.
+    pub(crate) fn sight(&self, child: &Reference, uid: &str, memory: &Memory) -> Sight {
         let namespace = child.namespace.as_deref().unwrap_or_default();
-        let of = child.of();
-        if let Some(seen) = self.watch.live(&of, namespace, &child.name)
-            && let Some(live) = seen.object()
+        if let Some(seen) = self.watch.live(&child.of(), namespace, &child.name)
+            && let Some(object) = seen.object()
         {
-            return Ok(Sight { live: Some(live), fresh: false, shared: seen.shared });
+            return Sight::There(Live { object, fresh: false, shared: seen.shared });
         }
         // A name that somebody else has is followed until it is free.
         if memory.conflicts.contains(child)
-            && let Some(live) = self.watch.rival(child)
-            && matches!(owner(&live, uid), Owner::Other(_))
+            && let Some(object) = self.watch.rival(child)
+            && matches!(owner(&object, uid), Owner::Other(_))
         {
-            return Ok(Sight { live: Some(live), fresh: false, shared: false });
+            return Sight::There(Live { object, fresh: false, shared: false });
         }
-        let served = self.served(&of)?;
-        let live = self.calls(&served, namespace).get(&child.name).await?;
-        Ok(Sight { live, fresh: true, shared: false })
+        Sight::Unknown
+    }
+
+    /// The child as it is read now.
+    pub(crate) async fn read(&self, child: &Reference) -> Result<Sight, CallError> {
+        let served = self.served(&child.of())?;
+        let calls = self.calls(&served, child.namespace.as_deref().unwrap_or_default());
+        let object = calls.get(&child.name).await?;
+        Ok(object.map_or(Sight::Absent, |object| Sight::There(Live { object, fresh: true, shared: false })))
     }
 
     /// Makes one child as it should be.
@@ -72,10 +99,12 @@ impl Context {
     ) -> Result<Done, CallError> {
         let served = self.served(&wanted.of)?;
         let calls = self.calls(&served, &wanted.namespace);
-        let Some(live) = sight.live else {
-            return self.apply(&calls, wanted, memory, "it was not there").await;
+        let Live { object: live, fresh, shared } = match sight {
+            Sight::There(live) => live,
+            Sight::Absent => return self.apply(&calls, wanted, memory, NOT_THERE).await,
+            Sight::Unknown => return self.make_new(&calls, wanted, memory).await,
         };
-        match decide(wanted, &live, uid, sight.shared) {
+        match decide(wanted, &live, uid, shared) {
             Decision::Same => Ok(Done::Same),
             Decision::Extended => self.reduce(&calls, wanted, memory).await,
             Decision::Foreign(owner) => Ok(Done::Foreign(owner)),
@@ -96,7 +125,7 @@ impl Context {
                 self.force(&calls, wanted, memory, "the plan changed").await
             }
             Decision::TakeOver => {
-                let live = if sight.fresh { Some(live) } else { calls.get(&wanted.name).await? };
+                let live = if fresh { Some(live) } else { calls.get(&wanted.name).await? };
                 if let Some(live) = live {
                     take_over(&calls, &live).await?;
                     if wanted.releases_replicas {
@@ -106,6 +135,16 @@ impl Context {
                 self.apply(&calls, wanted, memory, "it was made by an earlier operator").await
             }
             Decision::Drifted(path) => self.repair(&calls, wanted, &live, &path, memory).await,
+        }
+    }
+
+    /// Makes a child that nobody has seen. Whose a thing is that is there all the same only a look can tell.
+    async fn make_new(&self, calls: &Calls<'_>, wanted: &Wanted, memory: &mut Memory) -> Result<Done, CallError> {
+        spend(wanted, memory, NOT_THERE)?;
+        let writing = self.watch.writing(&wanted.reference());
+        match calls.apply_new(&wanted.name, &wanted.body, false).await? {
+            Some(answer) => Ok(applied(wanted, memory, NOT_THERE, answer, writing)),
+            None => Ok(Done::There),
         }
     }
 
@@ -180,29 +219,35 @@ impl Context {
         memory: &mut Memory,
         reason: &str,
     ) -> Result<Done, CallError> {
-        if let Err(wait) = memory.effort.spend(child_mark(&wanted.reference()), Instant::now()) {
-            let message = format!(
-                "it was written again and again, and somebody undoes that: {reason}; see who else writes or deletes it"
-            );
-            return Err(CallError {
-                what: format!("apply {}", named(&wanted.reference())),
-                class: Class::Transient(Some(wait)),
-                message,
-            });
-        }
+        spend(wanted, memory, reason)?;
+        let writing = self.watch.writing(&wanted.reference());
         let answer = calls.apply(&wanted.name, &wanted.body, false).await?;
-        self.watch.wrote(&answer);
-        let digest = hash(wanted.digest());
-        let stored = match drift::missing(&wanted.body, &answer) {
-            None => Stored::Exactly(digest),
-            Some(path) => {
-                tracing::debug!(child = %named(&wanted.reference()), path, "the server stores this in its own way");
-                Stored::Otherwise(digest, looks_of(&answer))
-            }
-        };
-        memory.stored.insert(child_mark(&wanted.reference()), stored);
-        Ok(Done::Written(reason.to_owned(), answer))
+        Ok(applied(wanted, memory, reason, answer, writing))
     }
+}
+
+fn applied(wanted: &Wanted, memory: &mut Memory, reason: &str, answer: Value, writing: Writing<'_>) -> Done {
+    writing.answered(&answer);
+    let digest = hash(wanted.digest());
+    let stored = match drift::missing(&wanted.body, &answer) {
+        None => Stored::Exactly(digest),
+        Some(path) => {
+            tracing::debug!(child = %named(&wanted.reference()), path, "the server stores this in its own way");
+            Stored::Otherwise(digest, looks_of(&answer))
+        }
+    };
+    memory.stored.insert(child_mark(&wanted.reference()), stored);
+    Done::Written(reason.to_owned(), answer)
+}
+
+/// An apply costs effort, of which there is only so much for one child.
+fn spend(wanted: &Wanted, memory: &mut Memory, reason: &str) -> Result<(), CallError> {
+    let Err(wait) = memory.effort.spend(child_mark(&wanted.reference()), Instant::now()) else { return Ok(()) };
+    let message = format!(
+        "it was written again and again, and somebody undoes that: {reason}; see who else writes or deletes it"
+    );
+    let what = format!("apply {}", named(&wanted.reference()));
+    Err(CallError { what, class: Class::Transient(Some(wait)), message })
 }
 
 /// How an object looks, apart from what changes with every write and from what others report in it.

@@ -6,7 +6,7 @@ use kaos_policy::{contract::Reference, render::Rendered};
 use serde_json::Value;
 
 use super::{
-    child::is_final,
+    child::{Sight, is_final},
     context::Context,
     decide::{Decision, decide},
     error::CallError,
@@ -39,18 +39,22 @@ impl Context {
         }
         for manifest in plan {
             let child = Reference::of_object(manifest);
-            let sight = self.sight(&child, &subject.uid, memory).await?;
-            let wanted = Wanted::new(manifest, &subject.object, sight.live.as_ref(), &|_| None, plan);
-            let changes = sight.live.as_ref().is_none_or(|live| {
-                let decision = decide(&wanted, live, &subject.uid, sight.shared);
-                matches!(decision, Decision::Apply | Decision::Drifted(_) | Decision::Extended)
-            });
-            if !changes {
-                continue;
-            }
+            let sight = self.sight(&child, &subject.uid, memory);
+            let wanted = Wanted::new(manifest, &subject.object, sight.live(), &|_| None, plan);
             let served = self.served(&wanted.of)?;
-            match self.calls(&served, &wanted.namespace).apply(&wanted.name, &wanted.body, true).await {
-                Ok(_) => {}
+            let calls = self.calls(&served, &wanted.namespace);
+            let tried = match &sight {
+                Sight::There(live) => match decide(&wanted, &live.object, &subject.uid, live.shared) {
+                    Decision::Apply | Decision::Drifted(_) | Decision::Extended => {
+                        calls.apply(&wanted.name, &wanted.body, true).await.map(drop)
+                    }
+                    _ => continue,
+                },
+                // What is there unseen is not this policy's doing.
+                Sight::Unknown | Sight::Absent => calls.apply_new(&wanted.name, &wanted.body, true).await.map(drop),
+            };
+            match tried {
+                Ok(()) => {}
                 Err(error) if is_final(&error) => return Ok(Some(format!("the API server refuses its plan: {error}"))),
                 Err(error) => return Err(error),
             }

@@ -191,30 +191,29 @@ impl State {
     /// One object is different: the owner index follows, and whom it concerns is woken.
     fn note(&mut self, spec: &Spec, change: &Change, quietly: bool, wakes: &mut Wakes) {
         let of = &spec.of;
-        if let Some(slot) = self.slots.get(spec).filter(|_| spec.is_store()) {
+        let namespace = &*change.namespace;
+        let place = self.slots.get(spec).filter(|_| spec.is_store()).map(|slot| {
             let (namespace, name) = (Arc::clone(&change.namespace), Arc::clone(&change.name));
-            let place = Place { of: Arc::clone(&slot.of), namespace, name };
+            Place { of: Arc::clone(&slot.of), namespace, name }
+        });
+        if let Some(place) = &place {
             if change.after.is_some() {
-                self.owners.forget_stray(&place);
+                self.owners.forget_stray(place);
             }
             let owner = |item: Option<&super::item::Item>| item.and_then(|item| item.owner.clone());
             let (before, after) = (owner(change.before.as_ref()), owner(change.after.as_ref()));
-            self.owners.moved(&place, before.as_deref(), after.as_deref());
+            self.owners.moved(place, before.as_deref(), after.as_deref());
         }
         if !change.is_visible() {
             return;
         }
-        let namespace = &*change.namespace;
         if !quietly && spec.select == Select::Whole && self.coverage.is_primary(of) && change.is_essential() {
             wakes.push((ObjectKey::new(of.clone(), namespace, &*change.name), Urgency::Fresh));
         }
-        if !quietly && spec.is_store() && self.coverage.is_emitted(of) {
-            for owner in change.owners() {
-                let Some(primary) = self.coverage.primary_of(&owner.of) else { continue };
-                if self.coverage.claimed(primary).is_some_and(|claimed| claimed.emits.contains(of)) {
-                    wakes.push((ObjectKey::new(primary.clone(), namespace, owner.name), Urgency::Fresh));
-                }
-            }
+        if let Some(place) = place.filter(|_| !quietly && self.coverage.is_emitted(of)) {
+            let version = change.after.as_ref().map_or(0, |item| item.version);
+            let owners = self.owners_of(of, change);
+            wakes.extend(self.in_flight.hold(&place, version, owners));
         }
         wakes.extend(self.contesters(spec, change));
         if !matches!(spec.select, Select::Own | Select::Contested(_)) && self.coverage.is_read(of) {
@@ -222,6 +221,16 @@ impl State {
             let keys = self.needs.concerned(of, namespace, &change.name, states);
             wakes.extend(keys.into_iter().map(|key| (key, Urgency::Fresh)));
         }
+    }
+
+    /// The primaries that control an object, and may.
+    fn owners_of(&self, of: &ResourceType, change: &Change) -> Wakes {
+        let key = |owner: super::item::Owner| {
+            let primary = self.coverage.primary_of(&owner.of)?;
+            let emits = self.coverage.claimed(primary).is_some_and(|claimed| claimed.emits.contains(of));
+            emits.then(|| (ObjectKey::new(primary.clone(), &*change.namespace, owner.name), Urgency::Fresh))
+        };
+        change.owners().into_iter().filter_map(key).collect()
     }
 
     /// Who needs one object of a guarded type.

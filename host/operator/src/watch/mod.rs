@@ -8,6 +8,7 @@
 //! | `item`, `shelf`, `facts` | what is kept of objects |
 //! | `needs`, `contested`, `owners` | who needs what; who wants whose name; which children an owner has |
 //! | `state`, `intake` | all of it together; what comes in and whom it wakes |
+//! | `writing` | who is not woken, having written it |
 //! | `lookup`, `report` | what passes, metrics and readiness read |
 //! | `supervise`, `errands`, `shared` | the tasks |
 //!
@@ -39,6 +40,7 @@ mod state;
 mod supervise;
 #[cfg(test)]
 mod tests;
+mod writing;
 
 use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
@@ -52,6 +54,7 @@ pub use discovery::Served;
 pub use key::ObjectKey;
 pub use lookup::{PassLookup, Seen};
 pub use plan::Scope;
+pub(crate) use writing::Writing;
 
 use crate::{
     metrics::Metrics,

@@ -19,6 +19,7 @@ use super::{
     owners::{Owners, Place},
     plan::{self, Scope, Select, Spec},
     shelf::Shelf,
+    writing::InFlight,
 };
 use crate::queue::Urgency;
 
@@ -61,6 +62,7 @@ pub(super) struct State {
     pub(super) undiscovered: BTreeMap<String, String>,
     pub(super) slots: BTreeMap<Spec, Slot>,
     pub(super) owners: Owners,
+    pub(super) in_flight: InFlight,
     pub(super) needs: Needs,
     /// Names that primaries want for children and somebody else has.
     pub(super) contested: Needs,
