@@ -44,7 +44,8 @@ impl Demo {
             kubeconfig = line.trim().strip_prefix("export KUBECONFIG=").map(PathBuf::from);
             told.push_str(&line);
         }
-        for said in ["Agent/coordinator: Ready", "kaos-agent", "The policies' settings change, live"] {
+        let active = "PolicyRevision policy-agent-settings-";
+        for said in ["Agent/coordinator: Ready", "kaos-agent", "The policies' settings change, live", active] {
             assert!(told.contains(said), "{said} is not in\n{told}");
         }
         let lines = Some(lines.into_inner());

@@ -31,6 +31,7 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 
 pub use gatekeeper::Gatekeeper;
+pub(crate) use roster::{Content, Entry, Roster};
 
 use self::{lifecycle::Lifecycle, records::Records, sources::Sources, store::Store};
 use super::{Catalogue, Offer};

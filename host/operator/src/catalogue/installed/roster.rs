@@ -20,21 +20,21 @@ const BACK: usize = 3;
 
 /// A revision that was let in.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) source: PolicySource,
-    pub(super) age: Age,
-    pub(super) reach: Reach,
-    pub(super) pinned: bool,
-    pub(super) content: Content,
+pub(crate) struct Entry {
+    pub(crate) source: PolicySource,
+    pub(crate) age: Age,
+    pub(crate) reach: Reach,
+    pub(crate) pinned: bool,
+    pub(crate) content: Content,
     /// What a refusal leads to.
-    pub(super) on_refusal: OnRefusal,
-    pub(super) since: Option<Timestamp>,
-    pub(super) predecessor: Option<String>,
+    pub(crate) on_refusal: OnRefusal,
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) predecessor: Option<String>,
 }
 
 /// What a revision brings.
 #[derive(Debug, Clone)]
-pub(super) enum Content {
+pub(crate) enum Content {
     /// A policy, with settings.
     Policy(Arc<Policy>, Value),
     /// Settings for the policy of this name.
@@ -42,16 +42,17 @@ pub(super) enum Content {
 }
 
 /// Everything that was let in, and what the process brought along.
-pub(super) struct Roster {
-    pub(super) own: Vec<Offer>,
-    pub(super) entries: BTreeMap<String, Entry>,
+pub(crate) struct Roster {
+    pub(crate) own: Vec<Offer>,
+    pub(crate) entries: BTreeMap<String, Entry>,
 }
 
 /// Revisions that cannot serve together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unfit {
-    pub(super) reason: &'static str,
-    pub(super) message: String,
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}: {message}")]
+pub(crate) struct Unfit {
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
 }
 
 impl Entry {
@@ -63,7 +64,7 @@ impl Entry {
 
 impl Roster {
     /// What answers when these serve, under settings that hold everywhere.
-    pub(super) fn arrange(&self, serving: &BTreeSet<String>, shared: &[Layer]) -> Result<Arranged, Unfit> {
+    pub(crate) fn arrange(&self, serving: &BTreeSet<String>, shared: &[Layer]) -> Result<Arranged, Unfit> {
         let mut offers = self.own.clone();
         let mut given = Vec::new();
         for (name, entry) in serving.iter().filter_map(|name| self.entries.get_key_value(name)) {

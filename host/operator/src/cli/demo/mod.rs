@@ -7,16 +7,11 @@ mod screen;
 mod shipping;
 mod stage;
 
-use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use clap::Args;
-use kaos_policy::{
-    contract::ResourceType,
-    gate::Check,
-    policy::Stack,
-    settings::{self, Layer},
-};
+use kaos_policy::settings;
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -25,14 +20,17 @@ use self::{screen::Screen, stage::Stage};
 use super::{
     HELD_BACK,
     output::complain,
+    policy::ship,
+    run::installing,
     settings::{layers, schemas},
 };
 use crate::{
-    catalogue::Catalogue,
+    catalogue::{Catalogue, Installing},
     input::{self, Document, Sources},
     metrics::Metrics,
     operator::{Operator, Options},
-    policies::{Candidate, Loaded, Loader, sample_cluster, select},
+    package::Packed,
+    policies::{Loaded, Loader, sample_cluster},
 };
 
 /// Arguments of `demo`.
@@ -78,14 +76,6 @@ const FRAME: Duration = Duration::from_millis(100);
 /// Nothing happens any more when nothing happened for this long.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// Policies with what they are told.
-struct Answering {
-    loader: Loader,
-    stacks: BTreeMap<ResourceType, Stack>,
-    layers: Vec<Layer>,
-    policies: Vec<Loaded>,
-}
-
 impl Demo {
     /// Shows it.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
@@ -112,28 +102,27 @@ impl Demo {
         screen.say(&format!("{} serves {}", stage.url(), defined.join(", ")))?;
 
         screen.step("Policies are checked: each runs in a sandbox and imports nothing")?;
-        let mut answering = tokio::task::block_in_place(|| Answering::load(&self.policies))?;
-        for Loaded { policy, .. } in &answering.policies {
+        let (policies, installing) = tokio::task::block_in_place(|| self.policies())?;
+        for Loaded { policy, .. } in &policies {
             let kinds: Vec<_> = policy.descriptor().claims.iter().map(|claim| claim.primary.kind.as_str()).collect();
             screen.say(&format!("{} answers for {}", policy.id(), kinds.join(", ")))?;
         }
-        let catalogue = Arc::new(Catalogue::new(&answering.stacks, &answering.layers)?);
         let stop = CancellationToken::new();
         let options = Options { workers: 4, ..Options::default() };
         let metrics = Arc::new(Metrics::new());
-        let operator = Operator::new(stage.client.clone(), Arc::clone(&catalogue), metrics, options);
+        let catalogue = Arc::new(Catalogue::default());
+        let operator = Operator::new(stage.client.clone(), catalogue, metrics, options).installing(installing);
         let running = tokio::spawn(operator.run(stop.clone()));
 
         screen.step(&format!("{} objects are applied", sample.len()))?;
         stage.play(&sample).await?;
         let mut ready = self.until_ready(&stage, &mut screen).await?;
         if ready {
-            let change = self.change()?;
-            ready = self.swap(&mut answering, &catalogue, &change, &stage, &mut screen).await?;
+            ready = self.swap(&policies, &stage, &mut screen).await?;
         }
         // Whoever brought a policy looks at that one.
         if ready && self.policies.is_empty() {
-            ready = self.ship(&mut answering, &catalogue, &stage, &mut screen).await?;
+            ready = self.ship(&stage, &mut screen).await?;
         }
         if !self.once {
             leave_open(&stage, &mut screen).await?;
@@ -143,56 +132,46 @@ impl Demo {
         Ok(if ready { ExitCode::SUCCESS } else { ExitCode::from(HELD_BACK) })
     }
 
+    /// The embedded policies, and over them those of files.
+    fn policies(&self) -> anyhow::Result<(Vec<Loaded>, Installing)> {
+        let loader = Loader::new(sample_cluster())?.in_children();
+        let policies = loader.load(&self.policies)?;
+        let installing = installing(&loader, &policies, layers(&policies, None, &[])?, false)?;
+        Ok((policies, installing))
+    }
+
     /// Changes settings while the operator runs, and tells what that changed.
-    async fn swap(
-        &self,
-        answering: &mut Answering,
-        catalogue: &Catalogue,
-        (name, document): &(String, Value),
-        stage: &Stage,
-        screen: &mut Screen,
-    ) -> anyhow::Result<bool> {
+    async fn swap(&self, policies: &[Loaded], stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
+        let (name, document) = self.change()?;
         screen.step(&format!("The policies' settings change, live: {name}"))?;
-        for line in serde_saphyr::to_string(document)?.lines() {
+        for line in serde_saphyr::to_string(&document)?.lines() {
             screen.say(&format!("  {line}"))?;
         }
-        answering.layers.extend(settings::file(name, document, &schemas(&answering.policies))?);
-        self.let_answer(answering, catalogue, stage, screen).await
+        // What would be refused is told with the name of the file.
+        settings::file(&name, &document, &schemas(policies))?;
+        self.let_answer(&shipping::settings(&document)?, stage, screen).await
     }
 
     /// Ships another component while the operator runs, and tells what that changed.
-    async fn ship(
-        &self,
-        answering: &mut Answering,
-        catalogue: &Catalogue,
-        stage: &Stage,
-        screen: &mut Screen,
-    ) -> anyhow::Result<bool> {
+    async fn ship(&self, stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
         screen.step(&format!("Another component is shipped, live, with {}", shipping::FILE.0))?;
-        let candidate = shipping::candidate()?;
-        let Check { steps, result, .. } = tokio::task::block_in_place(|| answering.loader.check(&candidate));
-        let policy = result.context(shipping::FILE.0)?;
-        let time: Duration = steps.iter().map(|step| step.time).sum();
-        let id = policy.id();
-        screen.say(&format!("{id} passed {} checks in {} ms, and takes over", steps.len(), time.as_millis()))?;
-        let Candidate { origin, inner } = candidate;
-        answering.policies.push(Loaded { origin, policy, settings: inner.file.settings });
-        answering.stacks = select(&answering.policies)?;
-        // What was changed before goes on: settings of people are stronger than those that a policy comes with.
-        answering.layers.extend(layers(&answering.policies, None, &[])?);
-        self.let_answer(answering, catalogue, stage, screen).await
+        self.let_answer(&[shipping::component()?], stage, screen).await
     }
 
-    /// Lets policies and settings answer from now on, and tells what that changed.
-    async fn let_answer(
-        &self,
-        answering: &Answering,
-        catalogue: &Catalogue,
-        stage: &Stage,
-        screen: &mut Screen,
-    ) -> anyhow::Result<bool> {
+    /// Ships packages as ConfigMaps, and tells what that changed.
+    async fn let_answer(&self, packed: &[Packed], stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
         let before = stage.children().await?;
-        catalogue.replace(&answering.stacks, &answering.layers)?;
+        for packed in packed {
+            let name = packed.index.metadata.name.as_deref().unwrap_or_default();
+            screen.say(&format!("  kubectl apply -n {}: ConfigMap {name}", shipping::HOME))?;
+            match ship(stage.client.clone(), packed, Duration::from_secs(self.timeout)).await? {
+                Ok(serves) => screen.say(&format!("  {serves}"))?,
+                Err(why) => {
+                    complain("error", why);
+                    return Ok(false);
+                }
+            }
+        }
         let ready = self.until_ready(stage, screen).await?;
         let after = stage.children().await?;
         let changes = changes::between(&before, &after);
@@ -265,16 +244,6 @@ impl Demo {
             None => (CHANGE.0.to_owned(), serde_saphyr::from_str(CHANGE.1)?),
             Some(path) => (path.display().to_string(), input::document(path)?),
         })
-    }
-}
-
-impl Answering {
-    /// The embedded policies, and over them those of files.
-    fn load(files: &[PathBuf]) -> anyhow::Result<Self> {
-        let loader = Loader::new(sample_cluster())?;
-        let policies = loader.load(files)?;
-        let layers = layers(&policies, None, &[])?;
-        Ok(Self { loader, stacks: select(&policies)?, layers, policies })
     }
 }
 

@@ -19,11 +19,14 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use super::{changes::Children, row::Row};
+use super::{changes::Children, row::Row, shipping::HOME};
 use crate::input::Document;
 
 /// How long a pod takes to be ready: enough to see it happen.
 const POD_STARTS: Duration = Duration::from_millis(1500);
+
+/// What the operator writes about policies is told by what ships them.
+const REVISION: &str = "PolicyRevision";
 
 /// Who applies the sample.
 const MANAGER_OF_THE_SAMPLE: &str = "kaos-demo";
@@ -61,7 +64,9 @@ impl Stage {
         let folder = Folder::new().context("cannot write a kubeconfig")?;
         write_private(&folder.kubeconfig(), &server.kubeconfig("admin")).context("cannot write a kubeconfig")?;
         let client = Client::new(cluster.service(), "default");
-        Ok(Self { cluster, client, server, folder, shown: BTreeMap::new(), namespaces: Vec::new() })
+        let stage = Self { cluster, client, server, folder, shown: BTreeMap::new(), namespaces: Vec::new() };
+        stage.found(HOME).await?;
+        Ok(stage)
     }
 
     pub(super) fn url(&self) -> String {
@@ -85,7 +90,9 @@ impl Stage {
             let (kind, group, plural) = (text("/spec/names/kind"), text("/spec/group"), text("/spec/names/plural"));
             self.apply(definition).await?;
             names.push(format!("{plural}.{group}"));
-            self.shown.insert(kind, (group, plural));
+            if kind != REVISION {
+                self.shown.insert(kind, (group, plural));
+            }
         }
         self.cluster.settled().await;
         Ok(names)
@@ -96,14 +103,17 @@ impl Stage {
         for namespace in documents.iter().filter_map(|document| document.identity.namespace.as_ref()) {
             if !self.namespaces.contains(namespace) {
                 self.namespaces.push(namespace.clone());
-                let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-                self.apply(&object).await?;
+                self.found(namespace).await?;
             }
         }
         for Document { origin, object, .. } in documents {
             self.apply(object).await.with_context(|| origin.to_string())?;
         }
         Ok(())
+    }
+
+    async fn found(&self, namespace: &str) -> anyhow::Result<()> {
+        self.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})).await
     }
 
     async fn apply(&self, object: &Value) -> anyhow::Result<()> {

@@ -1,8 +1,12 @@
 //! What answers for which object: the operator's own arrangement, for a question that somebody asks.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use anyhow::{Context, bail};
+use kaos_crds::PolicySource;
 use kaos_policy::{
     contract::{Cluster, ResourceType},
     manifest::PolicyFile,
@@ -14,7 +18,10 @@ use kaos_policy::{
 use serde_json::Value;
 
 use crate::{
-    catalogue::{self, Age, Answer, Catalogue, Kind, Member, Offer, PIN, Reach, Snapshot, Tuning, arrange},
+    catalogue::{
+        Age, Answer, Catalogue, Kind, Offer, PIN, Reach, Snapshot,
+        installed::{Content, Entry, Roster},
+    },
     offline::Answering,
     policies::{Loaded, select},
 };
@@ -71,31 +78,37 @@ impl Standing {
 
     /// Lets a catalogue hold what comes of it.
     pub(super) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Arc<Snapshot>> {
-        let (mut offers, mut given) = (self.own.clone(), Vec::new());
-        for shipped in &self.shipped {
-            let Shipped { revision, policy, file, age, source: (namespace, config_map) } = shipped;
-            let (reach, age) = (Reach::of_package(namespace, &file.scope.namespaces, &self.home), age.clone());
-            let name = file.name.clone().unwrap_or_default();
-            let layer = || Layer::tree(reach.origin(namespace, config_map), &name, file.settings.clone());
-            let Some(policy) = policy else {
-                let (layer, revision, on_refusal) = (layer(), Arc::clone(revision), file.on_refusal);
-                let tuning = Tuning { layer, revision, on_refusal, since: None, predecessor: None };
-                given.push(catalogue::Given { tuning: Arc::new(tuning), reach, age });
-                continue;
-            };
-            let settings = if file.settings.is_null() { Vec::new() } else { vec![layer()] };
-            let (policy, revision) = (Arc::clone(policy), Some(Arc::clone(revision)));
-            let (on_refusal, is_local) = (file.on_refusal, matches!(reach, Reach::Own(_)));
-            let member =
-                Arc::new(Member { policy, settings, revision, on_refusal, is_local, since: None, predecessor: None });
-            offers.extend(Offer::of_member(&member, &reach, file.scope.pinned, &age));
-        }
-        let arranged = arrange(&offers, &given, &self.shared);
+        let entries: BTreeMap<String, Entry> =
+            self.shipped.iter().map(|shipped| (shipped.revision.to_string(), shipped.entry(&self.home))).collect();
+        let serving = entries.keys().cloned().collect();
+        let roster = Roster { own: self.own.clone(), entries };
+        let arranged = roster.arrange(&serving, &self.shared)?;
         if let Some((revision, why)) = arranged.conflicts.iter().next() {
             bail!("{revision} would not serve: {why}");
         }
         catalogue.install(arranged.answers);
         catalogue.load().context("nothing answers")
+    }
+}
+
+impl Shipped {
+    /// The same, as the operator has what it let in.
+    fn entry(&self, home: &str) -> Entry {
+        let Self { source: (namespace, config_map), policy, file, age, .. } = self;
+        let content = match policy {
+            Some(policy) => Content::Policy(Arc::clone(policy), file.settings.clone()),
+            None => Content::Settings(file.name.clone().unwrap_or_default(), file.settings.clone()),
+        };
+        Entry {
+            source: PolicySource { namespace: namespace.clone(), config_map: config_map.clone() },
+            age: age.clone(),
+            reach: Reach::of_package(namespace, &file.scope.namespaces, home),
+            pinned: file.scope.pinned,
+            content,
+            on_refusal: file.on_refusal,
+            since: None,
+            predecessor: None,
+        }
     }
 }
 

@@ -22,6 +22,9 @@ mod test_runner;
 #[cfg(feature = "authoring")]
 mod wasm;
 
+#[cfg(feature = "demo")]
+pub(super) use push::ship;
+
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};

@@ -59,7 +59,7 @@ impl Push {
             if timeout == 0 {
                 return Ok(ExitCode::SUCCESS);
             }
-            let code = follow(&revisions, &package, Duration::from_secs(timeout), out).await?;
+            let code = follow_and_tell(&revisions, &package, Duration::from_secs(timeout), out).await?;
             if code == ExitCode::SUCCESS {
                 installer.sweep(&packed).await?;
             }
@@ -68,19 +68,32 @@ impl Push {
     }
 }
 
+/// Ships to the operator that lives where the ConfigMaps are to lie; gives what becomes of it.
+#[cfg(feature = "demo")]
+pub(in crate::cli) async fn ship(
+    client: kube::Client,
+    packed: &Packed,
+    patience: Duration,
+) -> anyhow::Result<Result<String, String>> {
+    let package = whole(packed)?;
+    Installer::new(client.clone(), &package.namespace, false).write(packed).await?;
+    follow(&Revisions::new(client, &package.namespace), &package, patience, |_| Ok(())).await
+}
+
 /// The package that the ConfigMaps are.
 pub(super) fn whole(packed: &Packed) -> anyhow::Result<Package> {
     let chunk = |name: &str| packed.chunks.iter().find(|chunk| chunk.metadata.name.as_deref() == Some(name));
     Ok(unpack(&packed.index, chunk)?)
 }
 
-/// Tells every state of the revision until one is the last.
-pub(super) async fn follow(
+/// Follows the revision of a package until it serves, or will not; gives what there is to say of it then. On the way
+/// there, `news` is told each of its states.
+async fn follow(
     revisions: &Revisions,
     package: &Package,
     patience: Duration,
-    out: &mut Output,
-) -> anyhow::Result<ExitCode> {
+    mut news: impl FnMut(String) -> anyhow::Result<()>,
+) -> anyhow::Result<Result<String, String>> {
     let (digest, deadline) = (package.digest().to_string(), Instant::now() + patience);
     let is_it = |revision: &&Revision| {
         let spec = &revision.spec;
@@ -93,11 +106,17 @@ pub(super) async fn follow(
         let all = revisions.all().await?;
         if let Some(revision) = all.iter().find(is_it) {
             let status = status(revision);
-            if let Some(code) = settled(revision, &status, out)? {
-                return Ok(code);
+            match status.state {
+                // What served before and is shipped again is superseded until the operator notices.
+                RevisionState::Pending | RevisionState::Checking | RevisionState::Superseded => {}
+                RevisionState::Active => return Ok(Ok(describe(revision, &status))),
+                RevisionState::Refused
+                | RevisionState::NotPermitted
+                | RevisionState::Conflict
+                | RevisionState::Quarantined => return Ok(Err(describe(revision, &status))),
             }
             if told.replace(status.state) != Some(status.state) {
-                complain("waiting", describe(revision, &status));
+                news(describe(revision, &status))?;
             }
         }
         if Instant::now() >= deadline {
@@ -105,25 +124,32 @@ pub(super) async fn follow(
                 "no operator took notice of it: is it running, and does it live in this namespace?",
                 |_| "it does not serve yet, and may still come to: see `policy list`",
             );
-            complain("error", why);
-            return Ok(ExitCode::from(HELD_BACK));
+            return Ok(Err(why.to_owned()));
         }
         sleep(LOOK).await;
     }
 }
 
-fn settled(revision: &Revision, status: &PolicyRevisionStatus, out: &mut Output) -> anyhow::Result<Option<ExitCode>> {
-    match status.state {
-        // What served before and is shipped again is superseded until the operator notices.
-        RevisionState::Pending | RevisionState::Checking | RevisionState::Superseded => Ok(None),
-        RevisionState::Active => {
-            out.text(&format!("{}\n", describe(revision, status)))?;
-            Ok(Some(ExitCode::SUCCESS))
+/// The same, for who types.
+pub(super) async fn follow_and_tell(
+    revisions: &Revisions,
+    package: &Package,
+    patience: Duration,
+    out: &mut Output,
+) -> anyhow::Result<ExitCode> {
+    let waiting = |news: String| {
+        complain("waiting", news);
+        Ok(())
+    };
+    match follow(revisions, package, patience, waiting).await? {
+        Ok(serves) => {
+            out.text(&format!("{serves}\n"))?;
+            Ok(ExitCode::SUCCESS)
         }
-        RevisionState::Refused | RevisionState::NotPermitted | RevisionState::Conflict | RevisionState::Quarantined => {
+        Err(why) => {
             out.flush()?;
-            complain("error", describe(revision, status));
-            Ok(Some(ExitCode::from(HELD_BACK)))
+            complain("error", why);
+            Ok(ExitCode::from(HELD_BACK))
         }
     }
 }

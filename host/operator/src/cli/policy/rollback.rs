@@ -13,7 +13,7 @@ use super::{
     connection::Connection,
     install::Installer,
     output::{Output, complain},
-    push::follow,
+    push::follow_and_tell,
     revisions::{Revision, Revisions, name, of_name, shown, state, status},
 };
 use crate::package::{Package, pack};
@@ -55,7 +55,7 @@ impl Rollback {
                 return Ok(ExitCode::SUCCESS);
             }
             let package = Package { name: source.config_map, namespace: source.namespace, ..kept };
-            let code = follow(&revisions, &package, Duration::from_secs(timeout), out).await?;
+            let code = follow_and_tell(&revisions, &package, Duration::from_secs(timeout), out).await?;
             if code == ExitCode::SUCCESS {
                 installer.sweep(&packed).await?;
             }

@@ -24,7 +24,7 @@ use crate::{
     lead::{Election, Fence, Held, Timing, identity},
     metrics::Metrics,
     operator::{Operator, Options},
-    policies::{Loader, select},
+    policies::{Loaded, Loader, select},
     serve::{Listeners, Report},
 };
 use board::{Board, Stage};
@@ -163,7 +163,17 @@ fn brought_along(
     let loader = Loader::new(cluster)?.in_children();
     let loaded = loader.load(policies)?;
     let settings: Vec<Layer> = settings::layers(&loaded, file, set)?;
-    let stacks = select(&loaded)?;
+    installing(&loader, &loaded, settings, in_namespaces)
+}
+
+/// Policies and settings of a process, to which others may come.
+pub(super) fn installing(
+    loader: &Loader,
+    loaded: &[Loaded],
+    settings: Vec<Layer>,
+    in_namespaces: bool,
+) -> anyhow::Result<Installing> {
+    let stacks = select(loaded)?;
     // Settings that do not fit are an error of whoever starts the process, here and now.
     drop(Catalogue::new(&stacks, &settings)?);
     let own = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
