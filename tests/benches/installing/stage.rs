@@ -1,14 +1,17 @@
 //! An embedded cluster with an operator on it that takes policies from ConfigMaps, in real time and on all processors.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use kaos_cluster::{Cluster, Server};
-use kaos_operator::catalogue::{Catalogue, Installing, Offer};
+use kaos_operator::catalogue::{Catalogue, Gatekeeper, Installing, Offer};
 use kaos_operator::metrics::Metrics;
 use kaos_operator::operator::{Operator, Options};
 use kaos_operator::policies::{Loader, sample_cluster, select};
+use kaos_policy::clock::SystemClock;
+use kaos_policy::compile::{ChildCompiler, Compile, CompileError, CompileLimits};
+use kaos_policy::engine::Engine;
 use kaos_tests::harness::kinds::{At, Kind};
 use kaos_tests::harness::scenario::definitions;
 use kube::Client;
@@ -28,6 +31,26 @@ const NAMESPACE: &str = "default";
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
     client: Client,
+    compiled: Compiled,
+}
+
+/// How long the operator's last compilation took.
+#[derive(Clone, Default)]
+struct Compiled(Arc<Mutex<Duration>>);
+
+/// Compiles in a child, as the operator does, and notes how long that took.
+struct Timed {
+    compiler: ChildCompiler<SystemClock>,
+    compiled: Compiled,
+}
+
+impl Compile for Timed {
+    fn compile(&self, component: &[u8]) -> std::result::Result<Vec<u8>, CompileError> {
+        let began = Instant::now();
+        let code = self.compiler.compile(component);
+        *self.compiled.0.lock().unwrap_or_else(PoisonError::into_inner) = began.elapsed();
+        code
+    }
 }
 
 impl Stage {
@@ -41,7 +64,7 @@ impl Stage {
             cluster.plant("apiextensions.k8s.io", "customresourcedefinitions", definition);
         }
         let client = Client::new(cluster.service(), NAMESPACE);
-        Ok(Self { cluster, client })
+        Ok(Self { cluster, client, compiled: Compiled::default() })
     }
 
     /// The same, with an operator on it until the token is cancelled.
@@ -51,7 +74,11 @@ impl Stage {
         let loader = Loader::new(sample_cluster())?;
         let stacks = select(&loader.load(&[])?)?;
         let own = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
-        let gatekeeper = loader.gatekeeper();
+        let (program, clock) = (std::env::current_exe()?, SystemClock::start());
+        let limits = CompileLimits::default();
+        let compiler = ChildCompiler::new(program, vec!["compile-child".into()], limits, clock);
+        let timed = Timed { compiler, compiled: stage.compiled.clone() };
+        let gatekeeper = Gatekeeper::new(Engine::new()?, Box::new(timed), sample_cluster());
         let installing = Installing { own, settings: Vec::new(), gatekeeper, in_namespaces: true };
         let metrics = Arc::new(Metrics::new());
         let operator = Operator::new(stage.client.clone(), Arc::new(Catalogue::default()), metrics, Options::default());
@@ -76,6 +103,11 @@ impl Stage {
         };
         api.patch(&at.name, &PatchParams::apply("bench").force(), &Patch::Apply(object)).await?;
         Ok(())
+    }
+
+    /// How long the operator took to compile what it was given last.
+    pub(crate) fn compiled(&self) -> Duration {
+        *self.compiled.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An object as it is now; null if it is not there.
