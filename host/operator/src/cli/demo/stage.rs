@@ -127,8 +127,12 @@ impl Stage {
             (Scope::Cluster, _) => Api::all_with(self.client.clone(), &resource),
         };
         let name = object.metadata.name.clone().unwrap_or_default();
-        api.patch(&name, &PatchParams::apply(MANAGER_OF_THE_SAMPLE).force(), &Patch::Apply(&object)).await?;
-        Ok(())
+        match api.patch(&name, &PatchParams::apply(MANAGER_OF_THE_SAMPLE).force(), &Patch::Apply(&object)).await {
+            Ok(_) => Ok(()),
+            // What the server says is all there is to say.
+            Err(kube::Error::Api(status)) => Err(anyhow!("{}", status.message)),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The objects of the defined kinds.
