@@ -43,7 +43,7 @@ pub(crate) const FIGURES: [Figure; 35] = [
     figure("load.reads", "Load: reads", "", Aim::None),
     figure("load.passes", "Load: passes", "", Aim::None),
     figure("load.processor", "Processor, from the start until then", "s", Aim::AtFullLoad(7.2)),
-    figure("load.cluster", "Processor of etcd and the API server meanwhile", "s", Aim::None),
+    figure("load.cluster", "Load: processor of etcd and the API server", "s", Aim::None),
     figure("peak", "Peak memory until then (VmHWM)", "MiB", Aim::AtFullLoad(60.0)),
     figure("peaks", "Peak with child processes", "MiB", Aim::AtFullLoad(60.0)),
     figure("silence.writes", "Silence: writes", "", Aim::Always(0)),

@@ -105,6 +105,28 @@ fn c5_a_strangers_object_of_the_same_name_is_left_alone_and_told() {
 }
 
 #[test]
+fn c5_a_strangers_object_that_a_webhook_protects_is_told_as_a_strangers() {
+    play(Scenario::embedded("the server is made to refuse"), async |w| {
+        w.apply(&deployment("web", "stranger:1")).await;
+        w.break_it(Fault::on_writes().of("deployments").named("web").fail(Failure::Server(400)));
+        w.apply(&web()).await;
+        w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "OwnershipConflict").await;
+        w.mend();
+        w.delete("Deployment/web").await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn c5_a_conflict_with_nothing_there_is_tried_again() {
+    play(Scenario::embedded("the server is made to refuse"), async |w| {
+        w.break_it(Fault::on_writes().of("deployments").named("web").fail(Failure::Conflict).times(1));
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
 fn c5_a_clash_is_not_tried_again_in_a_hurry() {
     play(Scenario::embedded("requests are counted"), async |w| {
         w.apply(&deployment("web", "stranger:1")).await;

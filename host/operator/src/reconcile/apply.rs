@@ -16,6 +16,9 @@ use super::{
 };
 use crate::{hashing::hash, status::Hindrance};
 
+/// How often a pass looks at a name at which something turns out to be.
+const LOOKS: u32 = 2;
+
 /// How far the children came.
 #[derive(Debug, Default)]
 pub(crate) struct Applied {
@@ -73,14 +76,14 @@ impl Context {
         let mut ordered: Vec<(u8, &Value)> = plan.iter().map(|manifest| (rank_of(manifest), manifest)).collect();
         ordered.sort_by_key(|(rank, _)| *rank);
         let mut reached = 0;
-        'children: for (rank, manifest) in ordered {
+        for (rank, manifest) in ordered {
             if rank > reached && !applied.in_full() {
                 break;
             }
             reached = rank;
             let child = Reference::of_object(manifest);
             let mut sight = self.sight(&child, uid, memory);
-            let (wanted, done) = loop {
+            for look in 0.. {
                 let live = sight.live();
                 let wanted = Wanted::new(manifest, object, live, &|child| before.get(child).cloned(), plan);
                 if let Some(live) = live {
@@ -88,18 +91,23 @@ impl Context {
                 }
                 if let Some(rejected) = rejected(&wanted, memory) {
                     applied.failed(rejected);
-                    continue 'children;
+                    break;
                 }
-                match self.make(&wanted, sight, uid, memory).await {
-                    Ok(Done::There) => {}
-                    done => break (wanted, done),
-                }
-                sight = match self.read(&child).await {
-                    Ok(sight) => sight,
-                    Err(error) => break (wanted, Err(error)),
+                let done = match self.make(&wanted, sight, uid, memory).await {
+                    Ok(None) if look < LOOKS => match self.read(&child).await {
+                        Ok(found) => {
+                            sight = found;
+                            continue;
+                        }
+                        Err(error) => Err(error),
+                    },
+                    Ok(None) => Err(comes_and_goes(&child)),
+                    Ok(Some(done)) => Ok(done),
+                    Err(error) => Err(error),
                 };
-            };
-            self.note(&wanted, done, memory, &mut applied);
+                self.note(&wanted, done, memory, &mut applied);
+                break;
+            }
         }
         memory.conflicts = applied.conflicts.iter().cloned().collect();
         applied
@@ -108,7 +116,7 @@ impl Context {
     fn note(&self, wanted: &Wanted, done: Result<Done, CallError>, memory: &mut Memory, applied: &mut Applied) {
         let child = wanted.reference();
         match done {
-            Ok(Done::Same | Done::There) => {}
+            Ok(Done::Same) => {}
             Ok(Done::Written(reason, answer)) => {
                 tracing::info!(child = %named(&child), reason, "applied");
                 applied.decisions.push(format!("{} was applied: {reason}", named(&child)));
@@ -145,6 +153,11 @@ impl Context {
             }
         }
     }
+}
+
+fn comes_and_goes(child: &Reference) -> CallError {
+    let message = "something of this name comes and goes: see who else makes and deletes it".to_owned();
+    CallError { what: format!("apply {}", named(child)), class: Class::Transient(None), message }
 }
 
 /// The server's refusal of exactly this manifest, unless it is old.

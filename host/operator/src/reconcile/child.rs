@@ -30,8 +30,6 @@ pub(crate) enum Done {
     Foreign(String),
     /// It is being deleted.
     Going,
-    /// It was thought not to be there, and something is: it has to be read first.
-    There,
 }
 
 /// What a pass knows of a child before it makes it.
@@ -89,34 +87,50 @@ impl Context {
         Ok(object.map_or(Sight::Absent, |object| Sight::There(Live { object, fresh: true, shared: false })))
     }
 
-    /// Makes one child as it should be.
+    /// Makes one child as it should be. None if it was not known to be there and something is: then it has to be read.
     pub(crate) async fn make(
         &self,
         wanted: &Wanted,
         sight: Sight,
         uid: &str,
         memory: &mut Memory,
+    ) -> Result<Option<Done>, CallError> {
+        let live = match sight {
+            Sight::There(live) => live,
+            Sight::Unknown => return self.make_new(wanted, memory, NOT_THERE).await,
+            Sight::Absent => {
+                let served = self.served(&wanted.of)?;
+                return self.apply(&self.calls(&served, &wanted.namespace), wanted, memory, NOT_THERE).await.map(Some);
+            }
+        };
+        let decision = decide(wanted, &live.object, uid, live.shared);
+        if let Decision::Left(owner) = decision {
+            return match self.clear_away(wanted, &live.object, uid).await {
+                Ok(true) => self.make_new(wanted, memory, "what was there belonged to an owner that is gone").await,
+                Ok(false) => Ok(Some(Done::Going)),
+                // Whoever may not delete it waits for the collector.
+                Err(error) if error.class == Class::Forbidden => Ok(Some(Done::Foreign(owner))),
+                Err(error) => Err(error),
+            };
+        }
+        self.change(wanted, live, decision, memory).await.map(Some)
+    }
+
+    /// Makes a child that is there as it should be.
+    async fn change(
+        &self,
+        wanted: &Wanted,
+        live: Live,
+        decision: Decision,
+        memory: &mut Memory,
     ) -> Result<Done, CallError> {
         let served = self.served(&wanted.of)?;
         let calls = self.calls(&served, &wanted.namespace);
-        let Live { object: live, fresh, shared } = match sight {
-            Sight::There(live) => live,
-            Sight::Absent => return self.apply(&calls, wanted, memory, NOT_THERE).await,
-            Sight::Unknown => return self.make_new(&calls, wanted, memory).await,
-        };
-        match decide(wanted, &live, uid, shared) {
+        let Live { object: live, fresh, .. } = live;
+        match decision {
             Decision::Same => Ok(Done::Same),
             Decision::Extended => self.reduce(&calls, wanted, memory).await,
-            Decision::Foreign(owner) => Ok(Done::Foreign(owner)),
-            Decision::Left(owner) => match self.clear_away(&calls, wanted, &live, uid).await {
-                Ok(true) => {
-                    self.apply(&calls, wanted, memory, "what was there belonged to an owner that is gone").await
-                }
-                Ok(false) => Ok(Done::Going),
-                // Whoever may not delete it waits for the collector.
-                Err(error) if error.class == Class::Forbidden => Ok(Done::Foreign(owner)),
-                Err(error) => Err(error),
-            },
+            Decision::Foreign(owner) | Decision::Left(owner) => Ok(Done::Foreign(owner)),
             Decision::Going => Ok(Done::Going),
             Decision::Apply => {
                 if wanted.releases_replicas {
@@ -138,13 +152,32 @@ impl Context {
         }
     }
 
-    /// Makes a child that nobody has seen. Whose a thing is that is there all the same only a look can tell.
-    async fn make_new(&self, calls: &Calls<'_>, wanted: &Wanted, memory: &mut Memory) -> Result<Done, CallError> {
-        spend(wanted, memory, NOT_THERE)?;
-        let writing = self.watch.writing(&wanted.reference());
-        match calls.apply_new(&wanted.name, &wanted.body, false).await? {
-            Some(answer) => Ok(applied(wanted, memory, NOT_THERE, answer, writing)),
-            None => Ok(Done::There),
+    /// Makes a child that nobody has seen; none if something is there, of which only a look can tell whose it is.
+    async fn make_new(&self, wanted: &Wanted, memory: &mut Memory, reason: &str) -> Result<Option<Done>, CallError> {
+        let child = child_mark(&wanted.reference());
+        spend(wanted, memory, reason)?;
+        let writing = self.watch.writing(&wanted.body);
+        let answer = self.apply_unseen(wanted, false).await;
+        if !matches!(answer, Ok(Some(_))) {
+            // Nothing was written.
+            memory.effort.give_back(child);
+        }
+        Ok(answer?.map(|answer| applied(wanted, memory, reason, answer, writing)))
+    }
+
+    /// Applies a child that nobody has seen, or tries to; none if something is there. An apply to what is somebody else's
+    /// may be refused before the server compares versions.
+    pub(super) async fn apply_unseen(&self, wanted: &Wanted, dry_run: bool) -> Result<Option<Value>, CallError> {
+        let served = self.served(&wanted.of)?;
+        let calls = self.calls(&served, &wanted.namespace);
+        match calls.apply_new(&wanted.name, &wanted.body, dry_run).await {
+            Err(error) if matches!(error.class, Class::Permanent | Class::Forbidden) => {
+                match calls.get(&wanted.name).await {
+                    Ok(Some(_)) => Ok(None),
+                    _ => Err(error),
+                }
+            }
+            answer => answer,
         }
     }
 
@@ -220,7 +253,7 @@ impl Context {
         reason: &str,
     ) -> Result<Done, CallError> {
         spend(wanted, memory, reason)?;
-        let writing = self.watch.writing(&wanted.reference());
+        let writing = self.watch.writing(&wanted.body);
         let answer = calls.apply(&wanted.name, &wanted.body, false).await?;
         Ok(applied(wanted, memory, reason, answer, writing))
     }

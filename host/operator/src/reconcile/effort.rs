@@ -41,6 +41,13 @@ impl Effort {
         Ok(())
     }
 
+    /// Takes back a write that did not happen.
+    pub(crate) fn give_back(&mut self, child: Mark) {
+        if let Some(spent) = self.0.get_mut(&child) {
+            spent.writes = spent.writes.saturating_sub(1);
+        }
+    }
+
     /// Forgets children of which there is nothing to remember any more.
     pub(crate) fn tidy(&mut self, now: Instant) {
         self.0.retain(|_, spent| now.duration_since(spent.since) < PACE * spent.writes);

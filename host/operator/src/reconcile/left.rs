@@ -9,7 +9,7 @@ use kaos_policy::contract::ResourceType;
 use serde_json::Value;
 
 use super::{
-    api::{Calls, named},
+    api::named,
     context::Context,
     decide::controller,
     error::{CallError, Class},
@@ -19,13 +19,7 @@ use super::{
 impl Context {
     /// Deletes what stands in a child's way and belonged to an earlier object of the owner's name. Says whether it is gone
     /// at once.
-    pub(super) async fn clear_away(
-        &self,
-        calls: &Calls<'_>,
-        wanted: &Wanted,
-        live: &Value,
-        uid: &str,
-    ) -> Result<bool, CallError> {
+    pub(super) async fn clear_away(&self, wanted: &Wanted, live: &Value, uid: &str) -> Result<bool, CallError> {
         let owner = controller(&wanted.body).unwrap_or(&Value::Null);
         let served = self.served(&ResourceType::of_object(owner))?;
         let name = owner["name"].as_str().unwrap_or_default();
@@ -39,7 +33,9 @@ impl Context {
         }
         let metadata = &live["metadata"];
         let text = |field: &str| metadata[field].as_str().unwrap_or_default();
-        let gone = self.delete(calls, &wanted.reference(), text("uid"), Some(text("resourceVersion"))).await?;
+        let served = self.served(&wanted.of)?;
+        let calls = self.calls(&served, &wanted.namespace);
+        let gone = self.delete(&calls, &wanted.reference(), text("uid"), Some(text("resourceVersion"))).await?;
         tracing::info!(child = %named(&wanted.reference()), "deleted: its owner is gone");
         Ok(gone)
     }

@@ -39,27 +39,44 @@ impl Context {
         }
         for manifest in plan {
             let child = Reference::of_object(manifest);
-            let sight = self.sight(&child, &subject.uid, memory);
-            let wanted = Wanted::new(manifest, &subject.object, sight.live(), &|_| None, plan);
-            let served = self.served(&wanted.of)?;
-            let calls = self.calls(&served, &wanted.namespace);
-            let tried = match &sight {
-                Sight::There(live) => match decide(&wanted, &live.object, &subject.uid, live.shared) {
-                    Decision::Apply | Decision::Drifted(_) | Decision::Extended => {
-                        calls.apply(&wanted.name, &wanted.body, true).await.map(drop)
-                    }
-                    _ => continue,
-                },
-                // What is there unseen is not this policy's doing.
-                Sight::Unknown | Sight::Absent => calls.apply_new(&wanted.name, &wanted.body, true).await.map(drop),
-            };
-            match tried {
-                Ok(()) => {}
+            let known = self.sight(&child, &subject.uid, memory);
+            let mut answer = self.attempt(subject, manifest, plan, known).await;
+            if matches!(answer, Ok(None)) {
+                answer = self.attempt(subject, manifest, plan, self.read(&child).await?).await;
+            }
+            match answer {
+                Ok(_) => {}
                 Err(error) if is_final(&error) => return Ok(Some(format!("the API server refuses its plan: {error}"))),
                 Err(error) => return Err(error),
             }
         }
         memory.rehearsed = Some(tried);
         Ok(None)
+    }
+
+    /// Has the API server try one child, if something about it would change; none if it has to be read first.
+    async fn attempt(
+        &self,
+        subject: &Subject<'_>,
+        manifest: &Value,
+        plan: &[Value],
+        sight: Sight,
+    ) -> Result<Option<()>, CallError> {
+        let wanted = Wanted::new(manifest, &subject.object, sight.live(), &|_| None, plan);
+        if sight == Sight::Unknown {
+            return Ok(self.apply_unseen(&wanted, true).await?.map(drop));
+        }
+        let changes = match &sight {
+            Sight::There(live) => matches!(
+                decide(&wanted, &live.object, &subject.uid, live.shared),
+                Decision::Apply | Decision::Drifted(_) | Decision::Extended
+            ),
+            _ => true,
+        };
+        if changes {
+            let served = self.served(&wanted.of)?;
+            self.calls(&served, &wanted.namespace).apply(&wanted.name, &wanted.body, true).await?;
+        }
+        Ok(Some(()))
     }
 }

@@ -1,51 +1,60 @@
 //! Children that are being written. A watch may tell of a write before the answer to it is here; whoever writes need not
 //! be woken for that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use kaos_policy::contract::Reference;
 use serde_json::Value;
 
-use super::{Watch, owners::Place, state::Wakes};
+use super::{
+    Watch,
+    item::owner_of,
+    key::ObjectKey,
+    owners::Place,
+    state::{State, Wakes},
+};
+use crate::queue::Urgency;
 
-/// Owners who are not woken before it is clear whether what the watch told was their own write.
+/// Who writes which child now, and the versions of it that the watch told of meanwhile; 0 where it is gone. Until it is
+/// clear which of them is their own write, these owners are not woken for it. Others are.
 #[derive(Debug, Default)]
-pub(super) struct InFlight {
-    held: BTreeMap<Place, Held>,
-}
-
-#[derive(Debug, Default)]
-struct Held {
-    /// The newest version that the watch told of.
-    version: u64,
-    wakes: Wakes,
-}
+pub(super) struct InFlight(BTreeMap<(Place, ObjectKey), BTreeSet<u64>>);
 
 impl InFlight {
-    fn begin(&mut self, place: Place) {
-        self.held.entry(place).or_default();
-    }
-
     /// Those of `wakes` that need not wait.
-    pub(super) fn hold(&mut self, place: &Place, version: u64, wakes: Wakes) -> Wakes {
-        let Some(held) = self.held.get_mut(place) else { return wakes };
-        held.version = version;
-        held.wakes.extend(wakes);
-        Wakes::new()
+    pub(super) fn hold(&mut self, place: &Place, version: u64, mut wakes: Wakes) -> Wakes {
+        if !self.0.is_empty() {
+            wakes.retain(|(owner, _)| {
+                let told = self.0.get_mut(&(place.clone(), owner.clone()));
+                told.map(|told| told.insert(version)).is_none()
+            });
+        }
+        wakes
     }
 
-    /// Those who are to be woken after all, where the answer has this version; none without an answer.
-    fn end(&mut self, place: &Place, answered: Option<u64>) -> Wakes {
-        let held = self.held.remove(place).unwrap_or_default();
-        if answered == Some(held.version) { Wakes::new() } else { held.wakes }
+    /// The owner, if the watch told of anything else than the write with this answer; without an answer, of anything.
+    fn end(&mut self, writer: (Place, ObjectKey), answered: Option<u64>) -> Wakes {
+        let told = self.0.remove(&writer).unwrap_or_default();
+        let other = told.into_iter().any(|version| Some(version) != answered);
+        other.then_some((writer.1, Urgency::Fresh)).into_iter().collect()
     }
 }
 
-/// A child that is being written, until this is dropped.
+impl State {
+    /// The owner that a manifest names, and where it puts the child.
+    fn writer(&self, child: &Value) -> Option<(Place, ObjectKey)> {
+        let owner = owner_of(child)?;
+        let primary = self.coverage.primary_of(&owner.of)?;
+        let at = ObjectKey::of_object(child)?;
+        let key = ObjectKey::new(primary.clone(), &*at.namespace, owner.name);
+        Some((Place { of: at.of.into(), namespace: (&*at.namespace).into(), name: (&*at.name).into() }, key))
+    }
+}
+
+/// A child that its owner writes, until this is dropped.
 #[must_use]
 pub(crate) struct Writing<'a> {
     watch: &'a Watch,
-    place: Place,
+    writer: Option<(Place, ObjectKey)>,
     answered: Option<u64>,
 }
 
@@ -59,17 +68,21 @@ impl Writing<'_> {
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        self.watch.0.tell(|state| state.in_flight.end(&self.place, self.answered));
+        if let Some(writer) = self.writer.take() {
+            self.watch.0.tell(|state| state.in_flight.end(writer, self.answered));
+        }
     }
 }
 
 impl Watch {
-    /// Says that a child is about to be written.
-    pub(crate) fn writing(&self, child: &Reference) -> Writing<'_> {
-        let namespace = child.namespace.as_deref().unwrap_or_default().into();
-        let place = Place { of: child.of().into(), namespace, name: child.name.as_str().into() };
-        self.0.with(|state| state.in_flight.begin(place.clone()));
-        Writing { watch: self, place, answered: None }
+    /// Says that a child is about to be written by the owner that its manifest names.
+    pub(crate) fn writing(&self, child: &Value) -> Writing<'_> {
+        let writer = self.0.with(|state| {
+            let writer = state.writer(child)?;
+            state.in_flight.0.entry(writer.clone()).or_default();
+            Some(writer)
+        });
+        Writing { watch: self, writer, answered: None }
     }
 }
 
@@ -78,35 +91,57 @@ mod tests {
     use kaos_policy::contract::ResourceType;
 
     use super::*;
-    use crate::{queue::Urgency, watch::key::ObjectKey};
 
     fn place(name: &str) -> Place {
         Place { of: ResourceType::new("v1", "Service").into(), namespace: "t".into(), name: name.into() }
     }
 
-    fn wakes() -> Wakes {
-        vec![(ObjectKey::new(ResourceType::new("x.io/v1", "Widget"), "t", "a"), Urgency::Fresh)]
+    fn owner(name: &str) -> ObjectKey {
+        ObjectKey::new(ResourceType::new("x.io/v1", "Widget"), "t", name)
+    }
+
+    fn wakes(names: &[&str]) -> Wakes {
+        names.iter().map(|name| (owner(name), Urgency::Fresh)).collect()
+    }
+
+    fn in_flight(writers: &[(Place, ObjectKey)]) -> InFlight {
+        InFlight(writers.iter().map(|writer| (writer.clone(), BTreeSet::new())).collect())
     }
 
     #[test]
-    fn the_echo_of_a_write_wakes_nobody_and_what_others_wrote_since_does() {
-        let mut in_flight = InFlight::default();
-        in_flight.begin(place("a"));
-        assert_eq!(in_flight.hold(&place("b"), 4, wakes()), wakes(), "nobody writes this one");
-        assert_eq!(in_flight.hold(&place("a"), 5, wakes()), []);
-        assert_eq!(in_flight.end(&place("a"), Some(5)), []);
-        assert_eq!(in_flight.hold(&place("a"), 6, wakes()), wakes(), "it is written no more");
-        in_flight.begin(place("a"));
-        in_flight.hold(&place("a"), 7, wakes());
-        in_flight.hold(&place("a"), 8, wakes());
-        assert_eq!(in_flight.end(&place("a"), Some(7)).len(), 2, "the eighth is somebody else's");
+    fn the_echo_of_a_write_wakes_nobody_and_what_others_wrote_does() {
+        let writer = (place("a"), owner("w"));
+        let mut now = in_flight(std::slice::from_ref(&writer));
+        assert_eq!(now.hold(&place("b"), 4, wakes(&["w"])), wakes(&["w"]), "nobody writes this one");
+        assert_eq!(now.hold(&place("a"), 5, wakes(&["w"])), []);
+        assert_eq!(now.end(writer.clone(), Some(5)), []);
+        assert_eq!(now.hold(&place("a"), 6, wakes(&["w"])), wakes(&["w"]), "it is written no more");
+        for (told, answered) in [([7, 8], 7), ([6, 7], 7), ([7, 0], 7)] {
+            let mut now = in_flight(std::slice::from_ref(&writer));
+            for version in told {
+                assert_eq!(now.hold(&place("a"), version, wakes(&["w"])), []);
+            }
+            assert_eq!(now.end(writer.clone(), Some(answered)), wakes(&["w"]), "{told:?}: one is somebody else's");
+        }
+    }
+
+    #[test]
+    fn of_two_who_write_the_same_child_each_is_told_of_what_the_other_wrote() {
+        let (one, other) = ((place("a"), owner("one")), (place("a"), owner("other")));
+        let mut now = in_flight(&[one.clone(), other.clone()]);
+        // It was deleted, which concerns the one who had it; then the other made it.
+        assert_eq!(now.hold(&place("a"), 0, wakes(&["one", "third"])), wakes(&["third"]));
+        assert_eq!(now.hold(&place("a"), 9, wakes(&["other"])), []);
+        assert_eq!(now.end(other, Some(9)), []);
+        assert_eq!(now.end(one, Some(8)), wakes(&["one"]));
     }
 
     #[test]
     fn without_an_answer_nobody_knows_whose_write_it_was() {
-        let mut in_flight = InFlight::default();
-        in_flight.begin(place("a"));
-        in_flight.hold(&place("a"), 5, wakes());
-        assert_eq!(in_flight.end(&place("a"), None), wakes());
+        let writer = (place("a"), owner("w"));
+        let mut now = in_flight(std::slice::from_ref(&writer));
+        now.hold(&place("a"), 5, wakes(&["w"]));
+        assert_eq!(now.end(writer.clone(), None), wakes(&["w"]));
+        assert_eq!(in_flight(std::slice::from_ref(&writer)).end(writer, None), [], "and the watch told of none");
     }
 }

@@ -147,9 +147,8 @@ impl Demo {
         for line in serde_saphyr::to_string(&document)?.lines() {
             screen.say(&format!("  {line}"))?;
         }
-        // What would be refused is told with the name of the file.
-        settings::file(&name, &document, &schemas(policies))?;
-        self.let_answer(&shipping::settings(&document)?, stage, screen).await
+        let layers = settings::file(&name, &document, &schemas(policies))?;
+        self.let_answer(&shipping::settings(layers)?, stage, screen).await
     }
 
     /// Ships another component while the operator runs, and tells what that changed.

@@ -1,7 +1,12 @@
 //! What the demo ships while it runs: settings, and another component, as the ConfigMaps that everybody ships them in.
 
+use std::collections::BTreeMap;
+
 use anyhow::Context;
-use kaos_policy::manifest::PolicyFile;
+use kaos_policy::{
+    manifest::PolicyFile,
+    settings::{Content, Layer},
+};
 use serde_json::Value;
 
 use crate::{
@@ -16,11 +21,16 @@ pub(super) const HOME: &str = "kaos-system";
 pub(super) const FILE: (&str, &str) =
     ("docs/examples/settings/team-policy.yaml", include_str!("../../../../../docs/examples/settings/team-policy.yaml"));
 
-/// Settings for each policy that a document has some for.
-pub(super) fn settings(document: &Value) -> anyhow::Result<Vec<Packed>> {
-    let of_policies = document.as_object().into_iter().flatten();
-    let packed = of_policies.map(|(policy, settings)| {
-        let file = PolicyFile { name: Some(policy.clone()), settings: settings.clone(), ..PolicyFile::default() };
+/// Settings for policies, each of them as a package of its own.
+pub(super) fn settings(layers: Vec<Layer>) -> anyhow::Result<Vec<Packed>> {
+    let mut trees: BTreeMap<String, Value> = BTreeMap::new();
+    for layer in layers {
+        if let (Some(policy), Content::Tree(settings)) = (layer.policy, layer.content) {
+            json_patch::merge(trees.entry(policy).or_default(), &settings);
+        }
+    }
+    let packed = trees.into_iter().map(|(policy, settings)| {
+        let file = PolicyFile { name: Some(policy.clone()), settings, ..PolicyFile::default() };
         Ok(pack(&format!("policy-{policy}-settings"), HOME, &file, None)?)
     });
     packed.collect()

@@ -64,7 +64,7 @@ impl Explain {
             let shared = operator_config(&client, &operator_namespace).await?;
             let mut standing = Standing::new(&loader.load(&[])?, shared.into_iter().collect(), &operator_namespace)?;
             standing.shipped = in_force(&revisions, &loader).await?;
-            let snapshot = standing.install(&Catalogue::default())?;
+            let snapshot = standing.install(&Catalogue::default()).context("what serves now")?;
             let of = claimed(&snapshot, &kind)?;
             let mut gathered = Gathered::new(client);
             let position = gathered.object(&of, &namespace, &name).await?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use kaos_policy::{
     contract::{Cluster, ResourceType},
     lookup::Sighting,
@@ -25,8 +26,8 @@ impl Sides {
     /// What stands without and with what is shipped. Where nothing changes, both are the same.
     pub(super) fn of(standing: &Standing, new: Shipped) -> anyhow::Result<Self> {
         let catalogue = Catalogue::default();
-        let before = standing.install(&catalogue)?;
-        Ok(Self { before, after: standing.with(new).install(&catalogue)? })
+        let before = standing.install(&catalogue).context("what serves now")?;
+        Ok(Self { before, after: standing.with(new).install(&catalogue).context("with what is to be shipped")? })
     }
 
     /// Every kind that something answers for, on either side.
