@@ -5,7 +5,6 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use kaos_tests::harness::World;
 use kaos_tests::harness::samples::{agent, model_api};
 use kaos_tests::shipped;
 use serde_json::{Value, json};

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use kaos_tests::case;
 use kaos_tests::control_plane::Ran;
-use kaos_tests::harness::World;
 use kaos_tests::harness::read::text;
-use serde_json::Value;
 
 use crate::support::{Release, SYSTEM, until_image, until_ready};
 
