@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{
     api::named,
-    child::{Done, is_final},
+    child::{Done, Made, is_final},
     context::Context,
     error::{CallError, Class},
     memory::{Memory, Rejected, child_mark},
@@ -94,15 +94,12 @@ impl Context {
                     break;
                 }
                 let done = match self.make(&wanted, sight, uid, memory).await {
-                    Ok(None) if look < LOOKS => match self.read(&child).await {
-                        Ok(found) => {
-                            sight = found;
-                            continue;
-                        }
-                        Err(error) => Err(error),
-                    },
-                    Ok(None) => Err(comes_and_goes(&child)),
-                    Ok(Some(done)) => Ok(done),
+                    Ok(Made::Found(found)) if look < LOOKS => {
+                        sight = found;
+                        continue;
+                    }
+                    Ok(Made::Found(_)) => Err(comes_and_goes(&child)),
+                    Ok(Made::Done(done)) => Ok(done),
                     Err(error) => Err(error),
                 };
                 self.note(&wanted, done, memory, &mut applied);

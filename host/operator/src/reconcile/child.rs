@@ -32,6 +32,14 @@ pub(crate) enum Done {
     Going,
 }
 
+/// What came of making what may not be there.
+pub(crate) enum Made<T> {
+    /// This.
+    Done(T),
+    /// Nothing: it was not known to be there, and this is what a look found.
+    Found(Sight),
+}
+
 /// What a pass knows of a child before it makes it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Sight {
@@ -87,33 +95,36 @@ impl Context {
         Ok(object.map_or(Sight::Absent, |object| Sight::There(Live { object, fresh: true, shared: false })))
     }
 
-    /// Makes one child as it should be. None if it was not known to be there and something is: then it has to be read.
+    /// Makes one child as it should be.
     pub(crate) async fn make(
         &self,
         wanted: &Wanted,
         sight: Sight,
         uid: &str,
         memory: &mut Memory,
-    ) -> Result<Option<Done>, CallError> {
+    ) -> Result<Made<Done>, CallError> {
         let live = match sight {
             Sight::There(live) => live,
             Sight::Unknown => return self.make_new(wanted, memory, NOT_THERE).await,
             Sight::Absent => {
                 let served = self.served(&wanted.of)?;
-                return self.apply(&self.calls(&served, &wanted.namespace), wanted, memory, NOT_THERE).await.map(Some);
+                return self
+                    .apply(&self.calls(&served, &wanted.namespace), wanted, memory, NOT_THERE)
+                    .await
+                    .map(Made::Done);
             }
         };
         let decision = decide(wanted, &live.object, uid, live.shared);
         if let Decision::Left(owner) = decision {
             return match self.clear_away(wanted, &live.object, uid).await {
                 Ok(true) => self.make_new(wanted, memory, "what was there belonged to an owner that is gone").await,
-                Ok(false) => Ok(Some(Done::Going)),
+                Ok(false) => Ok(Made::Done(Done::Going)),
                 // Whoever may not delete it waits for the collector.
-                Err(error) if error.class == Class::Forbidden => Ok(Some(Done::Foreign(owner))),
+                Err(error) if error.class == Class::Forbidden => Ok(Made::Done(Done::Foreign(owner))),
                 Err(error) => Err(error),
             };
         }
-        self.change(wanted, live, decision, memory).await.map(Some)
+        self.change(wanted, live, decision, memory).await.map(Made::Done)
     }
 
     /// Makes a child that is there as it should be.
@@ -152,32 +163,37 @@ impl Context {
         }
     }
 
-    /// Makes a child that nobody has seen; none if something is there, of which only a look can tell whose it is.
-    async fn make_new(&self, wanted: &Wanted, memory: &mut Memory, reason: &str) -> Result<Option<Done>, CallError> {
+    /// Makes a child that nobody has seen.
+    async fn make_new(&self, wanted: &Wanted, memory: &mut Memory, reason: &str) -> Result<Made<Done>, CallError> {
         let child = child_mark(&wanted.reference());
         spend(wanted, memory, reason)?;
         let writing = self.watch.writing(&wanted.body);
-        let answer = self.apply_unseen(wanted, false).await;
-        if !matches!(answer, Ok(Some(_))) {
+        let made = self.apply_unseen(wanted, false).await;
+        if !matches!(made, Ok(Made::Done(_))) {
             // Nothing was written.
             memory.effort.give_back(child);
         }
-        Ok(answer?.map(|answer| applied(wanted, memory, reason, answer, writing)))
+        Ok(match made? {
+            Made::Done(answer) => Made::Done(applied(wanted, memory, reason, answer, writing)),
+            Made::Found(found) => Made::Found(found),
+        })
     }
 
-    /// Applies a child that nobody has seen, or tries to; none if something is there. An apply to what is somebody else's
-    /// may be refused before the server compares versions.
-    pub(super) async fn apply_unseen(&self, wanted: &Wanted, dry_run: bool) -> Result<Option<Value>, CallError> {
+    /// Applies a child that nobody has seen, or tries to. Whose a thing is that is there all the same only a look can tell.
+    pub(super) async fn apply_unseen(&self, wanted: &Wanted, dry_run: bool) -> Result<Made<Value>, CallError> {
         let served = self.served(&wanted.of)?;
-        let calls = self.calls(&served, &wanted.namespace);
-        match calls.apply_new(&wanted.name, &wanted.body, dry_run).await {
+        let applied = self.calls(&served, &wanted.namespace).apply_new(&wanted.name, &wanted.body, dry_run).await;
+        match applied {
+            Ok(Some(answer)) => Ok(Made::Done(answer)),
+            Ok(None) => self.read(&wanted.reference()).await.map(Made::Found),
+            // An apply to what is somebody else's may be refused before the server compares versions.
             Err(error) if matches!(error.class, Class::Permanent | Class::Forbidden) => {
-                match calls.get(&wanted.name).await {
-                    Ok(Some(_)) => Ok(None),
+                match self.read(&wanted.reference()).await {
+                    Ok(found @ Sight::There(_)) => Ok(Made::Found(found)),
                     _ => Err(error),
                 }
             }
-            answer => answer,
+            Err(error) => Err(error),
         }
     }
 

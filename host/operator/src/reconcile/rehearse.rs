@@ -6,7 +6,7 @@ use kaos_policy::{contract::Reference, render::Rendered};
 use serde_json::Value;
 
 use super::{
-    child::{Sight, is_final},
+    child::{Made, Sight, is_final},
     context::Context,
     decide::{Decision, decide},
     error::CallError,
@@ -39,32 +39,36 @@ impl Context {
         }
         for manifest in plan {
             let child = Reference::of_object(manifest);
-            let known = self.sight(&child, &subject.uid, memory);
-            let mut answer = self.attempt(subject, manifest, plan, known).await;
-            if matches!(answer, Ok(None)) {
-                answer = self.attempt(subject, manifest, plan, self.read(&child).await?).await;
-            }
-            match answer {
-                Ok(_) => {}
-                Err(error) if is_final(&error) => return Ok(Some(format!("the API server refuses its plan: {error}"))),
-                Err(error) => return Err(error),
+            let mut sight = Some(self.sight(&child, &subject.uid, memory));
+            while let Some(known) = sight {
+                sight = match self.attempt(subject, manifest, plan, known).await {
+                    Ok(found) => found,
+                    Err(error) if is_final(&error) => {
+                        return Ok(Some(format!("the API server refuses its plan: {error}")));
+                    }
+                    Err(error) => return Err(error),
+                };
             }
         }
         memory.rehearsed = Some(tried);
         Ok(None)
     }
 
-    /// Has the API server try one child, if something about it would change; none if it has to be read first.
+    /// Has the API server try one child, if something about it would change. Gives what is there, if that was
+    /// not known: then it is to be tried beside that.
     async fn attempt(
         &self,
         subject: &Subject<'_>,
         manifest: &Value,
         plan: &[Value],
         sight: Sight,
-    ) -> Result<Option<()>, CallError> {
+    ) -> Result<Option<Sight>, CallError> {
         let wanted = Wanted::new(manifest, &subject.object, sight.live(), &|_| None, plan);
         if sight == Sight::Unknown {
-            return Ok(self.apply_unseen(&wanted, true).await?.map(drop));
+            return Ok(match self.apply_unseen(&wanted, true).await? {
+                Made::Done(_) => None,
+                Made::Found(found) => Some(found),
+            });
         }
         let changes = match &sight {
             Sight::There(live) => matches!(
@@ -77,6 +81,6 @@ impl Context {
             let served = self.served(&wanted.of)?;
             self.calls(&served, &wanted.namespace).apply(&wanted.name, &wanted.body, true).await?;
         }
-        Ok(Some(()))
+        Ok(None)
     }
 }

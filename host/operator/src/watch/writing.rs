@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Watch,
-    item::owner_of,
+    item::{owner_of, version_of},
     key::ObjectKey,
     owners::Place,
     state::{State, Wakes},
@@ -62,7 +62,7 @@ impl Writing<'_> {
     /// The write was answered with this object.
     pub(crate) fn answered(mut self, object: &Value) {
         self.watch.wrote(object);
-        self.answered = object["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse().ok());
+        self.answered = version_of(object["metadata"].get("resourceVersion"));
     }
 }
 

@@ -50,3 +50,25 @@ pub(super) fn component() -> anyhow::Result<Packed> {
 
 /// A custom section: its id, its length, the length of its name, its name, its content.
 const BUILD: &[u8] = b"\x00\x08\x05build2\x0a";
+
+#[cfg(test)]
+mod tests {
+    use kaos_policy::gate;
+
+    use super::*;
+    use crate::{
+        package::unpack,
+        policies::{Candidate, Loader, Origin, sample_cluster},
+    };
+
+    #[test]
+    fn it_passes_the_checks_with_a_digest_of_its_own() {
+        let loader = Loader::new(sample_cluster()).unwrap();
+        let package = unpack(&component().unwrap().index, |_| None::<&k8s_openapi::api::core::v1::ConfigMap>).unwrap();
+        let inner = gate::Candidate { bytes: package.component.unwrap(), file: package.file };
+        let policy = loader.check(&Candidate { origin: Origin::Embedded, inner }).result.unwrap();
+        let own = loader.load(&[]).unwrap();
+        let same = own.iter().find(|own| own.policy.id().name == policy.id().name).unwrap();
+        assert_ne!(same.policy.id().digest, policy.id().digest);
+    }
+}

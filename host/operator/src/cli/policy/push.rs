@@ -77,7 +77,7 @@ pub(in crate::cli) async fn ship(
 ) -> anyhow::Result<Result<String, String>> {
     let package = whole(packed)?;
     Installer::new(client.clone(), &package.namespace, false).write(packed).await?;
-    follow(&Revisions::new(client, &package.namespace), &package, patience, |_| Ok(())).await
+    follow(&Revisions::new(client, &package.namespace), &package, patience, |_| ()).await
 }
 
 /// The package that the ConfigMaps are.
@@ -92,7 +92,7 @@ async fn follow(
     revisions: &Revisions,
     package: &Package,
     patience: Duration,
-    mut news: impl FnMut(String) -> anyhow::Result<()>,
+    mut news: impl FnMut(String),
 ) -> anyhow::Result<Result<String, String>> {
     let (digest, deadline) = (package.digest().to_string(), Instant::now() + patience);
     let is_it = |revision: &&Revision| {
@@ -116,7 +116,7 @@ async fn follow(
                 | RevisionState::Quarantined => return Ok(Err(describe(revision, &status))),
             }
             if told.replace(status.state) != Some(status.state) {
-                news(describe(revision, &status))?;
+                news(describe(revision, &status));
             }
         }
         if Instant::now() >= deadline {
@@ -137,11 +137,7 @@ pub(super) async fn follow_and_tell(
     patience: Duration,
     out: &mut Output,
 ) -> anyhow::Result<ExitCode> {
-    let waiting = |news: String| {
-        complain("waiting", news);
-        Ok(())
-    };
-    match follow(revisions, package, patience, waiting).await? {
+    match follow(revisions, package, patience, |news| complain("waiting", news)).await? {
         Ok(serves) => {
             out.text(&format!("{serves}\n"))?;
             Ok(ExitCode::SUCCESS)
