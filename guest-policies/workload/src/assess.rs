@@ -67,14 +67,14 @@ impl Assessment {
 /// that is not exposed; `replicas` counts until there is a Deployment.
 pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>, seen: &Observation) -> Assessment {
     let deployment = live(seen, "apps/v1", "Deployment", &workload.child_name());
-    let service = live(seen, "v1", "Service", &workload.child_name());
+    let has_service = live_text(seen, "v1", "Service", &workload.child_name()).is_some();
     let rollout = Rollout::read(deployment.as_ref(), replicas.unwrap_or(1));
     let (phase, message) = verdict(&seen.outcome, &seen.gates, &rollout);
 
     let mut fields = Map::new();
     let accepted = matches!(seen.outcome, Outcome::Applied | Outcome::Gated);
     // An address that others use stays for as long as its Service does, also while the object is refused.
-    if let Some(port) = port.filter(|_| accepted || service.is_some()) {
+    if let Some(port) = port.filter(|_| accepted || has_service) {
         fields.insert("endpoint".into(), workload.endpoint(port).into());
     }
     fields.insert("replicas".into(), rollout.replicas.into());
@@ -123,12 +123,17 @@ pub fn dependencies_ready(blockers: &[Blocker]) -> Condition {
 }
 
 /// The live child of this identity.
-pub fn live(seen: &Observation, api_version: &str, kind: &str, name: &str) -> Option<Object> {
+fn live(seen: &Observation, api_version: &str, kind: &str, name: &str) -> Option<Object> {
+    live_text(seen, api_version, kind, name).map(Object::parse)
+}
+
+/// The same, unread: most of what assessing costs is reading.
+fn live_text<'a>(seen: &'a Observation, api_version: &str, kind: &str, name: &str) -> Option<&'a str> {
     let child = seen.children.iter().find(|child| {
         let identity = &child.identity;
         identity.api_version == api_version && identity.kind == kind && identity.name == name
     })?;
-    child.live.as_deref().map(Object::parse)
+    child.live.as_deref()
 }
 
 /// Condition `Routed`: what the Gateway's controller says about the route, or why there is none although

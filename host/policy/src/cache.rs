@@ -10,22 +10,19 @@ use std::{
     time::SystemTime,
 };
 
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
-
 use crate::{digest::Digest, engine::Compiled};
 
 /// Bytes of the authentication code behind the compiled code.
-const TAG: usize = 32;
+const TAG: usize = blake3::OUT_LEN;
 /// Bytes of a key.
-const KEY: usize = 32;
+const KEY: usize = blake3::KEY_LEN;
 /// Entries that are kept; the oldest go first.
 const MOST: usize = 32;
 
 /// A directory of compiled components.
 pub struct Cache {
     directory: PathBuf,
-    key: Vec<u8>,
+    key: [u8; KEY],
     written: AtomicU64,
 }
 
@@ -41,20 +38,24 @@ impl Cache {
 
     /// The code of a component, if it is there and authentic.
     pub(crate) fn load(&self, component: &Digest, engine: &Digest) -> Option<Compiled> {
-        let mut code = fs::read(self.file(component, engine)).ok()?;
-        let tag = code.split_off(code.len().checked_sub(TAG)?);
-        self.mac(component, engine, &code)?.verify_slice(&tag).ok()?;
-        Some(Compiled::from_authenticated_cache(code))
+        let path = self.file(component, engine);
+        let mut file = fs::File::open(&path).ok()?;
+        let code = file.metadata().ok()?.len().checked_sub(TAG as u64)?;
+        let ours = self.tag(component, engine, (&mut file).take(code)).ok()?;
+        let mut tag = [0; TAG];
+        file.read_exact(&mut tag).ok()?;
+        // In constant time: that is how these compare.
+        (ours == tag).then(|| Compiled::from_authenticated_cache(path))
     }
 
     /// Keeps the code of a component. A reader sees all of it or nothing.
-    pub(crate) fn store(&self, component: &Digest, engine: &Digest, code: &Compiled) -> io::Result<()> {
-        let Some(mac) = self.mac(component, engine, code.bytes()) else { return Ok(()) };
-        let mut bytes = code.bytes().to_vec();
-        bytes.extend_from_slice(&mac.finalize().into_bytes());
+    pub(crate) fn store(&self, component: &Digest, engine: &Digest, code: &[u8]) -> io::Result<()> {
+        let tag = self.tag(component, engine, code)?;
         let number = self.written.fetch_add(1, Ordering::Relaxed);
         let temporary = self.directory.join(format!(".{}-{}-{number}", component.short(), std::process::id()));
-        fs::write(&temporary, bytes)?;
+        let mut file = fs::File::create(&temporary)?;
+        file.write_all(code).and_then(|()| file.write_all(tag.as_bytes()))?;
+        // Never in place: who has the entry mapped keeps what was there.
         fs::rename(&temporary, self.file(component, engine)).inspect_err(|_| drop(fs::remove_file(&temporary)))?;
         self.forget()
     }
@@ -77,12 +78,10 @@ impl Cache {
         self.directory.join(Path::new(&format!("{}-{}.code", component.hex(), engine.short())))
     }
 
-    fn mac(&self, component: &Digest, engine: &Digest, code: &[u8]) -> Option<Hmac<Sha256>> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).ok()?;
-        for part in [&component.bytes()[..], &engine.bytes()[..], code] {
-            mac.update(part);
-        }
-        Some(mac)
+    fn tag(&self, component: &Digest, engine: &Digest, code: impl Read) -> io::Result<blake3::Hash> {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        hasher.update(component.bytes()).update(engine.bytes()).update_reader(code)?;
+        Ok(hasher.finalize())
     }
 }
 
@@ -90,7 +89,7 @@ impl Cache {
 const KEY_FILE: &str = "key";
 
 /// The key of a directory. Of two that make one at the same time, the first wins.
-fn key(directory: &Path) -> io::Result<Vec<u8>> {
+fn key(directory: &Path) -> io::Result<[u8; KEY]> {
     let path = directory.join(KEY_FILE);
     if !path.exists() {
         let mut new = [0; KEY];
@@ -102,11 +101,11 @@ fn key(directory: &Path) -> io::Result<Vec<u8>> {
         fs::remove_file(&temporary)?;
         linked.or_else(|error| if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) })?;
     }
-    let file = fs::File::open(&path)?;
+    let mut file = fs::File::open(&path)?;
     private(&file.metadata()?)?;
-    let mut key = Vec::new();
-    file.take(KEY as u64).read_to_end(&mut key)?;
-    if key.len() == KEY { Ok(key) } else { Err(io::ErrorKind::InvalidData.into()) }
+    let mut key = [0; KEY];
+    file.read_exact(&mut key)?;
+    Ok(key)
 }
 
 /// Refuses what others may read or write.

@@ -48,6 +48,8 @@ pub(crate) async fn measure() -> Result<Part> {
     for number in 0..=CHANGES {
         let (package, component, digest) = edition(number)?;
         size = component.len();
+        // Nothing is left of the change before.
+        stage.cluster.settled().await;
         let began = Instant::now();
         stage.apply(&package).await?;
         let any = || stage.all("Agent").iter().any(|agent| is_of(agent, &digest));

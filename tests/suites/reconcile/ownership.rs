@@ -155,6 +155,23 @@ fn c5_of_two_objects_that_want_one_child_the_first_has_it_and_the_second_inherit
 }
 
 #[test]
+fn c5_of_two_objects_made_at_once_one_has_their_child_and_the_other_is_told() {
+    play(Scenario::default(), async |w| {
+        let [one, two] = ["one", "two"].map(|name| gadget(name, &json!({"deployment": "shared"})));
+        tokio::join!(w.apply(&one), w.apply(&two));
+        let both = ["Gadget/one", "Gadget/two"];
+        let told = |gadget: &Value| reason(gadget, "Applied") == "OwnershipConflict";
+        let has = |gadget: &Value| is_ready(gadget) && !told(gadget);
+        let all = w.until_all("one has it", &both, |all| all.iter().any(has) && all.iter().any(told)).await;
+        let owner = all.iter().position(has).unwrap();
+        assert_eq!(controller(&w.look("Deployment/shared").await)["uid"], uid(&all[owner]));
+        w.quiet().await;
+        w.delete(both[owner]).await;
+        w.until_ready(both[1 - owner]).await;
+    });
+}
+
+#[test]
 fn c5_what_an_object_of_the_same_name_left_is_cleared_away_before_the_collector_comes() {
     play(Scenario::embedded("the garbage collector is away"), async |w| {
         w.apply(&model_api("llm")).await;

@@ -84,7 +84,8 @@ pub(super) fn check_preconditions(resource: &Resource, old: &Value, new: &Value)
     Ok(())
 }
 
-/// An update by a controller: `change` edits a copy; managers, generation and the no-change rule apply as to anybody.
+/// An update by a controller: `change` edits a copy; managers, generation and the no-change rule apply as to anybody. Most
+/// looks of a controller end without a change, and then nothing else is worked out.
 pub(crate) fn controller_update(
     state: &mut State,
     resource: &Resource,
@@ -95,6 +96,9 @@ pub(crate) fn controller_update(
 ) -> Option<Arc<Value>> {
     let mut new = (**old).clone();
     change(&mut new);
+    if new == **old {
+        return Some(Arc::clone(old));
+    }
     let mut managed = Managed::of(old);
     let ignored = kinds::reset_fields(resource, subresource);
     let rules = crate::apply::managers::Rules { node: &resource.node, ignored: &ignored, now };

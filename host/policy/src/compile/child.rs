@@ -21,6 +21,8 @@ const REFUSED: u8 = 65;
 const LOOK: Duration = Duration::from_millis(5);
 /// Bytes of the child's standard error that are read.
 const COMPLAINT: u64 = 4 << 10;
+/// Threads that compile: each takes address space, of which a child has little.
+const THREADS: usize = 4;
 /// Bytes of compiled code that are read; more than this has not been seen from 3 MB of component.
 const CODE: u64 = 256 << 20;
 
@@ -29,13 +31,15 @@ pub struct ChildCompiler<C> {
     program: PathBuf,
     arguments: Vec<OsString>,
     limits: CompileLimits,
+    threads: usize,
     clock: C,
 }
 
 impl<C: Clock> ChildCompiler<C> {
     /// `program` with `arguments` must call [`compile_child_main`] with what follows these arguments.
     pub fn new(program: PathBuf, arguments: Vec<OsString>, limits: CompileLimits, clock: C) -> Self {
-        Self { program, arguments, limits, clock }
+        let threads = thread::available_parallelism().map_or(1, |most| most.get().min(THREADS));
+        Self { program, arguments, limits, threads, clock }
     }
 
     fn spawn(&self) -> std::io::Result<Child> {
@@ -43,6 +47,7 @@ impl<C: Clock> ChildCompiler<C> {
             .args(&self.arguments)
             .args(self.limits.arguments())
             .env_clear()
+            .env("RAYON_NUM_THREADS", self.threads.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

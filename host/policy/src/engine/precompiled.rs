@@ -6,41 +6,50 @@
 //!
 //! - the compile step ([`crate::compile`]), which runs this same binary on a component that the gate
 //!   validated, over a pipe that nobody else writes to;
-//! - the cache ([`crate::cache`]) of the command line, whose entries carry an HMAC over these very bytes under a key
-//!   that nobody but the user can read or write, over the component's digest and over the engine's fingerprint, checked on
-//!   the bytes in memory.
+//! - the cache ([`crate::cache`]) of the command line, whose entries carry a keyed hash of these very bytes, of the
+//!   component's digest and of the engine's fingerprint, under a key that nobody but the user can read. An entry is mapped
+//!   into memory after it was found authentic; nobody but the user can put another in its place, and who can do that can
+//!   as well exchange this program.
 //!
 //! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]; the gate refuses compiled code as
 //! input before anything else is done with it. wasmtime itself refuses code of another version or of other
 //! options.
 #![allow(unsafe_code)]
 
+use std::path::PathBuf;
+
 use wasmtime::component::Component;
 
 use super::EngineError;
 
 /// Compiled code of a trusted origin.
-pub(crate) struct Compiled(Vec<u8>);
+pub(crate) struct Compiled(Origin);
+
+enum Origin {
+    CompileStep(Vec<u8>),
+    Cache(PathBuf),
+}
 
 impl Compiled {
     /// What the compile step handed over.
-    pub(crate) fn from_compile_step(bytes: Vec<u8>) -> Self {
-        Self(bytes)
+    pub(crate) fn from_compile_step(code: Vec<u8>) -> Self {
+        Self(Origin::CompileStep(code))
     }
 
-    /// What the cache found authentic.
-    pub(crate) fn from_authenticated_cache(bytes: Vec<u8>) -> Self {
-        Self(bytes)
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.0
+    /// The entry that the cache found authentic.
+    pub(crate) fn from_authenticated_cache(entry: PathBuf) -> Self {
+        Self(Origin::Cache(entry))
     }
 
     pub(super) fn load(&self, engine: &wasmtime::Engine) -> Result<Component, EngineError> {
-        // SAFETY: by the module's argument, `self.0` was made by `Engine::compile` of this binary and was
-        // not changed since.
-        let loaded = unsafe { Component::deserialize(engine, &self.0) };
+        // SAFETY: by the module's argument, this code was made by `Engine::compile` of this binary and was not changed
+        // since.
+        let loaded = unsafe {
+            match &self.0 {
+                Origin::CompileStep(code) => Component::deserialize(engine, code),
+                Origin::Cache(entry) => Component::deserialize_file(engine, entry),
+            }
+        };
         loaded.map_err(|error| EngineError::Precompiled(format!("{error:#}")))
     }
 }

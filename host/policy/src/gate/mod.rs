@@ -131,7 +131,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn all(&mut self, candidate: &Candidate) -> Result<Arc<Policy>, LoadError> {
-        let Gate { engine, bounds, limits, .. } = *self.gate;
+        let Gate { bounds, limits, .. } = *self.gate;
         let file = &candidate.file;
         bytes::size(&candidate.bytes, &bounds)?;
         self.passed(Step::Size, format!("{} bytes", candidate.bytes.len()));
@@ -141,8 +141,7 @@ impl Run<'_> {
         self.passed(Step::Digest, digest.to_string());
         let inspection = inspect(&component, &bounds)?;
         self.passed(Step::Inspect, format!("world {}, contract {}", inspection.world.name(), inspection.contract));
-        let compiled = self.compile(&inspection, &component)?;
-        let code = engine.load(&compiled, inspection.world)?;
+        let code = self.code(&inspection, &component)?;
         let limits = file.limits.unwrap_or(limits).at_most(limits);
         drop(code.open(&limits).map_err(LoadError::Instantiate)?);
         self.passed(Step::Instantiate, format!("world {}", inspection.world.name()));
@@ -154,23 +153,25 @@ impl Run<'_> {
         Ok(policy)
     }
 
-    fn compile(&mut self, inspection: &Inspection, component: &[u8]) -> Result<Compiled, LoadError> {
-        let fingerprint = self.gate.engine.fingerprint();
-        let cached = self.gate.cache.and_then(|cache| cache.load(&inspection.digest, &fingerprint));
-        if let Some(compiled) = cached {
+    /// The component's code: from the cache, if it is there and can be loaded, and else compiled.
+    fn code(&mut self, inspection: &Inspection, component: &[u8]) -> Result<WasmCode, LoadError> {
+        let Gate { engine, cache, compiler, .. } = *self.gate;
+        let (fingerprint, world) = (engine.fingerprint(), inspection.world);
+        let cached = cache.and_then(|cache| cache.load(&inspection.digest, &fingerprint));
+        if let Some(code) = cached.and_then(|compiled| engine.load(&compiled, world).ok()) {
             self.passed(Step::Compile, "from the cache".to_owned());
-            return Ok(compiled);
+            return Ok(code);
         }
-        let compiled = Compiled::from_compile_step(self.gate.compiler.compile(component)?);
-        let mut outcome = format!("{} bytes of code", compiled.bytes().len());
-        if let Some(cache) = self.gate.cache {
+        let compiled = compiler.compile(component)?;
+        let mut outcome = format!("{} bytes of code", compiled.len());
+        if let Some(cache) = cache {
             // A cache that cannot be written costs time at the next start and nothing else.
             if let Err(error) = cache.store(&inspection.digest, &fingerprint, &compiled) {
                 outcome = format!("{outcome}, not cached: {error}");
             }
         }
         self.passed(Step::Compile, outcome);
-        Ok(compiled)
+        Ok(engine.load(&Compiled::from_compile_step(compiled), world)?)
     }
 
     fn describe(
