@@ -172,6 +172,26 @@ fn c5_of_two_objects_made_at_once_one_has_their_child_and_the_other_is_told() {
 }
 
 #[test]
+fn c5_a_strangers_object_that_took_a_childs_place_unseen_is_not_taken_for_it() {
+    play(Scenario::embedded("events are lost"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.quiet().await;
+        w.break_events("deployments", EventFate::Drop);
+        w.delete("Deployment/web").await;
+        let stranger = w.apply(&deployment("web", "stranger:1")).await;
+        w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
+        w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "OwnershipConflict").await;
+        let now = w.look("Deployment/web").await;
+        assert_eq!((uid(&now), image(&now), controller(&now)), (uid(&stranger), "stranger:1", Value::Null));
+        assert!(!now["metadata"]["managedFields"].to_string().contains("kaos-operator"), "{now}");
+        w.mend();
+        w.delete("Deployment/web").await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
 fn c5_what_an_object_of_the_same_name_left_is_cleared_away_before_the_collector_comes() {
     play(Scenario::embedded("the garbage collector is away"), async |w| {
         w.apply(&model_api("llm")).await;

@@ -53,14 +53,20 @@ pub(super) fn patch(state: &mut State, request: &write::Request<'_>) -> Result<A
         write::put(&mut new["metadata"], "resourceVersion", None);
     }
     decode::identity(request, &mut new)?;
-    if meta(&new, "uid") != meta(&old, "uid") {
-        let shown = new["metadata"]["uid"].to_string();
-        let cause = Cause::invalid("metadata.uid", &shown, "field is immutable");
-        return Err(ApiError::invalid(&request.resource.kind_subject(request.name), &[cause]));
-    }
+    keeps_uid(request, &new, &old)?;
     let warnings = decode::settle(request, &mut new)?;
     let stored = update::replace(state, request, &old, new)?;
     Ok(request.answer(StatusCode::OK, &stored, warnings))
+}
+
+/// A UID that a patch gives must be the object's.
+fn keeps_uid(request: &write::Request<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
+    let given = meta(new, "uid");
+    if given.is_empty() || given == meta(old, "uid") {
+        return Ok(());
+    }
+    let cause = Cause::invalid("metadata.uid", &json!(given).to_string(), "field is immutable");
+    Err(ApiError::invalid(&request.resource.kind_subject(request.name), &[cause]))
 }
 
 fn json_patched(old: &Value, body: &Value) -> Result<Value, ApiError> {
@@ -116,6 +122,7 @@ fn apply(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiE
     let Some(old) = found else {
         return created(state, request, new, warnings);
     };
+    keeps_uid(request, &config, &old)?;
     update::check_preconditions(resource, &old, &config)?;
     if let Some(custom) = &resource.custom {
         new["apiVersion"] = json!(format!("{}/{}", resource.group, custom.storage_version));

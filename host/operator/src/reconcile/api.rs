@@ -62,21 +62,38 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Server-side apply in our name. Ownership was checked before, so fields that others wrote are taken.
-    pub(crate) async fn apply(&self, name: &str, body: &Value, dry_run: bool) -> Answer {
-        let request = Request::new(&self.path).patch(name, &applying(dry_run), &Patch::Apply(body));
-        self.send(verb(dry_run), name, request).await
+    /// Server-side apply in our name to the object with this UID; none if that is not there any more, and then what has
+    /// its name stays as it is. Ownership was checked before, so fields that others wrote are taken.
+    pub(crate) async fn apply(
+        &self,
+        name: &str,
+        body: &Value,
+        uid: &str,
+        dry_run: bool,
+    ) -> Result<Option<Value>, CallError> {
+        self.apply_if(name, body, ("uid", uid), dry_run).await
     }
 
     /// Server-side apply in our name of an object that is not there; none if something is, which stays as it is.
     pub(crate) async fn apply_new(&self, name: &str, body: &Value, dry_run: bool) -> Result<Option<Value>, CallError> {
+        self.apply_if(name, body, ("resourceVersion", BEFORE_ALL), dry_run).await
+    }
+
+    /// Server-side apply to what has this in its metadata; none if nothing has.
+    async fn apply_if(
+        &self,
+        name: &str,
+        body: &Value,
+        (field, value): (&str, &str),
+        dry_run: bool,
+    ) -> Result<Option<Value>, CallError> {
         let mut body = body.clone();
-        body["metadata"]["resourceVersion"] = json!(BEFORE_ALL);
+        body["metadata"][field] = json!(value);
         let request = Request::new(&self.path).patch(name, &applying(dry_run), &Patch::Apply(&body));
         let what = || self.what(verb(dry_run), name);
         match self.client.request::<Value>(built(what, request)?).await {
             Ok(answer) => Ok(Some(answer)),
-            Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
+            Err(kube::Error::Api(status)) if is_another(&status) => Ok(None),
             Err(error) => Err(CallError::new(what(), &error)),
         }
     }
@@ -143,6 +160,12 @@ impl<'a> Calls<'a> {
     fn what(&self, verb: &str, name: &str) -> String {
         format!("{verb} {} {}/{name}", self.kind, self.namespace)
     }
+}
+
+/// Whether the server says that the object is not the one that was meant: a conflict, or that a UID cannot change.
+fn is_another(status: &kube::core::Status) -> bool {
+    let mut causes = status.details.iter().flat_map(|details| &details.causes);
+    status.code == 409 || causes.any(|cause| cause.field == "metadata.uid")
 }
 
 fn applying(dry_run: bool) -> PatchParams {

@@ -17,7 +17,7 @@ use super::{
 use crate::{hashing::hash, status::Hindrance};
 
 /// How often a pass looks at a name at which something turns out to be.
-const LOOKS: u32 = 2;
+pub(super) const LOOKS: u32 = 2;
 
 /// How far the children came.
 #[derive(Debug, Default)]
@@ -152,7 +152,7 @@ impl Context {
     }
 }
 
-fn comes_and_goes(child: &Reference) -> CallError {
+pub(super) fn comes_and_goes(child: &Reference) -> CallError {
     let message = "something of this name comes and goes: see who else makes and deletes it".to_owned();
     CallError { what: format!("apply {}", named(child)), class: Class::Transient(None), message }
 }

@@ -32,12 +32,22 @@ pub(crate) enum Done {
     Going,
 }
 
-/// What came of making what may not be there.
+/// What came of doing something to a child.
 pub(crate) enum Made<T> {
     /// This.
     Done(T),
-    /// Nothing: it was not known to be there, and this is what a look found.
+    /// Nothing: what is there is not what was known, but this.
     Found(Sight),
+}
+
+/// What was done; what was found instead ends the function, to be decided about anew.
+macro_rules! found_is_news {
+    ($made:expr) => {
+        match $made {
+            Made::Done(done) => done,
+            Made::Found(found) => return Ok(Made::Found(found)),
+        }
+    };
 }
 
 /// What a pass knows of a child before it makes it.
@@ -105,14 +115,7 @@ impl Context {
     ) -> Result<Made<Done>, CallError> {
         let live = match sight {
             Sight::There(live) => live,
-            Sight::Unknown => return self.make_new(wanted, memory, NOT_THERE).await,
-            Sight::Absent => {
-                let served = self.served(&wanted.of)?;
-                return self
-                    .apply(&self.calls(&served, &wanted.namespace), wanted, memory, NOT_THERE)
-                    .await
-                    .map(Made::Done);
-            }
+            Sight::Unknown | Sight::Absent => return self.make_new(wanted, memory, NOT_THERE).await,
         };
         let decision = decide(wanted, &live.object, uid, live.shared);
         if let Decision::Left(owner) = decision {
@@ -124,7 +127,7 @@ impl Context {
                 Err(error) => Err(error),
             };
         }
-        self.change(wanted, live, decision, memory).await.map(Made::Done)
+        self.change(wanted, live, decision, memory).await
     }
 
     /// Makes a child that is there as it should be.
@@ -134,32 +137,33 @@ impl Context {
         live: Live,
         decision: Decision,
         memory: &mut Memory,
-    ) -> Result<Done, CallError> {
+    ) -> Result<Made<Done>, CallError> {
         let served = self.served(&wanted.of)?;
-        let calls = self.calls(&served, &wanted.namespace);
         let Live { object: live, fresh, .. } = live;
+        let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
+        let known = Known { calls: self.calls(&served, &wanted.namespace), wanted, uid };
         match decision {
-            Decision::Same => Ok(Done::Same),
-            Decision::Extended => self.reduce(&calls, wanted, memory).await,
-            Decision::Foreign(owner) | Decision::Left(owner) => Ok(Done::Foreign(owner)),
-            Decision::Going => Ok(Done::Going),
+            Decision::Same => Ok(Made::Done(Done::Same)),
+            Decision::Extended => self.reduce(&known, memory).await,
+            Decision::Foreign(owner) | Decision::Left(owner) => Ok(Made::Done(Done::Foreign(owner))),
+            Decision::Going => Ok(Made::Done(Done::Going)),
             Decision::Apply => {
-                if wanted.releases_replicas {
-                    release_replicas(&calls, wanted).await?;
-                }
-                self.force(&calls, wanted, memory, "the plan changed").await
+                found_is_news!(known.release_replicas().await?);
+                self.force(&known, memory, "the plan changed").await
             }
             Decision::TakeOver => {
-                let live = if fresh { Some(live) } else { calls.get(&wanted.name).await? };
-                if let Some(live) = live {
-                    take_over(&calls, &live).await?;
-                    if wanted.releases_replicas {
-                        release_replicas(&calls, wanted).await?;
-                    }
-                }
-                self.apply(&calls, wanted, memory, "it was made by an earlier operator").await
+                let read;
+                let live = if fresh {
+                    &live
+                } else {
+                    read = found_is_news!(known.read().await?);
+                    &read
+                };
+                take_over(&known.calls, live).await?;
+                found_is_news!(known.release_replicas().await?);
+                self.apply(&known, memory, "it was made by an earlier operator").await
             }
-            Decision::Drifted(path) => self.repair(&calls, wanted, &live, &path, memory).await,
+            Decision::Drifted(path) => self.repair(&known, &live, &path, memory).await,
         }
     }
 
@@ -201,77 +205,101 @@ impl Context {
     /// whether an apply would change anything.
     async fn repair(
         &self,
-        calls: &Calls<'_>,
-        wanted: &Wanted,
+        known: &Known<'_>,
         live: &Value,
         path: &str,
         memory: &mut Memory,
-    ) -> Result<Done, CallError> {
+    ) -> Result<Made<Done>, CallError> {
+        let Known { calls, wanted, uid } = known;
         let child = child_mark(&wanted.reference());
         let digest = hash(wanted.digest());
         let looks = looks_of(live);
         match memory.stored.get(&child) {
             Some(Stored::Exactly(known)) if *known == digest => {}
-            Some(Stored::Otherwise(known, like)) if *known == digest && *like == looks => return Ok(Done::Same),
+            Some(Stored::Otherwise(known, like)) if *known == digest && *like == looks => {
+                return Ok(Made::Done(Done::Same));
+            }
             _ => {
                 // That the server does not take it says that it would change something.
-                let tried = match calls.apply(&wanted.name, &wanted.body, true).await {
+                let tried = match calls.apply(&wanted.name, &wanted.body, uid, true).await {
                     Err(error) if !is_final(&error) => return Err(error),
-                    tried => tried.ok(),
+                    tried => tried.ok().flatten(),
                 };
                 if tried.is_some_and(|tried| looks_of(&tried) == looks) {
                     memory.stored.insert(child, Stored::Otherwise(digest, looks));
-                    return Ok(Done::Same);
+                    return Ok(Made::Done(Done::Same));
                 }
             }
         }
-        self.force(calls, wanted, memory, &format!("{path} was different")).await
+        self.force(known, memory, &format!("{path} was different")).await
     }
 
     /// Takes out of the spec what somebody else put into it.
-    async fn reduce(&self, calls: &Calls<'_>, wanted: &Wanted, memory: &mut Memory) -> Result<Done, CallError> {
-        let reason = "somebody else added to it";
-        let Some(live) = calls.get(&wanted.name).await? else { return Ok(Done::Same) };
-        match fields::seized(entries_of(&live), &wanted.of.api_version) {
-            Some(entries) => drop(calls.manage(&live, &entries).await?),
-            None => return Ok(Done::Same),
+    async fn reduce(&self, known: &Known<'_>, memory: &mut Memory) -> Result<Made<Done>, CallError> {
+        let live = found_is_news!(known.read().await?);
+        match fields::seized(entries_of(&live), &known.wanted.of.api_version) {
+            Some(entries) => drop(known.calls.manage(&live, &entries).await?),
+            None => return Ok(Made::Done(Done::Same)),
         }
-        self.apply(calls, wanted, memory, reason).await
+        self.apply(known, memory, "somebody else added to it").await
     }
 
     /// Applies, also where what others wrote beside it does not go with it: a port that was given another number is to
     /// the server one that is theirs, and ours is missing. Then the whole spec is ours.
-    async fn force(
-        &self,
-        calls: &Calls<'_>,
-        wanted: &Wanted,
-        memory: &mut Memory,
-        reason: &str,
-    ) -> Result<Done, CallError> {
-        let error = match self.apply(calls, wanted, memory, reason).await {
+    async fn force(&self, known: &Known<'_>, memory: &mut Memory, reason: &str) -> Result<Made<Done>, CallError> {
+        let error = match self.apply(known, memory, reason).await {
             Err(error) if is_final(&error) => error,
             done => return done,
         };
-        let Some(live) = calls.get(&wanted.name).await? else { return Err(error) };
-        let Some(entries) = fields::seized(entries_of(&live), &wanted.of.api_version) else { return Err(error) };
-        calls.manage(&live, &entries).await?;
-        if wanted.releases_replicas {
-            release_replicas(calls, wanted).await?;
-        }
-        self.apply(calls, wanted, memory, reason).await
+        let live = found_is_news!(known.read().await?);
+        let Some(entries) = fields::seized(entries_of(&live), &known.wanted.of.api_version) else { return Err(error) };
+        known.calls.manage(&live, &entries).await?;
+        found_is_news!(known.release_replicas().await?);
+        self.apply(known, memory, reason).await
     }
 
-    async fn apply(
-        &self,
-        calls: &Calls<'_>,
-        wanted: &Wanted,
-        memory: &mut Memory,
-        reason: &str,
-    ) -> Result<Done, CallError> {
+    async fn apply(&self, known: &Known<'_>, memory: &mut Memory, reason: &str) -> Result<Made<Done>, CallError> {
+        let Known { calls, wanted, uid } = known;
         spend(wanted, memory, reason)?;
         let writing = self.watch.writing(&wanted.body);
-        let answer = calls.apply(&wanted.name, &wanted.body, false).await?;
-        Ok(applied(wanted, memory, reason, answer, writing))
+        if let Some(answer) = calls.apply(&wanted.name, &wanted.body, uid, false).await? {
+            return Ok(Made::Done(applied(wanted, memory, reason, answer, writing)));
+        }
+        // Nothing was written.
+        memory.effort.give_back(child_mark(&wanted.reference()));
+        self.read(&wanted.reference()).await.map(Made::Found)
+    }
+}
+
+/// A child that is there, as far as is known. What is done to it is done to the object with this UID or not at all: the
+/// watch may not have told yet that another one took its place.
+struct Known<'a> {
+    calls: Calls<'a>,
+    wanted: &'a Wanted,
+    uid: &'a str,
+}
+
+impl Known<'_> {
+    /// The child with its managed fields, or what is there in its stead.
+    async fn read(&self) -> Result<Made<Value>, CallError> {
+        Ok(match self.calls.get(&self.wanted.name).await? {
+            Some(live) if live["metadata"]["uid"] == *self.uid => Made::Done(live),
+            Some(object) => Made::Found(Sight::There(Live { object, fresh: true, shared: false })),
+            None => Made::Found(Sight::Absent),
+        })
+    }
+
+    /// Gives up our claim on the replicas, where somebody else drives them. An apply that just leaves the field out would
+    /// reset it.
+    async fn release_replicas(&self) -> Result<Made<()>, CallError> {
+        if !self.wanted.releases_replicas {
+            return Ok(Made::Done(()));
+        }
+        let live = found_is_news!(self.read().await?);
+        if let Some(entries) = fields::released(entries_of(&live), &["f:spec", "f:replicas"]) {
+            self.calls.manage(&live, &entries).await?;
+        }
+        Ok(Made::Done(()))
     }
 }
 
@@ -315,15 +343,6 @@ async fn take_over(calls: &Calls<'_>, live: &Value) -> Result<(), CallError> {
     let api_version = live["apiVersion"].as_str().unwrap_or_default();
     match fields::taken_over(entries_of(live), "", api_version) {
         Some(entries) => calls.manage(live, &entries).await.map(drop),
-        None => Ok(()),
-    }
-}
-
-/// Gives up our claim on the replicas. An apply that just leaves the field out would reset it.
-async fn release_replicas(calls: &Calls<'_>, wanted: &Wanted) -> Result<(), CallError> {
-    let Some(live) = calls.get(&wanted.name).await? else { return Ok(()) };
-    match fields::released(entries_of(&live), &["f:spec", "f:replicas"]) {
-        Some(entries) => calls.manage(&live, &entries).await.map(drop),
         None => Ok(()),
     }
 }

@@ -6,6 +6,7 @@ use kaos_policy::{contract::Reference, render::Rendered};
 use serde_json::Value;
 
 use super::{
+    apply::{LOOKS, comes_and_goes},
     child::{Made, Sight, is_final},
     context::Context,
     decide::{Decision, decide},
@@ -39,15 +40,17 @@ impl Context {
         }
         for manifest in plan {
             let child = Reference::of_object(manifest);
-            let mut sight = Some(self.sight(&child, &subject.uid, memory));
-            while let Some(known) = sight {
-                sight = match self.attempt(subject, manifest, plan, known).await {
-                    Ok(found) => found,
+            let mut sight = self.sight(&child, &subject.uid, memory);
+            for look in 0.. {
+                match self.attempt(subject, manifest, plan, sight).await {
+                    Ok(None) => break,
+                    Ok(Some(found)) if look < LOOKS => sight = found,
+                    Ok(Some(_)) => return Err(comes_and_goes(&child)),
                     Err(error) if is_final(&error) => {
                         return Ok(Some(format!("the API server refuses its plan: {error}")));
                     }
                     Err(error) => return Err(error),
-                };
+                }
             }
         }
         memory.rehearsed = Some(tried);
@@ -64,22 +67,23 @@ impl Context {
         sight: Sight,
     ) -> Result<Option<Sight>, CallError> {
         let wanted = Wanted::new(manifest, &subject.object, sight.live(), &|_| None, plan);
-        if sight == Sight::Unknown {
+        let Sight::There(live) = sight else {
             return Ok(match self.apply_unseen(&wanted, true).await? {
                 Made::Done(_) => None,
                 Made::Found(found) => Some(found),
             });
-        }
-        let changes = match &sight {
-            Sight::There(live) => matches!(
-                decide(&wanted, &live.object, &subject.uid, live.shared),
-                Decision::Apply | Decision::Drifted(_) | Decision::Extended
-            ),
-            _ => true,
         };
+        let changes = matches!(
+            decide(&wanted, &live.object, &subject.uid, live.shared),
+            Decision::Apply | Decision::Drifted(_) | Decision::Extended
+        );
         if changes {
             let served = self.served(&wanted.of)?;
-            self.calls(&served, &wanted.namespace).apply(&wanted.name, &wanted.body, true).await?;
+            let uid = live.object["metadata"]["uid"].as_str().unwrap_or_default();
+            let tried = self.calls(&served, &wanted.namespace).apply(&wanted.name, &wanted.body, uid, true).await?;
+            if tried.is_none() {
+                return self.read(&wanted.reference()).await.map(Some);
+            }
         }
         Ok(None)
     }

@@ -44,7 +44,7 @@ pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<Transition> {
         let bad = *of == "PolicyFallback" && is == "True";
         let ordinary = (is == "True" && !bad) || ORDINARY.contains(&reason.as_str());
         let told = match was.as_deref() {
-            None if *of == "Accepted" || (*of == "Ready" && is == "True") => true,
+            None if *of == "Ready" && is == "True" => true,
             None => !ordinary && reason != "Refused" && reason != "Unavailable",
             Some(was) => was != is || (old_reason.as_ref() != Some(&reason) && is != "True"),
         };
@@ -88,13 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn a_new_object_is_told_once_and_then_what_flips() {
+    fn the_first_steps_of_a_new_object_are_not_told_and_what_flips_then_is() {
         let first = status(&[
             ("Accepted", "True", "Accepted"),
             ("Applied", "True", "Applied"),
             ("Ready", "False", "Progressing"),
         ]);
-        assert_eq!(reasons(&first, &Value::Null), ["Accepted"]);
+        assert_eq!(reasons(&first, &Value::Null), [""; 0]);
         let ready =
             status(&[("Accepted", "True", "Accepted"), ("Applied", "True", "Applied"), ("Ready", "True", "Ready")]);
         assert_eq!(reasons(&ready, &first), ["Ready"]);
@@ -116,6 +116,6 @@ mod tests {
     #[test]
     fn a_conflict_of_a_new_object_is_told_at_once() {
         let new = status(&[("Accepted", "True", "Accepted"), ("Applied", "False", "OwnershipConflict")]);
-        assert_eq!(reasons(&new, &Value::Null), ["Accepted", "OwnershipConflict"]);
+        assert_eq!(reasons(&new, &Value::Null), ["OwnershipConflict"]);
     }
 }

@@ -23,7 +23,7 @@ async fn an_object_gets_its_children_and_a_status_that_says_so() {
     assert!(stage.child("apps", "deployments", "kite-a").is_some());
     assert!(stage.child("", "services", "kite-a").is_some());
     let events = stage.events("a");
-    assert_eq!(events, ["Accepted", "Ready"]);
+    assert_eq!(events, ["Ready"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -238,5 +238,5 @@ async fn errors_that_pass_are_not_told_and_leave_nothing_behind() {
     stage.apply(&kite::object("a", &json!({"image": "x"}))).await;
     stage.until_ready("a").await;
     stage.rest().await;
-    assert_eq!(stage.events("a"), ["Accepted", "Ready"]);
+    assert_eq!(stage.events("a"), ["Ready"]);
 }
