@@ -1,9 +1,10 @@
 //! What fails in service is put aside, and what served before serves.
 
-use kaos_tests::harness::{World, condition, play};
+use kaos_cluster::faults::Failure;
+use kaos_tests::harness::{Fault, World, condition, play};
 use serde_json::{Value, json};
 
-use crate::support::{define, package, scenario, until_edition, until_state, widget, widget_in};
+use crate::support::{define, package, revisions, scenario, until_edition, until_state, widget, widget_in};
 
 /// Widgets in two namespaces, one in three of them fragile, made by the first edition.
 pub(crate) async fn widgets(world: &World) -> Vec<String> {
@@ -118,4 +119,111 @@ fn what_was_put_aside_is_tried_again_when_somebody_asks() {
         world.patch(&name, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
         until_edition(world, "ConfigMap/w", "2").await;
     });
+}
+
+/// The states of a package's revisions, put aside or not.
+async fn states(world: &World, source: &str) -> Vec<String> {
+    let all = revisions(world, source).await;
+    all.iter().filter_map(|revision| revision["status"]["state"].as_str().map(str::to_owned)).collect()
+}
+
+#[test]
+fn what_was_put_aside_stays_so_when_its_config_map_is_deleted_and_comes_again() {
+    play(scenario(), async |world| {
+        let all = widgets(world).await;
+        let bad = package("widgets", "2 traps", "");
+        world.apply(&bad).await;
+        until_state(world, "widgets", "Quarantined").await;
+        until_state(world, "widgets", "Active").await;
+        world.delete("kaos-system:ConfigMap/widgets").await;
+        until_state(world, "widgets", "Superseded").await;
+        world.apply(&bad).await;
+        until_state(world, "widgets", "Active").await;
+        world.quiet().await;
+        assert_eq!(states(world, "widgets").await.iter().filter(|state| *state == "Quarantined").count(), 1);
+        for config_map in &all {
+            world.delete(config_map).await;
+            until_edition(world, config_map, "1").await;
+        }
+    });
+}
+
+#[test]
+fn what_was_put_aside_stays_so_under_another_name() {
+    play(scenario(), async |world| {
+        let all = widgets(world).await;
+        world.apply(&package("widgets", "2 traps", "")).await;
+        let aside = until_state(world, "widgets", "Quarantined").await;
+        world.delete("kaos-system:ConfigMap/widgets").await;
+        until_state(world, "widgets", "Superseded").await;
+        world.apply(&package("renamed", "2 traps", "")).await;
+        let again = until_state(world, "renamed", "Quarantined").await;
+        let message = again["status"]["message"].as_str().unwrap();
+        assert!(message.contains(aside["metadata"]["name"].as_str().unwrap()), "{message}");
+        world.quiet().await;
+        world.delete(&all[0]).await;
+        until_edition(world, &all[0], "1").await;
+    });
+}
+
+#[test]
+fn what_was_put_aside_stays_so_when_an_edit_brings_it_back() {
+    play(scenario(), async |world| {
+        let all = widgets(world).await;
+        world.apply(&package("widgets", "2 traps", "")).await;
+        until_state(world, "widgets", "Quarantined").await;
+        for edition in ["3", "4", "5", "6"] {
+            world.apply(&package("widgets", edition, "")).await;
+            until_edition(world, &all[1], edition).await;
+        }
+        world.apply(&package("widgets", "2 traps", "")).await;
+        world.quiet().await;
+        world.delete(&all[0]).await;
+        until_edition(world, &all[0], "6").await;
+        assert_eq!(states(world, "widgets").await.iter().filter(|state| *state == "Active").count(), 1);
+    });
+}
+
+#[test]
+fn a_state_that_cannot_be_written_down_at_once_is_lost_by_none() {
+    for before in 0..5 {
+        play(scenario(), async |world| {
+            let all = widgets(world).await;
+            let states_of = || Fault::on(&["patch"]).of("policyrevisions").under("status");
+            world.break_it(states_of().times(before));
+            world.break_it(states_of().fail(Failure::Server(500)).times(1));
+            world.apply(&package("widgets", "2 traps", "")).await;
+            until_state(world, "widgets", "Quarantined").await;
+            world.quiet().await;
+            let mut told = states(world, "widgets").await;
+            told.sort();
+            assert_eq!(told, ["Active", "Quarantined"], "write {before} failed");
+            for config_map in &all {
+                until_edition(world, config_map, "1").await;
+            }
+        });
+    }
+}
+
+#[test]
+fn an_operator_that_ends_between_two_states_leaves_one_that_serves() {
+    for before in 0..4 {
+        play(scenario(), async |world| {
+            let all = widgets(world).await;
+            let states_of = || Fault::on(&["patch"]).of("policyrevisions").under("status");
+            world.break_it(states_of().times(before));
+            world.break_it(states_of().fail(Failure::Server(500)));
+            world.apply(&package("widgets", "2", "")).await;
+            world.pass_time(std::time::Duration::from_secs(20)).await;
+            world.crash().await;
+            world.mend();
+            world.spawn();
+            for config_map in &all {
+                until_edition(world, config_map, "2").await;
+            }
+            world.quiet().await;
+            let told = states(world, "widgets").await;
+            assert_eq!(told.iter().filter(|state| *state == "Active").count(), 1, "after {before} writes: {told:?}");
+        });
+    }
 }

@@ -92,6 +92,24 @@ fn a_renamed_package_has_the_old_one_to_fall_back_to() {
 }
 
 #[test]
+fn a_package_whose_new_name_comes_before_the_old_one_goes_has_that_to_fall_back_to() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({"fragile": true}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        // In another second, so that there is an older one.
+        world.pass_time(std::time::Duration::from_secs(5)).await;
+        world.apply(&package("renamed", "2 traps", "")).await;
+        until_state(world, "renamed", "Conflict").await;
+        world.delete("kaos-system:ConfigMap/widgets").await;
+        until_state(world, "renamed", "Quarantined").await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+#[test]
 fn only_the_last_revisions_are_kept_with_their_bytes() {
     play(scenario(), async |world| {
         define(world).await;

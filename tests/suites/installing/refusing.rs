@@ -47,6 +47,30 @@ fn settings_that_do_not_fit_are_refused_by_name() {
 }
 
 #[test]
+fn a_package_that_comes_while_the_operators_own_settings_do_not_fit_waits_for_them() {
+    play(scenario(), async |world| {
+        define(world).await;
+        let config = |size: &str| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"WIDGET_SIZE": size},
+                "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"}})
+        };
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.apply(&config("ten")).await;
+        world.quiet().await;
+        world.apply(&package("widgets", "2", "")).await;
+        let waits = until_state(world, "widgets", "Pending").await;
+        assert_eq!(waits["status"]["reason"], "BadSettings");
+        assert!(waits["status"]["message"].as_str().unwrap().contains("kaos-operator-config"), "{waits}");
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1");
+        world.apply(&config("6")).await;
+        let made = until_edition(world, "ConfigMap/w", "2").await;
+        assert_eq!(made["data"]["size"], "6");
+    });
+}
+
+#[test]
 fn settings_that_come_before_their_policy_hold_when_it_comes_and_after_a_restart() {
     play(scenario(), async |world| {
         define(world).await;

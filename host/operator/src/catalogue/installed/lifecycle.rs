@@ -116,15 +116,22 @@ impl Lifecycle {
             return Ok(None);
         }
         self.records.refresh();
-        if !self.restored {
+        let begins = !self.restored;
+        if begins {
             self.tools.catalogue.remember(self.records.answered());
             self.restore(&found).await?;
             self.restored = true;
-            // Whatever served goes on before anything new is looked at. On a fresh cluster, what is new comes first, so
-            // that nothing is made twice.
-            if found.is_empty() || !self.roster.entries.is_empty() {
-                self.serve().await?;
-            }
+        }
+        if self.installed.as_ref().is_some_and(|(_, shared)| *shared != self.shared()) {
+            // Whatever waits for settings that fit is looked at again.
+            self.due.clear();
+        }
+        // What cannot be followed up now holds nothing else up.
+        let followed_up = self.follow_up(&found).await;
+        // Whatever served goes on before anything new is looked at. On a fresh cluster, what is new comes first, so that
+        // nothing is made twice.
+        if begins && (found.is_empty() || !self.roster.entries.is_empty()) {
+            self.serve().await?;
         }
         self.retire(&found).await?;
         let mut wait = None;
@@ -140,12 +147,15 @@ impl Lifecycle {
         self.serve().await?;
         self.tidy(&found).await?;
         self.count().await?;
-        Ok(wait)
+        followed_up.map(|()| wait)
     }
 
     /// The process ends in order: what it was about to try is tried by the next.
     pub(super) async fn lay_down(mut self) {
         for name in std::mem::take(&mut self.checking) {
+            if self.records.status(&name).state != RevisionState::Checking {
+                continue;
+            }
             let state =
                 Turn::new(RevisionState::Pending, "Interrupted", "the operator was stopped while it checked this");
             // One that was broken off says nothing about the package.
@@ -174,6 +184,12 @@ impl Lifecycle {
         match status.state {
             RevisionState::Active | RevisionState::Conflict if self.roster.entries.contains_key(&name) => Ok(false),
             RevisionState::Refused | RevisionState::Quarantined if !retried && !self.is_overtaken(found, &status) => {
+                Ok(false)
+            }
+            RevisionState::Pending | RevisionState::Superseded
+                if asked.is_none() && self.put_aside_as(&name).is_some() =>
+            {
+                self.put_aside_again(&name).await?;
                 Ok(false)
             }
             _ if !retried && self.due.get(&name).is_some_and(|due| Instant::now() < *due) => Ok(true),
@@ -210,6 +226,7 @@ impl Lifecycle {
     /// Lets serve what is to, if that is something else than what does.
     async fn serve(&mut self) -> Result<(), StepError> {
         let (serving, shared) = (self.serving(), self.shared());
+        self.inherit(&serving);
         if self.installed.as_ref().is_some_and(|installed| installed.0 == serving && installed.1 == shared) {
             return Ok(());
         }
@@ -223,7 +240,8 @@ impl Lifecycle {
                 return Ok(());
             }
         };
-        self.installed = Some((serving.clone(), shared));
+        // What serves does not wait for what is told of it; that is told again if it cannot be now.
+        self.tools.catalogue.install(arranged.answers);
         for name in &serving {
             let status = self.records.status(name);
             match (arranged.conflicts.get(name.as_str()), status.state) {
@@ -231,12 +249,14 @@ impl Lifecycle {
                     self.enter(name, Turn::new(RevisionState::Conflict, "PlaceTaken", why), |_| {}).await?;
                 }
                 (None, RevisionState::Conflict) => {
-                    self.enter(name, Turn::new(RevisionState::Active, "Active", ""), |_| {}).await?;
+                    let before = self.roster.entries.get(name).and_then(|entry| entry.predecessor.clone());
+                    let serves = Turn::new(RevisionState::Active, "Active", "");
+                    self.enter(name, serves, |status| status.predecessor = before).await?;
                 }
                 _ => {}
             }
         }
-        self.tools.catalogue.install(arranged.answers);
+        self.installed = Some((serving, shared));
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::catalogue::{Age, Answers, Arranged, Given, Member, Offer, Reach, Tuning, arrange};
 
 /// How far back what served before is remembered.
-const BACK: usize = 3;
+pub(super) const BACK: usize = 3;
 
 /// A revision that was let in.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! From a package to a revision that serves, and from a record to one that served before this process began.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::{Found, LOOK_AGAIN, Lifecycle, StepError, Turn, Unfit, others_of};
 use crate::{
     catalogue::{
-        Age, Reach,
+        Age, OPERATOR_CONFIG, Reach,
         installed::{
             records::Revision,
             rights,
@@ -62,23 +62,27 @@ impl Lifecycle {
             .await?;
         }
         // What the API server does not answer leaves the check open, for this process to go on with.
-        let examined = self.examine(name, found, &package).await?;
-        self.checking.remove(name);
-        match examined {
+        let admitted = match self.examine(name, found, &package).await? {
+            Ok(entry) => self.activate(name, found, &package, entry).await?,
+            Err(refused) => Err(refused),
+        };
+        let again = match admitted {
+            Ok(()) => {
+                self.waiting.remove(name);
+                self.due.remove(name);
+                false
+            }
             Err(NotAdmitted { turn, again }) => {
                 if again {
                     self.due.insert(name.to_owned(), Instant::now() + LOOK_AGAIN);
                 }
                 self.enter(name, turn, |status| status.retried = asked).await?;
-                Ok(again)
+                again
             }
-            Ok(entry) => {
-                self.waiting.remove(name);
-                self.due.remove(name);
-                self.activate(name, found, &package, entry).await?;
-                Ok(false)
-            }
-        }
+        };
+        // Only now: what the API server did not let us write down leaves the check open, too.
+        self.checking.remove(name);
+        Ok(again)
     }
 
     /// Every check that does not take knowing what serves beside it.
@@ -168,14 +172,14 @@ impl Lifecycle {
         Ok(Content::Settings(policy, package.file.settings.clone()))
     }
 
-    /// Lets a revision serve in place of the one that its source had before, if what serves then goes together.
+    /// Lets a revision serve, if what serves then goes together. What its source had before serves no more.
     async fn activate(
         &mut self,
         name: &str,
         found: &Found,
         package: &Package,
         mut entry: Entry,
-    ) -> Result<(), StepError> {
+    ) -> Result<Result<(), NotAdmitted>, StepError> {
         let serving = self.serving();
         let before: Vec<String> = others_of(&self.roster, &serving, name, found).cloned().collect();
         entry.predecessor = before.first().cloned().or_else(|| self.served_before(name, &entry));
@@ -185,11 +189,18 @@ impl Lifecycle {
         trial.retain(|other| !before.contains(other));
         trial.insert(name.to_owned());
         if let Err(Unfit { reason, message }) = self.roster.arrange(&trial, &self.shared()) {
+            let fits_alone = self.roster.arrange(&trial, &self.settings).is_ok();
             match kept {
                 Some(kept) => drop(self.roster.entries.insert(name.to_owned(), kept)),
                 None => drop(self.roster.entries.remove(name)),
             }
-            return self.enter(name, Turn::new(RevisionState::Refused, reason, message), |_| {}).await;
+            if !fits_alone {
+                return Ok(Err(NotAdmitted::refused(reason, message)));
+            }
+            // It is in order, and so is what serves: they wait for whoever mends the settings.
+            self.waiting.insert(name.to_owned(), entry.content);
+            let turn = Turn::new(RevisionState::Pending, reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"));
+            return Ok(Err(NotAdmitted { turn, again: true }));
         }
         if let Some(revision) = self.records.get(name).cloned() {
             self.store.keep(&revision, package).await?;
@@ -201,16 +212,29 @@ impl Lifecycle {
             status.retried = asked;
         })
         .await?;
-        for before in before {
-            let message = format!("{name} serves in its place");
-            self.enter(&before, Turn::new(RevisionState::Superseded, "Replaced", message), |_| {}).await?;
+        self.checking.remove(name);
+        self.replace_others(name, found).await?;
+        Ok(Ok(()))
+    }
+
+    /// Gives what waits for a place something to fall back to when it gets it: what served there last.
+    pub(super) fn inherit(&mut self, serving: &BTreeSet<String>) {
+        for name in serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict) {
+            let before = self.roster.entries.get(name).and_then(|entry| self.served_before(name, entry));
+            if let (Some(before), Some(entry)) = (before, self.roster.entries.get_mut(name)) {
+                entry.predecessor = Some(before);
+            }
         }
-        Ok(())
     }
 
     /// What served the place of a new source before: the newest revision of the same kinds whose source is gone.
     fn served_before(&self, name: &str, entry: &Entry) -> Option<String> {
         let kinds = kinds(&entry.content);
+        // Settings are for a policy, and not for kinds.
+        let settings_for = match &entry.content {
+            Content::Settings(policy, _) => Some(policy.as_str()),
+            Content::Policy(..) => None,
+        };
         let fits = |(other, revision): &(&String, &Revision)| {
             let status = revision.status.as_ref();
             other.as_str() != name
@@ -223,6 +247,7 @@ impl Lifecycle {
                     status.state == RevisionState::Superseded
                         && status.reason.as_deref() == Some("SourceDeleted")
                         && status.kinds == kinds
+                        && settings_for.is_none_or(|policy| status.policy.as_deref() == Some(policy))
                 })
         };
         let since =

@@ -11,6 +11,8 @@ use super::{Found, Lifecycle, StepError};
 
 /// Revisions that are kept of a source.
 const KEPT: usize = 3;
+/// Revisions of a source that are remembered as put aside, beside those.
+const ASIDE: usize = 16;
 
 impl Lifecycle {
     /// Writes down how far the revisions that serve have come.
@@ -53,27 +55,35 @@ impl Lifecycle {
         snapshot.kinds().all(|(of, _)| coverage.is_primary(of)) && self.tools.watch.synced().is_ok()
     }
 
-    /// Removes records that nobody will ask for: of each source the newest stay, and whatever serves or would again.
+    /// Removes records that nobody will ask for: of each source the newest stay, whatever serves or would again, and what
+    /// must not serve again by itself.
     pub(super) async fn tidy(&mut self, found: &[Found]) -> Result<(), StepError> {
-        let mut by_source: BTreeMap<PolicySource, Vec<(String, String)>> = BTreeMap::new();
-        let mut needed: BTreeSet<String> = self.current(found);
+        let mut by_source: BTreeMap<(PolicySource, bool), Vec<(String, String)>> = BTreeMap::new();
+        let current = self.current(found);
+        let mut needed: BTreeSet<String> = current.clone();
         for (name, revision) in self.records.all() {
             let status = revision.status.clone().unwrap_or_default();
+            let (serves, is_aside) = match status.state {
+                RevisionState::Active | RevisionState::Conflict => (true, false),
+                RevisionState::Quarantined => (false, true),
+                _ => (false, false),
+            };
             by_source
-                .entry(revision.spec.source.clone())
+                .entry((revision.spec.source.clone(), is_aside))
                 .or_default()
                 .push((status.since.unwrap_or_default(), name.clone()));
-            if matches!(status.state, RevisionState::Active | RevisionState::Conflict | RevisionState::Quarantined) {
+            if serves || (is_aside && current.contains(name)) {
                 needed.extend(status.predecessor);
             }
-            if matches!(status.state, RevisionState::Active | RevisionState::Conflict) {
+            if serves {
                 needed.insert(name.clone());
             }
         }
-        for mut of_source in by_source.into_values() {
+        for ((_, are_aside), mut of_source) in by_source {
             // Of those that came within a second, the ones that are asked for count as the newest.
             of_source.sort_by_cached_key(|(since, name)| (needed.contains(name), since.clone(), name.clone()));
-            for (_, name) in of_source.iter().rev().skip(KEPT).filter(|(_, name)| !needed.contains(name)) {
+            let kept = if are_aside { ASIDE } else { KEPT };
+            for (_, name) in of_source.iter().rev().skip(kept).filter(|(_, name)| !needed.contains(name)) {
                 self.roster.entries.remove(name);
                 self.records.delete(name).await?;
             }

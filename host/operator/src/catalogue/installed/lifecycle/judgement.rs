@@ -1,11 +1,17 @@
-//! When a revision stops serving: its source goes, or it fails in service.
+//! When a revision stops serving: its source goes, another one comes from there, or it fails in service.
 
 use std::collections::BTreeSet;
 
-use kaos_crds::RevisionState;
+use kaos_crds::{PolicyRevisionStatus, RevisionState};
 
-use super::{Found, Lifecycle, StepError, Turn};
-use crate::watch::ObjectKey;
+use super::{Found, Lifecycle, StepError, Turn, others_of};
+use crate::{
+    catalogue::installed::{records::Revision, roster::BACK},
+    watch::ObjectKey,
+};
+
+/// Why a revision is put aside.
+const FAILED: &str = "FailedInService";
 
 impl Lifecycle {
     /// What came from sources that are gone serves no longer. The last good revision of one that was put aside stays for
@@ -15,9 +21,8 @@ impl Lifecycle {
         let sources: BTreeSet<_> = found.iter().map(|found| &found.source).collect();
         let held: BTreeSet<String> = current
             .iter()
-            .map(|name| self.records.status(name))
-            .filter(|status| status.state == RevisionState::Quarantined)
-            .filter_map(|status| status.predecessor)
+            .filter(|name| self.records.status(name).state == RevisionState::Quarantined)
+            .flat_map(|name| self.before(name))
             .collect();
         let gone: Vec<(String, RevisionState)> = self
             .records
@@ -30,7 +35,8 @@ impl Lifecycle {
             .collect();
         for (name, state) in gone {
             match state {
-                RevisionState::Superseded => {}
+                // The same bytes stay put aside, wherever they come from the next time.
+                RevisionState::Superseded | RevisionState::Quarantined => {}
                 RevisionState::Active => {
                     let message = "its ConfigMap is gone, or is no policy any more";
                     self.enter(&name, Turn::new(RevisionState::Superseded, "SourceDeleted", message), |_| {}).await?;
@@ -51,19 +57,142 @@ impl Lifecycle {
         for name in failing {
             let book = self.tools.catalogue.ledger().book(&name);
             let Some(why) = book.verdict(self.concerned(&name)) else { continue };
-            let before = self.roster.entries.get(&name).and_then(|entry| entry.predecessor.clone());
-            let restored = match before.and_then(|before| self.records.get(&before).cloned()) {
-                Some(before) if self.reload(&before, found).await? => before.metadata.name,
-                _ => None,
-            };
             tracing::error!(revision = name, why, "the policy is put aside");
-            self.enter(&name, Turn::new(RevisionState::Quarantined, "FailedInService", why), |_| {}).await?;
-            if let Some(restored) = restored {
-                let message = format!("{name} failed in service");
-                self.enter(&restored, Turn::new(RevisionState::Active, "Restored", message), |_| {}).await?;
+            self.enter(&name, Turn::new(RevisionState::Quarantined, FAILED, why), |_| {}).await?;
+            let source = self.records.get(&name).map(|revision| revision.spec.source.clone());
+            if let Some(package) = found.iter().find(|found| Some(&found.source) == source.as_ref()) {
+                self.restore_before(&name, package, found).await?;
             }
         }
         Ok(())
+    }
+
+    /// What follows from the states of the packages that there are: of one source one revision serves, and in the stead of
+    /// one that was put aside the one before it. Derived each time, since the API server, or the end of the process, may
+    /// come between two states that are written down one after the other.
+    pub(super) async fn follow_up(&mut self, found: &[Found]) -> Result<(), StepError> {
+        for package in found {
+            let name = self.name_of(package);
+            let state = self.records.status(&name).state;
+            let keeps = match state {
+                RevisionState::Active | RevisionState::Conflict => Some(name.clone()),
+                _ => self.newest_of(package),
+            };
+            if let Some(keeps) = keeps {
+                self.replace_others(&keeps, package).await?;
+            }
+            if state == RevisionState::Quarantined {
+                self.restore_before(&name, package, found).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The newest of the revisions of a source that serve.
+    fn newest_of(&self, package: &Found) -> Option<String> {
+        let serving = self.serving();
+        let of_source = serving.iter().filter_map(|name| {
+            let entry = self.roster.entries.get(name)?;
+            (entry.source == package.source).then_some((entry.since, name))
+        });
+        of_source.max().map(|(_, name)| name.clone())
+    }
+
+    /// Whatever else of a source serves does so no longer.
+    pub(super) async fn replace_others(&mut self, name: &str, package: &Found) -> Result<(), StepError> {
+        if !self.roster.entries.contains_key(name) {
+            return Ok(());
+        }
+        let serving = self.serving();
+        let others: Vec<String> = others_of(&self.roster, &serving, name, package).cloned().collect();
+        for other in others {
+            let message = format!("{name} serves in its place");
+            self.enter(&other, Turn::new(RevisionState::Superseded, "Replaced", message), |_| {}).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets what served before a revision that was put aside serve again, unless something does so already.
+    async fn restore_before(&mut self, name: &str, package: &Found, found: &[Found]) -> Result<(), StepError> {
+        let serving = self.serving();
+        let stands_in = |before: &String| serving.contains(before);
+        if others_of(&self.roster, &serving, name, package).next().is_some() || self.before(name).iter().any(stands_in)
+        {
+            return Ok(());
+        }
+        let Some(before) = self.last_good(name) else { return Ok(()) };
+        // It has a package of its own again, which decides about it.
+        if found.iter().any(|other| other.source == before.spec.source && other.source != package.source) {
+            return Ok(());
+        }
+        if self.reload(&before, found).await? {
+            let restored = before.metadata.name.unwrap_or_default();
+            if let Some(entry) = self.roster.entries.get_mut(&restored) {
+                // It is there for as long as this package is, whatever it came from itself.
+                entry.age.clone_from(&package.age);
+            }
+            let message = format!("{name} failed in service");
+            self.enter(&restored, Turn::new(RevisionState::Active, "Restored", message), |_| {}).await?;
+        }
+        Ok(())
+    }
+
+    /// The revisions before one, the last first.
+    fn before(&self, name: &str) -> Vec<String> {
+        let mut before: Vec<String> = Vec::new();
+        while before.len() < BACK
+            && let Some(next) = self.records.status(before.last().map_or(name, String::as_str)).predecessor
+        {
+            before.push(next);
+        }
+        before
+    }
+
+    /// What served before a revision and was not put aside itself, of other bytes: what it came after, or else what its
+    /// source had last.
+    fn last_good(&self, name: &str) -> Option<Revision> {
+        let failed = &self.records.get(name)?.spec;
+        let is_good = |revision: &&Revision| {
+            let state = revision.status.as_ref().map(|status| status.state);
+            state == Some(RevisionState::Superseded) && revision.spec.package_digest != failed.package_digest
+        };
+        let before = self.before(name);
+        let before = before.iter().filter_map(|before| self.records.get(before)).find(is_good);
+        let of_source = || {
+            let all = self.records.all().values().filter(|revision| revision.spec.source == failed.source);
+            all.filter(is_good).max_by_key(|revision| revision.status.as_ref().and_then(|status| status.since.clone()))
+        };
+        before.or_else(of_source).cloned()
+    }
+
+    /// The revision under which the bytes of another one were put aside: a package that comes under another name, or again
+    /// after it was deleted, is no other package.
+    pub(super) fn put_aside_as(&self, name: &str) -> Option<&Revision> {
+        let spec = &self.records.get(name)?.spec;
+        let same = |(other, revision): &(&String, &Revision)| {
+            other.as_str() != name
+                && revision.spec.package_digest == spec.package_digest
+                && revision.spec.scope == spec.scope
+                && revision.spec.source.namespace == spec.source.namespace
+                && revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Quarantined)
+        };
+        self.records.all().iter().find(same).map(|(_, revision)| revision)
+    }
+
+    /// Puts aside what was put aside under another name.
+    pub(super) async fn put_aside_again(&mut self, name: &str) -> Result<(), StepError> {
+        let Some(other) = self.put_aside_as(name) else { return Ok(()) };
+        let status = other.status.clone().unwrap_or_default();
+        let message = format!(
+            "the same package failed in service as {}: {}",
+            other.metadata.name.as_deref().unwrap_or_default(),
+            status.message.unwrap_or_default()
+        );
+        let put_aside = |now: &mut PolicyRevisionStatus| {
+            (now.policy, now.version, now.kinds) = (status.policy, status.version, status.kinds);
+            now.predecessor = status.predecessor;
+        };
+        self.enter(name, Turn::new(RevisionState::Quarantined, FAILED, message), put_aside).await
     }
 
     /// How many objects a revision is there for.
