@@ -126,6 +126,11 @@ fn text(value: &Value) -> String {
 }
 
 impl Account {
+    /// The service account of this name.
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
     /// As the API server knows it.
     pub fn user(&self) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace, self.name)

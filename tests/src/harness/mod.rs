@@ -9,7 +9,7 @@
 //! | [`scenario`] | what a test asks for, and the runtime that it gets |
 //! | [`world`] | the handle: apply, patch, delete, look |
 //! | [`wait`], `watchdog` | waiting for a condition, and what is printed when it does not come |
-//! | [`operator`] | starting, stopping and crashing operators |
+//! | [`operator`], `account` | starting, stopping and crashing operators, and who they are on a real cluster |
 //! | [`replicas`] | operators that take turns |
 //! | [`requests`] | what the operator asked of the API server |
 //! | [`faults`], [`crash`] | scripts of what goes wrong, and where the operator ends in the middle of it |
@@ -19,6 +19,7 @@
 //! | [`read`] | reading conditions and metadata |
 //! | [`state`] | what a namespace holds when it is quiet |
 
+mod account;
 pub mod crash;
 pub mod faults;
 pub mod history;

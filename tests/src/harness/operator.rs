@@ -74,7 +74,7 @@ impl Setting {
         self.only = Some((BTreeSet::from([namespace.to_owned()]), config));
     }
 
-    fn options(&self) -> Options {
+    pub(super) fn options(&self) -> Options {
         let mut options = Options { operator_namespace: SYSTEM.to_owned(), seed: self.seed + 1, ..Options::default() };
         match &self.only {
             None => {

@@ -13,6 +13,7 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 
 use super::World;
+use super::account;
 use super::crash::CrashPoint;
 use super::faults::Script;
 use super::operator::Setting;
@@ -206,9 +207,9 @@ async fn on_control_plane(scenario: Scenario, path: PathBuf) -> Result<World> {
     let client = Client::try_from(config.clone())?;
     let namespace = own_namespace();
     let mut setting = Setting::new(&scenario, Clock::System);
-    setting.only_in(&namespace, config);
+    setting.only_in(&namespace, config.clone());
     let script = Script::default();
-    let world = World {
+    let mut world = World {
         client,
         namespace,
         below: Below::Real,
@@ -218,6 +219,8 @@ async fn on_control_plane(scenario: Scenario, path: PathBuf) -> Result<World> {
         running: RefCell::default(),
     };
     furnish(&world, &scenario).await?;
+    let own = account::config(&world, &config, &world.setting.options()).await?;
+    world.setting.only_in(&world.namespace, own);
     Ok(world)
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use kaos_tests::case::{self, Case};
 use kaos_tests::control_plane::ControlPlane;
 use kaos_tests::harness::kinds::At;
-use kaos_tests::harness::read::{entries, finalizers, text, uid};
+use kaos_tests::harness::read::{controller, entries, finalizers, text, uid};
 use kaos_tests::harness::samples::model_api;
 use kaos_tests::harness::{World, is_ready};
 use kube::api::{Api, DynamicObject, PostParams};
@@ -87,6 +87,11 @@ async fn pods(world: &World) -> BTreeMap<String, String> {
     pods.iter().map(|pod| (uid(pod).to_owned(), text(&pod["metadata"]["name"]).to_owned())).collect()
 }
 
+/// Whether the Go operator manages something of an object.
+fn is_of_go(object: &Value) -> bool {
+    object["metadata"]["managedFields"].as_array().into_iter().flatten().any(|entry| entry["manager"] == GO)
+}
+
 #[tokio::test]
 async fn what_the_go_operator_left_is_taken_over_without_restarting_a_pod() {
     let values = registry(ControlPlane::shared().folder());
@@ -107,7 +112,7 @@ async fn what_the_go_operator_left_is_taken_over_without_restarting_a_pod() {
             }
         }
         let children = case.stored().unwrap()["children"].as_array().unwrap().clone();
-        let mut deployments = Vec::new();
+        let mut made = Vec::new();
         for mut child in moved(&children, &world.namespace) {
             for reference in
                 child["metadata"].get_mut("ownerReferences").and_then(Value::as_array_mut).into_iter().flatten()
@@ -121,15 +126,13 @@ async fn what_the_go_operator_left_is_taken_over_without_restarting_a_pod() {
                 child["spec"].as_object_mut().map(|spec| spec.remove(field));
             }
             create(&world, &child).await;
-            if child["kind"] == "Deployment" {
-                deployments.push(at(&child));
-            }
+            made.push(at(&child));
         }
-        left.push((case, world, deployments));
+        left.push((case, world, made));
     }
     let mut before = Vec::new();
-    for (case, world, deployments) in &left {
-        let names: Vec<&str> = deployments.iter().map(String::as_str).collect();
+    for (case, world, made) in &left {
+        let names: Vec<&str> = made.iter().map(String::as_str).filter(|at| at.starts_with("Deployment/")).collect();
         world
             .until_all(&format!("{} runs", case.name), &names, |all| {
                 all.iter().all(|d| d["status"]["readyReplicas"] == 1)
@@ -140,21 +143,30 @@ async fn what_the_go_operator_left_is_taken_over_without_restarting_a_pod() {
 
     let _operator = release.working_operator().await;
     let mut wrong = Vec::new();
-    for ((case, world, deployments), before) in left.iter().zip(&before) {
+    for (case, world, made) in &left {
         for name in &case.about.primary {
             let what = format!("{}: it is seen", case.name);
             let taken = world.until(&what, name, |object| is_ready(object) && finalizers(object).is_empty());
             taken.await;
         }
-        for name in deployments {
-            let what = format!("{}: it is ours", case.name);
-            let deployment = world.until(&what, name, |d| {
-                entries(d, "labels").get("app.kubernetes.io/managed-by").is_some_and(|by| by == "kaos-operator")
+        for name in made {
+            let what = format!("{}: {name} is ours", case.name);
+            let child = world.until(&what, name, |child| {
+                entries(child, "labels").get("app.kubernetes.io/managed-by").is_some_and(|by| by == "kaos-operator")
             });
-            let deployment = deployment.await;
-            let managers = deployment["metadata"]["managedFields"].as_array().unwrap();
-            if managers.iter().any(|entry| entry["manager"] == GO) {
+            if is_of_go(&child.await) {
                 wrong.push(format!("{}: fields of {name} are still the Go operator's", case.name));
+            }
+        }
+    }
+    // A rollout that was begun shows by now.
+    left.last().unwrap().1.quiet().await;
+    for ((case, world, made), before) in left.iter().zip(&before) {
+        let sets = world.list("ReplicaSet").await;
+        for name in made.iter().filter_map(|at| at.strip_prefix("Deployment/")) {
+            let own = sets.iter().filter(|set| controller(set)["name"] == name).count();
+            if own != 1 {
+                wrong.push(format!("{}: Deployment {name} has {own} ReplicaSets", case.name));
             }
         }
         let now = pods(world).await;
@@ -168,12 +180,12 @@ async fn what_the_go_operator_left_is_taken_over_without_restarting_a_pod() {
     assert!(wrong.is_empty(), "of {} cases:\n{}", left.len(), wrong.join("\n"));
 
     // What was made in the Go operator's time can be deleted.
-    let (_, world, deployments) = &left[0];
+    let (_, world, made) = &left[0];
     release
         .cluster
         .kubectl(&["delete", "agents,modelapis,mcpservers", "--all", "-n", &world.namespace, "--timeout=60s"])
         .expect();
-    for name in deployments {
+    for name in made {
         world.until_gone(name).await;
     }
 }
