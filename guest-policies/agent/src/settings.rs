@@ -44,7 +44,7 @@ pub struct Settings {
     /// Resources of agents that set none.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::resources"))]
     pub resources: Raw,
-    /// Security context of the container.
+    /// Security context of every container that the policy makes.
     pub security_context: Raw,
     /// Security context of the pod.
     pub pod_security_context: Raw,

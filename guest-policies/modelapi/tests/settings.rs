@@ -37,20 +37,24 @@ fn plan(setting: &str, settings: &Value) -> Plan {
     testing::plan::<ModelApi>(&subject).unwrap_or_else(|refused| panic!("{setting}: {refused:?}"))
 }
 
-/// The rows of one server. `image` and `port` are the other places of these two.
-fn server(setting: &str, image: &str, policy: &str, port: &str) -> Vec<Row> {
+/// The rows of one server. `init` is the container that runs before it, if there is one; `port` is another place of that.
+fn server(setting: &str, init: Option<&str>, port: &str) -> Vec<Row> {
     let of = |leaf: &str, value: Value, places: &str| row(&format!("{setting}.{leaf}"), value, places);
+    let both = |field: &str| {
+        let before = init.map(|init| format!("{init}/{field}")).unwrap_or_default();
+        format!("@/{field} {before}")
+    };
     let ports = "@/ports/0/containerPort @/livenessProbe/httpGet/port @/readinessProbe/httpGet/port \
                  Service:/spec/ports/0/targetPort";
     let mut rows = vec![
-        of("image", json!("i:1"), &format!("@/image {image}")),
-        of("imagePullPolicy", json!("Always"), &format!("@/imagePullPolicy {policy}")),
+        of("image", json!("i:1"), &both("image")),
+        of("imagePullPolicy", json!("Always"), &both("imagePullPolicy")),
         of("containerPort", json!(9), &format!("{ports} {port}")),
         of("servicePort", json!(9), "Service:/spec/ports/0/port HTTPRoute:/spec/rules/0/backendRefs/0/port"),
         of("portName", json!("web"), "@/ports/0/name Service:/spec/ports/0/name"),
         of("serviceType", json!("LoadBalancer"), "Service:/spec/type"),
         of("resources", json!({"limits": {"cpu": "1"}}), "@/resources"),
-        of("securityContext", json!({"runAsNonRoot": true}), "@/securityContext"),
+        of("securityContext", json!({"runAsNonRoot": true}), &both("securityContext")),
         of("podSecurityContext", json!({"runAsNonRoot": true}), "Deployment:/spec/template/spec/securityContext"),
         of("automountServiceAccountToken", json!(false), "Deployment:/spec/template/spec/automountServiceAccountToken"),
     ];
@@ -107,8 +111,8 @@ fn every_setting_changes_exactly_what_it_should() {
         // In `extra` of the plan: the host's to act on.
         row("finalizer", json!("kaos.tools/modelapi-finalizer"), ""),
     ];
-    rows.extend(server("proxy", "", "", "@/args/3"));
-    rows.extend(server("hosted", &format!("{init}/image"), &format!("{init}/imagePullPolicy"), ""));
+    rows.extend(server("proxy", None, "@/args/3"));
+    rows.extend(server("hosted", Some(init), ""));
     changes::assert_each_changes_its_places::<ModelApi>(&settings, &rows, plan);
 }
 

@@ -33,7 +33,7 @@ pub struct PodDefaults<'a> {
     pub readiness_probe: &'a Probe,
     /// Resources of the main container.
     pub resources: &'a Raw,
-    /// Security context of the main container.
+    /// Security context of the main container, and of those that run before it.
     pub security_context: &'a Raw,
     /// Security context of the pod.
     pub pod_security_context: &'a Raw,
@@ -138,7 +138,11 @@ impl PodParts<'_> {
             main = patch::container(main, &container_patch(over)?).map_err(|error| error.under(CONTAINER))?;
         }
         let mut pod = object! { "containers": vec![main] };
-        put(&mut pod, "initContainers", filled(&self.init_containers));
+        let mut before = self.init_containers.clone();
+        for container in &mut before {
+            put(container, "securityContext", object(defaults.security_context));
+        }
+        put(&mut pod, "initContainers", filled(&before));
         put(&mut pod, "volumes", filled(&self.volumes));
         put(&mut pod, "serviceAccountName", self.service_account.map(Value::from));
         put(&mut pod, "securityContext", object(defaults.pod_security_context));
