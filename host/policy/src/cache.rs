@@ -104,7 +104,8 @@ fn key(directory: &Path) -> io::Result<[u8; KEY]> {
     let mut file = fs::File::open(&path)?;
     private(&file.metadata()?)?;
     let mut key = [0; KEY];
-    file.read_exact(&mut key)?;
+    // One that is too short is none.
+    file.read_exact(&mut key).map_err(|_| io::ErrorKind::InvalidData)?;
     Ok(key)
 }
 

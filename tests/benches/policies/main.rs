@@ -19,8 +19,9 @@ use kaos_operator::policies::Candidate;
 use kaos_policy::cache::Cache;
 use kaos_policy::clock::SystemClock;
 use kaos_policy::compile::InProcessCompiler;
-use kaos_policy::contract::Cluster;
+use kaos_policy::contract::{Cluster, Plan, Subject};
 use kaos_policy::engine::Engine;
+use kaos_policy::failure::Failure;
 use kaos_policy::gate::{Bounds, Check, Gate, Step};
 use kaos_policy::limits::Limits;
 use kaos_policy::lookup::Fixed;
@@ -78,17 +79,30 @@ fn compiled(check: &Check) -> Duration {
     steps.map(|taken| taken.time).sum()
 }
 
-/// Needs, map-env and translate of one object of each kind, as the controller runs them, without the memo.
+/// Needs, map-env and translate of one object of each kind in a fresh sandbox, and the whole pass that they are a part of,
+/// without the memo.
 fn passes(criterion: &mut Criterion) -> Result<()> {
     for (how, policies) in [("native", policies::native()?), ("sandbox", policies::wasm()?)] {
         for policy in &policies {
             let (renderer, object, lookup) = sample(policy)?;
+            let subject = renderer.render(&object, &lookup)?.subject().clone();
+            criterion.bench_function(&format!("verbs-{how}/{}", policy.id().name), |bench| {
+                bench.iter(|| verbs(policy, black_box(&subject)));
+            });
             criterion.bench_function(&format!("pass-{how}/{}", policy.id().name), |bench| {
                 bench.iter(|| renderer.render(black_box(&object), &lookup));
             });
         }
     }
     Ok(())
+}
+
+/// What a policy itself does in a pass.
+fn verbs(policy: &Policy, subject: &Subject) -> std::result::Result<Option<Plan>, Failure> {
+    let mut sandbox = policy.code().open(policy.limits())?;
+    sandbox.needs(subject)?;
+    let Ok(env) = sandbox.map_env(subject, Vec::new())? else { return Ok(None) };
+    Ok(sandbox.translate(subject, env)?.ok())
 }
 
 /// The claim's fullest sample, with what stands beside it.
