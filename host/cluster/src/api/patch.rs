@@ -59,13 +59,12 @@ pub(super) fn patch(state: &mut State, request: &write::Request<'_>) -> Result<A
     Ok(request.answer(StatusCode::OK, &stored, warnings))
 }
 
-/// A UID that a patch gives must be the object's.
+/// The UID that an object has after a patch must be the one that it had.
 fn keeps_uid(request: &write::Request<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
-    let given = meta(new, "uid");
-    if given.is_empty() || given == meta(old, "uid") {
+    if meta(new, "uid") == meta(old, "uid") {
         return Ok(());
     }
-    let cause = Cause::invalid("metadata.uid", &json!(given).to_string(), "field is immutable");
+    let cause = Cause::invalid("metadata.uid", &new["metadata"]["uid"].to_string(), "field is immutable");
     Err(ApiError::invalid(&request.resource.kind_subject(request.name), &[cause]))
 }
 
@@ -122,7 +121,9 @@ fn apply(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiE
     let Some(old) = found else {
         return created(state, request, new, warnings);
     };
-    keeps_uid(request, &config, &old)?;
+    if !meta(&config, "uid").is_empty() {
+        keeps_uid(request, &config, &old)?;
+    }
     update::check_preconditions(resource, &old, &config)?;
     if let Some(custom) = &resource.custom {
         new["apiVersion"] = json!(format!("{}/{}", resource.group, custom.storage_version));
