@@ -32,9 +32,12 @@ pub struct About {
     /// The objects whose children and status are compared, as `Kind/name`.
     pub primary: Vec<String>,
     profile: String,
-    /// What ours does instead of what was recorded, in words; `desired.yaml` says it as a patch.
+    /// What ours does instead of what was recorded, in words; `desired.yaml` says it as a patch, or `conditions` does.
     #[serde(default)]
     pub desired: Option<String>,
+    /// Conditions that the first primary has in the end, and their status. The Go operator has none.
+    #[serde(default)]
+    pub conditions: BTreeMap<String, String>,
     /// Objects looked at besides the children of the primaries.
     #[serde(default, rename = "alsoRecord")]
     pub also_record: Vec<String>,

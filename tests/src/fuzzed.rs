@@ -1,17 +1,20 @@
 //! What the fuzz targets in `tests/fuzz` drive; the corpora run through it in `cargo test` too.
 
-use kaos_policy::gate::{Bounds, inspect};
+use kaos_policy::gate::{Bounds, Inspection, LoadError, inspect, unpacked};
 use kaos_policy_sdk::patch::{self, Schema};
 use serde_json::Value;
 
-/// Any bytes as a policy, up to but without compiling: an answer or a typed error.
+/// Any bytes as a policy, packed or not, up to but without compiling: an answer or a typed error.
 ///
 /// # Panics
 /// On what fuzzing is to find.
-pub fn loader(data: &[u8]) {
-    if let Err(error) = inspect(data, &Bounds::default()) {
+pub fn loader(data: &[u8]) -> Result<Inspection, LoadError> {
+    let bounds = Bounds::default();
+    let inspected = unpacked(data, &bounds).and_then(|component| inspect(&component, &bounds));
+    if let Err(error) = &inspected {
         assert!(!error.to_string().is_empty());
     }
+    inspected
 }
 
 /// Two lines of JSON as a base and a patch on it: a result or a typed error. No directive and no null is left in

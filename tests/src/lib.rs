@@ -1,10 +1,12 @@
 //! What the suites share: recorded cases, a stage to play them on, and what has to be masked before two objects
 //! are compared.
 
+pub mod blocks;
 pub mod case;
 pub mod control_plane;
 pub mod fuzzed;
 pub mod gadget;
+pub mod guests;
 pub mod harness;
 pub mod hostile;
 pub mod normalize;

@@ -17,6 +17,8 @@ const STAMPS: [&str; 2] = ["app.kubernetes.io/managed-by", "kaos.tools/applied-d
 pub struct Ended {
     /// As `expected.json`.
     pub outcome: Value,
+    /// The conditions of the first primary.
+    pub conditions: BTreeMap<String, String>,
     /// Zero for native policies.
     pub fuel: u64,
 }
@@ -61,8 +63,16 @@ pub fn play(case: &Case, wanted: &Value, renderers: BTreeMap<String, Renderer>) 
         let statuses = primaries.iter().map(|p| (format!("{}/{}", p.0, p.1), normalize::status(&stage.status_of(p))));
         outcome.insert("statuses".into(), Value::Object(statuses.collect()));
     }
+    let conditions = conditions(&stage.status_of(&primaries[0]));
     let fuel = stage.fuel.get(&primaries[0]).copied().unwrap_or_default();
-    Ok(Ended { outcome: Value::Object(outcome), fuel })
+    Ok(Ended { outcome: Value::Object(outcome), conditions, fuel })
+}
+
+/// The conditions of a status, and their status.
+fn conditions(status: &Value) -> BTreeMap<String, String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let all = status["conditions"].as_array().into_iter().flatten();
+    all.map(|condition| (text(&condition["type"]), text(&condition["status"]))).collect()
 }
 
 /// A child as it was recorded: without the server's defaults but for the replicas, which were kept.

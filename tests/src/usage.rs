@@ -25,6 +25,12 @@ pub fn peak(process: u32) -> Option<u64> {
     memory(process, "VmHWM:")
 }
 
+/// Processes that a process started and that still run.
+pub fn children(process: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    listed.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+}
+
 /// The sum of some of the numbers that come after its name.
 fn ticks(process: u32, fields: Range<usize>) -> Option<Duration> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;

@@ -1,15 +1,11 @@
 //! Widgets: a kind that the host has never heard of, and editions of its policy.
 
-use std::path::Path;
-use std::process::Command;
 use std::sync::OnceLock;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use serde_json::{Value, json};
-use wit_component::ComponentEncoder;
 
-const MARK: &[u8] = b"EDITION=";
-const ROOM: usize = 32;
+use crate::guests;
 
 /// The guest as a module, built once a run.
 fn module() -> Result<&'static [u8]> {
@@ -17,28 +13,14 @@ fn module() -> Result<&'static [u8]> {
     if let Some(module) = MODULE.get() {
         return Ok(module);
     }
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let target = tests.join("../target/tmp/guests");
-    let status = Command::new(env!("CARGO"))
-        .args(["build", "--locked", "--quiet", "--release", "--target", "wasm32-unknown-unknown", "--target-dir"])
-        .arg(&target)
-        .current_dir(tests.join("guests/widget"))
-        .env_remove("CARGO_TARGET_DIR")
-        .env_remove("RUSTFLAGS")
-        .status()?;
-    ensure!(status.success(), "the guest does not build: is the target wasm32-unknown-unknown installed?");
-    let module = std::fs::read(target.join("wasm32-unknown-unknown/release/widget.wasm"))?;
+    let module = guests::build("tests/guests/widget", &[], "widget.wasm")?;
     Ok(MODULE.get_or_init(|| module))
 }
 
-/// An edition of the Widgets' policy: a digit, and what it does to fragile Widgets.
+/// An edition of the Widgets' policy: a digit, and what it does to fragile Widgets, or `and kites` for one that answers
+/// for Kites, too.
 pub fn component(edition: &str) -> Result<Vec<u8>> {
-    let mut module = module()?.to_vec();
-    let at = module.windows(MARK.len()).position(|window| window == MARK).context("the guest has no edition")?;
-    let padded = format!("{edition:ROOM$}");
-    ensure!(padded.len() == ROOM, "the edition {edition:?} is too long");
-    module[at + MARK.len()..at + MARK.len() + ROOM].copy_from_slice(padded.as_bytes());
-    ComponentEncoder::default().module(&module)?.validate(true).encode()
+    guests::component(&guests::told(module()?, "EDITION=", 32, edition)?)
 }
 
 /// A Widget.

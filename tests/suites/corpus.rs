@@ -19,7 +19,17 @@ fn each(target: &str, run: impl Fn(&[u8])) {
 
 #[test]
 fn the_loader_answers_every_file_of_its_corpus() {
-    each("loader", fuzzed::loader);
+    each("loader", |data| drop(fuzzed::loader(data)));
+}
+
+/// What is changed from something that is taken gets further than what begins as noise.
+#[test]
+fn the_corpus_of_the_loader_has_a_policy_and_an_overlay_that_are_taken() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/loader");
+    for (name, world) in [("policy.gz", "policy"), ("overlay", "environment-overlay")] {
+        let inspected = fuzzed::loader(&std::fs::read(folder.join(name)).unwrap()).unwrap();
+        assert_eq!(inspected.world.name(), world);
+    }
 }
 
 #[test]

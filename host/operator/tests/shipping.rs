@@ -275,6 +275,41 @@ async fn explain_tells_what_answers_and_why_and_what_went_into_it() {
     }
 }
 
+/// The embedded policy of Agents, with bytes of its own; `limits` as in `policy.yaml`.
+fn edition(number: u8, limits: &str) -> Package {
+    let own = kaos_operator::embedded::DEFAULTS.iter().find(|it| it.manifest.contains("name: agent\n")).unwrap();
+    let file = PolicyFile::parse(&format!("{}\nlimits: {limits}\n", own.manifest)).unwrap();
+    // A custom section with a name of one letter and nothing in it.
+    let component = [own.component, &[0, 2, 1, b'a' + number]].concat();
+    Package { name: "agents".into(), namespace: HOME.into(), file, component: Some(component) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn explain_follows_an_object_to_what_served_before_where_the_policy_fails_on_it() {
+    let stage = Stage::start("fallback").await;
+    team(&stage);
+    let mut beside = stage.cluster.object("kaos.tools", "agents", "team", "a").unwrap().as_ref().clone();
+    beside["metadata"] = json!({"name": "beside", "namespace": "team"});
+    let sides = (0..6).map(|side| json!({"name": format!("side{side}"), "image": "side:1"}));
+    beside["spec"]["podSpec"] = json!({"containers": sides.collect::<Vec<_>>()});
+    stage.cluster.plant("kaos.tools", "agents", beside);
+    stage.revision("agents-1", &edition(1, "{}"), 1, &json!({"state": "Superseded", "policy": "agent"}));
+    let active = json!({"state": "Active", "policy": "agent", "predecessor": "agents-1"});
+    stage.revision("agents-2", &edition(2, "{containers: 6}"), 2, &active);
+    let told = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
+    assert!(
+        told.stdout.contains("PolicyRevision agents-2, from") && !told.stdout.contains("agents-1"),
+        "{}{}",
+        told.stdout,
+        told.stderr
+    );
+    let told = stage.policy(&["explain", "agent/beside", "-n", "team"]).await;
+    for line in ["PolicyRevision agents-2 serves, but does not answer for this object", "PolicyRevision agents-1, from"]
+    {
+        assert!(told.stdout.contains(line), "{line}: {}{}", told.stdout, told.stderr);
+    }
+}
+
 /// An operator as a process, ended with the test.
 struct Process(std::process::Child);
 

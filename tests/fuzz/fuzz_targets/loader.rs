@@ -5,4 +5,4 @@
 #[path = "../../src/fuzzed.rs"]
 mod fuzzed;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzzed::loader(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| drop(fuzzed::loader(data)));

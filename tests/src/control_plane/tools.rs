@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use anyhow::Result;
+
 use super::ControlPlane;
 use super::programs::Programs;
 
@@ -52,6 +54,31 @@ impl ControlPlane {
     /// `helm`, as somebody who may do everything.
     pub fn helm(&self, arguments: &[&str]) -> Ran {
         self.tool("helm", &self.kubeconfig(), arguments)
+    }
+
+    /// Commands of a shell, typed at the top of the repository by somebody who may do everything, with `kubectl`, `helm`
+    /// and the operator on PATH.
+    pub fn shell(&self, commands: &str) -> Ran {
+        match self.typed(commands) {
+            Ok(mut shell) => run(&mut shell),
+            Err(error) => Ran { shown: commands.to_owned(), ok: false, out: String::new(), err: error.to_string() },
+        }
+    }
+
+    fn typed(&self, commands: &str) -> Result<Command> {
+        let programs = [self.programs.get("kubectl")?, self.programs.get("helm")?, Programs::operator()?];
+        let before = programs.iter().filter_map(|program| program.parent().map(Path::to_owned));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut shell = self.prepared("bash".as_ref(), &self.kubeconfig());
+        shell.env("PATH", std::env::join_paths(before.chain(std::env::split_paths(&path)))?);
+        // What builds is found where it always is.
+        let home = std::env::home_dir().unwrap_or_default();
+        for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+            shell.env(name, std::env::var_os(name).unwrap_or_else(|| home.join(folder).into()));
+        }
+        let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        shell.current_dir(top).args(["-euo", "pipefail", "-c", commands]);
+        Ok(shell)
     }
 
     fn tool(&self, name: &str, kubeconfig: &Path, arguments: &[&str]) -> Ran {

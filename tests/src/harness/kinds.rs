@@ -27,13 +27,14 @@ const fn of_cluster(api_version: &'static str, kind: &'static str, plural: &'sta
     Kind { api_version, kind, plural, namespaced: false }
 }
 
-const KINDS: [Kind; 24] = [
+const KINDS: [Kind; 25] = [
     kind("kaos.tools/v1alpha1", "Agent", "agents"),
     kind("kaos.tools/v1alpha1", "ModelAPI", "modelapis"),
     kind("kaos.tools/v1alpha1", "MCPServer", "mcpservers"),
     kind("kaos.tools/v1alpha1", "PolicyRevision", "policyrevisions"),
     kind("test.example.com/v1", "Gadget", "gadgets"),
     kind("test.example.com/v1", "Widget", "widgets"),
+    kind("sky.io/v1", "Kite", "kites"),
     kind("apps/v1", "Deployment", "deployments"),
     kind("apps/v1", "ReplicaSet", "replicasets"),
     kind("v1", "Pod", "pods"),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use kaos_cluster::faults::Entry;
 use kaos_operator::client::CallLayer;
 use kaos_operator::lead::{Election, Fence, LEASE, Timing};
 use kaos_operator::metrics::Metrics;
@@ -12,9 +13,10 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 
 use super::World;
-use super::faults::OPERATOR;
+use super::faults::{OPERATOR, is_operator};
 use super::operator::Running;
 use super::read::text;
+use super::requests::Sort;
 use super::scenario::SYSTEM;
 
 /// How long a request may take.
@@ -23,6 +25,23 @@ const DEADLINE: Duration = Duration::from_secs(15);
 /// The user that a replica is.
 pub fn user(replica: u32) -> String {
     format!("{OPERATOR}-{replica}")
+}
+
+/// Writes of a replica after another had taken the Lease.
+pub fn second_writers(entries: &[Entry]) -> Vec<String> {
+    let mut holder = None;
+    let mut wrong = Vec::new();
+    for entry in entries.iter().filter(|entry| is_operator(&entry.attempt.user)) {
+        let user = Some(entry.attempt.user.as_str());
+        match Sort::of(entry) {
+            Sort::Lease if entry.attempt.verb.is_write() && (200..300).contains(&entry.code) => holder = user,
+            Sort::Write | Sort::Event if (200..300).contains(&entry.code) && holder != user => {
+                wrong.push(format!("it was not the one that writes: {} {entry}", entry.at));
+            }
+            _ => {}
+        }
+    }
+    wrong
 }
 
 impl World {

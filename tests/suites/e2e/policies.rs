@@ -9,7 +9,7 @@ use kaos_tests::harness::samples::{agent, model_api};
 use kaos_tests::shipped;
 use serde_json::{Value, json};
 
-use crate::support::{Release, SYSTEM, until_image, until_ready};
+use crate::support::{Release, SYSTEM, until_active, until_image, until_ready};
 
 fn team() -> Vec<Value> {
     vec![model_api("llm"), agent("a", "llm", &json!({}))]
@@ -25,18 +25,6 @@ fn write(folder: &Path, settings: &str) -> String {
 }
 
 const AGENT: &str = "Deployment/agent-a";
-
-/// Waits until what came from a ConfigMap serves; gives the revision.
-async fn until_active(release: &Release, config_map: &str) -> Value {
-    let system = release.over(SYSTEM);
-    let active = |revision: &Value| {
-        revision["spec"]["source"]["configMap"] == config_map && revision["status"]["state"] == "Active"
-    };
-    system
-        .until_true(&format!("{config_map} serves"), async || system.list("PolicyRevision").await.iter().any(active))
-        .await;
-    system.list("PolicyRevision").await.into_iter().find(active).unwrap()
-}
 
 #[tokio::test]
 async fn a_policy_goes_from_pack_by_kubectl_into_service_and_an_edit_of_its_settings_takes_effect() {

@@ -239,3 +239,21 @@ pub(crate) async fn until_image(world: &World, deployment: &str, image: &str) {
     let runs = |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["image"] == image;
     world.until(&format!("it runs {image}"), deployment, runs).await;
 }
+
+/// Waits until what came from a ConfigMap serves; gives the revision.
+pub(crate) async fn until_active(release: &Release, config_map: &str) -> Value {
+    until_state(release, config_map, "Active").await
+}
+
+/// Waits until a revision of what came from a ConfigMap is in a state; gives it.
+pub(crate) async fn until_state(release: &Release, config_map: &str, state: &str) -> Value {
+    let system = release.over(SYSTEM);
+    let found = async || {
+        let all = system.list("PolicyRevision").await;
+        all.into_iter().find(|revision| {
+            revision["spec"]["source"]["configMap"] == config_map && revision["status"]["state"] == state
+        })
+    };
+    system.until_true(&format!("a revision of {config_map} is {state}"), async || found().await.is_some()).await;
+    found().await.unwrap()
+}

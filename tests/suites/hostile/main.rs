@@ -4,6 +4,7 @@
 
 #[path = "../../../guest-policies/sdk/tests/support/anything.rs"]
 mod anything;
+mod costs;
 mod large;
 
 use std::sync::LazyLock;

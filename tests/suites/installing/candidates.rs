@@ -13,7 +13,7 @@ use kaos_operator::policies::{self, Loader, Origin, sample_cluster};
 use kaos_policy::digest::Digest;
 use kaos_policy::engine::Engine;
 use kaos_policy::gate::{self, LoadError};
-use kaos_tests::shipped;
+use kaos_tests::{guests, shipped};
 use serde_json::{Value, json};
 
 use crate::support::packed;
@@ -44,7 +44,7 @@ pub(crate) struct Candidate {
 type Break = fn(u32) -> Candidate;
 
 /// The ways.
-pub(crate) const BROKEN: [Break; 12] = [
+pub(crate) const BROKEN: [Break; 19] = [
     |edition| bytes(edition, "WrongDigest", cut),
     |edition| unpinned(edition, "Malformed", cut),
     |edition| unpinned(edition, "NotWasm", |_| b"\x7fELF".to_vec()),
@@ -56,6 +56,13 @@ pub(crate) const BROKEN: [Break; 12] = [
     |edition| unpinned(edition, "BadGzip", |component| gzipped(component)[..1000].to_vec()),
     |edition| Candidate { fate: Fate::Refused("BadSettings"), ..made(edition, "", "imagePullPolicy: Sometimes") },
     |edition| Candidate { fate: Fate::Refused("DoesNotDescribeItself"), ..made(edition, "limits: {fuel: 1000}", "") },
+    |_| misbehaving("loops for ever", "FailsSample"),
+    |_| misbehaving("recurses for ever", "FailsSample"),
+    |_| misbehaving("allocates a gibibyte", "FailsSample"),
+    |_| misbehaving("answers 100000 manifests", "FailsSample"),
+    |_| misbehaving("trap in describe", "DoesNotDescribeItself"),
+    |_| misbehaving("trap in translate", "FailsSample"),
+    |_| misbehaving("counts calls of translate", "KeepsState"),
     |edition| Candidate { fate: Fate::PutAside, ..made(edition, "limits: {containers: 6}", "") },
 ];
 
@@ -77,6 +84,13 @@ fn made(edition: u32, file: &str, settings: &str) -> Candidate {
     .unwrap();
     let config_map = packed("agents", Some(&component), &text);
     Candidate { config_map, fate: Fate::Serves, digest: Digest::of(&component).to_string() }
+}
+
+/// A policy that misbehaves as soon as it is asked.
+fn misbehaving(mode: &str, reason: &'static str) -> Candidate {
+    let component = guests::hostile(mode).unwrap();
+    let config_map = packed("agents", Some(&component), "");
+    Candidate { config_map, fate: Fate::Refused(reason), digest: Digest::of(&component).to_string() }
 }
 
 /// A good edition whose bytes were exchanged behind the digest that it pins.

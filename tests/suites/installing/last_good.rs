@@ -1,6 +1,7 @@
 //! What fails in service is put aside, and what served before serves.
 
 use kaos_cluster::faults::Failure;
+use kaos_tests::harness::kinds::Kind;
 use kaos_tests::harness::{Fault, World, condition, play};
 use serde_json::{Value, json};
 
@@ -38,6 +39,8 @@ async fn puts_aside(world: &World, fault: &str) {
     let all = widgets(world).await;
     let fragile: Vec<String> = all.iter().step_by(3).cloned().collect();
     let before = versions(world, &fragile).await;
+    let histories = [world.history("Widget/w0").await, world.history("other:Widget/w3").await];
+    let first = world.look("Widget/w0").await["status"]["policy"]["digest"].clone();
     world.apply(&package("widgets", &format!("2 {fault}"), "")).await;
     let aside = until_state(world, "widgets", "Quarantined").await;
     assert_eq!(aside["status"]["reason"], "FailedInService");
@@ -52,7 +55,18 @@ async fn puts_aside(world: &World, fault: &str) {
         assert_eq!(told["status"]["policy"]["version"], "1.0.0");
         assert!(condition(&told, "PolicyFallback").is_null(), "what serves is what is to serve: {told}");
     }
+    for history in histories {
+        let told = history.states();
+        assert!(told.iter().all(|state| state["status"]["policy"]["digest"] == first), "it never told of the bad one");
+        let fell_back = told.iter().any(|state| condition(state, "PolicyFallback")["status"] == "True");
+        assert!(fell_back, "it told that something else answers: {told:#?}");
+    }
     assert!(world.counted("kaos_operator_policy_fallbacks_total", &["policy=\"widget\""]) >= 3.0);
+    let aside_now = async || world.counted("kaos_operator_policy_revisions", &["state=\"Quarantined\""]) > 0.0;
+    world.until_true("it is counted", aside_now).await;
+    let events = world.list_in(Kind::named("Event"), "kaos-system").await;
+    let told = |event: &&Value| event["reason"] == "FailedInService" && event["type"] == "Warning";
+    assert_eq!(events.iter().filter(told).count(), 1, "{events:#?}");
     world.restart().await;
     world.quiet().await;
     until_state(world, "widgets", "Quarantined").await;

@@ -9,11 +9,13 @@
 //! | `interrupted` | an operator that ends while it checks a package |
 //! | `places` | namespaces, pins, precedence |
 //! | `isolation` | what the own policy of one namespace does to another |
+//! | `assembled` | packages in pieces, several kinds in one component, overlays |
 //! | `packages` | half-written, emptied, renamed and deleted ConfigMaps |
 //! | `under_load` | a policy that changes every second while many Agents are edited |
 //! | `candidates` | editions of the Agents' policy, good ones and broken ones |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
+mod assembled;
 mod candidates;
 mod interrupted;
 mod isolation;

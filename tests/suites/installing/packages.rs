@@ -110,6 +110,36 @@ fn a_package_whose_new_name_comes_before_the_old_one_goes_has_that_to_fall_back_
 }
 
 #[test]
+fn what_stands_in_for_a_renamed_package_does_so_while_that_holds_nothing_better() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({"fragile": true}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.delete("kaos-system:ConfigMap/widgets").await;
+        until_state(world, "widgets", "Superseded").await;
+        world.apply(&package("renamed", "2 traps", "")).await;
+        until_state(world, "renamed", "Quarantined").await;
+        until_state(world, "widgets", "Active").await;
+        world.patch("kaos-system:ConfigMap/renamed", &json!({"data": null, "binaryData": null})).await;
+        until_state(world, "renamed", "Refused").await;
+        for restarts in [false, true] {
+            if restarts {
+                world.restart().await;
+            }
+            world.quiet().await;
+            world.delete("ConfigMap/w").await;
+            until_edition(world, "ConfigMap/w", "1").await;
+        }
+        world.apply(&package("renamed", "3", "")).await;
+        until_edition(world, "ConfigMap/w", "3").await;
+        until_state(world, "renamed", "Active").await;
+        world.delete("kaos-system:ConfigMap/renamed").await;
+        world.until("nothing is left", "Widget/w", |widget| reason(widget, "Accepted") == "NoPolicy").await;
+    });
+}
+
+#[test]
 fn only_the_last_revisions_are_kept_with_their_bytes() {
     play(scenario(), async |world| {
         define(world).await;

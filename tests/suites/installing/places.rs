@@ -3,7 +3,7 @@
 use kaos_tests::harness::{condition, play};
 use serde_json::json;
 
-use crate::support::{define, package, scenario, settings, until_edition, until_state, widget, widget_in};
+use crate::support::{define, package, revisions, scenario, settings, until_edition, until_state, widget, widget_in};
 
 #[test]
 fn a_policy_for_one_namespace_leaves_the_others_alone() {
@@ -98,7 +98,7 @@ fn policies_of_other_namespaces_count_only_where_that_is_allowed_and_only_there(
         world.apply(&widget("w", &json!({}))).await;
         until_edition(world, "ConfigMap/w", "1").await;
         world.quiet().await;
-        assert!(crate::support::revisions(world, "own").await.is_empty());
+        assert!(revisions(world, "own").await.is_empty());
     });
     play(kaos_tests::harness::Scenario::embedded("namespaces").installing(true), async |world| {
         define(world).await;
@@ -112,10 +112,18 @@ fn policies_of_other_namespaces_count_only_where_that_is_allowed_and_only_there(
         world.apply(&widget_in("other", "w", &json!({}))).await;
         until_edition(world, "ConfigMap/w", "2").await;
         until_edition(world, "other:ConfigMap/w", "1").await;
-        let mut greedy = package("own", "2", "scope: {namespaces: [other]}");
-        greedy["metadata"]["namespace"] = json!("test");
-        world.apply(&greedy).await;
-        let refused = until_state(world, "own", "Refused").await;
-        assert_eq!(refused["status"]["reason"], "ScopeTooWide");
+        let reads = "grants: {reads: [{apiVersion: v1, kind: ConfigMap, namespace: other, names: [w]}]}";
+        for (file, reason) in [("scope: {namespaces: [other]}", "ScopeTooWide"), (reads, "GrantsNotAllowed")] {
+            let mut greedy = package("own", "2", file);
+            greedy["metadata"]["namespace"] = json!("test");
+            world.apply(&greedy).await;
+            world
+                .until_true(&format!("it is refused: {reason}"), async || {
+                    revisions(world, "own").await.iter().any(|it| it["status"]["reason"] == reason)
+                })
+                .await;
+        }
+        world.quiet().await;
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "2", "what served goes on");
     });
 }

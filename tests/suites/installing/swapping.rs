@@ -1,7 +1,7 @@
 //! What is applied comes into service.
 
-use kaos_tests::harness::play;
-use serde_json::json;
+use kaos_tests::harness::{condition, play, samples};
+use serde_json::{Value, json};
 
 use crate::support::{define, package, revisions, scenario, settings, until_edition, until_state, widget, widget_in};
 
@@ -85,6 +85,37 @@ fn the_operators_own_config_map_is_live() {
         assert_eq!(world.look("ConfigMap/w").await["data"]["size"], "5", "what does not fit is not used");
         world.apply(&config("6")).await;
         world.until("what fits is", "ConfigMap/w", |live| live["data"]["size"] == "6").await;
+    });
+}
+
+#[test]
+fn the_runtimes_of_mcp_servers_are_live() {
+    play(scenario(), async |world| {
+        let runtimes = |image: &str| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kaos-mcp-runtimes", "namespace": "kaos-system"},
+                "data": {"runtimes.yaml": format!("runtimes: {{own: {{image: '{image}', paramsEnvVar: TOOLS}}}}")}})
+        };
+        world.apply(&runtimes("registry.example/own:1")).await;
+        let mut server = samples::mcp_server("tools");
+        server["spec"] = json!({"runtime": "own", "params": "p"});
+        world.apply(&server).await;
+        let runs =
+            |image: &'static str| move |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["image"] == image;
+        let deployment = "Deployment/mcpserver-tools";
+        world.until("it runs what the registry says", deployment, runs("registry.example/own:1")).await;
+        world.until_ready("MCPServer/tools").await;
+        world.apply(&runtimes("registry.example/own:2")).await;
+        world.until("a change takes effect", deployment, runs("registry.example/own:2")).await;
+        world.delete("kaos-system:ConfigMap/kaos-mcp-runtimes").await;
+        let told = world
+            .until("it says what is missing", "MCPServer/tools", |told| {
+                condition(told, "Accepted")["status"] == "False"
+            })
+            .await;
+        assert!(condition(&told, "Accepted")["message"].as_str().unwrap().contains("own"), "{told}");
+        assert!(runs("registry.example/own:2")(&world.look(deployment).await), "what exists stays as it is");
+        world.apply(&runtimes("registry.example/own:3")).await;
+        world.until("it goes on", deployment, runs("registry.example/own:3")).await;
     });
 }
 

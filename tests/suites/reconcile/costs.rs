@@ -6,10 +6,13 @@ use std::time::Duration;
 use kaos_cluster::PodFate;
 use kaos_operator::watch::Scope;
 use kaos_tests::gadget::gadget;
+use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::replicas::user;
 use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::samples::{agent, mcp_server, model_api, model_api_for};
 use kaos_tests::harness::scenario::routes;
 use kaos_tests::harness::{Scenario, World, condition, is_ready, play};
+use kaos_tests::shipped;
 use serde_json::json;
 
 use crate::support::web;
@@ -179,6 +182,48 @@ fn five_hundred_settled_objects_are_silent_for_ten_minutes_and_over_a_restart() 
         w.start().await;
         w.quiet().await;
         assert_eq!(w.writes(), Vec::<String>::new());
+    });
+}
+
+/// A policy of somebody's own for one kind, and settings for another.
+async fn install(w: &World) {
+    let (component, file) = shipped::embedded("mcpserver").unwrap();
+    let component = shipped::with_section(component, "edition", b"2").unwrap();
+    let packages = [
+        shipped::package("servers", Some(&component), file),
+        shipped::package("agents", None, "{name: agent, settings: {logLevel: DEBUG}}"),
+    ];
+    for package in packages {
+        w.apply(&package.unwrap()).await;
+    }
+    let active = async || {
+        let all = w.list_in(Kind::named("PolicyRevision"), "kaos-system").await;
+        all.iter().filter(|revision| revision["status"]["state"] == "Active").count() == 2
+    };
+    w.until_true("both packages serve", active).await;
+}
+
+#[test]
+fn with_installed_policies_and_a_replica_standing_by_it_is_silent_too() {
+    play(Scenario::embedded("requests are counted, and time is simulated").installing(false).idle(), async |w| {
+        for replica in 1..=2 {
+            w.spawn_replica(&user(replica));
+        }
+        install(w).await;
+        crowd(w).await;
+        w.forget_requests();
+        w.pass_time(Duration::from_mins(10)).await;
+        let busy = [Sort::Write, Sort::Read, Sort::Refused, Sort::DryRun, Sort::Event, Sort::Discovery];
+        assert_eq!(busy.map(|sort| w.requests(sort).len()), [0; 6], "{:?} {:?}", w.writes(), w.reads());
+        // Two look at the Lease every two seconds, and one of them writes it.
+        assert!((500..=1000).contains(&w.requests(Sort::Lease).len()), "{}", w.requests(Sort::Lease).len());
+        let leader = w.leader().await.unwrap();
+        w.crash_one(&leader).await;
+        w.until_true("the other leads", async || w.leader().await.is_some()).await;
+        w.quiet().await;
+        w.pass_time(Duration::from_mins(1)).await;
+        assert_eq!(w.writes(), [""; 0]);
+        assert_eq!([Sort::Refused, Sort::DryRun, Sort::Event].map(|sort| w.requests(sort).len()), [0, 0, 0]);
     });
 }
 

@@ -16,6 +16,7 @@
 //! | `backoff` | E: when it is tried again |
 //! | `deletion` | F: finalizers |
 //! | `operations` | G: watches, Events, metrics, readiness |
+//! | `replicas` | G4: of several operators one writes |
 //! | `rights` | G3, G7, E8: what the operator may do |
 //! | `costs` | writes, reads, silence |
 //! | `bad_input` | malformed objects, definitions that go, namespaces that end |
@@ -34,6 +35,7 @@ mod order;
 mod ownership;
 mod passes;
 mod recorded;
+mod replicas;
 mod rights;
 mod rollout;
 mod status;

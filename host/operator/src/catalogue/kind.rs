@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use kaos_policy::{
-    contract::{Claim, ResourceType},
+    contract::{Claim, Refusal, ResourceType, Violation},
     manifest::OnRefusal,
     policy::{Policy, PolicyId, Stack},
     settings::Layer,
@@ -168,6 +168,21 @@ impl Kind {
     pub fn without(&self, failed: &PolicyId) -> Option<Fallback> {
         let mut fallbacks = self.fallbacks.lock().unwrap_or_else(PoisonError::into_inner);
         fallbacks.entry(failed.clone()).or_insert_with(|| self.make_without(failed)).clone()
+    }
+
+    /// What answers for an object that a policy refuses and leaves to what served before, as its `policy.yaml` may ask, and
+    /// what to say of it. A refusal that waits for something ends by itself.
+    pub fn left_by(&self, refusing: &PolicyId, refusal: &Refusal) -> Option<(Fallback, String)> {
+        let why = match refusal {
+            Refusal::Invalid(violations) => match violations.first() {
+                Some(Violation { path, message }) => format!("{path}: {message}"),
+                None => "it is invalid".to_owned(),
+            },
+            Refusal::Unsupported(what) => what.clone(),
+            Refusal::Waiting(_) => return None,
+        };
+        let fallback = self.without(refusing).filter(|fallback| fallback.on_refusal != OnRefusal::Tell)?;
+        Some((fallback, format!("it refuses the object: {why}")))
     }
 
     fn make_without(&self, failed: &PolicyId) -> Option<Fallback> {

@@ -31,7 +31,7 @@ pub struct Options {
     pub grace: Duration,
     /// Waits after failures.
     pub backoff: Backoff,
-    /// The least time between two passes that concern many objects at once, such as after a policy swap.
+    /// The least time between two passes that a policy swap leads to.
     pub pace: Duration,
     /// Whether Secrets are looked at: names of keys and a digest.
     pub secrets: bool,

@@ -57,7 +57,7 @@ pub(super) async fn follow(context: Arc<Context>, queue: Queue, mut revisions: w
                     _ => false,
                 };
                 for key in context.watch.keys(of).iter().filter(|key| !as_before(key)) {
-                    queue.add(key, Urgency::Bulk);
+                    queue.add(key, Urgency::Paced);
                 }
             }
         }

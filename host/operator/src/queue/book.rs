@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::{Urgency, line::Line};
 use crate::watch::ObjectKey;
 
-/// After so many fresh keys in a row one of bulk gets its turn.
+/// After so many fresh keys in a row one that is not gets its turn.
 const TURN: u32 = 8;
 
 /// What there is to do.
@@ -39,9 +39,10 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Book {
     entries: BTreeMap<Arc<ObjectKey>, Entry>,
-    /// A key that moved from bulk to fresh is passed over when its turn comes.
+    /// A key that moved to a line before its own is passed over when its turn comes.
     fresh: Line,
     bulk: Line,
+    paced: Line,
     due: BTreeMap<(Instant, u64), Arc<ObjectKey>>,
     number: u64,
     depth: usize,
@@ -50,7 +51,7 @@ pub(super) struct Book {
     share: usize,
     in_a_row: u32,
     pace: Duration,
-    next_bulk: Option<Instant>,
+    next_paced: Option<Instant>,
     closed: bool,
 }
 
@@ -60,6 +61,7 @@ impl Book {
             entries: BTreeMap::new(),
             fresh: Line::default(),
             bulk: Line::default(),
+            paced: Line::default(),
             due: BTreeMap::new(),
             number: 0,
             depth: 0,
@@ -67,7 +69,7 @@ impl Book {
             share: usize::MAX,
             in_a_row: 0,
             pace,
-            next_bulk: None,
+            next_paced: None,
             closed: false,
         }
     }
@@ -105,6 +107,7 @@ impl Book {
         match urgency {
             Urgency::Fresh => self.fresh.push(key),
             Urgency::Bulk => self.bulk.push(key),
+            Urgency::Paced => self.paced.push(key),
         }
         true
     }
@@ -139,21 +142,21 @@ impl Book {
             }
             self.add(&key, Urgency::Fresh, now);
         }
-        let may = self.next_bulk.is_none_or(|time| time <= now);
-        let turn = may && self.in_a_row >= TURN;
-        let found = if turn { self.pop(Urgency::Bulk) } else { None };
-        let found = found.or_else(|| self.pop(Urgency::Fresh));
-        let found = found.or_else(|| if may { self.pop(Urgency::Bulk) } else { None });
+        let is_time = self.next_paced.is_none_or(|time| time <= now);
+        let turn = self.in_a_row >= TURN;
+        let found = if turn { self.pop_many(is_time) } else { None };
+        let found = found.or_else(|| self.pop(Urgency::Fresh)).or_else(|| self.pop_many(is_time));
         let Some((key, line)) = found else {
             let due = self.due.keys().next().map(|(time, _)| *time);
-            let bulk = self.next_bulk.filter(|_| !self.bulk.is_empty());
-            return Next::At(due.into_iter().chain(bulk).min());
+            let paced = self.next_paced.filter(|_| !self.paced.is_empty());
+            return Next::At(due.into_iter().chain(paced).min());
         };
         match line {
             Urgency::Fresh => self.in_a_row += 1,
-            Urgency::Bulk => {
+            Urgency::Bulk => self.in_a_row = 0,
+            Urgency::Paced => {
                 self.in_a_row = 0;
-                self.next_bulk = (!self.pace.is_zero()).then(|| now + self.pace);
+                self.next_paced = (!self.pace.is_zero()).then(|| now + self.pace);
             }
         }
         if let Some(entry) = self.entries.get_mut(&key) {
@@ -169,14 +172,23 @@ impl Book {
         Next::Key(key)
     }
 
+    /// A key that is one of many.
+    fn pop_many(&mut self, is_time: bool) -> Option<(Arc<ObjectKey>, Urgency)> {
+        self.pop(Urgency::Bulk).or_else(|| if is_time { self.pop(Urgency::Paced) } else { None })
+    }
+
     fn pop(&mut self, line: Urgency) -> Option<(Arc<ObjectKey>, Urgency)> {
-        let Self { entries, leased, share, fresh, bulk, .. } = self;
+        let Self { entries, leased, share, fresh, bulk, paced, .. } = self;
         let may = |namespace: &str| leased.get(namespace).is_none_or(|leased| *leased < *share);
         let counts = |key: &Arc<ObjectKey>| {
             let waits = entries.get(key).and_then(|entry| entry.queued);
             waits.is_some_and(|(waits, _)| waits == line)
         };
-        let keys = if line == Urgency::Fresh { fresh } else { bulk };
+        let keys = match line {
+            Urgency::Fresh => fresh,
+            Urgency::Bulk => bulk,
+            Urgency::Paced => paced,
+        };
         Some((keys.pop(may, counts)?, line))
     }
 
@@ -247,7 +259,8 @@ impl Book {
             let counts = |key: &Arc<ObjectKey>| queued(key).is_some_and(|(waits, _)| waits == line);
             keys.first(counts).filter_map(|key| Some(queued(key)?.1)).min()
         };
-        let (fresh, bulk) = (first(Urgency::Fresh, &self.fresh), first(Urgency::Bulk, &self.bulk));
-        fresh.into_iter().chain(bulk).min().map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+        let lines = [(Urgency::Fresh, &self.fresh), (Urgency::Bulk, &self.bulk), (Urgency::Paced, &self.paced)];
+        let oldest = lines.into_iter().filter_map(|(line, keys)| first(line, keys)).min();
+        oldest.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 }

@@ -1,7 +1,7 @@
 //! The work queue: which object is looked at next, and never twice at once.
 //!
-//! Keys wait in two lines. Fresh events come first; what concerns many objects at once (a start, a policy swap) waits in
-//! the other, from which every so often one is taken too. A key that is added while somebody works on it comes again
+//! Keys wait in three lines. Fresh events come first; what concerns many objects at once waits in the others, from which
+//! every so often one is taken too: a start, or a thing that many need, as fast as it goes; a policy swap at a pace. A key that is added while somebody works on it comes again
 //! afterwards. In each line the namespaces take turns, and of one namespace not more are worked on at once than is said.
 //! Each key has its own backoff. How many work at once is left to the callers of [`Queue::next`].
 
@@ -33,6 +33,8 @@ use crate::watch::ObjectKey;
 /// Which line a key waits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
+    /// One of many: when there is time, and at a pace.
+    Paced,
     /// One of many: when there is time.
     Bulk,
     /// Something happened to it.
@@ -57,7 +59,7 @@ impl fmt::Debug for Queue {
 }
 
 impl Queue {
-    /// An empty queue. `pace` is the least time between two keys of bulk; zero for none.
+    /// An empty queue. `pace` is the least time between two paced keys; zero for none.
     pub fn new(backoff: Backoff, pace: Duration, seed: u64) -> Self {
         let rng = Mutex::new(Rng::with_seed(seed));
         Self(Arc::new(Inner { book: Mutex::new(Book::new(pace)), rng, backoff, changed: Notify::new() }))

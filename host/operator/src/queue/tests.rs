@@ -118,17 +118,25 @@ async fn an_event_moves_a_key_of_bulk_to_the_fresh_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bulk_is_paced() {
+async fn what_a_swap_concerns_is_paced_and_nothing_else_waits_for_it() {
     let queue = Queue::new(Backoff::default(), Duration::from_millis(100), 1);
-    bulk(&queue, &["x", "y", "z"]);
+    for name in ["x", "y", "z", "late"] {
+        queue.add(&key(name), Urgency::Paced);
+    }
     let start = Instant::now();
     for _ in 0..3 {
         drop(queue.next().await);
     }
     assert_eq!(start.elapsed().as_millis(), 200);
     fresh(&queue, &["a"]);
-    drop(queue.next().await);
-    assert_eq!(start.elapsed().as_millis(), 200, "fresh events are not");
+    bulk(&queue, &["b", "c"]);
+    assert_eq!(queue.depth(), 4);
+    for name in ["a", "b", "c"] {
+        assert_eq!(queue.next().await.unwrap().key().name, name);
+    }
+    assert_eq!(start.elapsed().as_millis(), 200, "fresh events and bulk are not");
+    assert_eq!(queue.next().await.unwrap().key().name, "late");
+    assert_eq!(start.elapsed().as_millis(), 300);
 }
 
 #[tokio::test(start_paused = true)]

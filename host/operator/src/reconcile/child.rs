@@ -72,6 +72,11 @@ pub(crate) struct Live {
 }
 
 impl Sight {
+    /// What a look brought.
+    fn found(object: Option<Value>) -> Self {
+        object.map_or(Self::Absent, |object| Self::There(Live { object, fresh: true, shared: false }))
+    }
+
     /// The child as it is, if it is known to be there.
     pub(crate) fn live(&self) -> Option<&Value> {
         if let Self::There(live) = self { Some(&live.object) } else { None }
@@ -101,8 +106,7 @@ impl Context {
     pub(crate) async fn read(&self, child: &Reference) -> Result<Sight, CallError> {
         let served = self.served(&child.of())?;
         let calls = self.calls(&served, child.namespace.as_deref().unwrap_or_default());
-        let object = calls.get(&child.name).await?;
-        Ok(object.map_or(Sight::Absent, |object| Sight::There(Live { object, fresh: true, shared: false })))
+        Ok(Sight::found(calls.get(&child.name).await?))
     }
 
     /// Makes one child as it should be.
@@ -284,8 +288,7 @@ impl Known<'_> {
     async fn read(&self) -> Result<Made<Value>, CallError> {
         Ok(match self.calls.get(&self.wanted.name).await? {
             Some(live) if live["metadata"]["uid"] == *self.uid => Made::Done(live),
-            Some(object) => Made::Found(Sight::There(Live { object, fresh: true, shared: false })),
-            None => Made::Found(Sight::Absent),
+            other => Made::Found(Sight::found(other)),
         })
     }
 

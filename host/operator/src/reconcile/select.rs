@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use kaos_policy::{
-    contract::{Need, Refusal, Violation},
+    contract::{Need, Refusal},
     failure::Failure,
     manifest::OnRefusal,
     policy::PolicyId,
@@ -186,27 +186,15 @@ impl Context {
     }
 }
 
-/// Leaves an object that a policy refuses to what served before, where its `policy.yaml` asks for that. A refusal that
-/// waits for something ends by itself.
+/// Leaves an object that a policy refuses to what served before, where its `policy.yaml` asks for that.
 fn leave(selected: &mut Selected, refusing: &PolicyId, refusal: &Refusal) -> bool {
-    let why = match refusal {
-        Refusal::Invalid(violations) => match violations.first() {
-            Some(Violation { path, message }) => format!("{path}: {message}"),
-            None => "it is invalid".to_owned(),
-        },
-        Refusal::Unsupported(what) => what.clone(),
-        Refusal::Waiting(_) => return false,
-    };
     if selected.without.len() >= FALLBACKS {
         return false;
     }
-    let Some(Fallback { kind, blamed, on_refusal }) = selected.kind.without(refusing) else { return false };
-    let counts = match on_refusal {
-        OnRefusal::Tell => return false,
-        OnRefusal::Hold => false,
-        OnRefusal::RollBack => true,
+    let Some((Fallback { kind, blamed, on_refusal }, how)) = selected.kind.left_by(refusing, refusal) else {
+        return false;
     };
-    selected.without.push(Without { revision: blamed, how: format!("it refuses the object: {why}"), counts });
+    selected.without.push(Without { revision: blamed, how, counts: on_refusal == OnRefusal::RollBack });
     selected.kind = kind;
     true
 }

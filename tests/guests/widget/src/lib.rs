@@ -1,5 +1,5 @@
 //! A policy for Widgets: each becomes a ConfigMap that says which edition made it. What an edition does to fragile
-//! Widgets stands in [`EDITION`].
+//! Widgets, or that it answers for Kites, too, stands in [`EDITION`].
 
 wit_bindgen::generate!({ path: "../../../wit", world: "policy", generate_all });
 
@@ -8,16 +8,14 @@ use kaos::policy::types::*;
 
 struct Widgets;
 
-/// A digit, which is the edition, and what it does to Widgets whose spec says `fragile`; overwritten in the module's bytes
-/// before it becomes a component.
+/// A digit, which is the edition, and what is special about it: what it does to Widgets whose spec says `fragile`, or
+/// `and kites`; overwritten in the module's bytes before it becomes a component.
 #[used]
 static EDITION: [u8; 40] = *b"EDITION=1                               ";
 
 #[used]
 #[unsafe(link_section = "kaos:policy")]
 static CONTRACT: [u8; 5] = *b"0.1.0";
-
-const SAMPLE: &str = r#"{"apiVersion":"test.example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"n"},"spec":{}}"#;
 
 /// Rounds of nothing: a good part of the fuel that a pass has.
 const BURNT: u64 = 30_000_000;
@@ -49,22 +47,31 @@ fn field<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     Some(rest[..end].trim_matches('"'))
 }
 
+fn claim(api_version: &str, kind: &str) -> Claim {
+    let of = |api_version: &str, kind: &str| ResourceType { api_version: text(api_version), kind: text(kind) };
+    let object =
+        format!(r#"{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{"name":"w","namespace":"n"}},"spec":{{}}}}"#);
+    Claim {
+        primary: of(api_version, kind),
+        emits: vec![of("v1", "ConfigMap")],
+        reads: vec![],
+        wishes: vec![],
+        finalizer: None,
+        retired_finalizers: vec![],
+        samples: vec![Sample { name: text("smallest"), object, beside: vec![] }],
+        extra: text("{}"),
+    }
+}
+
 impl meta::Guest for Widgets {
     fn describe() -> Descriptor {
-        let of = |api_version: &str, kind: &str| ResourceType { api_version: text(api_version), kind: text(kind) };
+        let (number, special) = edition();
+        let mut claims = vec![claim("test.example.com/v1", "Widget")];
+        claims.extend((special == "and kites").then(|| claim("sky.io/v1", "Kite")));
         Descriptor {
             name: text("widget"),
-            version: format!("{}.0.0", edition().0),
-            claims: vec![Claim {
-                primary: of("test.example.com/v1", "Widget"),
-                emits: vec![of("v1", "ConfigMap")],
-                reads: vec![],
-                wishes: vec![],
-                finalizer: None,
-                retired_finalizers: vec![],
-                samples: vec![Sample { name: text("smallest"), object: text(SAMPLE), beside: vec![] }],
-                extra: text("{}"),
-            }],
+            version: format!("{number}.0.0"),
+            claims,
             settings_schema: text(SCHEMA),
             extra: text("{}"),
         }

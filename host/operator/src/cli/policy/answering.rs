@@ -42,6 +42,8 @@ pub(super) struct Shipped {
     pub(super) file: PolicyFile,
     /// How old it is.
     pub(super) age: Age,
+    /// The revision that served its place before.
+    pub(super) predecessor: Option<String>,
 }
 
 /// Everything that answers at one time.
@@ -53,6 +55,8 @@ pub(super) struct Standing {
     shared: Vec<Layer>,
     /// What was shipped.
     pub(super) shipped: Vec<Shipped>,
+    /// What served before that, and answers for objects that it fails on.
+    pub(super) before: Vec<Shipped>,
     /// Where the operator lives.
     home: String,
 }
@@ -62,7 +66,7 @@ impl Standing {
     pub(super) fn new(own: &[Loaded], shared: Vec<Layer>, home: &str) -> anyhow::Result<Self> {
         let stacks = select(own)?;
         let own = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
-        Ok(Self { own, shared, shipped: Vec::new(), home: home.to_owned() })
+        Ok(Self { own, shared, shipped: Vec::new(), before: Vec::new(), home: home.to_owned() })
     }
 
     /// The same, with something shipped in place of what its ConfigMap holds now.
@@ -78,9 +82,9 @@ impl Standing {
 
     /// Lets a catalogue hold what comes of it.
     pub(super) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Arc<Snapshot>> {
-        let entries: BTreeMap<String, Entry> =
-            self.shipped.iter().map(|shipped| (shipped.revision.to_string(), shipped.entry(&self.home))).collect();
-        let serving = entries.keys().cloned().collect();
+        let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
+        let entries: BTreeMap<String, Entry> = self.shipped.iter().chain(&self.before).map(entry).collect();
+        let serving = self.shipped.iter().map(|shipped| shipped.revision.to_string()).collect();
         let roster = Roster { own: self.own.clone(), entries };
         let arranged = roster.arrange(&serving, &self.shared)?;
         if let Some((revision, why)) = arranged.conflicts.iter().next() {
@@ -107,7 +111,7 @@ impl Shipped {
             content,
             on_refusal: file.on_refusal,
             since: None,
-            predecessor: None,
+            predecessor: self.predecessor.clone(),
         }
     }
 }
@@ -141,9 +145,7 @@ impl Bound {
             if self.of_kinds.contains_key(&key) {
                 continue;
             }
-            let wishes = kind.claims().flat_map(|claim| claim.wishes.iter());
-            let served = wishes.filter(|wish| is_served(wish)).cloned().collect();
-            let renderer = Renderer::new(kind.stack(), kind.layers(), Cluster { served, ..cluster.clone() })?;
+            let renderer = renderer(&kind, cluster, &is_served)?;
             // Settings for another policy change nothing here.
             let at = self.renderers.iter().position(|known| is_same(known, &renderer)).unwrap_or_else(|| {
                 self.renderers.push(renderer.with_memo(Arc::clone(&memo)));
@@ -155,6 +157,17 @@ impl Bound {
     }
 }
 
+/// A kind's policies, bound to their settings.
+pub(super) fn renderer(
+    kind: &Kind,
+    cluster: &Cluster,
+    is_served: impl Fn(&ResourceType) -> bool,
+) -> anyhow::Result<Renderer> {
+    let wishes = kind.claims().flat_map(|claim| claim.wishes.iter());
+    let served = wishes.filter(|wish| is_served(wish)).cloned().collect();
+    Ok(Renderer::new(kind.stack(), kind.layers(), Cluster { served, ..cluster.clone() })?)
+}
+
 /// Whether two answer alike: the same policies, with the same settings from the same places.
 fn is_same(one: &Renderer, other: &Renderer) -> bool {
     one.layers().count() == other.layers().count()
@@ -164,6 +177,21 @@ fn is_same(one: &Renderer, other: &Renderer) -> bool {
                 && policy.limits() == other.limits()
                 && settings == others
         })
+}
+
+/// The same, but something else for one object.
+pub(super) struct Instead<'a> {
+    pub(super) usual: At<'a>,
+    pub(super) object: &'a Value,
+    pub(super) renderer: &'a Renderer,
+}
+
+impl Answering for Instead<'_> {
+    fn renderer(&self, object: &Value) -> Option<&Renderer> {
+        let is_it = ["apiVersion", "kind"].iter().all(|field| object[field] == self.object[field])
+            && ["namespace", "name"].iter().all(|field| object["metadata"][field] == self.object["metadata"][field]);
+        if is_it { Some(self.renderer) } else { self.usual.renderer(object) }
+    }
 }
 
 impl Answering for At<'_> {

@@ -6,23 +6,24 @@ use anyhow::{Context, bail};
 use clap::Args;
 use kaos_policy::{
     contract::{Answer, Found, Need, ResourceType, Selector, Target},
+    render::Verdict,
     settings::{Effective, Origin, Path, Source},
 };
 use serde_json::{Value, json};
 
 use super::{
     Form,
-    answering::{At, Bound, Shipped, Standing, answer},
+    answering::{At, Bound, Instead, Shipped, Standing, answer, renderer},
     connection::Connection,
     facts::Facts,
-    in_force::{in_force, operator_config},
+    in_force::{before, in_force, operator_config},
     output::Output,
     revisions::Revisions,
     table::Table,
     variables,
 };
 use crate::{
-    catalogue::{Answers, Catalogue, Kind, PIN, Snapshot},
+    catalogue::{Answers, Catalogue, Fallback, Kind, PIN, Snapshot},
     live::Gathered,
     masking::{MASK, is_secret},
     offline::{Entry, Stored, World},
@@ -64,6 +65,7 @@ impl Explain {
             let shared = operator_config(&client, &operator_namespace).await?;
             let mut standing = Standing::new(&loader.load(&[])?, shared.into_iter().collect(), &operator_namespace)?;
             standing.shipped = in_force(&revisions, &loader).await?;
+            standing.before = before(&revisions, &standing.shipped, &loader).await?;
             let snapshot = standing.install(&Catalogue::default()).context("what serves now")?;
             let of = claimed(&snapshot, &kind)?;
             let mut gathered = Gathered::new(client);
@@ -80,17 +82,22 @@ impl Explain {
                 let at = documents.iter().position(|document| document.identity == identity).unwrap_or_default();
                 let object = &documents[at].object;
                 let answering = answer(&snapshot, object).with_context(|| format!("nothing answers for {identity}"))?;
+                let is_served = |of: &ResourceType| gathered.hidden(of).is_none();
                 let mut bound = Bound::default();
-                let all = documents.iter().map(|document| &document.object);
-                bound.bind(&snapshot, all, &cluster, |of| gathered.hidden(of).is_none())?;
-                let side = At { snapshot: &snapshot, bound: &bound };
+                bound.bind(&snapshot, documents.iter().map(|document| &document.object), &cluster, is_served)?;
                 let hidden = |of: &ResourceType| gathered.hidden(of);
-                let world = World::new(&stored, &side, &hidden);
-                let entry = world.entry(at).context("nothing answers for it")??;
+                let asking = |kind: &Kind| {
+                    let usual = At { snapshot: &snapshot, bound: &bound };
+                    let renderer = renderer(kind, &cluster, is_served)?;
+                    let instead = Instead { usual, object, renderer: &renderer };
+                    let entry =
+                        World::new(&stored, &instead, &hidden).entry(at).context("nothing answers for it")??;
+                    Ok((*entry).clone())
+                };
+                let Decided { kind, entry, without } = decide(answering, asking)?;
                 let needs: Vec<_> = entry.rendered.needs.iter().map(|need| need.target.clone()).collect();
-                let because = because(&standing.shipped, &answering, object);
-                let told = Told { object: object.clone(), entry: (*entry).clone(), because };
-                drop(world);
+                let because = without.into_iter().chain(because(&standing, &kind, object)).collect();
+                let told = Told { object: object.clone(), entry, because };
                 if !gathered.read(needs).await? {
                     return Ok(told);
                 }
@@ -125,11 +132,43 @@ fn claimed(snapshot: &Snapshot, kind: &str) -> anyhow::Result<ResourceType> {
     }
 }
 
+/// What answers for an object, and what came of it.
+struct Decided {
+    kind: Arc<Kind>,
+    entry: Entry,
+    /// What does not answer although it serves, a sentence each.
+    without: Vec<String>,
+}
+
+/// Asks what is to answer, and what served before it where that fails on the object, or leaves it to what served before;
+/// as the operator does.
+fn decide(kind: Arc<Kind>, asking: impl Fn(&Kind) -> anyhow::Result<Entry>) -> anyhow::Result<Decided> {
+    let entry = asking(&kind)?;
+    let usual = Decided { kind: Arc::clone(&kind), entry, without: Vec::new() };
+    let mut decided = Decided { kind, entry: usual.entry.clone(), without: Vec::new() };
+    loop {
+        let rendered = &decided.entry.rendered;
+        let fallback = match &rendered.verdict {
+            Verdict::Planned(_) => return Ok(decided),
+            Verdict::Failed(failure) => {
+                decided.kind.without(&failure.policy).map(|fallback| (fallback, failure.to_string()))
+            }
+            Verdict::Refused(refusal) => decided.kind.left_by(&rendered.policy, refusal),
+        };
+        // Nobody takes the object: what counts is what the newest of them says.
+        let Some((Fallback { kind, blamed, .. }, how)) = fallback else { return Ok(usual) };
+        decided.without.push(format!("PolicyRevision {blamed} serves, but does not answer for this object: {how}"));
+        decided.entry = asking(&kind)?;
+        decided.kind = kind;
+    }
+}
+
 /// Why these policies and settings answer, a sentence each.
-fn because(shipped: &[Shipped], kind: &Kind, object: &Value) -> Vec<String> {
+fn because(standing: &Standing, kind: &Kind, object: &Value) -> Vec<String> {
     let mut told = Vec::new();
     let revisions: Vec<&str> = kind.revisions().map(|revision| &**revision).collect();
-    let answering = || shipped.iter().filter(|shipped| revisions.contains(&&*shipped.revision));
+    let shipped = || standing.shipped.iter().chain(&standing.before);
+    let answering = || shipped().filter(|shipped| revisions.contains(&&*shipped.revision));
     for policy in kind.policies() {
         let id = policy.id();
         let from = answering().find(|shipped| shipped.policy.as_ref().is_some_and(|policy| policy.id() == id));

@@ -10,7 +10,7 @@ use kube::{Api, Client};
 
 use super::{
     answering::Shipped,
-    revisions::{Revisions, name, state},
+    revisions::{Revision, Revisions, name, state, status},
 };
 use crate::{
     catalogue::{self, Age, OPERATOR_CONFIG},
@@ -27,29 +27,58 @@ pub(super) async fn operator_config(client: &Client, namespace: &str) -> anyhow:
 
 /// Everything that was shipped and answers, from the bytes that the operator kept.
 pub(super) async fn in_force(revisions: &Revisions, loader: &Loader) -> anyhow::Result<Vec<Shipped>> {
-    let mut shipped = Vec::new();
+    let mut found = Vec::new();
     for revision in revisions.all().await?.iter().filter(|revision| state(revision) == RevisionState::Active) {
-        let named = || format!("PolicyRevision {}", name(revision));
-        let kept = revisions.kept(revision).await?;
-        let policy = match kept.component {
-            None => None,
-            Some(bytes) => {
-                let inner = gate::Candidate { bytes, file: kept.file.clone() };
-                let candidate = Candidate { origin: Origin::File(PathBuf::from(named())), inner };
-                Some(loader.check(&candidate).result.with_context(named)?)
-            }
-        };
-        let source = &revision.spec.source;
-        let created = revision.metadata.creation_timestamp.as_ref().map(|time| time.0.to_string());
-        let (namespace, config_map) = (source.namespace.clone(), source.config_map.clone());
-        let age = Age { created: created.unwrap_or_default(), namespace: namespace.clone(), name: config_map.clone() };
-        shipped.push(Shipped {
-            revision: name(revision).into(),
-            source: (namespace, config_map),
-            policy,
-            file: kept.file,
-            age,
-        });
+        found.push(shipped(revisions, revision, loader).await?);
     }
-    Ok(shipped)
+    Ok(found)
+}
+
+/// What served before these, as far as the operator keeps it.
+pub(super) async fn before(
+    revisions: &Revisions,
+    serving: &[Shipped],
+    loader: &Loader,
+) -> anyhow::Result<Vec<Shipped>> {
+    let all = revisions.all().await?;
+    let mut found: Vec<Shipped> = Vec::new();
+    let mut wanted: Vec<String> = serving.iter().filter_map(|shipped| shipped.predecessor.clone()).collect();
+    while let Some(next) = wanted.pop() {
+        let revision = all.iter().find(|revision| name(revision) == next);
+        let is_new =
+            |revision: &&Revision| serving.iter().chain(&found).all(|known| *known.revision != *name(revision));
+        let Some(revision) = revision.filter(is_new) else { continue };
+        // One whose bytes are gone is one that the operator cannot fall back to either.
+        if let Ok(earlier) = shipped(revisions, revision, loader).await {
+            wanted.extend(earlier.predecessor.clone());
+            found.push(earlier);
+        }
+    }
+    Ok(found)
+}
+
+/// A revision, loaded from the bytes that the operator kept.
+async fn shipped(revisions: &Revisions, revision: &Revision, loader: &Loader) -> anyhow::Result<Shipped> {
+    let named = || format!("PolicyRevision {}", name(revision));
+    let kept = revisions.kept(revision).await?;
+    let policy = match kept.component {
+        None => None,
+        Some(bytes) => {
+            let inner = gate::Candidate { bytes, file: kept.file.clone() };
+            let candidate = Candidate { origin: Origin::File(PathBuf::from(named())), inner };
+            Some(loader.check(&candidate).result.with_context(named)?)
+        }
+    };
+    let source = &revision.spec.source;
+    let created = revision.metadata.creation_timestamp.as_ref().map(|time| time.0.to_string());
+    let (namespace, config_map) = (source.namespace.clone(), source.config_map.clone());
+    let age = Age { created: created.unwrap_or_default(), namespace: namespace.clone(), name: config_map.clone() };
+    Ok(Shipped {
+        revision: name(revision).into(),
+        source: (namespace, config_map),
+        policy,
+        file: kept.file,
+        age,
+        predecessor: status(revision).predecessor,
+    })
 }

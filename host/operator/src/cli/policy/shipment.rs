@@ -63,7 +63,7 @@ impl Ready {
         let (namespace, name) = (metadata.namespace.unwrap_or_default(), metadata.name.unwrap_or_default());
         let age = Age { created: "9999".to_owned(), namespace: namespace.clone(), name: name.clone() };
         let policy = policy.map(|loaded| loaded.policy);
-        Shipped { revision: PLANNED.into(), source: (namespace, name), policy, file, age }
+        Shipped { revision: PLANNED.into(), source: (namespace, name), policy, file, age, predecessor: None }
     }
 }
 

@@ -66,6 +66,9 @@ pub(in crate::cli) struct Run {
     /// Passes at a time
     #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: u16,
+    /// Objects a second that are looked at again when a policy or its settings change; 0 for as many as there is time for
+    #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    rollout_rate: u16,
     /// How long a pass over one object may take
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time)]
     pass_deadline: Duration,
@@ -164,6 +167,7 @@ impl Run {
             cluster_domain: self.cluster_domain.clone(),
             namespaces: scope(&self.namespaces),
             workers: usize::from(self.workers),
+            pace: Duration::from_secs(1).checked_div(self.rollout_rate.into()).unwrap_or_default(),
             pass_deadline: self.pass_deadline,
             resync: self.resync,
             grace: self.grace_period,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kaos_crds::{PolicyRevisionStatus, RevisionState};
+use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 
 use super::{Found, Lifecycle, StepError, Turn, others_of};
 use crate::{
@@ -17,13 +17,18 @@ impl Lifecycle {
     /// What came from sources that are gone serves no longer. The last good revision of one that was put aside stays for
     /// as long as that one's source does.
     pub(super) async fn retire(&mut self, found: &[Found]) -> Result<(), StepError> {
-        let current = self.current(found);
         let sources: BTreeSet<_> = found.iter().map(|found| &found.source).collect();
-        let held: BTreeSet<String> = current
-            .iter()
-            .filter(|name| self.records.status(name).state == RevisionState::Quarantined)
-            .flat_map(|name| self.before(name))
-            .collect();
+        let serving = self.serving();
+        let serves = |source: &PolicySource| {
+            serving.iter().filter_map(|name| self.roster.entries.get(name)).any(|entry| entry.source == *source)
+        };
+        // As long as nothing of the source itself serves, whatever it holds now.
+        let put_aside = self.records.all().iter().filter(|(_, revision)| {
+            let state = revision.status.as_ref().map(|status| status.state);
+            let source = &revision.spec.source;
+            state == Some(RevisionState::Quarantined) && sources.contains(source) && !serves(source)
+        });
+        let held: BTreeSet<String> = put_aside.flat_map(|(name, _)| self.before(name)).collect();
         let gone: Vec<(String, RevisionState)> = self
             .records
             .all()

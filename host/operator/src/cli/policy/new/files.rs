@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use kube::core::{ApiResource, GroupVersionKind};
+
 /// What the policy is about.
 pub(super) struct Names<'a> {
     pub(super) name: &'a str,
@@ -32,7 +34,7 @@ const NEAR: &str = "kaos-policy-sdk = { path = \"../sdk\" }";
 /// Every file, by its path below the project.
 pub(super) fn project(names: &Names<'_>, sdk: &Sdk) -> Vec<(&'static str, String)> {
     let manifest = template!("Cargo.toml").replace(NEAR, &format!("kaos-policy-sdk = {}", sdk.dependency()));
-    vec![
+    let mut files = vec![
         ("Cargo.toml", named(&manifest, names) + include_str!("project/manifest.toml")),
         ("src/lib.rs", named(template!("src/lib.rs"), names)),
         ("settings.schema.json", named(template!("settings.schema.json"), names)),
@@ -41,7 +43,28 @@ pub(super) fn project(names: &Names<'_>, sdk: &Sdk) -> Vec<(&'static str, String
         (".cargo/config.toml", include_str!("project/config.toml").to_owned()),
         (".github/workflows/policy.yml", named(include_str!("project/ci.yml"), names)),
         (".gitignore", "/target\n/*.wasm\n".to_owned()),
-    ]
+    ];
+    files.extend(definition(names).map(|definition| ("crd.yaml", definition)));
+    files
+}
+
+/// What the kind is, for clusters. Those that the operator brings along are defined already.
+fn definition(names: &Names<'_>) -> Option<String> {
+    let (group, version) = names.api_version.split_once('/')?;
+    if group == kaos_crds::GROUP {
+        return None;
+    }
+    // The same plural as in the rights that `policy pack` asks for.
+    let plural = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, names.kind)).plural;
+    let replaced = [
+        ("a Website is", format!("a {} is", names.kind)),
+        ("\"Website\"", names.kind.to_owned()),
+        ("websites", plural),
+        ("website", names.kind.to_lowercase()),
+        ("example.com", group.to_owned()),
+        ("name: v1", format!("name: {version}")),
+    ];
+    Some(replace(template!("crd.yaml"), &replaced))
 }
 
 /// The text with the names of the template replaced. A kind may have a name that means something in Rust already, so
@@ -63,13 +86,12 @@ fn named(text: &str, names: &Names<'_>) -> String {
         ("website", (*name).to_owned()),
         ("example.com/v1", (*api_version).to_owned()),
     ];
-    replaced
-        .iter()
-        .fold(text.to_owned(), |text, (old, new)| {
-            // What was put in is not looked at again: a name may hold another one's.
-            text.replace(old, &shielded(new))
-        })
-        .replace(SHIELD, "")
+    replace(text, &replaced)
+}
+
+/// The text with other texts in it. What was put in is not looked at again: a name may hold another one's.
+fn replace(text: &str, replaced: &[(&str, String)]) -> String {
+    replaced.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, &shielded(new))).replace(SHIELD, "")
 }
 
 /// A character that stands in no template.
@@ -117,9 +139,19 @@ mod tests {
             "name: \"red-kite\".to_owned()",
             "DEFAULT_RED_KITE_IMAGE",
             "release/red_kite_policy.wasm -o red-kite.wasm",
+            "  name: kites.sky.io\n",
+            "    kind: Kite\n    plural: kites\n    singular: kite\n",
+            "    - name: v2\n",
         ] {
             assert!(all.contains(there), "{there}: {all}");
         }
+    }
+
+    #[test]
+    fn a_kind_that_the_operator_brings_along_is_not_defined_again() {
+        let names = Names { name: "own-agents", kind: "Agent", api_version: "kaos.tools/v1alpha1" };
+        let files = project(&names, &Sdk::Version("0.1.0".to_owned()));
+        assert!(files.iter().all(|(path, _)| *path != "crd.yaml"));
     }
 
     #[test]

@@ -1,0 +1,58 @@
+//! Components that tests build from source.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result, ensure};
+use wit_component::ComponentEncoder;
+
+/// Builds what is in a folder of the repository for Wasm; gives the module of this name.
+pub fn build(folder: &str, arguments: &[&str], module: &str) -> Result<Vec<u8>> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let target = top.join("target/tmp/guests");
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--locked", "--quiet", "--release", "--target", "wasm32-unknown-unknown"])
+        .args(arguments)
+        .arg("--target-dir")
+        .arg(&target)
+        .current_dir(top.join(folder))
+        .env_remove("CARGO_TARGET_DIR")
+        .env_remove("RUSTFLAGS")
+        .status()?;
+    ensure!(status.success(), "{folder} does not build: is the target wasm32-unknown-unknown installed?");
+    let path = target.join("wasm32-unknown-unknown/release").join(module);
+    std::fs::read(&path).with_context(|| path.display().to_string())
+}
+
+/// A module that says which world it is of, as a component.
+pub fn component(module: &[u8]) -> Result<Vec<u8>> {
+    ComponentEncoder::default().module(module)?.validate(true).encode()
+}
+
+/// The SDK's example of an environment overlay, over the policy of Agents.
+pub fn overlay() -> Result<Vec<u8>> {
+    let arguments = ["--package", "kaos-policy-sdk", "--example", "loglevel"];
+    component(&build("guest-policies", &arguments, "examples/loglevel.wasm")?)
+}
+
+/// The hostile guest, which does one thing wrong, as host/policy/tests/guests/hostile names it.
+pub fn hostile(mode: &str) -> Result<Vec<u8>> {
+    static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
+    if MODULE.get().is_none() {
+        let _raced = MODULE.set(build("host/policy/tests/guests/hostile", &[], "hostile.wasm")?);
+    }
+    let built = MODULE.get().context("it was built")?;
+    component(&told(built, "MODE=", 35, mode)?)
+}
+
+/// A module with a text in the place that it has for it, behind a mark.
+pub fn told(module: &[u8], mark: &str, room: usize, text: &str) -> Result<Vec<u8>> {
+    let at = module.windows(mark.len()).position(|window| window == mark.as_bytes());
+    let from = at.with_context(|| format!("the guest has no {mark}"))? + mark.len();
+    let padded = format!("{text:room$}");
+    ensure!(padded.len() == room, "{text:?} is too long");
+    let mut module = module.to_vec();
+    module[from..from + room].copy_from_slice(padded.as_bytes());
+    Ok(module)
+}

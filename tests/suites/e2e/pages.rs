@@ -1,0 +1,79 @@
+//! What the README and the guide to policies have people type, typed as it is written.
+
+use kaos_tests::blocks::blocks;
+use kaos_tests::case;
+use kaos_tests::control_plane::Process;
+use kaos_tests::harness::World;
+use kaos_tests::harness::read::text;
+use serde_json::Value;
+
+use crate::support::{Release, SYSTEM, until_image, until_ready};
+
+const TEAM: &str = "../docs/examples/team.yaml";
+const COORDINATOR: &str = "Deployment/agent-coordinator";
+
+/// The image of a Deployment's first container.
+async fn image_of(world: &World, deployment: &str) -> String {
+    text(&world.look(deployment).await["spec"]["template"]["spec"]["containers"][0]["image"]).to_owned()
+}
+
+#[tokio::test]
+async fn the_readme_installs_the_operator_runs_a_team_and_changes_a_default() {
+    let release = Release::prepare().await;
+    let world = release.world("team").await;
+    let mut operator: Option<Process> = None;
+    let (mut images, mut printed) = (Vec::<String>::new(), String::new());
+    for block in blocks("README.md", &["cluster"]).unwrap() {
+        // The namespace is the test's, so that it goes with it.
+        let block = block.replace("kubectl create namespace team\n", "");
+        printed += &release.cluster.shell(&block).expect();
+        if operator.is_none() {
+            // The pods of this cluster run nothing.
+            release.until_owners_are_known().await;
+            operator = Some(release.working_operator().await);
+            continue;
+        }
+        if block.contains("delete configmap") {
+            until_image(&world, COORDINATOR, &images[0]).await;
+        }
+        until_ready(&world, &case::documents(TEAM.as_ref()).unwrap()).await;
+        images.push(image_of(&world, COORDINATOR).await);
+    }
+    assert_eq!(images.len(), 3, "a team, another image, and back");
+    assert_eq!((images[1].as_str(), &images[2]), ("registry.example/agent:2", &images[0]));
+    for told in ["coordinator", "researcher", "policy-agent-settings", "Active", "image", "registry.example/agent:2"] {
+        assert!(printed.contains(told), "{told} is not in\n{printed}");
+    }
+    assert!(operator.unwrap().is_ready());
+}
+
+#[tokio::test]
+async fn the_guide_leads_from_nothing_to_a_policy_for_a_new_kind_that_serves() {
+    let release = Release::install(&[]).await;
+    let _operator = release.working_operator().await;
+    let world = release.over("default");
+    release.cluster.shell("rm -rf target/guide").expect();
+    let mut printed = String::new();
+    for block in blocks("docs/guide/writing-policies.md", &["test", "cluster"]).unwrap() {
+        printed += &release.cluster.shell(&block).expect();
+    }
+    for told in ["PolicyRevision policy-red-kite-", "SITE_TITLE", "spec.title"] {
+        assert!(printed.contains(told), "{told} is not in\n{printed}");
+    }
+    // The kind is one like the operator's own: what is changed comes back, and what is its goes with it.
+    world.delete(FUJI).await;
+    world.until("it is made anew", FUJI, |live| live["status"]["readyReplicas"] == 1).await;
+    let conditions = &world.look("Kite/fuji").await["status"]["conditions"];
+    assert!(conditions.as_array().is_some_and(|all| all.iter().any(is_ready)), "{conditions}");
+    release.cluster.kubectl(&["delete", "-f", "../target/guide/kite.yaml"]).expect();
+    world.until_gone(FUJI).await;
+    let crd = "../target/guide/red-kite/crd.yaml";
+    release.cluster.kubectl(&["delete", "-f", "../target/guide/red-kite.yaml", "-f", crd]).expect();
+    release.over(SYSTEM).until_gone("ConfigMap/policy-red-kite").await;
+}
+
+const FUJI: &str = "Deployment/fuji";
+
+fn is_ready(condition: &Value) -> bool {
+    condition["type"] == "Ready" && condition["status"] == "True"
+}

@@ -1,0 +1,73 @@
+//! What hostile components cost the process that checks them, as the kernel counts it: not what the limits say of
+//! themselves.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use kaos_tests::control_plane::programs::Programs;
+use kaos_tests::{guests, usage};
+
+/// What behaves badly enough to cost something, and what is said of it.
+const MODES: [(&str, &str); 13] = [
+    ("loops for ever", "ran out of fuel"),
+    ("recurses for ever", "trapped"),
+    ("grows for ever", "bytes of memory: it may have"),
+    ("grows by nothing for ever", "ran out of fuel"),
+    ("allocates a gibibyte", "bytes of memory: it may have"),
+    ("answers 100 MiB", "bytes of memory: it may have"),
+    ("answers 20 MiB", "the answer of translate is larger"),
+    ("answers 100000 manifests", "the guard stopped it"),
+    ("answers no UTF-8", "is not UTF-8"),
+    ("needs for ever", "asked for something new 5 times"),
+    ("thirty dear samples", "30 of 30 samples"),
+    ("counts calls of translate", "answers differently"),
+    ("trap in translate", "trapped"),
+];
+/// Memory beyond what checking a policy that behaves takes: 32 MiB that a sandbox may have, 8 that an answer may, and room.
+const MORE: u64 = 56 << 20;
+/// Processor time: the fuel of all samples, twice, on a slow machine.
+const LONG: Duration = Duration::from_secs(30);
+
+/// What a check came to, and what it took.
+struct Cost {
+    said: String,
+    memory: u64,
+}
+
+/// Checks a component in a process of its own, and watches that and the one that compiles for it.
+fn check(folder: &Path, component: &[u8]) -> Cost {
+    let file = folder.join("component.wasm");
+    std::fs::write(&file, component).unwrap();
+    let mut child = Command::new(Programs::operator().unwrap())
+        .args(["policy", "check"])
+        .arg(&file)
+        .env("XDG_CACHE_HOME", folder.join("cache"))
+        .stdout(std::fs::File::create(folder.join("said")).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut memory = 0;
+    while child.try_wait().unwrap().is_none() {
+        let all = usage::children(child.id()).into_iter().chain([child.id()]);
+        memory = all.filter_map(usage::peak).sum::<u64>().max(memory);
+        assert!(usage::processor(child.id()).is_none_or(|used| used < LONG), "it takes too long");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Cost { said: std::fs::read_to_string(folder.join("said")).unwrap(), memory }
+}
+
+#[test]
+fn whatever_a_component_does_costs_the_process_little_more_than_one_that_behaves() {
+    let folder = std::env::temp_dir().join(format!("kaos-hostile-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let usual = check(&folder, &guests::hostile("well-behaved").unwrap());
+    for (mode, reason) in MODES {
+        let cost = check(&folder, &guests::hostile(mode).unwrap());
+        println!("{}", cost.said.lines().last().unwrap_or_default());
+        let _ = reason;
+        let more = cost.memory.saturating_sub(usual.memory);
+        assert!(more < MORE, "{mode}: {} MiB more than one that behaves", more >> 20);
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,0 +1,171 @@
+//! Packages in several ConfigMaps, policies for several kinds, and overlays over a policy that is there.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use kaos_operator::package::INDEX_ANNOTATION;
+use kaos_tests::guests;
+use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::read::variable;
+use kaos_tests::harness::{World, play, reason, samples};
+use kaos_tests::widgets::definition;
+use serde_json::{Value, json};
+
+use crate::support::{define, package, packed, revisions, scenario, until_edition, until_state, widget};
+
+const PIECES: usize = 3;
+
+/// A package whose component lies in pieces, and its index.
+fn in_pieces(name: &str, edition: &str) -> (Vec<Value>, Value) {
+    let mut index = package(name, edition, "");
+    let zipped = index["binaryData"]["policy.wasm.gz"].as_str().unwrap();
+    let zipped = BASE64_STANDARD.decode(zipped).unwrap();
+    let piece = |(number, bytes): (usize, &[u8])| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "binaryData": {"part": BASE64_STANDARD.encode(bytes)},
+            "metadata": {"name": format!("{name}-{number}"), "namespace": "kaos-system",
+                "labels": {"kaos.tools/policy": "chunk"}, "annotations": {INDEX_ANNOTATION: name}}})
+    };
+    let pieces: Vec<Value> = zipped.chunks(zipped.len().div_ceil(PIECES)).enumerate().map(piece).collect();
+    let names: Vec<&str> = pieces.iter().filter_map(|piece| piece["metadata"]["name"].as_str()).collect();
+    index["data"]["policy.chunks"] = json!(names.join("\n"));
+    index.as_object_mut().unwrap().remove("binaryData");
+    (pieces, index)
+}
+
+/// Waits until a package is told to wait for the rest of it, and what that is.
+async fn until_incomplete(world: &World, source: &str, why: &str) {
+    let tells = |revision: &Value| {
+        let message = revision["status"]["message"].as_str();
+        revision["status"]["reason"] == "Incomplete" && message.is_some_and(|message| message.contains(why))
+    };
+    let told = async || revisions(world, source).await.iter().any(tells);
+    world.until_true(&format!("{source} is incomplete: {why}"), told).await;
+}
+
+#[test]
+fn pieces_may_come_in_any_order_and_what_serves_waits_for_the_last() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&widget("w", &json!({}))).await;
+        let (pieces, index) = in_pieces("widgets", "1");
+        world.apply(&index).await;
+        until_incomplete(world, "widgets", "widgets-0").await;
+        for piece in pieces.iter().rev() {
+            world.apply(piece).await;
+        }
+        until_edition(world, "ConfigMap/w", "1").await;
+        until_state(world, "widgets", "Active").await;
+
+        // Another edition, the index first: half of each is neither.
+        let (pieces, index) = in_pieces("widgets", "2");
+        world.apply(&index).await;
+        until_incomplete(world, "widgets", "sha256").await;
+        world.apply(&pieces[0]).await;
+        world.quiet().await;
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what served goes on");
+        for piece in &pieces {
+            world.apply(piece).await;
+        }
+        until_edition(world, "ConfigMap/w", "2").await;
+    });
+}
+
+#[test]
+fn a_piece_that_goes_or_is_exchanged_takes_nothing_from_what_serves() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&widget("w", &json!({}))).await;
+        let (pieces, index) = in_pieces("widgets", "1");
+        for object in pieces.iter().chain([&index]) {
+            world.apply(object).await;
+        }
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.delete("kaos-system:ConfigMap/widgets-1").await;
+        until_incomplete(world, "widgets", "widgets-1").await;
+        let mut other = pieces[1].clone();
+        other["binaryData"]["part"] = json!(BASE64_STANDARD.encode("something else"));
+        world.apply(&other).await;
+        until_incomplete(world, "widgets", "sha256").await;
+        world.restart().await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.apply(&pieces[1]).await;
+        world
+            .until_true("it serves as it is again", async || {
+                revisions(world, "widgets").await.iter().filter(|it| it["status"]["state"] == "Active").count() == 1
+            })
+            .await;
+        world.quiet().await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+/// A Kite, which the policy of Widgets may answer for, too.
+fn kite(name: &str) -> Value {
+    json!({"apiVersion": "sky.io/v1", "kind": "Kite", "metadata": {"name": name}, "spec": {}})
+}
+
+#[test]
+fn one_component_answers_for_several_kinds_and_may_give_one_up() {
+    play(scenario(), async |world| {
+        define(world).await;
+        let kites = definition().to_string().replace("test.example.com", "sky.io");
+        let kites = kites.replace("widget", "kite").replace("Widget", "Kite");
+        world.apply(&serde_json::from_str(&kites).unwrap()).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&kite("k")).await;
+        world.apply(&package("both", "1 and kites", "")).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        let made = until_edition(world, "ConfigMap/k", "1").await;
+        assert_eq!(made["metadata"]["ownerReferences"][0]["kind"], "Kite");
+        world.until_ready("Kite/k").await;
+        let active = until_state(world, "both", "Active").await;
+        assert_eq!(active["status"]["kinds"], json!(["test.example.com/v1 Widget", "sky.io/v1 Kite"]));
+        world.apply(&package("both", "2 and kites", "")).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        until_edition(world, "ConfigMap/k", "2").await;
+
+        world.apply(&package("both", "3", "")).await;
+        until_edition(world, "ConfigMap/w", "3").await;
+        world.until("it is told", "Kite/k", |kite| reason(kite, "Accepted") == "NoPolicy").await;
+        assert_eq!(world.look("ConfigMap/k").await["data"]["edition"], "2", "what exists stays as it is");
+        world.apply(&package("kites", "4 and kites", "scope: {namespaces: [elsewhere]}")).await;
+        until_state(world, "kites", "Active").await;
+        until_edition(world, "ConfigMap/w", "3").await;
+    });
+}
+
+#[test]
+fn an_overlay_changes_variables_of_what_the_policy_below_makes_and_goes_without_a_trace() {
+    play(scenario(), async |world| {
+        let overlay = guests::overlay().unwrap();
+        world.apply_all(&[samples::model_api("llm"), samples::agent("a", "llm", &json!({}))]).await;
+        world.until_ready("Agent/a").await;
+        let before = world.look(AGENT).await;
+        world.apply(&packed("loud", Some(&overlay), "settings: {level: DEBUG}")).await;
+        let loud = world.until("it logs more", AGENT, |live| variable(live, "LOG_LEVEL") == "DEBUG").await;
+        assert_eq!(image(&loud), image(&before), "the rest is the policy's below");
+        let active = until_state(world, "loud", "Active").await;
+        assert_eq!(active["status"]["policy"], "log-level");
+        assert_eq!(world.look("Agent/a").await["status"]["policy"]["name"], "agent");
+        world.apply(&packed("loud", Some(&overlay), "settings: {level: ERROR}")).await;
+        world.until("its settings are live", AGENT, |live| variable(live, "LOG_LEVEL") == "ERROR").await;
+        world.delete("kaos-system:ConfigMap/loud").await;
+        let after = world
+            .until("it is as before", AGENT, |live| variable(live, "LOG_LEVEL") == variable(&before, "LOG_LEVEL"))
+            .await;
+        assert_eq!(after["spec"]["template"], before["spec"]["template"]);
+        world.quiet().await;
+        assert_eq!(
+            world.list_in(Kind::named("ReplicaSet"), "test").await.len(),
+            4,
+            "a roll for each change, back to one"
+        );
+    });
+}
+
+const AGENT: &str = "Deployment/agent-a";
+
+fn image(deployment: &Value) -> &Value {
+    &deployment["spec"]["template"]["spec"]["containers"][0]["image"]
+}

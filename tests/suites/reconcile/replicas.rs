@@ -1,0 +1,51 @@
+//! G4: replicas take turns on a Lease.
+
+use kaos_operator::lead::Timing;
+use kaos_tests::harness::replicas::{second_writers, user};
+use kaos_tests::harness::samples::model_api;
+use kaos_tests::harness::{Scenario, World, play};
+use tokio::time::Instant;
+
+/// How often the one that writes is killed.
+const KILLS: usize = 6;
+
+/// Waits until another replica than this one leads.
+async fn until_other(w: &World, than: Option<&str>) -> String {
+    let other = async || w.leader().await.filter(|leader| Some(leader.as_str()) != than);
+    w.until_true("another one leads", async || other().await.is_some()).await;
+    other().await.unwrap()
+}
+
+#[test]
+fn g4_when_the_one_that_writes_is_killed_another_does_within_the_lease_time_and_never_both() {
+    play(Scenario::embedded("time is simulated").idle(), async |w| {
+        for replica in 1..=3 {
+            w.spawn_replica(&user(replica));
+        }
+        let mut leader = until_other(w, None).await;
+        for kill in 0..KILLS {
+            let (early, late) = (format!("early-{kill}"), format!("late-{kill}"));
+            w.apply(&model_api(&early)).await;
+            if kill % 2 == 0 {
+                w.until_ready(&format!("ModelAPI/{early}")).await;
+            } else {
+                // In the middle of its work.
+                w.until_true("work has begun", async || !w.list("Deployment").await.is_empty()).await;
+            }
+            w.crash_one(&leader).await;
+            let killed = Instant::now();
+            w.apply(&model_api(&late)).await;
+            let next = until_other(w, Some(&leader)).await;
+            // Whoever waits looks at the Lease every so often: at its last renewal, and at its end, it may be late by that.
+            let Timing { duration, retry_period, .. } = Timing::default();
+            let took = killed.elapsed();
+            assert!(took <= duration + 3 * retry_period, "it took {took:?}");
+            for name in [early, late] {
+                w.until_ready(&format!("ModelAPI/{name}")).await;
+            }
+            w.spawn_replica(&leader);
+            leader = next;
+        }
+        assert_eq!(second_writers(&w.embedded().journal().entries()), [""; 0]);
+    });
+}
