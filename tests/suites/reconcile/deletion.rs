@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use kaos_cluster::faults::Failure;
+use kaos_operator::lead::seize;
 use kaos_operator::release::{Event, finalizers as finalizers_of, release};
 use kaos_operator::watch::Scope;
 use kaos_tests::gadget::{FINALIZER, RETIRED};
 use kaos_tests::harness::read::{finalizers, text};
+use kaos_tests::harness::replicas::user;
 use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::samples::{agent, model_api};
 use kaos_tests::harness::{Fault, Scenario, condition, is_ready, play, reason};
@@ -180,6 +182,30 @@ fn f7_after_release_no_finalizer_is_left_and_namespaces_go_without_an_operator()
         w.patch("ModelAPI/llm", &json!({"metadata": {"finalizers": null}})).await;
         w.delete("Namespace/test").await;
         w.until_gone("Namespace/test").await;
+    });
+}
+
+#[test]
+fn f7_release_first_stops_the_operator_which_would_put_finalizers_on_again() {
+    play(Scenario::embedded("time is simulated").idle(), async |w| {
+        w.spawn_replica(&user(1));
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        assert_eq!(finalizers(&w.look("Gadget/web").await), [FINALIZER]);
+        let leader = w.leader().await.unwrap();
+        let before = seize(w.client.clone(), "kaos-system", "release", Duration::from_mins(10)).await.unwrap();
+        assert!(before.is_some_and(|holder| holder.starts_with(&leader)));
+        // As its kubelet does.
+        w.crash_one(&leader).await;
+        w.spawn_replica(&leader);
+        let policies = w.policies();
+        let finalizers_of_all = finalizers_of(policies.iter().map(|policy| &**policy), &[]);
+        release(&w.client, &finalizers_of_all, &Scope::All, false, |_| {}).await.unwrap();
+        w.patch("Gadget/web", &json!({"metadata": {"annotations": {"touch": "1"}}})).await;
+        w.pass_time(Duration::from_mins(5)).await;
+        assert_eq!(finalizers(&w.look("Gadget/web").await), [""; 0]);
+        w.delete("Gadget/web").await;
+        w.until_gone("Gadget/web").await;
     });
 }
 

@@ -45,6 +45,8 @@ pub(crate) fn simulate(seed: u64) -> Ended {
     let ending = Ending::draw(&mut Rng::with_seed(seed ^ 0xe4d));
     let told = catch_unwind(AssertUnwindSafe(|| {
         let scenario = Scenario::embedded("everything is simulated").seeded(seed).idle();
+        // One server streams lists, another does not.
+        let scenario = scenario.tuned(|options| options.streaming_lists = options.seed.is_multiple_of(2));
         play(scenario, async |w| {
             let mut run = Run {
                 w,

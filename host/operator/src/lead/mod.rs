@@ -12,6 +12,7 @@ mod fence;
 mod held;
 mod identity;
 mod record;
+mod seize;
 #[cfg(test)]
 mod tests;
 mod timing;
@@ -22,6 +23,7 @@ pub use election::Election;
 pub use fence::Fence;
 pub use held::Held;
 pub use identity::identity;
+pub use seize::seize;
 pub use timing::{Timing, TimingError};
 
 /// The name of the Lease: the Go operator's.

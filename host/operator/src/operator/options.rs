@@ -39,7 +39,7 @@ pub struct Options {
     pub secret_key: Vec<u8>,
     /// Whether a user's own spec may raise privilege.
     pub user_privileges: UserPrivileges,
-    /// Whether the server streams lists.
+    /// Whether lists are streamed where the server does that.
     pub streaming_lists: bool,
     /// What this process is called among its replicas.
     pub instance: String,
@@ -69,7 +69,7 @@ impl Default for Options {
             secrets: false,
             secret_key: Vec::new(),
             user_privileges: UserPrivileges::default(),
-            streaming_lists: false,
+            streaming_lists: true,
             instance: "kaos-operator".to_owned(),
             compute: Compute::default(),
             clock: Clock::default(),

@@ -1,5 +1,5 @@
 //! A policy for Widgets: each becomes a ConfigMap that says which edition made it. What an edition does to fragile
-//! Widgets, or that it answers for Kites, too, stands in [`EDITION`].
+//! Widgets, that it answers for Kites, too, or that it holds objects by a finalizer, stands in [`EDITION`].
 
 wit_bindgen::generate!({ path: "../../../wit", world: "policy", generate_all });
 
@@ -47,7 +47,7 @@ fn field<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     Some(rest[..end].trim_matches('"'))
 }
 
-fn claim(api_version: &str, kind: &str) -> Claim {
+fn claim(api_version: &str, kind: &str, special: &str) -> Claim {
     let of = |api_version: &str, kind: &str| ResourceType { api_version: text(api_version), kind: text(kind) };
     let object =
         format!(r#"{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{"name":"w","namespace":"n"}},"spec":{{}}}}"#);
@@ -56,7 +56,7 @@ fn claim(api_version: &str, kind: &str) -> Claim {
         emits: vec![of("v1", "ConfigMap")],
         reads: vec![],
         wishes: vec![],
-        finalizer: None,
+        finalizer: (special == "holds").then(|| text("test.example.com/hold")),
         retired_finalizers: vec![],
         samples: vec![Sample { name: text("smallest"), object, beside: vec![] }],
         extra: text("{}"),
@@ -66,8 +66,8 @@ fn claim(api_version: &str, kind: &str) -> Claim {
 impl meta::Guest for Widgets {
     fn describe() -> Descriptor {
         let (number, special) = edition();
-        let mut claims = vec![claim("test.example.com/v1", "Widget")];
-        claims.extend((special == "and kites").then(|| claim("sky.io/v1", "Kite")));
+        let mut claims = vec![claim("test.example.com/v1", "Widget", &special)];
+        claims.extend((special == "and kites").then(|| claim("sky.io/v1", "Kite", &special)));
         Descriptor {
             name: text("widget"),
             version: format!("{number}.0.0"),

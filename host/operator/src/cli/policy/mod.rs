@@ -22,6 +22,7 @@ mod test_runner;
 #[cfg(feature = "authoring")]
 mod wasm;
 
+pub(super) use in_force::kept;
 #[cfg(feature = "demo")]
 pub(super) use push::ship;
 

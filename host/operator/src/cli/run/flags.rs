@@ -90,8 +90,8 @@ pub(in crate::cli) struct Run {
     /// Whether a user's own words in an object may raise the privileges of its pods
     #[arg(long, value_enum, default_value_t)]
     user_privileges: Privileges,
-    /// Have lists streamed, for servers from 1.34 on
-    #[arg(long)]
+    /// Have lists streamed where the server does that, which is easier on its memory
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
     streaming_lists: bool,
     /// Form of the logs, on standard error
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t)]
