@@ -1,16 +1,18 @@
 //! Takes finalizers off, so that objects and their namespaces can go when there is no operator any more.
 //!
-//! It knows the finalizers that the claims of policies name, held and retired ones, and leaves all others alone.
+//! It knows the finalizers that the claims of policies name, held and retired ones, and those that the operator put on, as
+//! the managed fields of an object tell: settings may name others. It leaves all others alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kaos_policy::{contract::ResourceType, policy::Policy};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kaos_policy::{contract::ResourceType, policy::Policy, stamp::MANAGER};
 use kube::{
     Api, Client, ResourceExt as _,
     api::{DynamicObject, ListParams, PartialObjectMeta, Patch, PatchParams},
     discovery::{ApiCapabilities, ApiResource},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{discovered, watch::Scope};
 
@@ -130,8 +132,9 @@ impl Job<'_> {
             namespace => Api::namespaced_with(self.client.clone(), namespace, self.resource),
         };
         loop {
-            let (gone, kept): (Vec<String>, Vec<String>) =
-                object.finalizers().iter().cloned().partition(|finalizer| self.names.contains(finalizer));
+            let own = put_on(&object.metadata);
+            let is_ours = |finalizer: &String| self.names.contains(finalizer) || own.contains(finalizer);
+            let (gone, kept): (Vec<String>, Vec<String>) = object.finalizers().iter().cloned().partition(is_ours);
             if gone.is_empty() {
                 return None;
             }
@@ -158,5 +161,36 @@ impl Job<'_> {
             };
             return Some(Event::Failed { of, object: shown, because: failed.to_string() });
         }
+    }
+}
+
+/// The finalizers that the operator put on an object.
+fn put_on(metadata: &ObjectMeta) -> BTreeSet<String> {
+    let entries = metadata.managed_fields.iter().flatten();
+    let own = entries.filter(|entry| entry.manager.as_deref() == Some(MANAGER));
+    let fields = own.filter_map(|entry| Some(&entry.fields_v1.as_ref()?.0["f:metadata"]["f:finalizers"]));
+    let items = fields.filter_map(Value::as_object).flat_map(serde_json::Map::keys);
+    // An item of a set is its value, as JSON.
+    items.filter_map(|item| serde_json::from_str(item.strip_prefix("v:")?).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn managed_fields_tell_which_finalizers_the_operator_put_on() {
+        let fields = |names: &[&str]| {
+            let items: serde_json::Map<String, Value> =
+                names.iter().map(|name| (format!("v:{}", json!(name)), json!({}))).collect();
+            json!({"f:metadata": {"f:finalizers": items}})
+        };
+        let metadata = serde_json::from_value(json!({"managedFields": [
+            {"manager": MANAGER, "operation": "Update", "fieldsV1": fields(&["a.io/ours"])},
+            {"manager": MANAGER, "operation": "Apply", "fieldsV1": {"f:spec": {}}},
+            {"manager": "kubectl", "operation": "Update", "fieldsV1": fields(&["b.io/theirs"])},
+            {"manager": MANAGER, "operation": "Update"},
+        ]}));
+        assert_eq!(put_on(&metadata.unwrap_or_default()), ["a.io/ours".to_owned()].into());
     }
 }

@@ -208,7 +208,7 @@ async fn the_list_tells_what_became_of_everything() {
     let ran = stage.policy(&["list"]).await;
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert!(lines[0].starts_with("REVISION") && lines[1].starts_with("agent-1"), "{}", ran.stdout);
-    assert!(lines[2].contains("Active") && lines[2].contains("5 of 9"), "{}", ran.stdout);
+    assert!(lines[2].contains("Active") && lines[2].contains("9 of 13"), "{}", ran.stdout);
     let told = stage.policy(&["list", "-o", "json"]).await.json();
     assert_eq!(told[1]["packageDigest"], package("x:2").digest().to_string());
     assert!(told[1]["packageDigest"].as_str().unwrap().parse::<Digest>().is_ok());

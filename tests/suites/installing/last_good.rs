@@ -95,6 +95,27 @@ fn a_policy_whose_output_the_server_refuses_is_put_aside() {
 }
 
 #[test]
+fn a_policy_is_not_blamed_for_what_the_one_before_it_fails_on_too() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})).await;
+        world.apply(&package("widgets", "1 is rejected", "")).await;
+        for (namespace, name) in [("test", "a"), ("other", "b"), ("test", "c"), ("other", "d")] {
+            world.apply(&widget_in(namespace, name, &json!({"fragile": true}))).await;
+        }
+        world.apply(&widget("sturdy", &json!({}))).await;
+        until_edition(world, "ConfigMap/sturdy", "1").await;
+        world.apply(&package("widgets", "2 is rejected", "")).await;
+        until_edition(world, "ConfigMap/sturdy", "2").await;
+        world.quiet().await;
+        until_state(world, "widgets", "Active").await;
+        assert!(!states(world, "widgets").await.contains(&"Quarantined".to_owned()));
+        let told = world.look("other:Widget/b").await;
+        assert_eq!(condition(&told, "Applied")["status"], "False", "{told}");
+    });
+}
+
+#[test]
 fn one_object_falls_back_at_once_and_revokes_nothing() {
     play(scenario(), async |world| {
         define(world).await;

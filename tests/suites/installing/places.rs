@@ -23,6 +23,26 @@ fn a_policy_for_one_namespace_leaves_the_others_alone() {
 }
 
 #[test]
+fn what_a_policy_for_one_namespace_fails_on_is_left_to_the_one_for_the_cluster() {
+    play(scenario(), async |world| {
+        define(world).await;
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "canary"}});
+        world.apply(&namespace).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&package("canary", "2 traps", "scope: {namespaces: [canary]}")).await;
+        until_state(world, "canary", "Active").await;
+        world.apply(&widget_in("canary", "good", &json!({}))).await;
+        world.apply(&widget_in("canary", "crafted", &json!({"fragile": true}))).await;
+        until_edition(world, "canary:ConfigMap/good", "2").await;
+        until_edition(world, "canary:ConfigMap/crafted", "1").await;
+        let told = world.look("canary:Widget/crafted").await;
+        assert_eq!(condition(&told, "PolicyFallback")["status"], "True", "{told}");
+        world.apply(&package("widgets", "3", "")).await;
+        until_edition(world, "canary:ConfigMap/crafted", "3").await;
+    });
+}
+
+#[test]
 fn an_object_can_name_the_policy_that_is_to_answer() {
     play(scenario(), async |world| {
         define(world).await;
@@ -42,6 +62,26 @@ fn an_object_can_name_the_policy_that_is_to_answer() {
         let message = condition(&told, "Applied")["message"].as_str().unwrap().to_owned();
         assert!(message.contains("`nobody`") && message.contains("widget 1.0.0"), "{message}");
         assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what exists stays as it is");
+    });
+}
+
+#[test]
+fn a_policy_that_objects_choose_is_not_revoked_by_one_of_them() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&package("next", "2 traps", "scope: {pinned: true}")).await;
+        let next = until_state(world, "next", "Active").await;
+        for (name, fragile) in [("crafted", true), ("good", false)] {
+            let mut pinned = widget(name, &json!({"fragile": fragile}));
+            pinned["metadata"]["annotations"] = json!({"kaos.tools/policy": next["spec"]["digest"]});
+            world.apply(&pinned).await;
+        }
+        until_edition(world, "ConfigMap/good", "2").await;
+        world.until("it is told", "Widget/crafted", |told| condition(told, "PolicyFallback")["status"] == "True").await;
+        world.quiet().await;
+        until_state(world, "next", "Active").await;
+        assert_eq!(world.look("ConfigMap/good").await["data"]["edition"], "2");
     });
 }
 
@@ -125,5 +165,33 @@ fn policies_of_other_namespaces_count_only_where_that_is_allowed_and_only_there(
         }
         world.quiet().await;
         assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "2", "what served goes on");
+    });
+}
+
+#[test]
+fn a_tenants_policy_gives_way_to_settings_that_hold_for_everybody() {
+    play(kaos_tests::harness::Scenario::embedded("namespaces").installing(true), async |world| {
+        define(world).await;
+        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})).await;
+        world.apply(&package("widgets", "1", "")).await;
+        let mut own = package("own", "2 small", "");
+        own["metadata"]["namespace"] = json!("test");
+        world.apply(&own).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&widget_in("other", "w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        world.apply(&settings("sizes", "{name: widget, settings: {size: 5}}")).await;
+        world.until("they hold elsewhere", "other:ConfigMap/w", |live| live["data"]["size"] == "5").await;
+        let told = until_state(world, "own", "Conflict").await;
+        assert!(told["status"]["message"].as_str().unwrap().contains("settings that hold here"), "{told}");
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.apply(&settings("sizes", "{name: widget, settings: {size: 2}}")).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        until_state(world, "own", "Active").await;
+        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"WIDGET_SIZE": "7"},
+            "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"}});
+        world.delete("kaos-system:ConfigMap/sizes").await;
+        world.apply(&config).await;
+        world.until("the operator's own holds", "other:ConfigMap/w", |live| live["data"]["size"] == "7").await;
     });
 }

@@ -1,6 +1,6 @@
 //! What is applied comes into service.
 
-use kaos_tests::harness::{condition, play, samples};
+use kaos_tests::harness::{condition, play, reason, samples};
 use serde_json::{Value, json};
 
 use crate::support::{define, package, revisions, scenario, settings, until_edition, until_state, widget, widget_in};
@@ -85,6 +85,22 @@ fn the_operators_own_config_map_is_live() {
         assert_eq!(world.look("ConfigMap/w").await["data"]["size"], "5", "what does not fit is not used");
         world.apply(&config("6")).await;
         world.until("what fits is", "ConfigMap/w", |live| live["data"]["size"] == "6").await;
+    });
+}
+
+#[test]
+fn what_serves_changes_while_the_operators_own_config_map_does_not_fit() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"WIDGET_SIZE": "ten"},
+            "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"}});
+        world.apply(&config).await;
+        world.quiet().await;
+        world.delete("kaos-system:ConfigMap/widgets").await;
+        world.until("nothing answers any more", "Widget/w", |widget| reason(widget, "Accepted") == "NoPolicy").await;
     });
 }
 

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use kaos_cluster::PodFate;
-use kaos_cluster::faults::{EventFate, Failure};
+use kaos_cluster::faults::{EventFate, Failure, Verb};
 use kaos_tests::harness::read::{controller, uid};
+use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::{Fault, Scenario, is_ready, is_true, play, reason};
 use serde_json::{Value, json};
 
@@ -188,5 +189,20 @@ fn a14_after_healing_the_object_is_ready_again_without_anybodys_help() {
         let after = w.look("Gadget/web").await;
         assert!(is_ready(&after) && is_true(&after, "Accepted") && is_true(&after, "Applied"), "{after:#}");
         assert_eq!(after["metadata"]["generation"], before["metadata"]["generation"]);
+    });
+}
+
+#[test]
+fn a_server_that_does_not_stream_lists_is_asked_for_plain_ones() {
+    play(Scenario::embedded("requests fail on purpose").idle(), async |w| {
+        w.break_it(Fault::on(&["watch"]).fail(Failure::Server(422)).times(30));
+        w.start().await;
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        let lists = w.requests(Sort::Read).iter().filter(|entry| entry.attempt.verb == Verb::List).count();
+        assert!(lists >= 5, "{:#?}", w.reads());
+        w.mend();
+        w.delete("Deployment/web").await;
+        w.until_ready("Gadget/web").await;
     });
 }

@@ -98,6 +98,8 @@ pub struct Kind {
     stack: Stack,
     shared: Arc<Vec<Layer>>,
     layers: Vec<Layer>,
+    /// What would answer in the stead of the lowest member, the strongest first.
+    below: Vec<Arc<Member>>,
     pub(super) made: Mutex<Option<Made>>,
     fallbacks: Mutex<BTreeMap<PolicyId, Option<Fallback>>>,
 }
@@ -124,7 +126,13 @@ impl Kind {
         // Of equal rank, the last counts: settings alone are there to change those that a policy comes with.
         let layers = shared.iter().chain(own).chain(tunings.iter().map(|tuning| &tuning.layer)).cloned().collect();
         let (made, fallbacks) = (Mutex::default(), Mutex::default());
-        Some(Self { of, members, tunings, stack, shared, layers, made, fallbacks })
+        Some(Self { of, members, tunings, stack, shared, layers, below: Vec::new(), made, fallbacks })
+    }
+
+    /// The same, with what else holds in the place: it answers for an object that the lowest member fails on, where that has
+    /// nothing before it.
+    pub(super) fn above(self, below: Vec<Arc<Member>>) -> Self {
+        Self { below, ..self }
     }
 
     /// The policies as one.
@@ -140,6 +148,11 @@ impl Kind {
     /// Whether a policy is among them that the namespace itself installed.
     pub(crate) fn is_local(&self) -> bool {
         self.members.iter().any(|member| member.is_local)
+    }
+
+    /// The revision of such a policy.
+    pub(super) fn local_revision(&self) -> Option<&Arc<str>> {
+        self.members.iter().find(|member| member.is_local)?.revision.as_ref()
     }
 
     /// The policies, the lowest first.
@@ -191,12 +204,14 @@ impl Kind {
         let concerned = |tuning: &&Arc<Tuning>| tuning.layer.policy.as_deref().is_none_or(|name| name == failed.name);
         let tuning = self.tunings.iter().filter(concerned).max_by_key(|tuning| tuning.since);
         let newer = |at: usize, tuning: &Tuning| tuning.since > self.members[at].since;
-        let (mut members, mut tunings) = (self.members.clone(), self.tunings.clone());
+        let (mut members, mut tunings, mut below) = (self.members.clone(), self.tunings.clone(), self.below.clone());
         let (blamed, on_refusal) = match (member, tuning) {
             (Some(at), tuning) if tuning.is_none_or(|tuning| !newer(at, tuning)) => {
                 let member = members.remove(at);
-                let before = member.line().skip(1).find(|before| before.policy.claim(&self.of).is_some());
-                members.splice(at..at, before.map(Arc::clone));
+                let before =
+                    member.line().skip(1).find(|before| before.policy.claim(&self.of).is_some()).map(Arc::clone);
+                let before = before.or_else(|| (at == 0 && !below.is_empty()).then(|| below.remove(0)));
+                members.splice(at..at, before);
                 (member.revision.clone()?, member.on_refusal)
             }
             (_, Some(tuning)) => {
@@ -206,7 +221,7 @@ impl Kind {
             }
             _ => return None,
         };
-        let kind = Self::new(self.of.clone(), members, tunings, Arc::clone(&self.shared))?;
+        let kind = Self::new(self.of.clone(), members, tunings, Arc::clone(&self.shared))?.above(below);
         Some(Fallback { kind: Arc::new(kind), blamed, on_refusal })
     }
 
@@ -218,6 +233,8 @@ impl Kind {
         self.of == other.of
             && self.members.len() == other.members.len()
             && self.members.iter().zip(&other.members).all(|(one, other)| lines(one, other))
+            && self.below.len() == other.below.len()
+            && self.below.iter().zip(&other.below).all(|(one, other)| lines(one, other))
             && self.layers == other.layers
             && self.revisions().eq(other.revisions())
     }

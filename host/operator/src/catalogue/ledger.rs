@@ -26,7 +26,8 @@ pub struct Book {
     pub serving: BTreeSet<ObjectKey>,
     /// Objects that it failed on and that what came before it answers for, with how it failed.
     pub failing: BTreeMap<ObjectKey, String>,
-    /// Objects that it refused and that it leaves to what came before it.
+    /// Objects that it leaves to what came before it and that do not speak against it: it refused them, or nothing serves
+    /// them.
     pub held: BTreeSet<ObjectKey>,
 }
 
@@ -43,12 +44,14 @@ pub struct Without {
 
 impl Book {
     /// Why the revision is to be put aside, if that is so: it failed on several objects of more than one namespace, or
-    /// on all that there are, and what served before it serves those well. `all` is how many objects it is there for.
-    pub fn verdict(&self, all: usize) -> Option<String> {
+    /// on all that there are, and what served before it serves those well. `all` is how many objects it is there for; none
+    /// where objects choose it, so that nobody revokes it with one.
+    pub fn verdict(&self, all: Option<usize>) -> Option<String> {
         let (key, how) = self.failing.first_key_value()?;
         let namespaces: BTreeSet<&str> = self.failing.keys().map(|key| key.namespace.as_str()).collect();
         let many = self.failing.len() >= SEVERAL && namespaces.len() > 1;
-        (many || self.failing.len() >= all).then(|| {
+        let everywhere = all.is_some_and(|all| all > 0 && self.failing.len() >= all);
+        (many || everywhere).then(|| {
             let count = self.failing.len();
             let objects = if count == 1 { "object" } else { "objects" };
             format!("it failed on {count} {objects} that what came before it serves well, first {key}: {how}")

@@ -166,19 +166,20 @@ pub fn arrange(offers: &[Offer], given: &[Given], shared: &[Layer]) -> Arranged 
     sorted.sort_by(|one, other| one.age.cmp(&other.age));
     let mut arranged = Arranged::default();
     let mut serving: Vec<&Offer> = Vec::new();
+    let is_of = |offer: &Offer, revision: &Arc<str>| offer.member.revision.as_ref() == Some(revision);
     for offer in &sorted {
         let clash = serving.iter().find_map(|older| offer.clash(older));
         match (clash, &offer.member.revision) {
+            (_, Some(revision)) if arranged.conflicts.contains_key(revision) => {}
             (Some(why), Some(revision)) => {
-                arranged.conflicts.entry(Arc::clone(revision)).or_insert(why);
+                // One that may not serve for one kind serves for none, and keeps nobody out: half a policy is nobody's
+                // intention.
+                serving.retain(|other| !is_of(other, revision));
+                arranged.conflicts.insert(Arc::clone(revision), why);
             }
             _ => serving.push(offer),
         }
     }
-    // One that may not serve for one kind serves for none: half a policy is nobody's intention.
-    serving.retain(|offer| {
-        offer.member.revision.as_ref().is_none_or(|revision| !arranged.conflicts.contains_key(revision))
-    });
     let mut sorted: Vec<&Given> = given.iter().collect();
     sorted.sort_by(|one, other| one.age.cmp(&other.age));
     let mut given: Vec<&Given> = Vec::new();
@@ -231,9 +232,14 @@ impl Places<'_> {
         self.offers.iter().filter(move |offer| offer.reach.holds(place))
     }
 
+    /// Policies that answer without being named, the strongest first.
+    fn bases<'a>(&'a self, place: Option<&'a str>) -> impl Iterator<Item = &'a Arc<Member>> {
+        let bases = self.here(place).rev().filter(|offer| !offer.is_overlay() && !offer.pinned);
+        bases.map(|offer| &offer.member)
+    }
+
     fn usual(&self, place: Option<&str>) -> Option<Arc<Kind>> {
-        let base = self.here(place).rev().find(|offer| !offer.is_overlay() && !offer.pinned)?;
-        self.over(&base.member, place)
+        self.over(self.bases(place).next()?, place)
     }
 
     /// What an object may name: what holds where it is, and what served before.
@@ -261,6 +267,10 @@ impl Places<'_> {
         };
         let tunings = self.given.iter().filter(|given| given.reach.holds(place) && named(given));
         let tunings = tunings.map(|given| Arc::clone(&given.tuning)).collect();
-        Kind::new(self.of.clone(), members, tunings, Arc::clone(self.shared)).map(Arc::new)
+        // What is weaker than it; below one that objects name, all that answers where nothing is named.
+        let weaker = self.bases(place).position(|member| Arc::ptr_eq(member, base)).map_or(0, |at| at + 1);
+        let below = self.bases(place).skip(weaker).map(Arc::clone).collect();
+        let kind = Kind::new(self.of.clone(), members, tunings, Arc::clone(self.shared))?;
+        Some(Arc::new(kind.above(below)))
     }
 }

@@ -179,6 +179,23 @@ fn of_two_for_one_place_the_older_stays() {
 }
 
 #[test]
+fn one_that_may_not_serve_for_one_kind_keeps_nobody_out_of_another() {
+    let [first, both, last] = ["1", "2", "3"].map(|revision| member("widget", World::Policy, revision, None));
+    let gadget = ResourceType::new("example.com/v1", "Gadget");
+    let of_gadgets = |member, aged| Offer { of: gadget.clone(), ..offer(member, Reach::Cluster, aged) };
+    let (catalogue, arranged) = catalogue(&[
+        offer(&first, Reach::Cluster, "1"),
+        of_gadgets(&both, "2"),
+        offer(&both, Reach::Cluster, "2"),
+        of_gadgets(&last, "3"),
+    ]);
+    assert_eq!(arranged.conflicts.keys().map(|key| &**key).collect::<Vec<_>>(), ["2"]);
+    let snapshot = catalogue.load().unwrap();
+    let answers = snapshot.of(&gadget).unwrap();
+    assert_eq!(answers.revisions().map(|revision| &**revision).collect::<Vec<_>>(), ["3"]);
+}
+
+#[test]
 fn overlays_lie_over_whatever_answers() {
     let own = member("widget", World::Policy, "", None);
     let local = member("other", World::Policy, "l", None);
@@ -273,12 +290,14 @@ fn one_object_cannot_revoke_a_policy() {
     for name in ["x", "y", "z"] {
         fails("a", name);
     }
-    assert_eq!(ledger.book("r").verdict(10), None, "they are all in one namespace");
+    assert_eq!(ledger.book("r").verdict(Some(10)), None, "they are all in one namespace");
     fails("b", "x");
-    assert!(ledger.book("r").verdict(10).unwrap().starts_with("it failed on 4 objects"));
+    assert!(ledger.book("r").verdict(Some(10)).unwrap().starts_with("it failed on 4 objects"));
     ledger.gone(&key("b", "x"));
-    assert_eq!(ledger.book("r").verdict(10), None);
-    assert!(ledger.book("r").verdict(3).is_some(), "there are no others");
+    assert_eq!(ledger.book("r").verdict(Some(10)), None);
+    assert!(ledger.book("r").verdict(Some(3)).is_some(), "there are no others");
+    assert_eq!(ledger.book("r").verdict(None), None, "who chooses it is told, and revokes nothing");
+    assert_eq!(ledger.book("r").verdict(Some(0)), None);
 }
 
 #[test]
@@ -289,7 +308,7 @@ fn a_refusal_that_is_held_back_speaks_against_nobody() {
         let key = ObjectKey::new(of.clone(), namespace, "x");
         ledger.served(&key, std::iter::empty(), std::slice::from_ref(&without));
     }
-    assert_eq!((ledger.counts("r"), ledger.book("r").verdict(3)), ((0, 3), None));
+    assert_eq!((ledger.counts("r"), ledger.book("r").verdict(Some(3))), ((0, 3), None));
 }
 
 fn given(revision: &str, aged: &str, reach: Reach, tree: serde_json::Value) -> Given {

@@ -1,9 +1,10 @@
 //! `release`: takes the operator's finalizers off, before it goes for good.
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, convert::Infallible, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Args;
-use kaos_policy::{contract::ResourceType, policy::Policy};
+use kaos_crds::API_VERSION;
+use kaos_policy::contract::ResourceType;
 use kube::Client;
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use super::{
     Form, HELD_BACK,
     connection::{Connection, on_cluster},
     output::{Output, complain},
-    policy::kept,
+    policy::claimed,
     rbac::scope,
 };
 use crate::{
@@ -20,8 +21,9 @@ use crate::{
     release::{Event, finalizers, release},
 };
 
-/// For so long nobody else has the Lease: until the operator's pods are gone.
-const HELD: Duration = Duration::from_mins(10);
+/// For so long nobody else has the Lease, from the last time that it was taken: until the operator's pods are gone. One
+/// that is installed anew waits no longer.
+const HELD: Duration = Duration::from_secs(30);
 
 /// Who has it meanwhile: whatever releases, since that is nobody who would write on.
 const HOLDER: &str = "kaos-operator-release";
@@ -63,15 +65,30 @@ impl Release {
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { connection, operator_namespace, keep_lease, namespaces, policies, further, dry_run, output } = self;
         let loader = Loader::cached(sample_cluster())?;
-        let mut known: Vec<Arc<Policy>> = loader.load(&policies)?.into_iter().map(|loaded| loaded.policy).collect();
+        let loaded = loader.load(&policies)?;
+        let mut finalizers = finalizers(loaded.iter().map(|loaded| &*loaded.policy), &further);
         let (scope, mut events) = (scope(&namespaces), Vec::new());
         on_cluster(connection, async |client| {
-            if !(keep_lease || dry_run) {
+            let takes_lease = !(keep_lease || dry_run);
+            if takes_lease {
                 stop_writers(&client, &operator_namespace).await;
             }
-            known.extend(installed(&client, &operator_namespace, &loader).await);
-            let finalizers = finalizers(known.iter().map(|policy| &**policy), &further);
-            Ok(release(&client, &finalizers, &scope, dry_run, |event| events.push(event)).await?)
+            let work = async {
+                match installed(&client, &operator_namespace).await {
+                    Ok(kinds) => {
+                        for of in kinds {
+                            finalizers.entry(of).or_default().extend(further.iter().cloned());
+                        }
+                    }
+                    Err(error) => events.push(unlisted(&error)),
+                }
+                release(&client, &finalizers, &scope, dry_run, |event| events.push(event)).await
+            };
+            tokio::select! {
+                biased;
+                released = work => Ok(released?),
+                never = hold_on(&client, &operator_namespace), if takes_lease => match never {},
+            }
         })?;
         let failures = events.iter().filter(|event| matches!(event, Event::Failed { .. })).count();
         match output {
@@ -91,12 +108,15 @@ impl Release {
 /// Has the operator that runs write no more. Where that cannot be done, finalizers go all the same.
 async fn stop_writers(client: &Client, namespace: &str) {
     match seize(client.clone(), namespace, HOLDER, HELD).await {
-        Ok(None) => {}
+        Ok(None) => complain(
+            "warning",
+            format_args!("no Lease {namespace}/{LEASE}: an operator that runs without one may put finalizers on again"),
+        ),
         Ok(Some(before)) => {
-            let minutes = HELD.as_secs() / 60;
-            let holder = if before.is_empty() { "nobody".to_owned() } else { before };
-            let what =
-                format_args!("Lease {namespace}/{LEASE} from {holder}, for {minutes} minutes: no operator writes");
+            let (holder, seconds) = (if before.is_empty() { "nobody" } else { &before }, HELD.as_secs());
+            let what = format_args!(
+                "Lease {namespace}/{LEASE} from {holder}: until {seconds} s after this no operator writes"
+            );
             complain("took", what);
         }
         Err(error) => complain(
@@ -106,18 +126,29 @@ async fn stop_writers(client: &Client, namespace: &str) {
     }
 }
 
-/// The policies that were installed. What cannot be loaded is told, and the rest counts.
-async fn installed(client: &Client, namespace: &str, loader: &Loader) -> Vec<Arc<Policy>> {
-    let (policies, failed) = match kept(client.clone(), namespace, loader).await {
-        Ok(kept) => kept,
-        // Nobody ever installed one.
-        Err(error) if is_unserved(&error) => return Vec::new(),
-        Err(error) => (Vec::new(), vec![error]),
-    };
-    for error in failed {
-        complain("warning", format_args!("{error:#}: its finalizers are not known, name them with --finalizer"));
+/// Keeps the Lease for as long as this is asked. Whoever may not was told so when it was taken.
+async fn hold_on(client: &Client, namespace: &str) -> Infallible {
+    loop {
+        tokio::time::sleep(HELD / 3).await;
+        drop(seize(client.clone(), namespace, HOLDER, HELD).await);
     }
-    policies
+}
+
+/// The kinds of installed policies.
+async fn installed(client: &Client, namespace: &str) -> anyhow::Result<BTreeSet<ResourceType>> {
+    match claimed(client.clone(), namespace).await {
+        // Nobody ever installed one.
+        Err(error) if is_unserved(&error) => Ok(BTreeSet::new()),
+        claimed => claimed,
+    }
+}
+
+fn unlisted(error: &anyhow::Error) -> Event {
+    Event::Failed {
+        of: ResourceType::new(API_VERSION, "PolicyRevision"),
+        object: "the kinds of installed policies are not known".to_owned(),
+        because: format!("{error:#}"),
+    }
 }
 
 fn is_unserved(error: &anyhow::Error) -> bool {

@@ -108,7 +108,7 @@ struct Seen {
 }
 
 /// A write that somebody else was faster with is no error.
-pub(super) fn settled(written: Result<Lease, kube::Error>) -> Result<Option<Lease>, kube::Error> {
+fn settled(written: Result<Lease, kube::Error>) -> Result<Option<Lease>, kube::Error> {
     match written {
         Ok(lease) => Ok(Some(lease)),
         Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => Ok(None),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, api::PostParams};
 
-use super::{LEASE, Timing, election::settled, record};
+use super::{LEASE, Timing, record};
 
 /// Takes the Lease for so long, and waits until whoever held it can write no more, which it gives. None without a Lease:
 /// then no operator asked for one.
@@ -21,9 +21,11 @@ pub async fn seize(
         let before = record::holder(&lease).unwrap_or_default().to_owned();
         let silent_after = record::duration(&lease, Timing::default().duration);
         let ours = record::taken(lease, identity, duration);
-        // It may have been renewed in between.
-        if settled(api.replace(LEASE, &PostParams::default(), &ours).await)?.is_none() {
-            continue;
+        match api.replace(LEASE, &PostParams::default(), &ours).await {
+            Ok(_) => {}
+            // It was renewed in between, or deleted.
+            Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => continue,
+            Err(error) => return Err(error),
         }
         if !before.is_empty() && before != identity {
             // As long as a holder may write after its last renewal, should it not hear that the Lease is gone.

@@ -18,6 +18,9 @@ use super::{
     CHUNK, CHUNKS, COMPONENT, FILE, GZIPPED, INDEX_ANNOTATION, LABEL, PART, Package, PackageError, Problem, shown,
 };
 
+/// The bytes that `policy.yaml` may have: it is kept beside the component, in ConfigMaps of a megabyte.
+const WORDS: usize = 256 << 10;
+
 const ANY_COMPONENT: &str = "write policy.wasm or policy.wasm.gz, or remove the key for settings alone";
 
 /// Whether a ConfigMap is the index of a package.
@@ -101,6 +104,10 @@ fn file(index: &ConfigMap) -> Result<PolicyFile, Problem> {
     let text = text(index, FILE).ok_or(Problem::MissingKey { key: FILE, remedy })?;
     if text.trim().is_empty() {
         return Err(Problem::EmptyKey { key: FILE, remedy });
+    }
+    if text.len() > WORDS {
+        let remedy = "settings are values, and files belong into ConfigMaps that a policy reads";
+        return Err(Problem::TooLarge { key: FILE, bytes: text.len(), limit: WORDS, remedy });
     }
     Ok(PolicyFile::parse(text)?)
 }

@@ -263,3 +263,15 @@ fn what_cannot_become_a_package_is_refused_when_it_is_packed() {
     assert_eq!(refused("kite", &file(), None), Problem::WithoutComponent("grants"));
     assert!(matches!(refused("kite", &file(), Some(&vec![0; 9 << 20])), Problem::Component(_)));
 }
+
+#[test]
+fn a_policy_file_that_could_not_be_kept_is_refused() {
+    let long = format!("name: agent\nsettings: {{image: {}}}\n", "x".repeat(300_000));
+    let index: ConfigMap = serde_json::from_value(json!({
+        "metadata": {"name": "long", "namespace": "kaos-system", "labels": {LABEL: "package"}},
+        "data": {FILE: long},
+    }))
+    .unwrap();
+    let error = unpack(&index, |_| None::<&ConfigMap>).unwrap_err();
+    assert!(matches!(*error.problem, Problem::TooLarge { key: FILE, .. }), "{error}");
+}

@@ -148,7 +148,8 @@ impl Book {
         let found = found.or_else(|| self.pop(Urgency::Fresh)).or_else(|| self.pop_many(is_time));
         let Some((key, line)) = found else {
             let due = self.due.keys().next().map(|(time, _)| *time);
-            let paced = self.next_paced.filter(|_| !self.paced.is_empty());
+            // Once it is time, what holds it up is that its namespaces have their share.
+            let paced = self.next_paced.filter(|time| *time > now && !self.paced.is_empty());
             return Next::At(due.into_iter().chain(paced).min());
         };
         match line {

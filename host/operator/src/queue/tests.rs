@@ -140,6 +140,19 @@ async fn what_a_swap_concerns_is_paced_and_nothing_else_waits_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_paced_in_a_namespace_that_has_its_share_waits_without_a_time() {
+    let queue = Queue::new(Backoff::default(), Duration::from_millis(100), 1).sharing(1);
+    for name in ["x", "y"] {
+        queue.add(&key_in("busy", name), Urgency::Paced);
+    }
+    let held = queue.next().await.unwrap();
+    // Who asks again and again would never let the time pass.
+    assert!(timeout(Duration::from_hours(1), queue.next()).await.is_err());
+    drop(held);
+    assert_eq!(queue.next().await.unwrap().key().name, "y");
+}
+
+#[tokio::test(start_paused = true)]
 async fn e11_after_a_delay_with_backoff_or_not_at_all() {
     let queue = queue();
     fresh(&queue, &["later", "failed", "done"]);

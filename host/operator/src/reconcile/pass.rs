@@ -25,6 +25,7 @@ use super::{
     times, unseen,
 };
 use crate::{
+    catalogue::Without,
     metrics::{PassResult, Readiness},
     status::Hindrance,
     watch::{ObjectKey, Served},
@@ -155,7 +156,11 @@ impl Context {
         let mut wrote = self.retire(&subject.served, &mut subject.object, &held_now.retired).await?;
         let reached = self.reach(subject, &rendered, &plan, memory, &mut wrote).await?;
         let Selected { kind, without, .. } = &subject.selected;
-        self.catalogue.ledger().served(subject.key, kind.revisions(), without);
+        let is_served = matches!(reached.outcome, Outcome::Applied | Outcome::Gated);
+        // An object that what came before does not serve either says nothing about a revision.
+        let without: Vec<Without> =
+            without.iter().map(|it| Without { counts: it.counts && is_served, ..it.clone() }).collect();
+        self.catalogue.ledger().served(subject.key, kind.revisions(), &without);
         self.conclude(subject, renderer, rendered, reached, memory, wrote).await
     }
 

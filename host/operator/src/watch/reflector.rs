@@ -31,6 +31,10 @@ const INITIAL_END: &str = "k8s.io/initial-events-end";
 const GRACE: Duration = Duration::from_secs(15);
 /// A watch that lived this long was a good one, even if nothing happened.
 const GOOD: Duration = Duration::from_secs(5);
+/// How long a server may take to send everything that there is. One that was not done by then does not know that it should.
+const INITIAL: Duration = Duration::from_mins(1);
+/// After so many failures in a row, lists are asked for in one piece until one arrives.
+const STREAMED: u32 = 3;
 
 /// What becomes of a collection's objects.
 pub(super) trait Sink: Send + Sync {
@@ -121,7 +125,8 @@ impl<S: Sink> Reflector<S> {
         loop {
             let relist = Instant::now() + self.jittered(self.pace.relist);
             self.listed = false;
-            let started = if self.streaming { self.stream(true).await } else { self.list().await };
+            let streams = self.streaming && self.failures < STREAMED;
+            let started = if streams { self.stream(true).await } else { self.list().await };
             if let Err(broken) = started {
                 self.failed(&broken).await;
                 if !self.listed || broken == Broken::Gone {
@@ -231,7 +236,14 @@ impl<S: Sink> Reflector<S> {
         let mut fruitful = false;
         loop {
             buffer.clear();
-            let read = timeout_at(deadline, stream.read_until(b'\n', &mut buffer)).await.map_err(|_| Broken::Silent)?;
+            let until = if initial.is_some() { deadline.min(start + INITIAL) } else { deadline };
+            let Ok(read) = timeout_at(until, stream.read_until(b'\n', &mut buffer)).await else {
+                if initial.is_some() {
+                    // A server that knows nothing of streaming lists takes it for a watch from anywhere.
+                    self.streaming = false;
+                }
+                return Err(Broken::Silent);
+            };
             let length = read.map_err(|error| Broken::cut(&error))?;
             if length == 0 {
                 break;
@@ -241,11 +253,11 @@ impl<S: Sink> Reflector<S> {
             }
             self.line(&buffer, &mut initial)?;
             fruitful = true;
-            self.failures = 0;
+            if initial.is_none() {
+                self.failures = 0;
+            }
         }
         if initial.is_some() {
-            // A server that knows nothing of streaming lists takes it for a watch from anywhere.
-            self.streaming = false;
             return Err(Broken::odd("the watch ended before everything was sent"));
         }
         if !fruitful && start.elapsed() < GOOD {

@@ -1,5 +1,5 @@
 //! A policy for Widgets: each becomes a ConfigMap that says which edition made it. What an edition does to fragile
-//! Widgets, that it answers for Kites, too, or that it holds objects by a finalizer, stands in [`EDITION`].
+//! Widgets, that it answers for Kites, too, holds objects by a finalizer, or takes small sizes only, stands in [`EDITION`].
 
 wit_bindgen::generate!({ path: "../../../wit", world: "policy", generate_all });
 
@@ -72,7 +72,7 @@ impl meta::Guest for Widgets {
             name: text("widget"),
             version: format!("{number}.0.0"),
             claims,
-            settings_schema: text(SCHEMA),
+            settings_schema: SCHEMA.replace("9", if special == "small" { "3" } else { "9" }),
             extra: text("{}"),
         }
     }

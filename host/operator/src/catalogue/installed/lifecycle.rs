@@ -134,12 +134,17 @@ impl Lifecycle {
             self.serve().await?;
         }
         self.retire(&found).await?;
-        let mut wait = None;
+        let (mut wait, mut advanced) = (None, Ok(()));
         for package in &found {
-            if self.advance(package).await? {
-                let due = self.due.get(&self.name_of(package));
-                let due = due.map_or(LOOK_AGAIN, |due| due.saturating_duration_since(Instant::now()));
-                wait = Some(wait.map_or(due, |wait: Duration| wait.min(due)));
+            match self.advance(package).await {
+                Ok(false) => {}
+                Ok(true) => {
+                    let due = self.due.get(&self.name_of(package));
+                    let due = due.map_or(LOOK_AGAIN, |due| due.saturating_duration_since(Instant::now()));
+                    wait = Some(wait.map_or(due, |wait: Duration| wait.min(due)));
+                }
+                // One package holds no other up.
+                Err(error) => advanced = advanced.and(Err(error)),
             }
             self.serve().await?;
         }
@@ -147,7 +152,7 @@ impl Lifecycle {
         self.serve().await?;
         self.tidy(&found).await?;
         self.count().await?;
-        followed_up.map(|()| wait)
+        followed_up.and(advanced).map(|()| wait)
     }
 
     /// The process ends in order: what it was about to try is tried by the next.
@@ -230,14 +235,20 @@ impl Lifecycle {
         if self.installed.as_ref().is_some_and(|installed| installed.0 == serving && installed.1 == shared) {
             return Ok(());
         }
-        let arranged = match self.roster.arrange(&serving, &shared) {
-            Ok(arranged) => arranged,
+        let (arranged, shared) = match self.roster.arrange(&serving, &shared) {
+            Ok(arranged) => (arranged, shared),
             Err(Unfit { message, .. }) => {
                 // What serves fitted when it was let in: the only thing that nobody checked is this ConfigMap.
                 let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
                 tracing::error!(message, "settings that do not fit are not used");
                 self.tools.catalogue.waits_for(message);
-                return Ok(());
+                // Who serves may change all the same, under the settings that fitted last.
+                let Some((_, fitted)) = self.installed.as_ref().filter(|installed| installed.0 != serving) else {
+                    return Ok(());
+                };
+                let fitted = fitted.clone();
+                let Ok(arranged) = self.roster.arrange(&serving, &fitted) else { return Ok(()) };
+                (arranged, fitted)
             }
         };
         // What serves does not wait for what is told of it; that is told again if it cannot be now.

@@ -53,6 +53,8 @@ pub(crate) struct Roster {
 pub(crate) struct Unfit {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
+    /// What a namespace brought itself, if that is a part of it.
+    local: Option<Arc<str>>,
 }
 
 impl Entry {
@@ -65,6 +67,33 @@ impl Entry {
 impl Roster {
     /// What answers when these serve, under settings that hold everywhere.
     pub(crate) fn arrange(&self, serving: &BTreeSet<String>, shared: &[Layer]) -> Result<Arranged, Unfit> {
+        self.arrange_with(None, serving, shared)
+    }
+
+    /// The same, while one of them is about to be let in. Where something that holds for others, too, does not go with what a
+    /// namespace brought itself, the latter gives way: a tenant has no say in what holds for everybody.
+    pub(crate) fn arrange_with(
+        &self,
+        candidate: Option<&str>,
+        serving: &BTreeSet<String>,
+        shared: &[Layer],
+    ) -> Result<Arranged, Unfit> {
+        let mut serving = serving.clone();
+        let mut gave_way: BTreeMap<Arc<str>, String> = BTreeMap::new();
+        loop {
+            let mut arranged = self.arrange_all(&serving, shared);
+            let Err(unfit) = fit(&arranged.answers) else {
+                arranged.conflicts.extend(gave_way);
+                return Ok(arranged);
+            };
+            let local = unfit.local.clone().filter(|local| candidate != Some(&**local));
+            let Some(local) = local.filter(|local| serving.remove(&**local)) else { return Err(unfit) };
+            let message = format!("it does not go with settings that hold here, too: {}", unfit.message);
+            gave_way.insert(local, message);
+        }
+    }
+
+    fn arrange_all(&self, serving: &BTreeSet<String>, shared: &[Layer]) -> Arranged {
         let mut offers = self.own.clone();
         let mut given = Vec::new();
         for (name, entry) in serving.iter().filter_map(|name| self.entries.get_key_value(name)) {
@@ -82,17 +111,13 @@ impl Roster {
                 })),
             }
         }
-        let arranged = arrange(&offers, &given, shared);
-        fit(&arranged.answers)?;
-        Ok(arranged)
+        arrange(&offers, &given, shared)
     }
 
     fn member(&self, name: &str, back: usize) -> Option<Arc<Member>> {
         let entry = self.entries.get(name).filter(|_| back < BACK)?;
         let Content::Policy(policy, settings) = &entry.content else { return None };
         let predecessor = entry.predecessor.as_ref().and_then(|before| self.member(before, back + 1));
-        // Before the first revision, what the process brought along served.
-        let predecessor = predecessor.or_else(|| self.brought_along(policy));
         let settings = Some(settings).filter(|settings| !settings.is_null());
         Some(Arc::new(Member {
             policy: Arc::clone(policy),
@@ -103,13 +128,6 @@ impl Roster {
             since: entry.since,
             predecessor,
         }))
-    }
-
-    fn brought_along(&self, policy: &Policy) -> Option<Arc<Member>> {
-        let same = |offer: &&Offer| offer.member.policy.world() == policy.world() && policy.claim(&offer.of).is_some();
-        let mut own = self.own.iter().filter(same);
-        // An overlay with nothing before it just goes.
-        own.next().filter(|_| policy.world() == kaos_policy::code::World::Policy).map(|offer| Arc::clone(&offer.member))
     }
 
     fn tuning(&self, name: &str, back: usize) -> Option<Arc<Tuning>> {
@@ -139,7 +157,8 @@ fn fit(answers: &BTreeMap<kaos_policy::contract::ResourceType, Answers>) -> Resu
     for of in answers.values() {
         for kind in of.all() {
             if let Err(errors) = Renderer::new(kind.stack(), kind.layers(), Cluster::default()) {
-                return Err(Unfit { reason: "BadSettings", message: errors.to_string() });
+                let local = kind.local_revision().map(Arc::clone);
+                return Err(Unfit { reason: "BadSettings", message: errors.to_string(), local });
             }
         }
     }
@@ -152,6 +171,7 @@ fn fit(answers: &BTreeMap<kaos_policy::contract::ResourceType, Answers>) -> Resu
                 "{of} is emitted for {}, but a policy answers for {of}: nothing emitted may be an object for one",
                 claim.primary
             ),
+            local: None,
         }),
     }
 }

@@ -46,11 +46,21 @@ impl Store {
             kept.metadata.owner_references = Some(vec![owner.clone()]);
             match self.api.create(&PostParams::default(), &kept).await {
                 Ok(_) => {}
-                Err(kube::Error::Api(answer)) if answer.code == 409 => {}
+                Err(kube::Error::Api(answer)) if answer.code == 409 && self.is_kept(&kept).await? => {}
                 Err(error) => return Err(StepError::new(what(), &error)),
             }
         }
         Ok(())
+    }
+
+    /// Whether what is there under a name is this, for the same revision. What an earlier revision of the name left goes with
+    /// that one, as soon as the garbage collector comes to it.
+    async fn is_kept(&self, wanted: &ConfigMap) -> Result<bool, StepError> {
+        let owner = |map: &ConfigMap| map.metadata.owner_references.iter().flatten().map(|it| it.uid.clone()).next();
+        let there = self.get(wanted.metadata.name.as_deref().unwrap_or_default()).await?;
+        Ok(there.is_some_and(|there| {
+            owner(&there) == owner(wanted) && there.data == wanted.data && there.binary_data == wanted.binary_data
+        }))
     }
 
     /// What was kept for a revision, if it is still there and still the same.

@@ -1,11 +1,11 @@
 //! What a cluster says that is in force: the revisions that answer, and the operator's own ConfigMap.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, path::PathBuf};
 
 use anyhow::Context;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_crds::RevisionState;
-use kaos_policy::{gate, policy::Policy, settings::Layer};
+use kaos_policy::{contract::ResourceType, gate, settings::Layer};
 use kube::{Api, Client};
 
 use super::{
@@ -57,29 +57,11 @@ pub(super) async fn before(
     Ok(found)
 }
 
-/// The policies of all revisions whose bytes the operator keeps, whether they serve or did; and what stands in the way of
-/// others.
-pub(in crate::cli) async fn kept(
-    client: Client,
-    namespace: &str,
-    loader: &Loader,
-) -> anyhow::Result<(Vec<Arc<Policy>>, Vec<anyhow::Error>)> {
-    let revisions = Revisions::new(client, namespace);
-    let (mut policies, mut failed) = (Vec::new(), Vec::new());
-    for revision in revisions.all().await? {
-        let has_served = matches!(
-            state(&revision),
-            RevisionState::Active | RevisionState::Superseded | RevisionState::Quarantined | RevisionState::Conflict
-        );
-        if !has_served || revision.spec.digest.is_none() {
-            continue;
-        }
-        match shipped(&revisions, &revision, loader).await {
-            Ok(found) => policies.extend(found.policy),
-            Err(error) => failed.push(error),
-        }
-    }
-    Ok((policies, failed))
+/// The kinds that installed policies answer for, or did.
+pub(in crate::cli) async fn claimed(client: Client, namespace: &str) -> anyhow::Result<BTreeSet<ResourceType>> {
+    let all = Revisions::new(client, namespace).all().await?;
+    let kinds = all.iter().flat_map(|revision| status(revision).kinds);
+    Ok(kinds.filter_map(|kind| kind.split_once(' ').map(|(version, kind)| ResourceType::new(version, kind))).collect())
 }
 
 /// A revision, loaded from the bytes that the operator kept.

@@ -55,7 +55,9 @@ fn row(revision: &Revision) -> [String; 9] {
     let status = status(revision);
     let text = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let objects = match (status.objects, status.outstanding) {
-        (Some(objects), Some(outstanding)) if outstanding > 0 => format!("{} of {objects}", objects - outstanding),
+        (Some(objects), Some(outstanding)) if outstanding > 0 => {
+            format!("{objects} of {}", objects.saturating_add(outstanding))
+        }
         (objects, _) => text(objects.map(|objects| objects.to_string())),
     };
     [

@@ -22,7 +22,7 @@ mod test_runner;
 #[cfg(feature = "authoring")]
 mod wasm;
 
-pub(super) use in_force::kept;
+pub(super) use in_force::claimed;
 #[cfg(feature = "demo")]
 pub(super) use push::ship;
 

@@ -52,24 +52,27 @@ impl Revisions {
     /// The package that a revision was made from, as the operator kept it.
     pub(super) async fn kept(&self, revision: &Revision) -> anyhow::Result<Package> {
         let name = name(revision);
-        let get = async |name: &str| {
-            self.config_maps.get_opt(name).await.with_context(|| format!("ConfigMap {}/{name}", self.namespace))
-        };
-        let Some(index) = get(name).await? else {
+        let Some(package) = read(&self.config_maps, name).await? else {
             bail!("PolicyRevision {name}: its bytes are not kept any more, choose a newer one with --to");
         };
-        let mut chunks = BTreeMap::new();
-        for chunk in chunk_names(&index)? {
-            if let Some(found) = get(&chunk).await? {
-                chunks.insert(chunk, found);
-            }
-        }
-        let package = unpack(&index, |name| chunks.get(name))?;
         if package.digest().to_string() != revision.spec.package_digest {
             bail!("PolicyRevision {name}: what was kept for it was changed since, choose another one with --to");
         }
         Ok(package)
     }
+}
+
+/// The package of an index, with its chunks; none if that is not there.
+pub(super) async fn read(config_maps: &Api<ConfigMap>, name: &str) -> anyhow::Result<Option<Package>> {
+    let get = async |name: &str| config_maps.get_opt(name).await.with_context(|| format!("ConfigMap {name}"));
+    let Some(index) = get(name).await? else { return Ok(None) };
+    let mut chunks = BTreeMap::new();
+    for chunk in chunk_names(&index)? {
+        if let Some(found) = get(&chunk).await? {
+            chunks.insert(chunk, found);
+        }
+    }
+    Ok(Some(unpack(&index, |name| chunks.get(name))?))
 }
 
 /// The revisions of what a person names: the ConfigMap that they came from, or the policy.

@@ -8,13 +8,14 @@ use std::{process::ExitCode, time::Duration};
 use anyhow::{Context, bail};
 use clap::Args;
 use kaos_crds::RevisionState;
+use kube::{Api, Client};
 
 use super::{
     connection::Connection,
     install::Installer,
     output::{Output, complain},
     push::follow_and_tell,
-    revisions::{Revision, Revisions, name, of_name, shown, state, status},
+    revisions::{Revision, Revisions, name, of_name, read, shown, state, status},
 };
 use crate::package::{Package, pack};
 
@@ -44,7 +45,9 @@ impl Rollback {
         super::on_cluster(connection, async |client| {
             let revisions = Revisions::new(client.clone(), &namespace);
             let all = revisions.all().await?;
-            let target = target(&of_name(&all, &named)?, to.as_deref()).with_context(|| named.clone())?;
+            let of_source = of_name(&all, &named)?;
+            let holds = held(&client, &of_source).await;
+            let target = target(&of_source, &holds, to.as_deref()).with_context(|| named.clone())?;
             let kept = revisions.kept(target).await?;
             let source = target.spec.source.clone();
             let packed = pack(&source.config_map, &source.namespace, &kept.file, kept.component.as_deref())?;
@@ -64,13 +67,41 @@ impl Rollback {
     }
 }
 
-/// The revision to go back to, of those of one source, the oldest first.
-fn target<'a>(of_source: &[&'a Revision], to: Option<&str>) -> anyhow::Result<&'a Revision> {
+/// What the ConfigMap holds now.
+enum Holds {
+    /// Nothing: it is not there.
+    Nothing,
+    /// A package with this digest.
+    Package(String),
+    /// What is no package, or could not be read.
+    Something,
+}
+
+async fn held(client: &Client, of_source: &[&Revision]) -> Holds {
+    let Some(source) = of_source.last().map(|revision| &revision.spec.source) else { return Holds::Nothing };
+    match read(&Api::namespaced(client.clone(), &source.namespace), &source.config_map).await {
+        Ok(None) => Holds::Nothing,
+        Ok(Some(package)) => Holds::Package(package.digest().to_string()),
+        Err(_) => Holds::Something,
+    }
+}
+
+/// The revision to go back to, of those of one source, the oldest first: what serves, if that is not what the ConfigMap
+/// holds, and else what served before it.
+fn target<'a>(of_source: &[&'a Revision], holds: &Holds, to: Option<&str>) -> anyhow::Result<&'a Revision> {
     if let Some(to) = to {
         let found = of_source.iter().find(|revision| name(revision) == to);
         return found.copied().with_context(|| format!("has no revision {to}, see `policy list`"));
     }
     let active = of_source.iter().rev().find(|revision| state(revision) == RevisionState::Active);
+    let holds_other = |active: &Revision| match holds {
+        Holds::Nothing => false,
+        Holds::Package(digest) => *digest != active.spec.package_digest,
+        Holds::Something => true,
+    };
+    if let Some(active) = active.filter(|active| holds_other(active)) {
+        return Ok(active);
+    }
     let predecessor = active.and_then(|active| status(active).predecessor);
     let named = predecessor.and_then(|before| of_source.iter().find(|revision| name(revision) == before));
     // Where nothing of the source serves, what served last does again.

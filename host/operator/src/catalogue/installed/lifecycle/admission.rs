@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
-use kaos_policy::manifest::Grants;
+use kaos_policy::{manifest::Grants, settings::Layer};
 use tokio::time::Instant;
 
 use super::{Found, LOOK_AGAIN, Lifecycle, StepError, Turn, Unfit, others_of};
@@ -188,8 +188,9 @@ impl Lifecycle {
         let mut trial = serving;
         trial.retain(|other| !before.contains(other));
         trial.insert(name.to_owned());
-        if let Err(Unfit { reason, message }) = self.roster.arrange(&trial, &self.shared()) {
-            let fits_alone = self.roster.arrange(&trial, &self.settings).is_ok();
+        let arrange = |shared: &[Layer]| self.roster.arrange_with(Some(name), &trial, shared);
+        if let Err(Unfit { reason, message, .. }) = arrange(&self.shared()) {
+            let fits_alone = arrange(&self.settings).is_ok();
             match kept {
                 Some(kept) => drop(self.roster.entries.insert(name.to_owned(), kept)),
                 None => drop(self.roster.entries.remove(name)),

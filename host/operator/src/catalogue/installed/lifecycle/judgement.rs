@@ -61,7 +61,9 @@ impl Lifecycle {
             self.serving().into_iter().filter(|name| self.tools.catalogue.ledger().counts(name).1 > 0).collect();
         for name in failing {
             let book = self.tools.catalogue.ledger().book(&name);
-            let Some(why) = book.verdict(self.concerned(&name)) else { continue };
+            let chosen = self.roster.entries.get(&name).is_some_and(|entry| entry.pinned);
+            let all = (!chosen).then(|| self.concerned(&name));
+            let Some(why) = book.verdict(all) else { continue };
             tracing::error!(revision = name, why, "the policy is put aside");
             self.enter(&name, Turn::new(RevisionState::Quarantined, FAILED, why), |_| {}).await?;
             let source = self.records.get(&name).map(|revision| revision.spec.source.clone());
