@@ -110,7 +110,7 @@ fn assert_better(case: &Case, subject: &Subject, answer: &Result<Plan, Refusal>,
 
 fn assert_deviation(case: &Case, subject: &Subject, answer: &Result<Plan, Refusal>) {
     match (case.name.as_str(), answer) {
-        ("modelapi-configyaml-ready-then-bad", Err(refused)) => {
+        ("modelapi-configyaml-ready-then-bad" | "modelapi-configyaml-bad-yaml", Err(refused)) => {
             is_refused(case, subject, refused, "spec.proxyConfig.configYaml.fromString");
         }
         ("modelapi-hosted-no-hostedconfig", Err(refused)) => is_refused(case, subject, refused, "spec.hostedConfig"),

@@ -1,6 +1,7 @@
 //! What is wrong is refused with its reason, and disturbs nothing.
 
 use kaos_operator::rbac::{Duties, Scope, manifests, rules};
+use kaos_policy::manifest::Privilege;
 use kaos_policy::policy::Policy;
 use kaos_tests::harness::play;
 use serde_json::json;
@@ -118,5 +119,21 @@ fn rights_that_are_missing_are_listed_and_waited_for() {
         world.patch("ClusterRole/kaos-operator", &json!({"rules": rules})).await;
         until_edition(world, "ConfigMap/w", "1").await;
         until_state(world, "widgets", "Active").await;
+    });
+}
+
+#[test]
+fn what_the_operator_was_started_not_to_grant_is_granted_to_nobody() {
+    let capped = scenario().tuned(|options| options.grantable = Some([Privilege::HostPath].into()));
+    play(capped, async |world| {
+        define(world).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&package("widgets", "1", "grants: {privileges: [hostPath]}")).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.apply(&package("widgets", "2", "grants: {privileges: [hostPath, hostNetwork]}")).await;
+        let refused = until_state(world, "widgets", "Refused").await;
+        assert_eq!(refused["status"]["reason"], "GrantsNotAllowed");
+        assert!(refused["status"]["message"].as_str().unwrap().contains("hostNetwork"), "{refused}");
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what served goes on");
     });
 }

@@ -194,6 +194,7 @@ fn install(
             leader_election: false,
             namespace_policies: installing.as_ref().is_some_and(|installing| installing.in_namespaces),
         },
+        grantable: options.grantable.clone(),
         clock: options.clock,
         instance: options.instance.clone(),
     };

@@ -1,8 +1,8 @@
 //! How an operator behaves.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use kaos_policy::guard::UserPrivileges;
+use kaos_policy::{guard::UserPrivileges, manifest::Privilege};
 
 use crate::{
     queue::Backoff,
@@ -39,6 +39,8 @@ pub struct Options {
     pub secret_key: Vec<u8>,
     /// Whether a user's own spec may raise privilege.
     pub user_privileges: UserPrivileges,
+    /// What the pods of policies that somebody installs may be granted; everything if that is not said.
+    pub grantable: Option<BTreeSet<Privilege>>,
     /// Whether lists are streamed where the server does that.
     pub streaming_lists: bool,
     /// What this process is called among its replicas.
@@ -69,6 +71,7 @@ impl Default for Options {
             secrets: false,
             secret_key: Vec::new(),
             user_privileges: UserPrivileges::default(),
+            grantable: None,
             streaming_lists: true,
             instance: "kaos-operator".to_owned(),
             compute: Compute::default(),

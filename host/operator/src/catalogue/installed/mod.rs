@@ -24,9 +24,9 @@ mod roster;
 mod sources;
 mod store;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use kaos_policy::settings::Layer;
+use kaos_policy::{manifest::Privilege, settings::Layer};
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
@@ -70,6 +70,8 @@ pub(crate) struct Tools {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) watch: Watch,
     pub(crate) duties: Duties,
+    /// What packages may be granted; everything if that is not said.
+    pub(crate) grantable: Option<BTreeSet<Privilege>>,
     pub(crate) clock: Clock,
     pub(crate) instance: String,
 }

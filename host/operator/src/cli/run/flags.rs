@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, ValueEnum};
-use kaos_policy::{guard::UserPrivileges, names::is_label};
+use kaos_policy::{guard::UserPrivileges, manifest::Privilege, names::is_label};
 
 use super::super::{connection::Connection, rbac::scope};
 use crate::{
@@ -90,6 +90,10 @@ pub(in crate::cli) struct Run {
     /// Whether a user's own words in an object may raise the privileges of its pods
     #[arg(long, value_enum, default_value_t)]
     user_privileges: Privileges,
+    /// Privileges that installed policies may be granted in their policy.yaml, such as hostPath; `none` for none; all if this is
+    /// not said
+    #[arg(long, env = "GRANTABLE_PRIVILEGES", value_delimiter = ',', value_name = "A,B", value_parser = privilege)]
+    grantable_privileges: Option<Vec<Grantable>>,
     /// Have lists streamed where the server does that, which is easier on its memory
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
     streaming_lists: bool,
@@ -177,12 +181,25 @@ impl Run {
                 Privileges::Allowed => UserPrivileges::Allowed,
                 Privileges::Refused => UserPrivileges::Forbidden,
             },
+            grantable: self.grantable_privileges.as_ref().map(|listed| listed.iter().filter_map(|it| it.0).collect()),
             streaming_lists: self.streaming_lists,
             instance: identity(),
             seed: fastrand::u64(..),
             ..Options::default()
         })
     }
+}
+
+/// A privilege, or none.
+#[derive(Debug, Clone, Copy)]
+struct Grantable(Option<Privilege>);
+
+fn privilege(text: &str) -> Result<Grantable, String> {
+    if text == "none" {
+        return Ok(Grantable(None));
+    }
+    let read = serde_json::from_value(text.into()).map(|privilege| Grantable(Some(privilege)));
+    read.map_err(|error| format!("{error}, or `none`"))
 }
 
 /// A time as Go writes it: `1m30s`.

@@ -135,8 +135,16 @@ impl Lifecycle {
         status.reason.as_deref() == Some(NO_SUCH_POLICY) && named.is_some_and(|name| self.roster.knows_policy(name))
     }
 
-    /// Where a package holds. In a namespace other than the operator's it holds there and is granted nothing.
+    /// Where a package holds. In a namespace other than the operator's it holds there and is granted nothing; nowhere is it
+    /// granted what the operator was started not to grant.
     fn reach(&self, package: &Package) -> Result<Reach, NotAdmitted> {
+        let beyond = |may| package.file.grants.privileges.difference(may).next();
+        if let Some(privilege) = self.tools.grantable.as_ref().and_then(beyond) {
+            let named = serde_json::to_value(privilege).unwrap_or_default();
+            let privilege = named.as_str().unwrap_or_default();
+            let message = format!("grants.privileges: {privilege} is none of the operator's --grantable-privileges");
+            return Err(NotAdmitted::refused("GrantsNotAllowed", message));
+        }
         let listed = &package.file.scope.namespaces;
         let reach = Reach::of_package(&package.namespace, listed, &self.tools.duties.operator_namespace);
         if !matches!(reach, Reach::Own(_)) {
