@@ -51,6 +51,12 @@ impl ControlPlane {
         self.tool("kubectl", kubeconfig, arguments)
     }
 
+    /// Whether a user may do something in a namespace, as who decides about it knows by now: some moments after a
+    /// binding was made or taken away.
+    pub fn may(&self, user: &str, verb: &str, what: &str, namespace: &str) -> bool {
+        self.kubectl(&["auth", "can-i", verb, what, "--as", user, "--namespace", namespace]).ok
+    }
+
     /// `helm`, as somebody who may do everything.
     pub fn helm(&self, arguments: &[&str]) -> Ran {
         self.tool("helm", &self.kubeconfig(), arguments)

@@ -27,13 +27,18 @@ async fn a_policy_takes_the_right_to_activate_it_before_and_after_and_a_namespac
         let name = role.replace("--clusterrole=", "developer-");
         cluster.kubectl(&["create", "rolebinding", &name, &role, "--user=developer", "-n", namespace]).expect();
     };
-    release.world("own").await;
-    bind("edit", SYSTEM);
-    bind("edit", "own");
+    let own = release.world("own").await;
     let kubeconfig = cluster.kubeconfig_for("developer", &User::Developer.token()).unwrap();
     let developer = |arguments: &[&str]| cluster.kubectl_as(&kubeconfig, arguments);
+    bind("edit", SYSTEM);
+    bind("edit", "own");
+    let may_write = |namespace: &str| cluster.may(User::Developer.name(), "create", "configmaps", namespace);
+    own.until_true("the developer may write", async || may_write(SYSTEM) && may_write("own")).await;
 
     let company = file(&policy("company", SYSTEM));
+    // Admission finds out about new rules some moments later than everybody else.
+    own.until_true("activation is guarded", async || !developer(&["create", "--dry-run=server", "-f", &company]).ok)
+        .await;
     let refused = developer(&["create", "-f", &company]).expect_failure();
     assert!(refused.contains("developer may not activate policies in namespace kaos-system"), "{refused}");
     developer(&["create", "configmap", "plain", "-n", SYSTEM]).expect();
@@ -46,11 +51,14 @@ async fn a_policy_takes_the_right_to_activate_it_before_and_after_and_a_namespac
     cluster.kubectl(&["create", "-f", &file(&policy("own", "own"))]).expect();
 
     bind("kaos-kaos-operator-activate-policies", SYSTEM);
+    let relabelled = ["label", "--dry-run=server", "configmap", "company", "-n", SYSTEM, "some=label"];
+    own.until_true("the developer may activate", async || developer(&relabelled).ok).await;
     developer(&["label", "configmap", "company", "-n", SYSTEM, "some=label"]).expect();
     developer(&["delete", "configmap", "company", "plain", "-n", SYSTEM]).expect();
     // The right holds where it was given.
     developer(&["delete", "configmap", "own", "-n", "own"]).expect_failure();
-    cluster.kubectl(&["delete", "namespace", "own", "--timeout=90s"]).expect();
+    cluster.kubectl(&["delete", "namespace", "own", "--wait=false"]).expect();
+    own.until_gone("Namespace/own").await;
     let bindings = ["developer-edit", "developer-kaos-kaos-operator-activate-policies"];
     cluster.kubectl(&[&["delete", "rolebinding", "-n", SYSTEM], &bindings[..]].concat()).expect();
 }
@@ -91,7 +99,7 @@ async fn specs_that_the_policies_would_refuse_are_taken_with_a_warning_and_good_
     };
     let mut nothing = model_api("llm");
     nothing["spec"] = json!({"mode": "Proxy"});
-    // Admission finds out about new rules some moments later than everybody else.
+    // Here, too, admission is the last to know.
     let warns = async || apply(&[nothing.clone()], &["--dry-run=server"]).err.contains("Warning: ");
     world.until_true("it warns", warns).await;
 

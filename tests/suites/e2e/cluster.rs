@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use kaos_tests::control_plane::{ControlPlane, User};
-use serde_json::Value;
+use kaos_tests::harness::World;
+use serde_json::{Value, json};
 
 #[test]
 fn a_deployment_gets_pods_that_become_ready() {
@@ -27,17 +28,19 @@ fn a_user_without_rights_is_refused_and_the_audit_log_tells() {
     assert!(asked.iter().any(|r| r.verb == "list" && r.resource == "secrets" && r.code == 403), "{asked:?}");
 }
 
-#[test]
-fn pods_below_the_standard_of_their_namespace_are_refused() {
+#[tokio::test]
+async fn pods_below_the_standard_of_their_namespace_are_refused() {
     let cluster = ControlPlane::shared();
-    cluster.kubectl(&["create", "namespace", "strict"]).expect();
-    cluster.kubectl(&["label", "namespace", "strict", "pod-security.kubernetes.io/enforce=restricted"]).expect();
+    // With the label from its first moment: admission looks at what it knows of a namespace.
+    let strict = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "strict", "labels": strict}});
+    World::over(cluster.client().await.unwrap(), "strict").apply(&namespace).await;
     let run = ["-n", "strict", "run", "web", "--image=registry.example/web"];
     assert!(cluster.kubectl(&run).expect_failure().contains("violates PodSecurity"));
 }
 
-#[test]
-fn a_reference_that_blocks_deletion_takes_the_right_to_the_owners_finalizers() {
+#[tokio::test]
+async fn a_reference_that_blocks_deletion_takes_the_right_to_the_owners_finalizers() {
     let cluster = ControlPlane::shared();
     cluster.kubectl(&["create", "namespace", "owners"]).expect();
     cluster.kubectl(&["-n", "owners", "create", "configmap", "owner"]).expect();
@@ -45,7 +48,9 @@ fn a_reference_that_blocks_deletion_takes_the_right_to_the_owners_finalizers() {
         cluster.kubectl(&["-n", "owners", "get", "configmap", "owner", "-o", "jsonpath={.metadata.uid}"]).expect();
     cluster.kubectl(&["-n", "owners", "create", "role", "maker", "--verb=create", "--resource=configmaps"]).expect();
     cluster.kubectl(&["-n", "owners", "create", "rolebinding", "maker", "--role=maker", "--user=developer"]).expect();
-    let child = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child", "namespace": "owners",
+    let may = async || cluster.may(User::Developer.name(), "create", "configmaps", "owners");
+    World::over(cluster.client().await.unwrap(), "owners").until_true("the developer may", may).await;
+    let child = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child", "namespace": "owners",
         "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid, "blockOwnerDeletion": true}]}});
     let file = cluster.folder().join("child.json");
     std::fs::write(&file, child.to_string()).unwrap();
