@@ -74,6 +74,17 @@ fn only_where_it_holds_does_something_change() {
 }
 
 #[test]
+fn what_is_shipped_into_another_namespace_holds_there_and_may_ask_for_nothing_else() {
+    let folder = Folder::new("plan-into");
+    let image = "image: registry.example/agent:2\n";
+    let ran = plan(&folder, image, &["--for", "agent", "--into", "n1", "-o", "json"]);
+    assert_eq!((ran.code, &ran.json()["objects"], &ran.json()["changed"]), (2, &3.into(), &3.into()), "{}", ran.stderr);
+    let ran = plan(&folder, image, &["--for", "agent", "--into", "n1", "--scope", "n0"]);
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    assert!(ran.stderr.contains("scope.namespaces: a policy in n1 can hold in n1 only"), "{}", ran.stderr);
+}
+
+#[test]
 fn the_policy_that_is_in_force_already_changes_nothing() {
     let folder = Folder::new("plan-same");
     for policy in embedded::DEFAULTS {

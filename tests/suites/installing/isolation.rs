@@ -69,3 +69,29 @@ fn a_policy_that_burns_fuel_in_one_namespace_holds_nobody_else_up() {
         assert_eq!(same["metadata"]["resourceVersion"], calm["metadata"]["resourceVersion"], "nothing of it changed");
     });
 }
+
+#[test]
+fn a_namespace_can_have_so_many_policies_and_holds_nobody_up_with_more() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "greedy"}})).await;
+        for number in 0..18 {
+            let mut own = package(&format!("own-{number:02}"), "2", "");
+            own["metadata"]["namespace"] = json!("greedy");
+            world.apply(&own).await;
+        }
+        world.apply(&package("widgets", "1", "")).await;
+        let too_many = async || {
+            let all = world.list_in(Kind::named("PolicyRevision"), "kaos-system").await;
+            let many = all.iter().filter(|it| it["status"]["reason"] == "TooManyPolicies");
+            many.map(|it| it["spec"]["source"]["configMap"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        world.until_true("the youngest wait", async || too_many().await == ["own-16", "own-17"]).await;
+        until_state(world, "widgets", "Active").await;
+        until_state(world, "own-00", "Active").await;
+        until_state(world, "own-15", "Conflict").await;
+        world.delete("greedy:ConfigMap/own-07").await;
+        world.until_true("the next has room", async || too_many().await == ["own-17"]).await;
+        until_state(world, "own-16", "Conflict").await;
+    });
+}

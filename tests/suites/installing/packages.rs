@@ -1,5 +1,7 @@
 //! ConfigMaps that are half written, emptied, renamed, deleted or relabelled.
 
+use std::collections::BTreeSet;
+
 use kaos_tests::harness::kinds::Kind;
 use kaos_tests::harness::{play, reason};
 use serde_json::{Value, json};
@@ -40,6 +42,28 @@ fn a_config_map_that_is_deleted_or_loses_its_label_serves_no_longer() {
             assert_eq!(revision["status"]["reason"], "SourceDeleted");
             assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what exists stays as it is");
         }
+    });
+}
+
+#[test]
+fn of_config_maps_with_a_new_name_for_each_content_the_last_three_are_kept() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&widget("w", &json!({}))).await;
+        for edition in 1..=6 {
+            world.apply(&package(&format!("widgets-{edition}"), &edition.to_string(), "")).await;
+            if edition > 1 {
+                until_state(world, &format!("widgets-{edition}"), "Conflict").await;
+                world.delete(&format!("kaos-system:ConfigMap/widgets-{}", edition - 1)).await;
+            }
+            until_edition(world, "ConfigMap/w", &edition.to_string()).await;
+        }
+        let left = async || {
+            let all = world.list_in(Kind::named("PolicyRevision"), "kaos-system").await;
+            all.iter().map(|it| it["spec"]["source"]["configMap"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>()
+        };
+        let kept = ["widgets-3", "widgets-4", "widgets-5", "widgets-6"].map(str::to_owned).into();
+        world.until_true("the oldest are gone", async || left().await == kept).await;
     });
 }
 

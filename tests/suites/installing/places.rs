@@ -1,7 +1,7 @@
 //! Namespaces, pins, and who comes first.
 
 use kaos_tests::harness::{condition, play};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{define, package, revisions, scenario, settings, until_edition, until_state, widget, widget_in};
 
@@ -55,6 +55,11 @@ fn an_object_can_name_the_policy_that_is_to_answer() {
         world.apply(&widget("w", &json!({}))).await;
         until_edition(world, "ConfigMap/pinned", "2").await;
         until_edition(world, "ConfigMap/w", "1").await;
+        let status = async |source| until_state(world, source, "Active").await["status"].clone();
+        let counts = |status: &Value| (status["objects"].as_i64(), status["outstanding"].as_i64());
+        let told = async || (counts(&status("widgets").await), counts(&status("next").await));
+        let all = ((Some(1), Some(0)), (Some(1), Some(0)));
+        world.until_true("nobody waits for one that chose another", async || told().await == all).await;
         world.patch("Widget/w", &json!({"metadata": {"annotations": {"kaos.tools/policy": "nobody"}}})).await;
         let told = world
             .until("it is told", "Widget/w", |widget| condition(widget, "Applied")["reason"] == "PolicyNotFound")

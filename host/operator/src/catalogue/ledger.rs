@@ -16,6 +16,7 @@ const SEVERAL: usize = 3;
 #[derive(Debug, Default)]
 pub struct Ledger {
     books: Mutex<BTreeMap<Arc<str>, Book>>,
+    choosing: Mutex<BTreeSet<ObjectKey>>,
     changed: Notify,
 }
 
@@ -44,18 +45,22 @@ pub struct Without {
 
 impl Book {
     /// Why the revision is to be put aside, if that is so: it failed on several objects of more than one namespace, or
-    /// on all that there are, and what served before it serves those well. `all` is how many objects it is there for; none
+    /// on all that there are, and what served before it serves those well. `all` are the objects that it is there for; none
     /// where objects choose it, so that nobody revokes it with one.
-    pub fn verdict(&self, all: Option<usize>) -> Option<String> {
+    pub fn verdict(&self, all: &[ObjectKey]) -> Option<String> {
         let (key, how) = self.failing.first_key_value()?;
         let namespaces: BTreeSet<&str> = self.failing.keys().map(|key| key.namespace.as_str()).collect();
         let many = self.failing.len() >= SEVERAL && namespaces.len() > 1;
-        let everywhere = all.is_some_and(|all| all > 0 && self.failing.len() >= all);
+        let everywhere = !all.is_empty() && all.iter().all(|key| self.failing.contains_key(key));
         (many || everywhere).then(|| {
             let count = self.failing.len();
             let objects = if count == 1 { "object" } else { "objects" };
             format!("it failed on {count} {objects} that what came before it serves well, first {key}: {how}")
         })
+    }
+
+    fn knows(&self, key: &ObjectKey) -> bool {
+        self.serving.contains(key) || self.failing.contains_key(key) || self.held.contains(key)
     }
 }
 
@@ -93,9 +98,32 @@ impl Ledger {
         }
     }
 
+    /// An object chooses what answers for it, or does so no longer.
+    pub fn chooses(&self, key: &ObjectKey, chooses: bool) {
+        let mut choosing = self.choosing.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = if chooses { choosing.insert(key.clone()) } else { choosing.remove(key) };
+        drop(choosing);
+        if changed {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Objects that choose what answers for them: what is there for all others is not there for them.
+    pub fn choosing(&self) -> BTreeSet<ObjectKey> {
+        self.choosing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// An object is gone.
     pub fn gone(&self, key: &ObjectKey) {
+        self.chooses(key, false);
         self.served(key, std::iter::empty(), &[]);
+    }
+
+    /// How many of these objects a revision has neither answered for nor been left by.
+    pub fn outstanding(&self, revision: &str, keys: &[ObjectKey]) -> usize {
+        let books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(book) = books.get(revision) else { return keys.len() };
+        keys.iter().filter(|key| !book.knows(key)).count()
     }
 
     /// What is known of a revision.

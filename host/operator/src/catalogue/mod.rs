@@ -7,14 +7,17 @@
 //! | module | what it has |
 //! |---|---|
 //! | `clash` | what may not serve beside what |
+//! | `descent` | what answers for an object that something fails on |
 //! | `installed` | what somebody installs while the operator runs |
 //! | `kind`, `snapshot` | what answers, for what |
 //! | `ledger` | on whom a revision failed |
 //! | `precedence` | from policies and where they hold to what answers |
 //! | `renderers` | policies bound to settings and to the cluster |
 //! | `shared` | settings that hold everywhere |
+//! | `tenancy` | what a package may ask for where it lies |
 
 mod clash;
+mod descent;
 pub(crate) mod installed;
 mod kind;
 mod ledger;
@@ -22,6 +25,7 @@ mod precedence;
 mod renderers;
 mod shared;
 mod snapshot;
+mod tenancy;
 #[cfg(test)]
 mod tests;
 
@@ -40,6 +44,7 @@ use kaos_policy::{
 };
 use tokio::sync::watch;
 
+pub use descent::Descent;
 pub use installed::{Gatekeeper, Installing};
 pub use kind::{Fallback, Kind, Member, Tuning};
 pub use ledger::{Book, Ledger, Without};
@@ -47,6 +52,7 @@ pub use precedence::{Age, Arranged, Given, Offer, Reach, arrange};
 pub(crate) use renderers::Renderers;
 pub use shared::{OPERATOR_CONFIG, environment, operator_config};
 pub use snapshot::{Answer, Answers, PIN, Snapshot};
+pub(crate) use tenancy::reach;
 
 /// The policies that answer, as one value that can be swapped.
 pub struct Catalogue {

@@ -10,6 +10,7 @@ use std::{
     sync::Arc,
 };
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kaos_policy::{
     contract::{Claim, ResourceType},
     policy::Stack,
@@ -27,6 +28,13 @@ pub struct Age {
     pub namespace: String,
     /// Its name.
     pub name: String,
+}
+
+impl Age {
+    /// Of something that was created then, under this name.
+    pub fn new(created: Option<&Time>, namespace: String, name: String) -> Self {
+        Self { created: created.map(|time| time.0.to_string()).unwrap_or_default(), namespace, name }
+    }
 }
 
 /// Where something holds; the order is the order of precedence, weakest first.

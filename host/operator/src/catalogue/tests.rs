@@ -287,28 +287,31 @@ fn one_object_cannot_revoke_a_policy() {
         let without = Without { revision: Arc::clone(&revision), how: "trap".to_owned(), counts: true };
         ledger.served(&key(namespace, name), std::iter::empty(), &[without]);
     };
-    for name in ["x", "y", "z"] {
-        fails("a", name);
+    let failing = ["x", "y", "z"].map(|name| key("a", name));
+    let all = [&failing[..], &[key("b", "x"), key("b", "y")]].concat();
+    for key in &failing {
+        fails(&key.namespace, &key.name);
     }
-    assert_eq!(ledger.book("r").verdict(Some(10)), None, "they are all in one namespace");
+    assert_eq!(ledger.book("r").verdict(&all), None, "they are all in one namespace");
     fails("b", "x");
-    assert!(ledger.book("r").verdict(Some(10)).unwrap().starts_with("it failed on 4 objects"));
+    assert!(ledger.book("r").verdict(&all).unwrap().starts_with("it failed on 4 objects"));
+    assert_eq!(ledger.outstanding("r", &all), 1);
     ledger.gone(&key("b", "x"));
-    assert_eq!(ledger.book("r").verdict(Some(10)), None);
-    assert!(ledger.book("r").verdict(Some(3)).is_some(), "there are no others");
-    assert_eq!(ledger.book("r").verdict(None), None, "who chooses it is told, and revokes nothing");
-    assert_eq!(ledger.book("r").verdict(Some(0)), None);
+    assert_eq!((ledger.book("r").verdict(&all), ledger.outstanding("r", &all)), (None, 2));
+    assert!(ledger.book("r").verdict(&failing).is_some(), "there are no others");
+    assert_eq!(ledger.book("r").verdict(&[]), None, "who chooses it is told, and revokes nothing");
 }
 
 #[test]
 fn a_refusal_that_is_held_back_speaks_against_nobody() {
     let (ledger, of) = (Ledger::default(), widget());
     let without = Without { revision: "r".into(), how: "refused".to_owned(), counts: false };
-    for namespace in ["a", "b", "c"] {
-        let key = ObjectKey::new(of.clone(), namespace, "x");
-        ledger.served(&key, std::iter::empty(), std::slice::from_ref(&without));
+    let keys = ["a", "b", "c"].map(|namespace| ObjectKey::new(of.clone(), namespace, "x"));
+    for key in &keys {
+        ledger.served(key, std::iter::empty(), std::slice::from_ref(&without));
     }
-    assert_eq!((ledger.counts("r"), ledger.book("r").verdict(Some(3))), ((0, 3), None));
+    assert_eq!((ledger.counts("r"), ledger.book("r").verdict(&keys)), ((0, 3), None));
+    assert_eq!(ledger.outstanding("r", &keys), 0);
 }
 
 fn given(revision: &str, aged: &str, reach: Reach, tree: serde_json::Value) -> Given {

@@ -25,7 +25,7 @@ use super::{
     times, unseen,
 };
 use crate::{
-    catalogue::Without,
+    catalogue::{Descent, Without},
     metrics::{PassResult, Readiness},
     status::Hindrance,
     watch::{ObjectKey, Served},
@@ -81,6 +81,7 @@ impl Context {
             self.tell_halt(key, &Halt::NoPolicy).await;
             return Ended { result: PassResult::Waiting, next: Next::Never };
         };
+        self.catalogue.ledger().chooses(key, selected.chosen);
         let mut memory = self.memories.take(key, &uid);
         let ended = match self.served(&key.of) {
             Ok(served) => {
@@ -155,7 +156,7 @@ impl Context {
         let held_now = held(subject, memory);
         let mut wrote = self.retire(&subject.served, &mut subject.object, &held_now.retired).await?;
         let reached = self.reach(subject, &rendered, &plan, memory, &mut wrote).await?;
-        let Selected { kind, without, .. } = &subject.selected;
+        let Descent { kind, without } = &subject.selected.descent;
         let is_served = matches!(reached.outcome, Outcome::Applied | Outcome::Gated);
         // An object that what came before does not serve either says nothing about a revision.
         let without: Vec<Without> =
@@ -195,7 +196,7 @@ impl Context {
             let hindrance = if named_in_vain { Hindrance::PolicyNotFound } else { Hindrance::ApplyFailed };
             return Ok(Reached { outcome, hindrance, applied: Applied::default(), again });
         }
-        let claimed = subject.selected.kind.claims().find_map(|claim| claim.finalizer.clone());
+        let claimed = subject.selected.descent.kind.claims().find_map(|claim| claim.finalizer.clone());
         if let Some(finalizer) = memory.finalizer.clone().or(claimed) {
             *wrote |= self.hold(&subject.served, &mut subject.object, &finalizer).await?;
         }
@@ -264,7 +265,7 @@ impl Context {
             }
             let question = Question {
                 renderer,
-                is_local: subject.selected.kind.is_local(),
+                is_local: subject.selected.descent.kind.is_local(),
                 rendered: Arc::clone(&rendered),
                 object: Arc::new(subject.object.clone()),
                 outcome,
@@ -333,7 +334,7 @@ impl Context {
 }
 
 fn held(subject: &Subject<'_>, memory: &Memory) -> Held {
-    Held::of(&subject.object, subject.selected.kind.claims(), memory.finalizer.as_deref())
+    Held::of(&subject.object, subject.selected.descent.kind.claims(), memory.finalizer.as_deref())
 }
 
 /// The finalizer that a plan asks for in its `extra`.

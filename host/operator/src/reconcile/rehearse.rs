@@ -30,7 +30,7 @@ impl Context {
     ) -> Result<Option<String>, CallError> {
         let Some(planned) = rendered.planned() else { return Ok(None) };
         let selected = &subject.selected;
-        if selected.kind.revisions().next().is_none() || selected.unknown_pin.is_some() {
+        if selected.descent.kind.revisions().next().is_none() || selected.unknown_pin.is_some() {
             return Ok(None);
         }
         let tried = hash(plan);

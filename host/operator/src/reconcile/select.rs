@@ -4,9 +4,7 @@
 use std::sync::Arc;
 
 use kaos_policy::{
-    contract::{Need, Refusal},
-    failure::Failure,
-    manifest::OnRefusal,
+    contract::Need,
     policy::PolicyId,
     render::{Rendered, Renderer, Verdict},
 };
@@ -14,23 +12,20 @@ use serde_json::Value;
 
 use super::{context::Context, memory::Memory, resolve::Resolved};
 use crate::{
-    catalogue::{Answer, Fallback, Kind, PIN, Without},
+    catalogue::{Answer, Descent, PIN, Without},
     watch::ObjectKey,
 };
-
-/// How often an object may fall back in one pass.
-const FALLBACKS: usize = 4;
 
 /// What answers for an object, and why it is not what was to be expected.
 #[derive(Debug, Clone)]
 pub(super) struct Selected {
-    pub(super) kind: Arc<Kind>,
+    pub(super) descent: Descent,
     /// The swap that brought it.
     pub(super) since: u64,
+    /// The object chose it.
+    pub(super) chosen: bool,
     /// The object names a policy that it cannot have: what exists stays as it is.
     pub(super) unknown_pin: Option<String>,
-    /// Revisions that it goes without.
-    pub(super) without: Vec<Without>,
 }
 
 /// What came of asking.
@@ -48,7 +43,7 @@ impl Selected {
     pub(super) fn fallback(&self) -> Option<String> {
         let told =
             |Without { revision, how, .. }: &Without| format!("policy revision {revision} does not answer: {how}");
-        let told: Vec<String> = self.without.iter().map(told).collect();
+        let told: Vec<String> = self.descent.without.iter().map(told).collect();
         (!told.is_empty()).then(|| told.join("; "))
     }
 }
@@ -59,9 +54,10 @@ impl Context {
         let snapshot = self.catalogue.load()?;
         let pin = object["metadata"]["annotations"][PIN].as_str();
         let since = snapshot.of(&key.of).map_or(0, |answers| answers.since);
-        let selected = |kind, unknown_pin| Selected { kind, since, unknown_pin, without: Vec::new() };
+        let chosen = pin.is_some_and(|pin| !pin.trim().is_empty());
+        let selected = |kind, chosen, unknown_pin| Selected { descent: Descent::new(kind), since, chosen, unknown_pin };
         match snapshot.answer(&key.of, &key.namespace, pin) {
-            Answer::Kind(kind) => Some(selected(kind, None)),
+            Answer::Kind(kind) => Some(selected(kind, chosen, None)),
             Answer::NoSuchPolicy(usual, choice) => {
                 let choice: Vec<String> = choice.iter().map(ToString::to_string).collect();
                 let pin = pin.unwrap_or_default();
@@ -70,7 +66,7 @@ impl Context {
                     key.of,
                     choice.join(", ")
                 );
-                Some(selected(usual, Some(message)))
+                Some(selected(usual, false, Some(message)))
             }
             Answer::Nothing => None,
         }
@@ -86,7 +82,7 @@ impl Context {
         memory: &mut Memory,
     ) -> Asked {
         let before = std::mem::take(&mut memory.needed);
-        let mut needed = if selected.without.is_empty() { Vec::new() } else { before.clone() };
+        let mut needed = if selected.descent.without.is_empty() { Vec::new() } else { before.clone() };
         let (mut refused, mut left) = (None, Vec::new());
         let (asked, last, refused_by_all) = loop {
             let beside: Vec<Need> = before.iter().chain(&needed).cloned().collect();
@@ -98,26 +94,20 @@ impl Context {
                 }
             };
             let last = Arc::clone(&rendered);
-            let goes_on = match &last.verdict {
-                Verdict::Planned(_) => break ((renderer, rendered), last, false),
-                // No sandbox is free: that says nothing about the object.
-                Verdict::Failed(failure) => {
-                    !matches!(*failure.failure, Failure::Sandbox(_))
-                        && self.fall_back(key, selected, &failure.policy, failure.to_string())
-                }
-                Verdict::Refused(refusal) => {
-                    let refusing = selected.clone();
-                    let leaves = leave(selected, &rendered.policy, refusal);
-                    if leaves {
+            let here = selected.clone();
+            if selected.descent.after(&rendered) {
+                match &rendered.verdict {
+                    Verdict::Failed(failure) => self.fell_back(key, selected, &failure.policy),
+                    Verdict::Refused(_) | Verdict::Planned(_) => {
                         left.push(rendered.policy.clone());
-                        refused.get_or_insert_with(|| (refusing, (Arc::clone(&renderer), Arc::clone(&rendered))));
+                        refused.get_or_insert_with(|| (here, (renderer, rendered)));
                     }
-                    leaves
                 }
-            };
-            if goes_on {
                 needed.extend(last.needs.iter().cloned());
                 continue;
+            }
+            if rendered.planned().is_some() {
+                break ((renderer, rendered), last, false);
             }
             // Nobody takes the object: what counts is what the newest of them says.
             left.clear();
@@ -132,7 +122,7 @@ impl Context {
         for policy in &left {
             self.metrics.fallback(policy);
         }
-        if refused_by_all || !selected.without.is_empty() {
+        if refused_by_all || !selected.descent.without.is_empty() {
             needed.extend(last.needs.iter().cloned());
             memory.needed = needed;
         }
@@ -148,7 +138,7 @@ impl Context {
         beside: &[Need],
         memory: &mut Memory,
     ) -> Asked {
-        let renderer = match self.renderers.of(&selected.kind, |of| self.watch.served(of).is_some()) {
+        let renderer = match self.renderers.of(&selected.descent.kind, |of| self.watch.served(of).is_some()) {
             Ok(renderer) => renderer,
             // The catalogue takes no settings that do not fit.
             Err(errors) => {
@@ -156,15 +146,16 @@ impl Context {
                 return Asked::Impossible;
             }
         };
-        let rendered = match self.resolve(key, object, &renderer, selected.kind.is_local(), beside, memory).await {
-            Ok(Resolved::Complete(rendered)) => rendered,
-            Ok(Resolved::Pending) => return Asked::Pending,
-            Err(error) => {
-                // The watch hands out objects of this kind, so it is one.
-                tracing::error!(object = %key, %error, "the object cannot be rendered");
-                return Asked::Impossible;
-            }
-        };
+        let rendered =
+            match self.resolve(key, object, &renderer, selected.descent.kind.is_local(), beside, memory).await {
+                Ok(Resolved::Complete(rendered)) => rendered,
+                Ok(Resolved::Pending) => return Asked::Pending,
+                Err(error) => {
+                    // The watch hands out objects of this kind, so it is one.
+                    tracing::error!(object = %key, %error, "the object cannot be rendered");
+                    return Asked::Impossible;
+                }
+            };
         self.metrics.fuel(&rendered.policy, rendered.fuel);
         if let Verdict::Failed(failure) = &rendered.verdict {
             self.metrics.policy_failure(&failure.policy, failure.failure.category());
@@ -172,29 +163,19 @@ impl Context {
         Asked::Answered(renderer, rendered)
     }
 
-    /// Lets what served before answer for the object. Says whether there is something.
+    /// Lets what served before answer for an object that a policy failed on. Says whether there is something.
     pub(super) fn fall_back(&self, key: &ObjectKey, selected: &mut Selected, failed: &PolicyId, how: String) -> bool {
-        if selected.without.len() >= FALLBACKS {
-            return false;
+        let falls_back = selected.descent.failed(failed, how);
+        if falls_back {
+            self.fell_back(key, selected, failed);
         }
-        let Some(fallback) = selected.kind.without(failed) else { return false };
-        tracing::warn!(object = %key, revision = &*fallback.blamed, how, "falling back to what served before");
-        self.metrics.fallback(failed);
-        selected.without.push(Without { revision: fallback.blamed, how, counts: true });
-        selected.kind = fallback.kind;
-        true
+        falls_back
     }
-}
 
-/// Leaves an object that a policy refuses to what served before, where its `policy.yaml` asks for that.
-fn leave(selected: &mut Selected, refusing: &PolicyId, refusal: &Refusal) -> bool {
-    if selected.without.len() >= FALLBACKS {
-        return false;
+    fn fell_back(&self, key: &ObjectKey, selected: &Selected, failed: &PolicyId) {
+        if let Some(Without { revision, how, .. }) = selected.descent.without.last() {
+            tracing::warn!(object = %key, revision = &**revision, how, "falling back to what served before");
+        }
+        self.metrics.fallback(failed);
     }
-    let Some((Fallback { kind, blamed, on_refusal }, how)) = selected.kind.left_by(refusing, refusal) else {
-        return false;
-    };
-    selected.without.push(Without { revision: blamed, how, counts: on_refusal == OnRefusal::RollBack });
-    selected.kind = kind;
-    true
 }

@@ -20,6 +20,7 @@ use super::{
     roster::{Content, Roster, Unfit},
     sources::{Found, Sources},
     store::Store,
+    turns::Turns,
 };
 use crate::{catalogue::OPERATOR_CONFIG, reconcile::written};
 
@@ -32,6 +33,7 @@ pub(super) struct Lifecycle {
     records: Records,
     store: Store,
     news: News,
+    turns: Turns,
     roster: Roster,
     /// Whether what served before this process began is loaded.
     restored: bool,
@@ -69,6 +71,7 @@ impl Lifecycle {
         store: Store,
     ) -> Self {
         let news = News::new(tools.client.clone(), tools.instance.clone());
+        let turns = Turns::new(&tools.duties.operator_namespace);
         let roster = Roster { own, entries: BTreeMap::new() };
         Self {
             tools,
@@ -78,6 +81,7 @@ impl Lifecycle {
             records,
             store,
             news,
+            turns,
             roster,
             restored: false,
             installed: None,
@@ -135,7 +139,8 @@ impl Lifecycle {
         }
         self.retire(&found).await?;
         let (mut wait, mut advanced) = (None, Ok(()));
-        for package in &found {
+        let sources: Vec<_> = found.iter().map(|found| &found.source).collect();
+        for package in self.turns.begin(&sources).into_iter().map(|at| &found[at]) {
             match self.advance(package).await {
                 Ok(false) => {}
                 Ok(true) => {

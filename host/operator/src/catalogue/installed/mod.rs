@@ -12,6 +12,7 @@
 //! | `gatekeeper` | every step from a package to a policy |
 //! | `rights` | whether the operator may do what a policy claims |
 //! | `roster` | which revisions are to serve, and what comes of that |
+//! | `turns` | whose package is checked next |
 //! | `lifecycle` | from state to state |
 //! | `news` | Events |
 
@@ -23,6 +24,7 @@ mod rights;
 mod roster;
 mod sources;
 mod store;
+mod turns;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 

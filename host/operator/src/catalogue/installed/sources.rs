@@ -142,8 +142,8 @@ impl Sources {
         }
         let package = package::unpack(index, chunk).map(Arc::new);
         let digest = package.as_ref().map_or_else(|_| raw(index), |package| package.digest());
-        let created = metadata.creation_timestamp.as_ref().map(|time| time.0.to_string()).unwrap_or_default();
-        let found = Found { source: source.clone(), age: Age { created, namespace, name }, digest, package };
+        let age = Age::new(metadata.creation_timestamp.as_ref(), namespace, name);
+        let found = Found { source: source.clone(), age, digest, package };
         self.unpacked.insert(source, (versions, found.clone()));
         found
     }

@@ -23,7 +23,7 @@ use super::{
     variables,
 };
 use crate::{
-    catalogue::{Answers, Catalogue, Fallback, Kind, PIN, Snapshot},
+    catalogue::{Answers, Catalogue, Descent, Kind, PIN, Snapshot, Without},
     live::Gathered,
     masking::{MASK, is_secret},
     offline::{Entry, Stored, World},
@@ -94,9 +94,12 @@ impl Explain {
                         World::new(&stored, &instead, &hidden).entry(at).context("nothing answers for it")??;
                     Ok((*entry).clone())
                 };
-                let Decided { kind, entry, without } = decide(answering, asking)?;
+                let (Descent { kind, without }, entry) = decide(answering, asking)?;
                 let needs: Vec<_> = entry.rendered.needs.iter().map(|need| need.target.clone()).collect();
-                let because = without.into_iter().chain(because(&standing, &kind, object)).collect();
+                let gone = without.iter().map(|Without { revision, how, .. }| {
+                    format!("PolicyRevision {revision} serves, but does not answer for this object: {how}")
+                });
+                let because = gone.chain(because(&standing, &kind, object)).collect();
                 let told = Told { object: object.clone(), entry, because };
                 if !gathered.read(needs).await? {
                     return Ok(told);
@@ -132,34 +135,21 @@ fn claimed(snapshot: &Snapshot, kind: &str) -> anyhow::Result<ResourceType> {
     }
 }
 
-/// What answers for an object, and what came of it.
-struct Decided {
-    kind: Arc<Kind>,
-    entry: Entry,
-    /// What does not answer although it serves, a sentence each.
-    without: Vec<String>,
-}
-
 /// Asks what is to answer, and what served before it where that fails on the object, or leaves it to what served before;
 /// as the operator does.
-fn decide(kind: Arc<Kind>, asking: impl Fn(&Kind) -> anyhow::Result<Entry>) -> anyhow::Result<Decided> {
-    let entry = asking(&kind)?;
-    let usual = Decided { kind: Arc::clone(&kind), entry, without: Vec::new() };
-    let mut decided = Decided { kind, entry: usual.entry.clone(), without: Vec::new() };
+fn decide(kind: Arc<Kind>, asking: impl Fn(&Kind) -> anyhow::Result<Entry>) -> anyhow::Result<(Descent, Entry)> {
+    let (mut descent, mut refused) = (Descent::new(kind), None);
     loop {
-        let rendered = &decided.entry.rendered;
-        let fallback = match &rendered.verdict {
-            Verdict::Planned(_) => return Ok(decided),
-            Verdict::Failed(failure) => {
-                decided.kind.without(&failure.policy).map(|fallback| (fallback, failure.to_string()))
-            }
-            Verdict::Refused(refusal) => decided.kind.left_by(&rendered.policy, refusal),
-        };
-        // Nobody takes the object: what counts is what the newest of them says.
-        let Some((Fallback { kind, blamed, .. }, how)) = fallback else { return Ok(usual) };
-        decided.without.push(format!("PolicyRevision {blamed} serves, but does not answer for this object: {how}"));
-        decided.entry = asking(&kind)?;
-        decided.kind = kind;
+        let entry = asking(&descent.kind)?;
+        let here = descent.clone();
+        if !descent.after(&entry.rendered) {
+            // Where nobody takes the object, what counts is what the newest of those says that refuse it.
+            let taken = entry.rendered.planned().is_some();
+            return Ok(refused.filter(|_| !taken).unwrap_or((descent, entry)));
+        }
+        if matches!(entry.rendered.verdict, Verdict::Refused(_)) {
+            refused.get_or_insert((here, entry));
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
     revisions::{Revision, Revisions, name, state, status},
 };
 use crate::{
-    catalogue::{self, Age, OPERATOR_CONFIG},
+    catalogue::{self, OPERATOR_CONFIG},
     policies::{Candidate, Loader, Origin},
 };
 
@@ -76,16 +76,13 @@ async fn shipped(revisions: &Revisions, revision: &Revision, loader: &Loader) ->
             Some(loader.check(&candidate).result.with_context(named)?)
         }
     };
-    let source = &revision.spec.source;
-    let created = revision.metadata.creation_timestamp.as_ref().map(|time| time.0.to_string());
-    let (namespace, config_map) = (source.namespace.clone(), source.config_map.clone());
-    let age = Age { created: created.unwrap_or_default(), namespace: namespace.clone(), name: config_map.clone() };
+    let source = revision.spec.source.clone();
     Ok(Shipped {
         revision: name(revision).into(),
-        source: (namespace, config_map),
+        source: (source.namespace, source.config_map),
         policy,
         file: kept.file,
-        age,
+        age: revisions.age(revision).await,
         predecessor: status(revision).predecessor,
     })
 }

@@ -11,13 +11,17 @@ use kube::{
     core::{ApiResource, Object},
 };
 
-use crate::package::{Package, chunk_names, unpack};
+use crate::{
+    catalogue::Age,
+    package::{Package, chunk_names, unpack},
+};
 
 /// A `PolicyRevision`.
 pub(super) type Revision = Object<PolicyRevisionSpec, PolicyRevisionStatus>;
 
 /// All revisions that an operator wrote, and the bytes that it kept.
 pub(super) struct Revisions {
+    client: Client,
     written: Api<Revision>,
     config_maps: Api<ConfigMap>,
     namespace: String,
@@ -35,7 +39,8 @@ impl Revisions {
         };
         Self {
             written: Api::namespaced_with(client.clone(), namespace, &resource),
-            config_maps: Api::namespaced(client, namespace),
+            config_maps: Api::namespaced(client.clone(), namespace),
+            client,
             namespace: namespace.to_owned(),
         }
     }
@@ -47,6 +52,16 @@ impl Revisions {
         let mut all = listed.with_context(place)?.items;
         all.sort_by(|one, other| (created(one), name(one)).cmp(&(created(other), name(other))));
         Ok(all)
+    }
+
+    /// How old the package is that a revision stands for, which decides who comes first: as its ConfigMap is or, where that
+    /// is gone or may not be seen, as the revision is.
+    pub(super) async fn age(&self, revision: &Revision) -> Age {
+        let PolicySource { namespace, config_map } = revision.spec.source.clone();
+        let sources: Api<ConfigMap> = Api::namespaced(self.client.clone(), &namespace);
+        let source = sources.get_metadata_opt(&config_map).await.ok().flatten();
+        let metadata = source.as_ref().map_or(&revision.metadata, |source| &source.metadata);
+        Age::new(metadata.creation_timestamp.as_ref(), namespace, config_map)
     }
 
     /// The package that a revision was made from, as the operator kept it.

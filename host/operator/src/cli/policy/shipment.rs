@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::{answering::Shipped, output::complain};
 use crate::{
-    catalogue::Age,
+    catalogue::{Age, reach},
     input,
     package::{Packed, is_chunk, is_index, pack, unpack},
     policies::{Candidate, Loaded, Loader, Origin},
@@ -56,14 +56,15 @@ pub(super) struct Ready {
 const PLANNED: &str = "what is to be shipped";
 
 impl Ready {
-    /// The same as something that was shipped, the youngest of all.
-    pub(super) fn shipped(self) -> Shipped {
+    /// The same as something that was shipped, the youngest of all, to the operator that lives in `home`.
+    pub(super) fn shipped(self, home: &str) -> anyhow::Result<Shipped> {
         let Self { file, policy, packed } = self;
         let metadata = packed.index.metadata;
         let (namespace, name) = (metadata.namespace.unwrap_or_default(), metadata.name.unwrap_or_default());
+        reach(&file, &namespace, home)?;
         let age = Age { created: "9999".to_owned(), namespace: namespace.clone(), name: name.clone() };
         let policy = policy.map(|loaded| loaded.policy);
-        Shipped { revision: PLANNED.into(), source: (namespace, name), policy, file, age, predecessor: None }
+        Ok(Shipped { revision: PLANNED.into(), source: (namespace, name), policy, file, age, predecessor: None })
     }
 }
 

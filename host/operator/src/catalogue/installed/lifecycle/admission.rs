@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
-use kaos_policy::{manifest::Grants, settings::Layer};
+use kaos_policy::settings::Layer;
 use tokio::time::Instant;
 
 use super::{Found, LOOK_AGAIN, Lifecycle, StepError, Turn, Unfit, others_of};
@@ -15,7 +15,9 @@ use crate::{
             records::Revision,
             rights,
             roster::{Content, Entry},
+            turns::MOST,
         },
+        reach,
     },
     package::Package,
     reconcile::written,
@@ -40,6 +42,15 @@ impl NotAdmitted {
 impl Lifecycle {
     /// Checks a package and lets it serve. Says whether it is to be looked at again although nothing happens.
     pub(super) async fn admit(&mut self, name: &str, found: &Found, asked: Option<String>) -> Result<bool, StepError> {
+        if self.turns.is_beyond(&found.source) {
+            let message = format!(
+                "namespace {} has {MOST} policies that are older, and no more are taken: delete one",
+                found.source.namespace
+            );
+            self.due.insert(name.to_owned(), Instant::now() + LOOK_AGAIN);
+            self.enter(name, Turn::new(RevisionState::Pending, "TooManyPolicies", message), |_| {}).await?;
+            return Ok(true);
+        }
         let package = match &found.package {
             Ok(package) => Arc::clone(package),
             Err(error) => {
@@ -53,6 +64,11 @@ impl Lifecycle {
             }
         };
         let begins = package.component.is_some() && !self.waiting.contains_key(name);
+        if begins && !self.turns.take(&found.source.namespace) {
+            // There is more to do than was done in this round.
+            self.due.insert(name.to_owned(), Instant::now());
+            return Ok(true);
+        }
         if begins && self.checking.insert(name.to_owned()) {
             let state = Turn::new(RevisionState::Checking, "Checking", "");
             self.enter(name, state, |status| {
@@ -135,8 +151,7 @@ impl Lifecycle {
         status.reason.as_deref() == Some(NO_SUCH_POLICY) && named.is_some_and(|name| self.roster.knows_policy(name))
     }
 
-    /// Where a package holds. In a namespace other than the operator's it holds there and is granted nothing; nowhere is it
-    /// granted what the operator was started not to grant.
+    /// Where a package holds. Nowhere is it granted what the operator was started not to grant.
     fn reach(&self, package: &Package) -> Result<Reach, NotAdmitted> {
         let beyond = |may| package.file.grants.privileges.difference(may).next();
         if let Some(privilege) = self.tools.grantable.as_ref().and_then(beyond) {
@@ -145,20 +160,8 @@ impl Lifecycle {
             let message = format!("grants.privileges: {privilege} is none of the operator's --grantable-privileges");
             return Err(NotAdmitted::refused("GrantsNotAllowed", message));
         }
-        let listed = &package.file.scope.namespaces;
-        let reach = Reach::of_package(&package.namespace, listed, &self.tools.duties.operator_namespace);
-        if !matches!(reach, Reach::Own(_)) {
-            return Ok(reach);
-        }
-        if listed.iter().any(|namespace| *namespace != package.namespace) {
-            let message = format!("scope.namespaces: a policy in {0} can hold in {0} only", package.namespace);
-            return Err(NotAdmitted::refused("ScopeTooWide", message));
-        }
-        if package.file.grants != Grants::default() {
-            let message = "grants: only policies in the operator's own namespace are granted anything";
-            return Err(NotAdmitted::refused("GrantsNotAllowed", message));
-        }
-        Ok(reach)
+        let home = &self.tools.duties.operator_namespace;
+        reach(&package.file, &package.namespace, home).map_err(|it| NotAdmitted::refused(it.reason, it.message))
     }
 
     async fn content(&self, package: &Package) -> Result<Content, NotAdmitted> {

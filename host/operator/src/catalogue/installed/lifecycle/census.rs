@@ -9,10 +9,18 @@ use kaos_crds::{PolicySource, RevisionState};
 
 use super::{Found, Lifecycle, StepError};
 
-/// Revisions that are kept of a source.
+/// Revisions that are kept of a line.
 const KEPT: usize = 3;
-/// Revisions of a source that are remembered as put aside, beside those.
+/// Revisions of a line that are remembered as put aside, beside those.
 const ASIDE: usize = 16;
+
+/// Revisions that follow one another. A ConfigMap that is made under another name for each content, as kustomize does, is
+/// gone with the next: of those there is a line for each policy of a namespace.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Line<'a> {
+    Of(&'a PolicySource),
+    Gone { namespace: &'a str, policy: Option<&'a str> },
+}
 
 impl Lifecycle {
     /// Writes down how far the revisions that serve have come.
@@ -26,11 +34,11 @@ impl Lifecycle {
             if status.state != RevisionState::Active {
                 continue;
             }
-            let (serving, failing) = self.tools.catalogue.ledger().counts(name);
             if !seen {
                 continue;
             }
-            let outstanding = self.concerned(name).saturating_sub(serving + failing);
+            let ledger = self.tools.catalogue.ledger();
+            let ((serving, _), outstanding) = (ledger.counts(name), ledger.outstanding(name, &self.concerned(name)));
             // A process that just began has counted nobody yet; what the last one wrote is nearer to the truth.
             if outstanding == 0 {
                 self.counted.insert(name.clone());
@@ -55,10 +63,11 @@ impl Lifecycle {
         snapshot.kinds().all(|(of, _)| coverage.is_primary(of)) && self.tools.watch.synced().is_ok()
     }
 
-    /// Removes records that nobody will ask for: of each source the newest stay, whatever serves or would again, and what
+    /// Removes records that nobody will ask for: of each line the newest stay, whatever serves or would again, and what
     /// must not serve again by itself.
     pub(super) async fn tidy(&mut self, found: &[Found]) -> Result<(), StepError> {
-        let mut by_source: BTreeMap<(PolicySource, bool), Vec<(String, String)>> = BTreeMap::new();
+        let sources: BTreeSet<&PolicySource> = found.iter().map(|found| &found.source).collect();
+        let mut lines: BTreeMap<(Line<'_>, bool), Vec<(String, String)>> = BTreeMap::new();
         let current = self.current(found);
         let mut needed: BTreeSet<String> = current.clone();
         for (name, revision) in self.records.all() {
@@ -68,10 +77,12 @@ impl Lifecycle {
                 RevisionState::Quarantined => (false, true),
                 _ => (false, false),
             };
-            by_source
-                .entry((revision.spec.source.clone(), is_aside))
-                .or_default()
-                .push((status.since.unwrap_or_default(), name.clone()));
+            let source = &revision.spec.source;
+            let policy = revision.status.as_ref().and_then(|status| status.policy.as_deref());
+            let gone = Line::Gone { namespace: &source.namespace, policy };
+            let line = if sources.contains(source) { Line::Of(source) } else { gone };
+            let since = status.since.unwrap_or_default();
+            lines.entry((line, is_aside)).or_default().push((since, name.clone()));
             if serves || (is_aside && current.contains(name)) {
                 needed.extend(status.predecessor);
             }
@@ -79,14 +90,17 @@ impl Lifecycle {
                 needed.insert(name.clone());
             }
         }
-        for ((_, are_aside), mut of_source) in by_source {
+        let mut old = Vec::new();
+        for ((_, are_aside), mut line) in lines {
             // Of those that came within a second, the ones that are asked for count as the newest.
-            of_source.sort_by_cached_key(|(since, name)| (needed.contains(name), since.clone(), name.clone()));
+            line.sort_by_cached_key(|(since, name)| (needed.contains(name), since.clone(), name.clone()));
             let kept = if are_aside { ASIDE } else { KEPT };
-            for (_, name) in of_source.iter().rev().skip(kept).filter(|(_, name)| !needed.contains(name)) {
-                self.roster.entries.remove(name);
-                self.records.delete(name).await?;
-            }
+            let rest = line.into_iter().rev().skip(kept).map(|(_, name)| name);
+            old.extend(rest.filter(|name| !needed.contains(name)));
+        }
+        for name in old {
+            self.roster.entries.remove(&name);
+            self.records.delete(&name).await?;
         }
         Ok(())
     }

@@ -61,9 +61,7 @@ impl Lifecycle {
             self.serving().into_iter().filter(|name| self.tools.catalogue.ledger().counts(name).1 > 0).collect();
         for name in failing {
             let book = self.tools.catalogue.ledger().book(&name);
-            let chosen = self.roster.entries.get(&name).is_some_and(|entry| entry.pinned);
-            let all = (!chosen).then(|| self.concerned(&name));
-            let Some(why) = book.verdict(all) else { continue };
+            let Some(why) = book.verdict(&self.concerned(&name)) else { continue };
             tracing::error!(revision = name, why, "the policy is put aside");
             self.enter(&name, Turn::new(RevisionState::Quarantined, FAILED, why), |_| {}).await?;
             let source = self.records.get(&name).map(|revision| revision.spec.source.clone());
@@ -202,10 +200,11 @@ impl Lifecycle {
         self.enter(name, Turn::new(RevisionState::Quarantined, FAILED, message), put_aside).await
     }
 
-    /// How many objects a revision is there for.
-    pub(super) fn concerned(&self, name: &str) -> usize {
-        let Some(snapshot) = self.tools.catalogue.load() else { return 0 };
-        let mut concerned = 0;
+    /// The objects that a revision is there for; none where objects choose it.
+    pub(super) fn concerned(&self, name: &str) -> Vec<ObjectKey> {
+        let Some(snapshot) = self.tools.catalogue.load() else { return Vec::new() };
+        let choosing = self.tools.catalogue.ledger().choosing();
+        let mut concerned = Vec::new();
         for (of, answers) in snapshot.kinds() {
             if !answers.revisions().any(|revision| &**revision == name) {
                 continue;
@@ -213,7 +212,8 @@ impl Lifecycle {
             let answers_for = |key: &ObjectKey| {
                 answers.usual(&key.namespace).is_some_and(|kind| kind.revisions().any(|revision| &**revision == name))
             };
-            concerned += self.tools.watch.keys(of).iter().filter(|key| answers_for(key)).count();
+            let keys = self.tools.watch.keys(of).into_iter();
+            concerned.extend(keys.filter(|key| answers_for(key) && !choosing.contains(key)));
         }
         concerned
     }

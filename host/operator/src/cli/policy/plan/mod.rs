@@ -55,6 +55,9 @@ pub(super) struct Plan {
     /// Namespace of objects in files that name none; of a running cluster, the only one to look at
     #[arg(short = 'n', long, value_parser = super::namespace)]
     namespace: Option<String>,
+    /// Namespace that it is to be shipped into, if that is not the operator's
+    #[arg(long, value_name = "NAMESPACE", value_parser = super::namespace)]
+    into: Option<String>,
     /// A policy that the operator was started with
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
@@ -81,11 +84,11 @@ impl Plan {
     }
 
     fn differences(self) -> anyhow::Result<Vec<Difference>> {
-        let Self { shipment, filenames, recursive, crds, namespace, policies, connection, facts, .. } = self;
+        let Self { shipment, filenames, recursive, crds, namespace, into, policies, connection, facts, .. } = self;
         let cluster = facts.cluster();
         let home = cluster.operator_namespace.clone();
         let loader = Loader::cached(cluster.clone())?;
-        let new = shipment.ready(&loader, &home)?.shipped();
+        let new = shipment.ready(&loader, into.as_deref().unwrap_or(&home))?.shipped(&home)?;
         let own = loader.load(&policies)?;
         if filenames.is_empty() {
             let place = Place { cluster, namespace };
