@@ -1,6 +1,9 @@
 //! Packages as tests ship them, and components with bytes of their own.
 
+use std::io::Write as _;
+
 use anyhow::{Context, Result, ensure};
+use flate2::{Compression, write::GzEncoder};
 use kaos_operator::embedded::DEFAULTS;
 use kaos_operator::package::pack;
 use kaos_policy::manifest::PolicyFile;
@@ -24,6 +27,13 @@ pub fn with_section(component: &[u8], name: &str, content: &[u8]) -> Result<Vec<
     more.extend([0, u8::try_from(body.len())?]);
     more.extend(body);
     Ok(more)
+}
+
+/// Bytes as gzip makes them, at a level from 1 to 9.
+pub fn gzipped(bytes: &[u8], level: u32) -> Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(level));
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?)
 }
 
 /// A package in the operator's namespace, as `policy pack` makes it. `file` is its `policy.yaml`.

@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::guests;
+use crate::harness::samples;
 
 /// The guest as a module, built once a run.
 fn module() -> Result<&'static [u8]> {
@@ -28,13 +29,14 @@ pub fn widget(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec})
 }
 
+/// A Widget in a namespace.
+pub fn widget_in(namespace: &str, name: &str, spec: &Value) -> Value {
+    let mut widget = widget(name, spec);
+    widget["metadata"]["namespace"] = json!(namespace);
+    widget
+}
+
 /// The definition of Widgets.
 pub fn definition() -> Value {
-    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.test.example.com"},
-        "spec": {"group": "test.example.com", "scope": "Namespaced",
-            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": any}}}}]}})
+    samples::definition("test.example.com", "widgets", "Widget")
 }

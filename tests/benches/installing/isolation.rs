@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use kaos_tests::widgets::widget_in;
 use kaos_tests::{shipped, widgets};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::Part;
@@ -16,12 +17,6 @@ const EDITS: usize = 2_000;
 const LONGER: f64 = 2.0;
 /// Objects of the namespace that burns; each is edited as soon as it was served.
 const MANY: usize = 50;
-
-fn widget_in(namespace: &str, name: &str, spec: &Value) -> Value {
-    let mut widget = widgets::widget(name, spec);
-    widget["metadata"]["namespace"] = json!(namespace);
-    widget
-}
 
 /// Edits a calm object again and again.
 async fn calm(stage: &Stage, from: usize) -> Result<Vec<Duration>> {

@@ -13,10 +13,11 @@ use kaos_policy::clock::SystemClock;
 use kaos_policy::compile::{ChildCompiler, Compile, CompileError, CompileLimits};
 use kaos_policy::engine::Engine;
 use kaos_tests::harness::kinds::{At, Kind};
+use kaos_tests::harness::samples::namespace;
 use kaos_tests::harness::scenario::definitions;
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 /// How often the cluster is looked at: what is measured is a multiple of it.
@@ -57,8 +58,7 @@ impl Stage {
     pub(crate) fn bare() -> Result<Self> {
         let cluster = Cluster::start();
         for name in ["kaos-system", NAMESPACE, "greedy"] {
-            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            cluster.plant("", "namespaces", namespace);
+            cluster.plant("", "namespaces", namespace(name));
         }
         for definition in definitions()? {
             cluster.plant("apiextensions.k8s.io", "customresourcedefinitions", definition);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use kaos_cluster::{Cluster, Server};
 use kaos_tests::case;
 use kaos_tests::harness::kinds::Kind;
-use kaos_tests::harness::samples::{agent, mcp_server, model_api};
+use kaos_tests::harness::samples::{agent, mcp_server, model_api, namespace};
 use kaos_tests::harness::scenario::{SYSTEM, definitions};
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
@@ -47,8 +47,7 @@ impl Fleet {
 
     async fn furnish(&self) -> Result<()> {
         for name in std::iter::once(SYSTEM.to_owned()).chain(self.namespaces()) {
-            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            self.apply("", &namespace).await?;
+            self.apply("", &namespace(&name)).await?;
         }
         for object in case::documents(&case::golden().join("runtimes.yaml"))? {
             self.apply(SYSTEM, &object).await?;

@@ -1,12 +1,11 @@
 //! The table at the end: medians of this run, their ratios, and the aims.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kaos_operator::embedded;
-use kaos_tests::{page, policies};
+use kaos_tests::{page, policies, shipped};
 use serde_json::Value;
 
 use crate::{Result, whole};
@@ -63,7 +62,8 @@ fn table(missed: &mut Vec<String>) -> Result<String> {
         rule.push_str("---:|");
         let cells = [
             format!("{kilobytes:.0}"),
-            format!("{:.0}", number(gzipped(component)?) / 1000.0),
+            // As `policy pack` ships it.
+            format!("{:.0}", number(shipped::gzipped(component, 9)?.len()) / 1000.0),
             format!("{:.0}", compile / 1e6),
             format!("{for_each:.2}"),
             format!("{:.0}", milliseconds(whole::child(component)?)),
@@ -93,13 +93,6 @@ fn table(missed: &mut Vec<String>) -> Result<String> {
         whole / passes,
         std::thread::available_parallelism()?,
     ))
-}
-
-/// Bytes of a component as `policy pack` ships it.
-fn gzipped(component: &[u8]) -> Result<usize> {
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    packed.write_all(component)?;
-    Ok(packed.finish()?.len())
 }
 
 /// Where criterion keeps what it measures.

@@ -1,9 +1,9 @@
-//! Who operators are on a real cluster: the service account of the chart, with the rights that `kaos-operator rbac` gives it
-//! and no others.
+//! Who operators are where rights count: the service account of the chart, with the rights that `kaos-operator rbac`
+//! gives it and no others.
 
 use anyhow::Result;
 use kaos_operator::operator::Options;
-use kaos_operator::rbac::{Duties, manifests, rules};
+use kaos_operator::rbac::{Duties, Rights, manifests, rules};
 use kaos_policy::policy::Policy;
 use kube::Config;
 use serde_json::json;
@@ -15,8 +15,17 @@ use crate::control_plane::chart::Account;
 /// The service account's name, as it stands in [`super::faults::OPERATOR`].
 const NAME: &str = "kaos-operator";
 
-/// Gives the operator what it needs for these policies with these options, and the way to the API server as its own user.
+/// Gives the operator what it needs for its policies with these options, and the way to the API server as its own user.
 pub(super) async fn config(world: &World, admin: &Config, options: &Options) -> Result<Config> {
+    grant(world, options).await?;
+    let token = Account::new(SYSTEM, NAME).token(&world.client).await?;
+    let mut own = admin.clone();
+    own.auth_info = serde_json::from_value(json!({"token": token}))?;
+    Ok(own)
+}
+
+/// Gives the operator what it needs for its policies with these options; which rights that is.
+async fn grant(world: &World, options: &Options) -> Result<Rights> {
     let duties = Duties {
         scope: options.namespaces.clone(),
         operator_namespace: options.operator_namespace.clone(),
@@ -26,11 +35,24 @@ pub(super) async fn config(world: &World, admin: &Config, options: &Options) -> 
     };
     let policies = world.policies();
     let policies: Vec<&Policy> = policies.iter().map(|policy| &**policy).collect();
-    for object in manifests(&rules(&policies, &duties), &duties, NAME) {
+    let rights = rules(&policies, &duties);
+    for object in manifests(&rights, &duties, NAME) {
         world.try_apply(&object).await?;
     }
-    let token = Account::new(SYSTEM, NAME).token(&world.client).await?;
-    let mut own = admin.clone();
-    own.auth_info = serde_json::from_value(json!({"token": token}))?;
-    Ok(own)
+    Ok(rights)
+}
+
+impl World {
+    /// Lets the operator do what `kaos-operator rbac` prints for it and nothing else, on the embedded cluster; which
+    /// rights that is.
+    ///
+    /// # Panics
+    /// If they are refused.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn grant_what_is_printed(&self) -> Rights {
+        let granted = grant(self, &self.setting.options()).await;
+        let rights = granted.unwrap_or_else(|error| panic!("the rights cannot be given: {error:#}"));
+        self.embedded().authorise_by_rbac();
+        rights
+    }
 }

@@ -14,7 +14,7 @@
 //! | [`requests`] | what the operator asked of the API server |
 //! | [`faults`], [`crash`] | scripts of what goes wrong, and where the operator ends in the middle of it |
 //! | [`kinds`] | names of objects, and the types that tests use |
-//! | [`samples`] | objects of the KAOS kinds |
+//! | [`samples`], [`whims`] | objects of the KAOS kinds, and what users want by chance |
 //! | [`history`] | every state that an object went through |
 //! | [`read`] | reading conditions and metadata |
 //! | [`state`] | what a namespace holds when it is quiet |
@@ -33,6 +33,7 @@ pub mod scenario;
 pub mod state;
 pub mod wait;
 mod watchdog;
+pub mod whims;
 pub mod world;
 
 pub use faults::Fault;

@@ -247,12 +247,7 @@ impl World {
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn swap(&self, edition: Edition) {
         self.setting.edition.set(edition);
-        let swapped = self.setting.stacks().and_then(|stacks| {
-            for running in self.running.borrow().iter() {
-                running.catalogue.replace(&stacks, &self.setting.layers())?;
-            }
-            Ok(())
-        });
+        let swapped = self.setting.stacks().and_then(|stacks| self.answer_by(&stacks));
         swapped.unwrap_or_else(|error| panic!("the policies cannot be swapped: {error:#}"));
     }
 
@@ -264,12 +259,17 @@ impl World {
     pub fn withdraw(&self, kind: &str) {
         let withdrawn = self.setting.stacks().and_then(|mut stacks| {
             stacks.retain(|of, _| of.kind != kind);
-            for running in self.running.borrow().iter() {
-                running.catalogue.replace(&stacks, &self.setting.layers())?;
-            }
-            Ok(())
+            self.answer_by(&stacks)
         });
         withdrawn.unwrap_or_else(|error| panic!("the policy cannot be taken away: {error:#}"));
+    }
+
+    /// Lets these answer from now on, in every operator that runs.
+    fn answer_by(&self, stacks: &BTreeMap<ResourceType, Stack>) -> Result<()> {
+        for running in self.running.borrow().iter() {
+            running.catalogue.replace(stacks, &self.setting.layers())?;
+        }
+        Ok(())
     }
 
     /// The policies that answer.

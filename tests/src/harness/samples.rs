@@ -1,4 +1,4 @@
-//! Objects of the KAOS kinds, without a namespace.
+//! Objects of the KAOS kinds, and others that tests put beside them, without a namespace.
 
 use serde_json::{Value, json};
 
@@ -34,6 +34,23 @@ pub fn agent(name: &str, model_api: &str, more: &Value) -> Value {
         spec.extend(more.clone());
     }
     agent
+}
+
+/// A namespace.
+pub fn namespace(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+}
+
+/// The definition of a kind whose spec and status may be anything.
+pub fn definition(group: &str, plural: &str, kind: &str) -> Value {
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let (singular, list) = (kind.to_lowercase(), format!("{kind}List"));
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {"group": group, "scope": "Namespaced",
+            "names": {"plural": plural, "singular": singular, "kind": kind, "listKind": list},
+            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": any}}}}]}})
 }
 
 /// A `ConfigMap`.

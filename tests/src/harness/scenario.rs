@@ -17,6 +17,7 @@ use super::account;
 use super::crash::CrashPoint;
 use super::faults::Script;
 use super::operator::Setting;
+use super::samples;
 use super::watchdog;
 use super::world::Below;
 use crate::case;
@@ -187,15 +188,7 @@ async fn embedded(scenario: Scenario) -> Result<World> {
     let namespace = scenario.namespace.unwrap_or("test").to_owned();
     let client = Client::new(cluster.service(), namespace.clone());
     let setting = Setting::new(&scenario, Clock::starting_at(epoch.parse()?));
-    let world = World {
-        client,
-        namespace,
-        below: Below::Embedded(cluster),
-        crash_point: CrashPoint::default(),
-        script,
-        setting,
-        running: RefCell::default(),
-    };
+    let world = World::new(client, namespace, Below::Embedded(cluster), script, setting);
     furnish(&world, &scenario).await?;
     world.embedded().settled().await;
     Ok(world)
@@ -208,16 +201,7 @@ async fn on_control_plane(scenario: Scenario, path: PathBuf) -> Result<World> {
     let namespace = own_namespace();
     let mut setting = Setting::new(&scenario, Clock::System);
     setting.only_in(&namespace, config.clone());
-    let script = Script::default();
-    let mut world = World {
-        client,
-        namespace,
-        below: Below::Real,
-        crash_point: CrashPoint::default(),
-        script,
-        setting,
-        running: RefCell::default(),
-    };
+    let mut world = World::new(client, namespace, Below::Real, Script::default(), setting);
     furnish(&world, &scenario).await?;
     let own = account::config(&world, &config, &world.setting.options()).await?;
     world.setting.only_in(&world.namespace, own);
@@ -236,8 +220,7 @@ fn own_namespace() -> String {
 /// Namespaces, definitions and the registry of runtimes.
 async fn furnish(world: &World, scenario: &Scenario) -> Result<()> {
     for name in [SYSTEM, &world.namespace] {
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        world.try_apply(&namespace).await?;
+        world.try_apply(&samples::namespace(name)).await?;
     }
     for object in registry()? {
         world.try_apply(&object).await?;
@@ -275,14 +258,10 @@ pub fn definitions() -> Result<Vec<Value>> {
 
 /// As much of the Gateway API's definition as a route needs.
 pub fn routes() -> Value {
-    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "httproutes.gateway.networking.k8s.io",
-            "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/gateway-api/pull/2466"}},
-        "spec": {"group": "gateway.networking.k8s.io", "scope": "Namespaced",
-            "names": {"plural": "httproutes", "singular": "httproute", "kind": "HTTPRoute", "listKind": "HTTPRouteList"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": any}}}}]}})
+    let mut routes = samples::definition("gateway.networking.k8s.io", "httproutes", "HTTPRoute");
+    let approved = "https://github.com/kubernetes-sigs/gateway-api/pull/2466";
+    routes["metadata"]["annotations"] = json!({"api-approved.kubernetes.io": approved});
+    routes
 }
 
 impl World {
@@ -290,8 +269,13 @@ impl World {
     pub fn over(client: Client, namespace: &str) -> Self {
         let scenario = Scenario::default().environment(&BTreeMap::new());
         let setting = Setting::new(&scenario, Clock::System);
-        let (crash_point, script, running) = (CrashPoint::default(), Script::default(), RefCell::default());
-        Self { client, namespace: namespace.to_owned(), below: Below::Real, crash_point, script, setting, running }
+        Self::new(client, namespace.to_owned(), Below::Real, Script::default(), setting)
+    }
+
+    /// No operator runs yet.
+    fn new(client: Client, namespace: String, below: Below, script: Script, setting: Setting) -> Self {
+        let (crash_point, running) = (CrashPoint::default(), RefCell::default());
+        Self { client, namespace, below, crash_point, script, setting, running }
     }
 
     /// Installs the definitions, and waits until they are served.

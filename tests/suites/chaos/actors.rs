@@ -5,7 +5,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use kaos_tests::harness::World;
 use kaos_tests::harness::read::controller;
-use kaos_tests::harness::samples::{agent, config_map, deployment, mcp_server, model_api_for};
+use kaos_tests::harness::samples::{agent, config_map, deployment, mcp_server};
+use kaos_tests::harness::whims::{model, pick, some};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -24,20 +25,6 @@ const CHILDREN: [&str; 8] = [
 ];
 /// A name that a stranger takes before the operator does.
 const COVETED: &str = "Deployment/agent-clerk";
-
-fn pick<'a>(rng: &mut Rng, of: &[&'a str]) -> &'a str {
-    of[rng.usize(..of.len())]
-}
-
-fn some<'a>(rng: &mut Rng, of: &[&'a str]) -> Vec<&'a str> {
-    of.iter().copied().filter(|_| rng.bool()).collect()
-}
-
-/// A ModelAPI; one that is not sane does not have the model that Agents ask for.
-fn model(rng: &mut Rng, name: &str, sane: bool) -> Value {
-    let lists: [&[&str]; 4] = [&["*"], &["gpt-4o"], &["gpt-4o", "tiny"], &["tiny"]];
-    model_api_for(name, lists[rng.usize(..if sane { 3 } else { 4 })])
-}
 
 fn tool(rng: &mut Rng, name: &str) -> Value {
     let mut tool = mcp_server(name);

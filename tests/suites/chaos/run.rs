@@ -5,9 +5,10 @@ use std::time::Duration;
 use fastrand::Rng;
 use kaos_tests::control_plane::chart::{self, Account};
 use kaos_tests::control_plane::{ControlPlane, access};
+use kaos_tests::harness::samples::namespace;
 use kaos_tests::harness::state::{State, differences, strays};
 use kaos_tests::harness::{World, is_ready};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::actors::{self, Ending, act};
@@ -49,7 +50,7 @@ pub(crate) async fn chaos(seed: u64, time: Duration) -> Ended {
     let client = cluster.client().await.unwrap();
     let world = World::over(client.clone(), "chaos");
     for name in ["chaos", "kaos-system"] {
-        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await;
+        world.apply(&namespace(name)).await;
     }
     let account = chart::install(&client, &chart::manifests()).await.unwrap();
     let target = cluster.url().trim_start_matches("https://").parse().unwrap();
@@ -140,9 +141,7 @@ impl Run<'_> {
         self.proxy.trouble(true);
         while begin.elapsed() < time || !deck.is_empty() {
             for _ in 0..self.rng.usize(1..5) {
-                let did = act(&self.w, &mut self.rng).await;
-                self.note(did);
-                self.edits += 1;
+                self.edit().await;
                 let pause = Duration::from_millis(if self.rng.bool() { 0 } else { self.rng.u64(..1500) });
                 self.keeper.pass(pause, &mut self.rng).await;
             }
@@ -154,9 +153,7 @@ impl Run<'_> {
             happen(disaster, cluster, &self.proxy, &mut self.keeper, &mut self.rng).await;
             if disaster == Disaster::KillAndStay {
                 for _ in 0..self.rng.usize(1..5) {
-                    let did = act(&self.w, &mut self.rng).await;
-                    self.note(did);
-                    self.edits += 1;
+                    self.edit().await;
                 }
                 self.keeper.start(&mut self.rng);
             }
@@ -171,6 +168,13 @@ impl Run<'_> {
             self.cluster.revive(part).unwrap();
         }
         disasters::until_it_works(&self.w, &mut self.keeper, &mut self.rng).await;
+    }
+
+    /// Somebody does something.
+    async fn edit(&mut self) {
+        let did = act(&self.w, &mut self.rng).await;
+        self.note(did);
+        self.edits += 1;
     }
 
     fn another(&mut self) -> Disaster {

@@ -1,28 +1,12 @@
 //! A kind that the operator has never heard of, brought while it runs: a definition, a policy, and rights.
 
 use kaos_tests::harness::{World, condition};
-use kaos_tests::widgets::{component, definition, widget};
+use kaos_tests::widgets::{definition, widget};
 use serde_json::{Value, json};
 
 use crate::support::{Release, SYSTEM, until_active, until_state};
 
 const MADE: &str = "ConfigMap/w";
-
-/// What `policy pack` prints for an edition of the Widgets' policy, in a file.
-fn packed(release: &Release, edition: &str, flags: &[&str]) -> String {
-    let path = release.cluster.folder().join("widgets.wasm");
-    std::fs::write(&path, component(edition).unwrap()).unwrap();
-    let path = path.display().to_string();
-    let printed =
-        release.cluster.operator(&release.cluster.kubeconfig(), &[&["policy", "pack", &path], flags].concat()).expect();
-    let file = release.cluster.folder().join("widgets.yaml");
-    std::fs::write(&file, printed).unwrap();
-    file.display().to_string()
-}
-
-fn apply(release: &Release, file: &str) {
-    release.cluster.kubectl(&["apply", "--server-side", "-f", file]).expect();
-}
 
 async fn until_edition(world: &World, edition: &str) -> Value {
     world.until(&format!("it is of edition {edition}"), MADE, |live| live["data"]["edition"] == edition).await
@@ -34,7 +18,7 @@ async fn a_new_kind_waits_for_its_rights_says_which_and_is_then_one_like_the_oth
     let operator = release.working_operator().await;
     let world = release.world("widgets").await;
     world.apply(&definition()).await;
-    apply(&release, &packed(&release, "1", &["--without-rights"]));
+    release.apply(&release.packed_widgets("1", &["--without-rights"]));
     let waits = until_state(&release, "policy-widget", "NotPermitted").await;
     let message = waits["status"]["message"].as_str().unwrap();
     assert!(message.contains("widgets.test.example.com") && message.contains("list"), "{message}");
@@ -44,8 +28,8 @@ async fn a_new_kind_waits_for_its_rights_says_which_and_is_then_one_like_the_oth
 
     // Made while nobody may look at it.
     world.apply(&widget("w", &json!({}))).await;
-    let file = packed(&release, "1", &[]);
-    apply(&release, &file);
+    let file = release.packed_widgets("1", &[]);
+    release.apply(&file);
     until_active(&release, "policy-widget").await;
     let made = until_edition(&world, "1").await;
     assert_eq!(made["metadata"]["ownerReferences"][0]["kind"], "Widget");
@@ -56,7 +40,7 @@ async fn a_new_kind_waits_for_its_rights_says_which_and_is_then_one_like_the_oth
     until_edition(&world, "1").await;
     world.patch(MADE, &json!({"data": {"size": "many"}})).await;
     world.until("it is corrected", MADE, |live| live["data"]["size"] == "1").await;
-    apply(&release, &packed(&release, "2", &[]));
+    release.apply(&release.packed_widgets("2", &[]));
     until_edition(&world, "2").await;
     let told = world.until("it tells which", "Widget/w", |told| told["status"]["policy"]["version"] == "2.0.0").await;
     assert_eq!(condition(&told, "Ready")["status"], "True", "{told}");

@@ -1,7 +1,7 @@
 //! Policies on real Kubernetes, shipped as people ship them: with `policy pack` and `kubectl apply`, and with the values
 //! of the chart.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -16,12 +16,12 @@ fn team() -> Vec<Value> {
 }
 
 /// The Agents' own policy with other bytes, and a `policy.yaml` beside it that says these settings.
-fn write(folder: &Path, settings: &str) -> String {
+fn write(folder: &Path, settings: &str) -> PathBuf {
     let (component, file) = shipped::embedded("agent").unwrap();
     let path = folder.join("other-agents.wasm");
     std::fs::write(&path, shipped::with_section(component, "edition", b"2").unwrap()).unwrap();
     std::fs::write(path.with_extension("policy.yaml"), format!("{file}\nsettings: {settings}\n")).unwrap();
-    path.display().to_string()
+    path
 }
 
 const AGENT: &str = "Deployment/agent-a";
@@ -34,14 +34,9 @@ async fn a_policy_goes_from_pack_by_kubectl_into_service_and_an_edit_of_its_sett
     world.apply_all(&team()).await;
     until_ready(&world, &team()).await;
 
-    let folder = release.cluster.folder();
-    let component = write(folder, "{image: registry.example/agent:2}");
-    let kubeconfig = release.cluster.kubeconfig();
-    let packed = release.cluster.operator(&kubeconfig, &["policy", "pack", &component, "--without-rights"]).expect();
-    let file = folder.join("packed.yaml");
-    std::fs::write(&file, packed).unwrap();
-    let file = file.display().to_string();
-    release.cluster.kubectl(&["apply", "--server-side", "-f", &file]).expect();
+    let component = write(release.cluster.folder(), "{image: registry.example/agent:2}");
+    let file = release.packed(&component, &["--without-rights"]);
+    release.apply(&file);
     let first = until_active(&release, "policy-agent").await;
     until_image(&world, AGENT, "registry.example/agent:2").await;
     world

@@ -1,12 +1,15 @@
 //! The chart on the shared cluster, and operators that run as its pods would.
 
 use std::cell::{Cell, RefCell};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use kaos_tests::case::{self, Case};
 use kaos_tests::control_plane::{ControlPlane, Pod, Process, Ran};
 use kaos_tests::harness::World;
+use kaos_tests::harness::samples;
+use kaos_tests::widgets;
 use kube::Client;
 use serde_json::{Value, json};
 
@@ -54,7 +57,7 @@ impl Release {
     /// lets nobody name an object of theirs as an owner.
     pub(crate) async fn until_owners_are_known(&self) {
         let world = self.over("prober");
-        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prober"}})).await;
+        world.apply(&samples::namespace("prober")).await;
         // Somebody who may do everything is not asked.
         let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
             "metadata": {"name": "prober", "namespace": "prober"},
@@ -124,9 +127,31 @@ impl Release {
     /// A namespace of the test's own.
     pub(crate) async fn world(&self, namespace: &str) -> World {
         let world = self.over(namespace);
-        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})).await;
+        world.apply(&samples::namespace(namespace)).await;
         self.namespaces.borrow_mut().push(namespace.to_owned());
         world
+    }
+
+    /// What `policy pack` prints for a component, in a file beside it.
+    pub(crate) fn packed(&self, component: &Path, flags: &[&str]) -> String {
+        let path = component.display().to_string();
+        let printed =
+            self.cluster.operator(&self.cluster.kubeconfig(), &[&["policy", "pack", &path], flags].concat()).expect();
+        let file = component.with_extension("yaml");
+        std::fs::write(&file, printed).unwrap();
+        file.display().to_string()
+    }
+
+    /// The same for an edition of the Widgets' policy.
+    pub(crate) fn packed_widgets(&self, edition: &str, flags: &[&str]) -> String {
+        let component = self.cluster.folder().join("widgets.wasm");
+        std::fs::write(&component, widgets::component(edition).unwrap()).unwrap();
+        self.packed(&component, flags)
+    }
+
+    /// Applies what is in a file, as people do.
+    pub(crate) fn apply(&self, file: &str) {
+        self.cluster.kubectl(&["apply", "--server-side", "-f", file]).expect();
     }
 
     /// What the Deployment says about its pods.

@@ -17,14 +17,9 @@ async fn after_the_release_nothing_of_it_is_left_and_nothing_is_stuck() {
     let operator = release.working_operator().await;
     until_ready(&world, &objects).await;
     // A policy of somebody's own holds its objects by a finalizer.
-    let component = release.cluster.folder().join("holding.wasm");
-    std::fs::write(&component, widgets::component("1 holds").unwrap()).unwrap();
-    let kubeconfig = release.cluster.kubeconfig();
-    let packed = release.cluster.operator(&kubeconfig, &["policy", "pack", component.to_str().unwrap()]).expect();
-    let file = release.cluster.folder().join("holding.yaml");
-    std::fs::write(&file, packed).unwrap();
+    let file = release.packed_widgets("1 holds", &[]);
     world.apply(&widgets::definition()).await;
-    release.cluster.kubectl(&["apply", "--server-side", "-f", file.to_str().unwrap()]).expect();
+    release.apply(&file);
     world.apply(&widgets::widget("w", &json!({}))).await;
     world.until("it is held", "Widget/w", |widget| finalizers(widget) == ["test.example.com/hold"]).await;
     // The nodes here only play: what the hook's pod would do is done as it would.
@@ -50,7 +45,7 @@ async fn after_the_release_nothing_of_it_is_left_and_nothing_is_stuck() {
     world.patch("Agent/a", &json!({"metadata": {"finalizers": null}})).await;
 
     // What people applied themselves is theirs to take away.
-    release.cluster.kubectl(&["delete", "-f", file.to_str().unwrap()]).expect();
+    release.cluster.kubectl(&["delete", "-f", &file]).expect();
     release.is_changed();
     release.cluster.helm(&["uninstall", RELEASE, "-n", SYSTEM, "--wait"]).expect();
     let kinds = "deployments,services,serviceaccounts,configmaps,roles,rolebindings,jobs,pods,networkpolicies";

@@ -7,10 +7,9 @@ use kaos_tests::guests;
 use kaos_tests::harness::kinds::Kind;
 use kaos_tests::harness::read::variable;
 use kaos_tests::harness::{World, play, reason, samples};
-use kaos_tests::widgets::definition;
 use serde_json::{Value, json};
 
-use crate::support::{define, package, packed, revisions, scenario, until_edition, until_state, widget};
+use crate::support::{define, package, packed, revisions, scenario, until_edition, until_state, widget, widget_waits};
 
 const PIECES: usize = 3;
 
@@ -44,8 +43,7 @@ async fn until_incomplete(world: &World, source: &str, why: &str) {
 #[test]
 fn pieces_may_come_in_any_order_and_what_serves_waits_for_the_last() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&widget("w", &json!({}))).await;
+        widget_waits(world).await;
         let (pieces, index) = in_pieces("widgets", "1");
         world.apply(&index).await;
         until_incomplete(world, "widgets", "widgets-0").await;
@@ -72,8 +70,7 @@ fn pieces_may_come_in_any_order_and_what_serves_waits_for_the_last() {
 #[test]
 fn a_piece_that_goes_or_is_exchanged_takes_nothing_from_what_serves() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&widget("w", &json!({}))).await;
+        widget_waits(world).await;
         let (pieces, index) = in_pieces("widgets", "1");
         for object in pieces.iter().chain([&index]) {
             world.apply(object).await;
@@ -109,9 +106,7 @@ fn kite(name: &str) -> Value {
 fn one_component_answers_for_several_kinds_and_may_give_one_up() {
     play(scenario(), async |world| {
         define(world).await;
-        let kites = definition().to_string().replace("test.example.com", "sky.io");
-        let kites = kites.replace("widget", "kite").replace("Widget", "Kite");
-        world.apply(&serde_json::from_str(&kites).unwrap()).await;
+        world.apply(&samples::definition("sky.io", "kites", "Kite")).await;
         world.apply(&widget("w", &json!({}))).await;
         world.apply(&kite("k")).await;
         world.apply(&package("both", "1 and kites", "")).await;

@@ -1,12 +1,10 @@
 //! Editions of the Agents' own policy, good ones and such as are broken, each in another way.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::sync::OnceLock;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use flate2::{Compression, write::GzEncoder};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_operator::package::unpack;
 use kaos_operator::policies::{self, Loader, Origin, sample_cluster};
@@ -130,9 +128,7 @@ fn precompiled() -> Vec<u8> {
 }
 
 fn gzipped(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
+    shipped::gzipped(bytes, 9).unwrap()
 }
 
 #[test]

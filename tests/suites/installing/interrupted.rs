@@ -3,9 +3,15 @@
 use std::time::Duration;
 
 use kaos_tests::harness::{Fault, World, play};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::support::{define, package, revisions, scenario, until_edition, until_state, widget};
+use crate::support::{package, retry, revisions, scenario, until_edition, until_state, widget_waits};
+
+/// A Widget and the package that is for it, which no operator has seen.
+async fn package_waits(world: &World) {
+    widget_waits(world).await;
+    world.apply(&package("widgets", "1", "")).await;
+}
 
 /// Starts an operator that gets no further with the package than to check it.
 async fn checks(world: &World) {
@@ -34,9 +40,7 @@ async fn told(world: &World, field: &str) -> Value {
 #[test]
 fn a_package_outlives_an_operator_that_is_killed_while_it_checks_it() {
     play(scenario().idle(), async |world| {
-        define(world).await;
-        world.apply(&widget("w", &json!({}))).await;
-        world.apply(&package("widgets", "1", "")).await;
+        package_waits(world).await;
         killed_while_it_checks(world).await;
         killed_while_it_checks(world).await;
         assert_eq!(told(world, "attempts").await, 2);
@@ -50,9 +54,7 @@ fn a_package_outlives_an_operator_that_is_killed_while_it_checks_it() {
 #[test]
 fn a_package_that_ends_the_operator_again_and_again_is_put_aside_until_somebody_asks() {
     play(scenario().idle(), async |world| {
-        define(world).await;
-        world.apply(&widget("w", &json!({}))).await;
-        world.apply(&package("widgets", "1", "")).await;
+        package_waits(world).await;
         for _ in 0..3 {
             killed_while_it_checks(world).await;
         }
@@ -63,8 +65,7 @@ fn a_package_that_ends_the_operator_again_and_again_is_put_aside_until_somebody_
         world.restart().await;
         world.quiet().await;
         assert_eq!(told(world, "reason").await, "EndedTheOperator");
-        let name = format!("kaos-system:PolicyRevision/{}", refused["metadata"]["name"].as_str().unwrap());
-        world.patch(&name, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
+        retry(world, &refused).await;
         until_edition(world, "ConfigMap/w", "1").await;
     });
 }
@@ -72,9 +73,7 @@ fn a_package_that_ends_the_operator_again_and_again_is_put_aside_until_somebody_
 #[test]
 fn an_operator_that_is_stopped_in_order_leaves_no_attempt_behind() {
     play(scenario().idle(), async |world| {
-        define(world).await;
-        world.apply(&widget("w", &json!({}))).await;
-        world.apply(&package("widgets", "1", "")).await;
+        package_waits(world).await;
         for _ in 0..4 {
             checks(world).await;
             world.stop_all().await;

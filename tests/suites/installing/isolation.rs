@@ -8,7 +8,7 @@ use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::{Fault, World, play};
 use serde_json::{Value, json};
 
-use crate::support::{define, package, scenario, until_edition, until_state, widget, widget_in};
+use crate::support::{define, namespace, package, package_in, scenario, until_edition, until_state, widget, widget_in};
 
 /// Widgets in the namespace whose policy burns all the fuel it can.
 const MANY: usize = 60;
@@ -31,11 +31,9 @@ async fn all_observed(world: &World) -> bool {
 fn a_policy_that_burns_fuel_in_one_namespace_holds_nobody_else_up() {
     play(scenario().installing(true), async |world| {
         define(world).await;
-        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "greedy"}})).await;
+        world.apply(&namespace("greedy")).await;
         world.apply(&package("widgets", "1", "")).await;
-        let mut own = package("own", "2 burns", "");
-        own["metadata"]["namespace"] = json!("greedy");
-        world.apply(&own).await;
+        world.apply(&package_in("greedy", "own", "2 burns", "")).await;
         until_state(world, "own", "Active").await;
         world.apply(&widget("calm", &json!({"round": 0}))).await;
         for number in 0..MANY {
@@ -74,11 +72,9 @@ fn a_policy_that_burns_fuel_in_one_namespace_holds_nobody_else_up() {
 fn a_namespace_can_have_so_many_policies_and_holds_nobody_up_with_more() {
     play(scenario().installing(true), async |world| {
         define(world).await;
-        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "greedy"}})).await;
+        world.apply(&namespace("greedy")).await;
         for number in 0..18 {
-            let mut own = package(&format!("own-{number:02}"), "2", "");
-            own["metadata"]["namespace"] = json!("greedy");
-            world.apply(&own).await;
+            world.apply(&package_in("greedy", &format!("own-{number:02}"), "2", "")).await;
         }
         world.apply(&package("widgets", "1", "")).await;
         let too_many = async || {

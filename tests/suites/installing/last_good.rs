@@ -5,13 +5,15 @@ use kaos_tests::harness::kinds::Kind;
 use kaos_tests::harness::{Fault, World, condition, play};
 use serde_json::{Value, json};
 
-use crate::support::{define, package, revisions, scenario, until_edition, until_state, widget, widget_in};
+use crate::support::{
+    define, first_edition_serves, namespace, package, retry, revisions, scenario, until_edition, until_state, widget,
+    widget_in,
+};
 
 /// Widgets in two namespaces, one in three of them fragile, made by the first edition.
 pub(crate) async fn widgets(world: &World) -> Vec<String> {
     define(world).await;
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
-    world.apply(&namespace).await;
+    world.apply(&namespace("other")).await;
     world.apply(&package("widgets", "1", "")).await;
     let mut all = Vec::new();
     for number in 0..12 {
@@ -98,7 +100,7 @@ fn a_policy_whose_output_the_server_refuses_is_put_aside() {
 fn a_policy_is_not_blamed_for_what_the_one_before_it_fails_on_too() {
     play(scenario(), async |world| {
         define(world).await;
-        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})).await;
+        world.apply(&namespace("other")).await;
         world.apply(&package("widgets", "1 is rejected", "")).await;
         for (namespace, name) in [("test", "a"), ("other", "b"), ("test", "c"), ("other", "d")] {
             world.apply(&widget_in(namespace, name, &json!({"fragile": true}))).await;
@@ -141,17 +143,13 @@ fn one_object_falls_back_at_once_and_revokes_nothing() {
 #[test]
 fn what_was_put_aside_is_tried_again_when_somebody_asks() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&widget("w", &json!({"fragile": true}))).await;
-        until_edition(world, "ConfigMap/w", "1").await;
+        first_edition_serves(world, &json!({"fragile": true})).await;
         world.apply(&package("widgets", "2 traps", "")).await;
         let aside = until_state(world, "widgets", "Quarantined").await;
         world.apply(&widget("w", &json!({"fragile": false}))).await;
         world.quiet().await;
         until_edition(world, "ConfigMap/w", "1").await;
-        let name = format!("kaos-system:PolicyRevision/{}", aside["metadata"]["name"].as_str().unwrap());
-        world.patch(&name, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
+        retry(world, &aside).await;
         until_edition(world, "ConfigMap/w", "2").await;
     });
 }
@@ -219,14 +217,18 @@ fn what_was_put_aside_stays_so_when_an_edit_brings_it_back() {
     });
 }
 
+/// What the operator asks for to write down the states of revisions.
+fn writes_of_states() -> Fault {
+    Fault::on(&["patch"]).of("policyrevisions").under("status")
+}
+
 #[test]
 fn a_state_that_cannot_be_written_down_at_once_is_lost_by_none() {
     for before in 0..5 {
         play(scenario(), async |world| {
             let all = widgets(world).await;
-            let states_of = || Fault::on(&["patch"]).of("policyrevisions").under("status");
-            world.break_it(states_of().times(before));
-            world.break_it(states_of().fail(Failure::Server(500)).times(1));
+            world.break_it(writes_of_states().times(before));
+            world.break_it(writes_of_states().fail(Failure::Server(500)).times(1));
             world.apply(&package("widgets", "2 traps", "")).await;
             until_state(world, "widgets", "Quarantined").await;
             world.quiet().await;
@@ -245,9 +247,8 @@ fn an_operator_that_ends_between_two_states_leaves_one_that_serves() {
     for before in 0..4 {
         play(scenario(), async |world| {
             let all = widgets(world).await;
-            let states_of = || Fault::on(&["patch"]).of("policyrevisions").under("status");
-            world.break_it(states_of().times(before));
-            world.break_it(states_of().fail(Failure::Server(500)));
+            world.break_it(writes_of_states().times(before));
+            world.break_it(writes_of_states().fail(Failure::Server(500)));
             world.apply(&package("widgets", "2", "")).await;
             world.pass_time(std::time::Duration::from_secs(20)).await;
             world.crash().await;

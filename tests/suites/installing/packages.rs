@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 
 use kaos_tests::harness::kinds::Kind;
-use kaos_tests::harness::{play, reason};
+use kaos_tests::harness::{World, play, reason};
 use serde_json::{Value, json};
 
-use crate::support::{define, package, revisions, scenario, until_edition, until_state, widget};
+use crate::support::{
+    define, first_edition_serves, namespace, package, revisions, scenario, until_edition, until_state, widget,
+    widget_waits,
+};
 
 #[test]
 fn a_config_map_that_is_emptied_leaves_what_serves_alone() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&widget("w", &json!({}))).await;
-        until_edition(world, "ConfigMap/w", "1").await;
+        first_edition_serves(world, &json!({})).await;
         world.patch("kaos-system:ConfigMap/widgets", &json!({"data": null, "binaryData": null})).await;
         let refused = until_state(world, "widgets", "Refused").await;
         assert!(refused["status"]["message"].as_str().unwrap().contains("is empty"), "{refused}");
@@ -70,10 +70,7 @@ fn of_config_maps_with_a_new_name_for_each_content_the_last_three_are_kept() {
 #[test]
 fn objects_whose_policy_was_taken_away_are_told_so_after_a_restart_too() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&widget("w", &json!({}))).await;
-        until_edition(world, "ConfigMap/w", "1").await;
+        first_edition_serves(world, &json!({})).await;
         world.delete("kaos-system:ConfigMap/widgets").await;
         world.until("it is told", "Widget/w", |widget| reason(widget, "Accepted") == "NoPolicy").await;
         world.restart().await;
@@ -88,7 +85,7 @@ fn objects_whose_policy_was_taken_away_are_told_so_after_a_restart_too() {
 fn objects_outside_every_scope_are_told_so_after_a_restart_too() {
     play(scenario(), async |world| {
         define(world).await;
-        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}})).await;
+        world.apply(&namespace("elsewhere")).await;
         world.apply(&package("widgets", "1", "scope: {namespaces: [elsewhere]}")).await;
         until_state(world, "widgets", "Active").await;
         world.apply(&widget("w", &json!({}))).await;
@@ -99,17 +96,19 @@ fn objects_outside_every_scope_are_told_so_after_a_restart_too() {
     });
 }
 
+/// A package has another name and another edition, which fails on what the first one serves.
+async fn renamed_is_put_aside(world: &World) {
+    first_edition_serves(world, &json!({"fragile": true})).await;
+    world.delete("kaos-system:ConfigMap/widgets").await;
+    until_state(world, "widgets", "Superseded").await;
+    world.apply(&package("renamed", "2 traps", "")).await;
+    until_state(world, "renamed", "Quarantined").await;
+}
+
 #[test]
 fn a_renamed_package_has_the_old_one_to_fall_back_to() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&widget("w", &json!({"fragile": true}))).await;
-        until_edition(world, "ConfigMap/w", "1").await;
-        world.delete("kaos-system:ConfigMap/widgets").await;
-        until_state(world, "widgets", "Superseded").await;
-        world.apply(&package("renamed", "2 traps", "")).await;
-        until_state(world, "renamed", "Quarantined").await;
+        renamed_is_put_aside(world).await;
         world.delete("ConfigMap/w").await;
         until_edition(world, "ConfigMap/w", "1").await;
     });
@@ -118,10 +117,7 @@ fn a_renamed_package_has_the_old_one_to_fall_back_to() {
 #[test]
 fn a_package_whose_new_name_comes_before_the_old_one_goes_has_that_to_fall_back_to() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&widget("w", &json!({"fragile": true}))).await;
-        until_edition(world, "ConfigMap/w", "1").await;
+        first_edition_serves(world, &json!({"fragile": true})).await;
         // In another second, so that there is an older one.
         world.pass_time(std::time::Duration::from_secs(5)).await;
         world.apply(&package("renamed", "2 traps", "")).await;
@@ -136,14 +132,7 @@ fn a_package_whose_new_name_comes_before_the_old_one_goes_has_that_to_fall_back_
 #[test]
 fn what_stands_in_for_a_renamed_package_does_so_while_that_holds_nothing_better() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&widget("w", &json!({"fragile": true}))).await;
-        until_edition(world, "ConfigMap/w", "1").await;
-        world.delete("kaos-system:ConfigMap/widgets").await;
-        until_state(world, "widgets", "Superseded").await;
-        world.apply(&package("renamed", "2 traps", "")).await;
-        until_state(world, "renamed", "Quarantined").await;
+        renamed_is_put_aside(world).await;
         until_state(world, "widgets", "Active").await;
         world.patch("kaos-system:ConfigMap/renamed", &json!({"data": null, "binaryData": null})).await;
         until_state(world, "renamed", "Refused").await;
@@ -166,8 +155,7 @@ fn what_stands_in_for_a_renamed_package_does_so_while_that_holds_nothing_better(
 #[test]
 fn only_the_last_revisions_are_kept_with_their_bytes() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&widget("w", &json!({}))).await;
+        widget_waits(world).await;
         for edition in 1..=6 {
             world.apply(&package("widgets", &edition.to_string(), "")).await;
             until_edition(world, "ConfigMap/w", &edition.to_string()).await;
@@ -185,11 +173,8 @@ fn only_the_last_revisions_are_kept_with_their_bytes() {
 #[test]
 fn bytes_that_somebody_exchanged_are_not_run() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&widget("w", &json!({}))).await;
+        first_edition_serves(world, &json!({})).await;
         let active = until_state(world, "widgets", "Active").await;
-        until_edition(world, "ConfigMap/w", "1").await;
         world.stop_all().await;
         let name = format!("kaos-system:ConfigMap/{}", active["metadata"]["name"].as_str().unwrap());
         let mut kept = world.look(&name).await;

@@ -1,18 +1,25 @@
 //! Namespaces, pins, and who comes first.
 
-use kaos_tests::harness::{condition, play};
+use kaos_tests::harness::{World, condition, play};
 use serde_json::{Value, json};
 
-use crate::support::{define, package, revisions, scenario, settings, until_edition, until_state, widget, widget_in};
+use crate::support::{
+    define, namespace, own_config, package, package_in, revisions, scenario, settings, until_edition, until_state,
+    widget, widget_in, widget_waits,
+};
+
+/// Ships the first edition for the cluster, and another for the namespace `canary`.
+async fn canary_is_for_one_namespace(world: &World, edition: &str) {
+    define(world).await;
+    world.apply(&namespace("canary")).await;
+    world.apply(&package("widgets", "1", "")).await;
+    world.apply(&package("canary", edition, "scope: {namespaces: [canary]}")).await;
+}
 
 #[test]
 fn a_policy_for_one_namespace_leaves_the_others_alone() {
     play(scenario(), async |world| {
-        define(world).await;
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "canary"}});
-        world.apply(&namespace).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&package("canary", "2", "scope: {namespaces: [canary]}")).await;
+        canary_is_for_one_namespace(world, "2").await;
         world.apply(&widget("w", &json!({}))).await;
         world.apply(&widget_in("canary", "w", &json!({}))).await;
         until_edition(world, "ConfigMap/w", "1").await;
@@ -25,11 +32,7 @@ fn a_policy_for_one_namespace_leaves_the_others_alone() {
 #[test]
 fn what_a_policy_for_one_namespace_fails_on_is_left_to_the_one_for_the_cluster() {
     play(scenario(), async |world| {
-        define(world).await;
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "canary"}});
-        world.apply(&namespace).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&package("canary", "2 traps", "scope: {namespaces: [canary]}")).await;
+        canary_is_for_one_namespace(world, "2 traps").await;
         until_state(world, "canary", "Active").await;
         world.apply(&widget_in("canary", "good", &json!({}))).await;
         world.apply(&widget_in("canary", "crafted", &json!({"fragile": true}))).await;
@@ -42,13 +45,18 @@ fn what_a_policy_for_one_namespace_fails_on_is_left_to_the_one_for_the_cluster()
     });
 }
 
+/// Ships the first edition for everybody, and another for those who name it; gives the revision to name.
+async fn next_can_be_chosen(world: &World, edition: &str) -> Value {
+    define(world).await;
+    world.apply(&package("widgets", "1", "")).await;
+    world.apply(&package("next", edition, "scope: {pinned: true}")).await;
+    until_state(world, "next", "Active").await
+}
+
 #[test]
 fn an_object_can_name_the_policy_that_is_to_answer() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&package("next", "2", "scope: {pinned: true}")).await;
-        let next = until_state(world, "next", "Active").await;
+        let next = next_can_be_chosen(world, "2").await;
         let mut pinned = widget("pinned", &json!({}));
         pinned["metadata"]["annotations"] = json!({"kaos.tools/policy": next["spec"]["digest"]});
         world.apply(&pinned).await;
@@ -73,10 +81,7 @@ fn an_object_can_name_the_policy_that_is_to_answer() {
 #[test]
 fn a_policy_that_objects_choose_is_not_revoked_by_one_of_them() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&package("next", "2 traps", "scope: {pinned: true}")).await;
-        let next = until_state(world, "next", "Active").await;
+        let next = next_can_be_chosen(world, "2 traps").await;
         for (name, fragile) in [("crafted", true), ("good", false)] {
             let mut pinned = widget(name, &json!({"fragile": fragile}));
             pinned["metadata"]["annotations"] = json!({"kaos.tools/policy": next["spec"]["digest"]});
@@ -93,8 +98,7 @@ fn a_policy_that_objects_choose_is_not_revoked_by_one_of_them() {
 #[test]
 fn of_two_packages_for_one_place_the_older_stays_and_the_newer_says_so() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&widget("w", &json!({}))).await;
+        widget_waits(world).await;
         world.apply(&package("older", "1", "")).await;
         until_edition(world, "ConfigMap/w", "1").await;
         tokio::time::sleep(std::time::Duration::from_secs(2)).await;
@@ -132,36 +136,35 @@ fn of_two_settings_packages_for_the_same_value_the_newer_is_not_used_and_says_so
     });
 }
 
+/// Ships the first edition for the cluster, and a second one in the namespace `test`, which serves there; there is a
+/// Widget in `other`, too.
+async fn tenant_has_its_own(world: &World, second: &str) {
+    define(world).await;
+    world.apply(&namespace("other")).await;
+    world.apply(&package("widgets", "1", "")).await;
+    world.apply(&package_in("test", "own", second, "")).await;
+    world.apply(&widget("w", &json!({}))).await;
+    world.apply(&widget_in("other", "w", &json!({}))).await;
+    until_edition(world, "ConfigMap/w", "2").await;
+}
+
 #[test]
 fn policies_of_other_namespaces_count_only_where_that_is_allowed_and_only_there() {
     play(scenario(), async |world| {
         define(world).await;
         world.apply(&package("widgets", "1", "")).await;
-        let mut local = package("own", "2", "");
-        local["metadata"]["namespace"] = json!("test");
-        world.apply(&local).await;
+        world.apply(&package_in("test", "own", "2", "")).await;
         world.apply(&widget("w", &json!({}))).await;
         until_edition(world, "ConfigMap/w", "1").await;
         world.quiet().await;
         assert!(revisions(world, "own").await.is_empty());
     });
     play(kaos_tests::harness::Scenario::embedded("namespaces").installing(true), async |world| {
-        define(world).await;
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
-        world.apply(&namespace).await;
-        world.apply(&package("widgets", "1", "")).await;
-        let mut local = package("own", "2", "");
-        local["metadata"]["namespace"] = json!("test");
-        world.apply(&local).await;
-        world.apply(&widget("w", &json!({}))).await;
-        world.apply(&widget_in("other", "w", &json!({}))).await;
-        until_edition(world, "ConfigMap/w", "2").await;
+        tenant_has_its_own(world, "2").await;
         until_edition(world, "other:ConfigMap/w", "1").await;
         let reads = "grants: {reads: [{apiVersion: v1, kind: ConfigMap, namespace: other, names: [w]}]}";
         for (file, reason) in [("scope: {namespaces: [other]}", "ScopeTooWide"), (reads, "GrantsNotAllowed")] {
-            let mut greedy = package("own", "2", file);
-            greedy["metadata"]["namespace"] = json!("test");
-            world.apply(&greedy).await;
+            world.apply(&package_in("test", "own", "2", file)).await;
             world
                 .until_true(&format!("it is refused: {reason}"), async || {
                     revisions(world, "own").await.iter().any(|it| it["status"]["reason"] == reason)
@@ -176,15 +179,7 @@ fn policies_of_other_namespaces_count_only_where_that_is_allowed_and_only_there(
 #[test]
 fn a_tenants_policy_gives_way_to_settings_that_hold_for_everybody() {
     play(kaos_tests::harness::Scenario::embedded("namespaces").installing(true), async |world| {
-        define(world).await;
-        world.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})).await;
-        world.apply(&package("widgets", "1", "")).await;
-        let mut own = package("own", "2 small", "");
-        own["metadata"]["namespace"] = json!("test");
-        world.apply(&own).await;
-        world.apply(&widget("w", &json!({}))).await;
-        world.apply(&widget_in("other", "w", &json!({}))).await;
-        until_edition(world, "ConfigMap/w", "2").await;
+        tenant_has_its_own(world, "2 small").await;
         world.apply(&settings("sizes", "{name: widget, settings: {size: 5}}")).await;
         world.until("they hold elsewhere", "other:ConfigMap/w", |live| live["data"]["size"] == "5").await;
         let told = until_state(world, "own", "Conflict").await;
@@ -193,10 +188,8 @@ fn a_tenants_policy_gives_way_to_settings_that_hold_for_everybody() {
         world.apply(&settings("sizes", "{name: widget, settings: {size: 2}}")).await;
         until_edition(world, "ConfigMap/w", "2").await;
         until_state(world, "own", "Active").await;
-        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"WIDGET_SIZE": "7"},
-            "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"}});
         world.delete("kaos-system:ConfigMap/sizes").await;
-        world.apply(&config).await;
+        world.apply(&own_config("7")).await;
         world.until("the operator's own holds", "other:ConfigMap/w", |live| live["data"]["size"] == "7").await;
     });
 }

@@ -4,15 +4,14 @@ use kaos_tests::harness::{condition, play};
 use serde_json::json;
 
 use crate::last_good::widgets;
-use crate::support::{define, package, scenario, until_edition, until_state, widget};
+use crate::support::{
+    define, first_edition_serves, package, restart_writes_nothing, scenario, until_edition, until_state, widget,
+};
 
 #[test]
 fn a_refusal_is_an_answer_and_revokes_nothing() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&widget("w", &json!({"fragile": true}))).await;
-        until_edition(world, "ConfigMap/w", "1").await;
+        first_edition_serves(world, &json!({"fragile": true})).await;
         world.apply(&package("widgets", "2 refuses", "")).await;
         world
             .until("it is refused", "Widget/w", |widget| condition(widget, "Accepted")["reason"] == "Unsupported")
@@ -54,10 +53,7 @@ fn a_policy_that_asks_to_hold_leaves_what_it_refuses_to_the_one_before_it_and_se
         assert_eq!((&held["status"]["ready"], &held["status"]["policy"]["version"]), (&json!(true), &json!("1.0.0")));
         let told = condition(&held, "PolicyFallback")["message"].as_str().unwrap().to_owned();
         assert!(told.contains("it refuses the object: refuses"), "{told}");
-        world.forget_requests();
-        world.restart().await;
-        world.quiet().await;
-        assert_eq!(world.writes(), [""; 0], "a settled cluster stays as it is");
+        restart_writes_nothing(world).await;
         world.delete(&all[0]).await;
         until_edition(world, &all[0], "1").await;
     });

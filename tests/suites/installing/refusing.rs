@@ -1,20 +1,18 @@
 //! What is wrong is refused with its reason, and disturbs nothing.
 
-use kaos_operator::rbac::{Duties, Scope, manifests, rules};
 use kaos_policy::manifest::Privilege;
-use kaos_policy::policy::Policy;
 use kaos_tests::harness::play;
 use serde_json::json;
 
-use crate::support::{define, package, scenario, settings, until_edition, until_state, widget};
+use crate::support::{
+    define, first_edition_serves, own_config, package, restart_writes_nothing, scenario, settings, until_edition,
+    until_state, widget, widget_waits,
+};
 
 #[test]
 fn a_candidate_that_does_not_pass_the_gate_leaves_what_serves_alone() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&widget("w", &json!({}))).await;
-        until_edition(world, "ConfigMap/w", "1").await;
+        first_edition_serves(world, &json!({})).await;
         let mut broken = package("widgets", "2", "");
         broken["binaryData"]["policy.wasm.gz"] = json!("AGFzbQ==");
         world.apply(&broken).await;
@@ -50,22 +48,15 @@ fn settings_that_do_not_fit_are_refused_by_name() {
 #[test]
 fn a_package_that_comes_while_the_operators_own_settings_do_not_fit_waits_for_them() {
     play(scenario(), async |world| {
-        define(world).await;
-        let config = |size: &str| {
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"WIDGET_SIZE": size},
-                "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"}})
-        };
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&widget("w", &json!({}))).await;
-        until_edition(world, "ConfigMap/w", "1").await;
-        world.apply(&config("ten")).await;
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&own_config("ten")).await;
         world.quiet().await;
         world.apply(&package("widgets", "2", "")).await;
         let waits = until_state(world, "widgets", "Pending").await;
         assert_eq!(waits["status"]["reason"], "BadSettings");
         assert!(waits["status"]["message"].as_str().unwrap().contains("kaos-operator-config"), "{waits}");
         assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1");
-        world.apply(&config("6")).await;
+        world.apply(&own_config("6")).await;
         let made = until_edition(world, "ConfigMap/w", "2").await;
         assert_eq!(made["data"]["size"], "6");
     });
@@ -74,17 +65,13 @@ fn a_package_that_comes_while_the_operators_own_settings_do_not_fit_waits_for_th
 #[test]
 fn settings_that_come_before_their_policy_hold_when_it_comes_and_after_a_restart() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&widget("w", &json!({}))).await;
+        widget_waits(world).await;
         world.apply(&settings("before", "{name: widget, settings: {size: 4}}")).await;
         until_state(world, "before", "Refused").await;
         world.apply(&package("widgets", "1", "")).await;
         world.until("they hold", "ConfigMap/w", |live| live["data"]["size"] == "4").await;
         world.quiet().await;
-        world.forget_requests();
-        world.restart().await;
-        world.quiet().await;
-        assert_eq!(world.writes(), [""; 0]);
+        restart_writes_nothing(world).await;
         until_state(world, "before", "Active").await;
     });
 }
@@ -93,19 +80,7 @@ fn settings_that_come_before_their_policy_hold_when_it_comes_and_after_a_restart
 fn rights_that_are_missing_are_listed_and_waited_for() {
     play(scenario().idle(), async |world| {
         define(world).await;
-        let duties = Duties {
-            scope: Scope::All,
-            operator_namespace: "kaos-system".to_owned(),
-            secrets: false,
-            leader_election: false,
-            namespace_policies: false,
-        };
-        let policies = world.policies();
-        let own: Vec<&Policy> = policies.iter().map(|policy| &**policy).collect();
-        for object in manifests(&rules(&own, &duties), &duties, "kaos-operator") {
-            world.apply(&object).await;
-        }
-        world.embedded().authorise_by_rbac();
+        world.grant_what_is_printed().await;
         world.start().await;
         world.apply(&widget("w", &json!({}))).await;
         world.apply(&package("widgets", "1", "")).await;
@@ -126,8 +101,7 @@ fn rights_that_are_missing_are_listed_and_waited_for() {
 fn what_the_operator_was_started_not_to_grant_is_granted_to_nobody() {
     let capped = scenario().tuned(|options| options.grantable = Some([Privilege::HostPath].into()));
     play(capped, async |world| {
-        define(world).await;
-        world.apply(&widget("w", &json!({}))).await;
+        widget_waits(world).await;
         world.apply(&package("widgets", "1", "grants: {privileges: [hostPath]}")).await;
         until_edition(world, "ConfigMap/w", "1").await;
         world.apply(&package("widgets", "2", "grants: {privileges: [hostPath, hostNetwork]}")).await;

@@ -6,11 +6,19 @@ use kaos_tests::shipped;
 use kaos_tests::widgets::{component, definition};
 use serde_json::{Value, json};
 
-pub(crate) use kaos_tests::widgets::widget;
+pub(crate) use kaos_tests::harness::samples::namespace;
+pub(crate) use kaos_tests::widgets::{widget, widget_in};
 
 /// A package in the operator's namespace, as `policy pack` makes it. `file` is its policy.yaml.
 pub(crate) fn package(name: &str, edition: &str, file: &str) -> Value {
     packed(name, Some(&component(edition).unwrap()), file)
+}
+
+/// The same in another namespace.
+pub(crate) fn package_in(namespace: &str, name: &str, edition: &str, file: &str) -> Value {
+    let mut package = package(name, edition, file);
+    package["metadata"]["namespace"] = json!(namespace);
+    package
 }
 
 /// A package of settings alone.
@@ -23,11 +31,10 @@ pub(crate) fn packed(name: &str, component: Option<&[u8]>, file: &str) -> Value 
     shipped::package(name, component, file).unwrap()
 }
 
-/// A Widget in another namespace.
-pub(crate) fn widget_in(namespace: &str, name: &str, spec: &Value) -> Value {
-    let mut widget = widget(name, spec);
-    widget["metadata"]["namespace"] = json!(namespace);
-    widget
+/// The operator's own ConfigMap, which says the size of Widgets.
+pub(crate) fn own_config(size: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"WIDGET_SIZE": size},
+        "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"}})
 }
 
 /// An operator on the embedded cluster that takes policies from ConfigMaps, without one for Widgets.
@@ -42,6 +49,20 @@ pub(crate) async fn define(world: &World) {
     world
         .until("Widgets are served", name, |crd| kaos_tests::harness::condition(crd, "Established")["status"] == "True")
         .await;
+}
+
+/// Defines Widgets and makes one, `w`, which nobody answers for yet.
+pub(crate) async fn widget_waits(world: &World) {
+    define(world).await;
+    world.apply(&widget("w", &json!({}))).await;
+}
+
+/// Defines Widgets, and waits until the first edition, which came in `widgets`, has answered for one, `w`.
+pub(crate) async fn first_edition_serves(world: &World, spec: &Value) {
+    define(world).await;
+    world.apply(&package("widgets", "1", "")).await;
+    world.apply(&widget("w", spec)).await;
+    until_edition(world, "ConfigMap/w", "1").await;
 }
 
 /// The revisions of a package, the oldest first.
@@ -63,6 +84,20 @@ pub(crate) async fn until_state(world: &World, source: &str, state: &str) -> Val
         })
         .await;
     revisions(world, source).await.into_iter().find(|revision| revision["status"]["state"] == state).unwrap()
+}
+
+/// Asks for a revision to be tried again.
+pub(crate) async fn retry(world: &World, revision: &Value) {
+    let name = format!("kaos-system:PolicyRevision/{}", revision["metadata"]["name"].as_str().unwrap());
+    world.patch(&name, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
+}
+
+/// An operator that starts on a settled cluster leaves it as it is.
+pub(crate) async fn restart_writes_nothing(world: &World) {
+    world.forget_requests();
+    world.restart().await;
+    world.quiet().await;
+    assert_eq!(world.writes(), [""; 0], "a settled cluster stays as it is");
 }
 
 /// Waits until a Widget was made by an edition.

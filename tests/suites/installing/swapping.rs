@@ -3,13 +3,15 @@
 use kaos_tests::harness::{condition, play, reason, samples};
 use serde_json::{Value, json};
 
-use crate::support::{define, package, revisions, scenario, settings, until_edition, until_state, widget, widget_in};
+use crate::support::{
+    define, first_edition_serves, namespace, own_config, package, restart_writes_nothing, revisions, scenario,
+    settings, until_edition, until_state, widget, widget_in, widget_waits,
+};
 
 #[test]
 fn a_kind_that_the_host_never_heard_of_is_reconciled_without_a_restart() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&widget("w", &json!({}))).await;
+        widget_waits(world).await;
         world.apply(&package("widgets", "1", "")).await;
         let config = until_edition(world, "ConfigMap/w", "1").await;
         assert_eq!(config["metadata"]["ownerReferences"][0]["kind"], "Widget");
@@ -57,8 +59,7 @@ fn settings_alone_change_what_a_policy_makes() {
         world.apply(&widget("w", &json!({}))).await;
         world.until("the package's own settings hold", "ConfigMap/w", |live| live["data"]["size"] == "2").await;
         world.apply(&settings("larger", "{name: widget, scope: {namespaces: [elsewhere]}, settings: {size: 7}}")).await;
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}});
-        world.apply(&namespace).await;
+        world.apply(&namespace("elsewhere")).await;
         world.apply(&widget_in("elsewhere", "w", &json!({}))).await;
         world.until("they hold elsewhere", "elsewhere:ConfigMap/w", |live| live["data"]["size"] == "7").await;
         assert_eq!(world.look("ConfigMap/w").await["data"]["size"], "2");
@@ -74,16 +75,12 @@ fn the_operators_own_config_map_is_live() {
         world.apply(&package("widgets", "1", "")).await;
         world.apply(&widget("w", &json!({}))).await;
         world.until("the default holds", "ConfigMap/w", |live| live["data"]["size"] == "1").await;
-        let config = |size: &str| {
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"WIDGET_SIZE": size},
-                "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"}})
-        };
-        world.apply(&config("5")).await;
+        world.apply(&own_config("5")).await;
         world.until("its settings hold", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
-        world.apply(&config("ten")).await;
+        world.apply(&own_config("ten")).await;
         world.quiet().await;
         assert_eq!(world.look("ConfigMap/w").await["data"]["size"], "5", "what does not fit is not used");
-        world.apply(&config("6")).await;
+        world.apply(&own_config("6")).await;
         world.until("what fits is", "ConfigMap/w", |live| live["data"]["size"] == "6").await;
     });
 }
@@ -91,13 +88,8 @@ fn the_operators_own_config_map_is_live() {
 #[test]
 fn what_serves_changes_while_the_operators_own_config_map_does_not_fit() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&widget("w", &json!({}))).await;
-        until_edition(world, "ConfigMap/w", "1").await;
-        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"WIDGET_SIZE": "ten"},
-            "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"}});
-        world.apply(&config).await;
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&own_config("ten")).await;
         world.quiet().await;
         world.delete("kaos-system:ConfigMap/widgets").await;
         world.until("nothing answers any more", "Widget/w", |widget| reason(widget, "Accepted") == "NoPolicy").await;
@@ -143,9 +135,6 @@ fn a_settled_cluster_is_left_alone_and_a_restart_writes_nothing() {
         world.apply(&widget("w", &json!({}))).await;
         world.until_ready("Widget/w").await;
         world.quiet().await;
-        world.forget_requests();
-        world.restart().await;
-        world.quiet().await;
-        assert_eq!(world.writes(), [""; 0]);
+        restart_writes_nothing(world).await;
     });
 }

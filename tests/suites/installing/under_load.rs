@@ -153,8 +153,7 @@ fn a_policy_that_changes_every_second_under_load_never_answers_by_halves() {
     play(scenario(), async |world| {
         let (count, one_in) = load();
         let changes = u32::try_from(BROKEN.len()).unwrap() * one_in;
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACES[1]}});
-        world.apply(&namespace).await;
+        world.apply(&samples::namespace(NAMESPACES[1])).await;
         for namespace in NAMESPACES {
             let mut model = samples::model_api("llm");
             model["metadata"]["namespace"] = json!(namespace);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kaos_tests::gadget::{FINALIZER, gadget};
 use kaos_tests::harness::faults::OPERATOR;
-use kaos_tests::harness::samples::{agent, model_api};
+use kaos_tests::harness::samples::{agent, model_api, namespace};
 use kaos_tests::harness::{Fault, Scenario, World, condition, is_ready, play};
 use serde_json::{Value, json};
 
@@ -181,7 +181,7 @@ fn a_namespace_that_is_deleted_in_the_middle_of_a_pass_goes_and_can_come_back() 
         w.mend();
         w.pass_time(Duration::from_mins(10)).await;
         assert_eq!(w.probe().queue().0, 0);
-        w.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "test"}})).await;
+        w.apply(&namespace("test")).await;
         w.apply_all(&[web(), model_api("llm"), agent("a", "llm", &json!({}))]).await;
         let all = w.until_all("all are ready", &["Gadget/web", "Agent/a"], |all| all.iter().all(is_ready)).await;
         assert_eq!(all[0]["metadata"]["finalizers"], json!([FINALIZER]));

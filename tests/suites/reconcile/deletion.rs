@@ -11,7 +11,7 @@ use kaos_tests::harness::read::{finalizers, text};
 use kaos_tests::harness::replicas::user;
 use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::samples::{agent, model_api};
-use kaos_tests::harness::{Fault, Scenario, condition, is_ready, play, reason};
+use kaos_tests::harness::{Fault, Scenario, World, condition, is_ready, play, reason};
 use serde_json::{Value, json};
 
 use crate::support::{CHILDREN, web};
@@ -158,6 +158,15 @@ fn f6_an_object_that_is_deleted_while_referred_to_leaves_conditions_and_running_
     });
 }
 
+/// Takes the finalizers of all policies off all objects; what happened.
+async fn release_all(w: &World) -> Vec<Event> {
+    let policies = w.policies();
+    let finalizers_of_all = finalizers_of(policies.iter().map(|policy| &**policy), &[]);
+    let mut told = Vec::new();
+    release(&w.client, &finalizers_of_all, &Scope::All, false, |event| told.push(event)).await.unwrap();
+    told
+}
+
 #[test]
 fn f7_after_release_no_finalizer_is_left_and_namespaces_go_without_an_operator() {
     play(Scenario::embedded("its namespace ends").within("test"), async |w| {
@@ -171,10 +180,7 @@ fn f7_after_release_no_finalizer_is_left_and_namespaces_go_without_an_operator()
         let mut old = model_api("old");
         old["metadata"]["finalizers"] = json!(["kaos.tools/modelapi-finalizer"]);
         w.apply(&old).await;
-        let policies = w.policies();
-        let finalizers_of_all = finalizers_of(policies.iter().map(|policy| &**policy), &[]);
-        let mut told = Vec::new();
-        release(&w.client, &finalizers_of_all, &Scope::All, false, |event| told.push(event)).await.unwrap();
+        let told = release_all(w).await;
         assert!(told.iter().all(|event| !matches!(event, Event::Failed { .. })), "{told:#?}");
         for (at, left) in [("Gadget/web", &[][..]), ("ModelAPI/old", &[]), ("ModelAPI/llm", &["example.com/foreign"])] {
             assert_eq!(finalizers(&w.look(at).await), left, "{at}");
@@ -198,9 +204,7 @@ fn f7_release_first_stops_the_operator_which_would_put_finalizers_on_again() {
         // As its kubelet does.
         w.crash_one(&leader).await;
         w.spawn_replica(&leader);
-        let policies = w.policies();
-        let finalizers_of_all = finalizers_of(policies.iter().map(|policy| &**policy), &[]);
-        release(&w.client, &finalizers_of_all, &Scope::All, false, |_| {}).await.unwrap();
+        release_all(w).await;
         w.patch("Gadget/web", &json!({"metadata": {"annotations": {"touch": "1"}}})).await;
         w.pass_time(Duration::from_mins(5)).await;
         assert_eq!(finalizers(&w.look("Gadget/web").await), [""; 0]);
@@ -212,10 +216,7 @@ fn f7_release_first_stops_the_operator_which_would_put_finalizers_on_again() {
 #[test]
 fn f7_release_has_nothing_to_do_where_no_kind_is_served_any_more() {
     play(Scenario::embedded("definitions are shared on a real control plane").bare(), async |w| {
-        let policies = w.policies();
-        let finalizers_of_all = finalizers_of(policies.iter().map(|policy| &**policy), &[]);
-        let mut told = Vec::new();
-        release(&w.client, &finalizers_of_all, &Scope::All, false, |event| told.push(event)).await.unwrap();
+        let told = release_all(w).await;
         assert!(told.iter().all(|event| matches!(event, Event::Unserved(_))) && !told.is_empty(), "{told:#?}");
     });
 }

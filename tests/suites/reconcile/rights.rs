@@ -4,33 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kaos_cluster::faults::{Attempt, Entry};
-use kaos_operator::rbac::{Duties, Rule, Scope, manifests, rules};
-use kaos_policy::policy::Policy;
+use kaos_operator::rbac::Scope;
 use kaos_tests::harness::faults::OPERATOR;
 use kaos_tests::harness::samples::{agent, mcp_server, model_api};
 use kaos_tests::harness::{Scenario, World, is_ready, play};
 use serde_json::{Value, json};
 
 use crate::support::{CHILDREN, web, web_with};
-
-/// Gives the operator the rights that `kaos-operator rbac` prints, and nothing else.
-async fn grant(w: &World, scope: Scope) -> Vec<Rule> {
-    let duties = Duties {
-        scope,
-        operator_namespace: "kaos-system".to_owned(),
-        secrets: false,
-        leader_election: false,
-        namespace_policies: false,
-    };
-    let policies = w.policies();
-    let policies: Vec<&Policy> = policies.iter().map(|policy| &**policy).collect();
-    let rights = rules(&policies, &duties);
-    for object in manifests(&rights, &duties, OPERATOR.rsplit(':').next().unwrap()) {
-        w.apply(&object).await;
-    }
-    w.embedded().authorise_by_rbac();
-    rights.working.into_iter().chain(rights.operator).collect()
-}
 
 /// What was asked of the API server by the operator, and whether it was refused.
 fn asked(w: &World, refused: bool) -> BTreeSet<(String, String, String)> {
@@ -70,7 +50,7 @@ async fn live(w: &World) {
 #[test]
 fn g3_the_rights_that_are_printed_are_enough_for_a_life() {
     play(Scenario::embedded("access is decided by the stored roles").idle(), async |w| {
-        grant(w, Scope::All).await;
+        w.grant_what_is_printed().await;
         w.start().await;
         live(w).await;
         assert_eq!(asked(w, true), BTreeSet::new(), "more was asked for than is granted");
@@ -82,7 +62,7 @@ fn g3_every_right_that_is_printed_is_used_in_a_life() {
     // As on a server that streams no lists.
     let scenario = Scenario::embedded("access is decided by the stored roles").idle();
     play(scenario.tuned(|options| options.streaming_lists = false), async |w| {
-        let rules = grant(w, Scope::All).await;
+        let rights = w.grant_what_is_printed().await;
         w.start().await;
         live(w).await;
         let used = asked(w, false);
@@ -91,7 +71,7 @@ fn g3_every_right_that_is_printed_is_used_in_a_life() {
             resource.ends_with("/finalizers") || ["get", "create"].contains(&verb) || resource == "events"
         };
         let mut idle = Vec::new();
-        for rule in &rules {
+        for rule in rights.working.iter().chain(&rights.operator) {
             let rule = rule.manifest();
             let list = |field: &str| -> Vec<String> {
                 rule[field].as_array().unwrap().iter().map(|item| item.as_str().unwrap().to_owned()).collect()
@@ -121,7 +101,7 @@ fn g7_roles_in_the_listed_namespaces_are_enough() {
         options.namespaces = Scope::Listed(BTreeSet::from(["test".to_owned()]));
     };
     play(Scenario::embedded("access is decided by the stored roles").idle().within("test").tuned(listed), async |w| {
-        grant(w, Scope::Listed(BTreeSet::from(["test".to_owned()]))).await;
+        w.grant_what_is_printed().await;
         w.start().await;
         live(w).await;
         assert_eq!(asked(w, true), BTreeSet::new(), "more was asked for than is granted");

@@ -7,8 +7,9 @@ use fastrand::Rng;
 use kaos_cluster::{Controller, PodFate};
 use kaos_tests::gadget::{Edition, gadget};
 use kaos_tests::harness::World;
-use kaos_tests::harness::samples::{agent, config_map, deployment, mcp_server, model_api_for};
+use kaos_tests::harness::samples::{agent, config_map, deployment, mcp_server, namespace};
 use kaos_tests::harness::scenario::definitions;
+use kaos_tests::harness::whims::{model, pick, some};
 use serde_json::{Value, json};
 
 const MODELS: [&str; 2] = ["llm", "gpt"];
@@ -36,20 +37,6 @@ const DEFINITIONS: [&str; 4] =
 const LATE: [Controller; 2] = [Controller::Garbage, Controller::Deployments];
 /// Names that strangers take before the operator does.
 const COVETED: [&str; 3] = ["agent-helper", "modelapi-gpt", "net"];
-
-fn pick<T: Clone>(rng: &mut Rng, of: &[T]) -> T {
-    of[rng.usize(..of.len())].clone()
-}
-
-fn some<'a>(rng: &mut Rng, of: &[&'a str]) -> Vec<&'a str> {
-    of.iter().copied().filter(|_| rng.bool()).collect()
-}
-
-/// A ModelAPI; one that is not sane may not have the model that agents ask for.
-fn model(rng: &mut Rng, name: &str, sane: bool) -> Value {
-    let lists: &[&[&str]] = &[&["*"], &["gpt-4o"], &["gpt-4o", "tiny"], &["tiny"]];
-    model_api_for(name, lists[rng.usize(..if sane { 3 } else { 4 })])
-}
 
 fn tool(rng: &mut Rng, name: &str, sane: bool) -> Value {
     let mut tool = mcp_server(name);
@@ -173,7 +160,7 @@ pub(crate) async fn act(w: &World, rng: &mut Rng) -> String {
 async fn upheaval(w: &World, rng: &mut Rng) -> String {
     let name = pick(rng, &DEFINITIONS);
     let (at, object) = if rng.u8(..3) == 0 {
-        (format!("Namespace/{}", w.namespace), namespace(w))
+        (format!("Namespace/{}", w.namespace), namespace(&w.namespace))
     } else {
         (format!("CustomResourceDefinition/{name}"), definition(name))
     };
@@ -188,12 +175,8 @@ async fn restore_ground(w: &World) {
         }
     }
     if w.look(&format!("Namespace/{}", w.namespace)).await.is_null() {
-        apply(w, &namespace(w)).await;
+        apply(w, &namespace(&w.namespace)).await;
     }
-}
-
-fn namespace(w: &World) -> Value {
-    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": w.namespace}})
 }
 
 fn definition(name: &str) -> Value {
