@@ -100,7 +100,7 @@ impl Context {
                     Verdict::Failed(failure) => self.fell_back(key, selected, &failure.policy),
                     Verdict::Refused(_) | Verdict::Planned(_) => {
                         left.push(rendered.policy.clone());
-                        refused.get_or_insert_with(|| (here, (renderer, rendered)));
+                        refused.get_or_insert((here, (renderer, rendered)));
                     }
                 }
                 needed.extend(last.needs.iter().cloned());

@@ -136,7 +136,15 @@ impl<S: Sink> Reflector<S> {
             while Instant::now() < relist {
                 match self.stream(false).await {
                     Ok(()) => {}
-                    Err(Broken::Gone) => break,
+                    Err(Broken::Gone) => {
+                        // Once is the server's good right. From one that forgets again before anything was heard, lists
+                        // would be all that there is.
+                        if self.failures > 0 {
+                            self.failed(&Broken::Gone).await;
+                        }
+                        self.failures = self.failures.max(1);
+                        break;
+                    }
                     Err(broken) => self.failed(&broken).await,
                 }
             }
@@ -251,9 +259,10 @@ impl<S: Sink> Reflector<S> {
             if !buffer.ends_with(b"\n") {
                 return Err(Broken::odd("the watch ended in the middle of an event"));
             }
+            let is_listing = initial.is_some();
             self.line(&buffer, &mut initial)?;
             fruitful = true;
-            if initial.is_none() {
+            if !is_listing {
                 self.failures = 0;
             }
         }

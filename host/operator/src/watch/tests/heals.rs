@@ -1,8 +1,15 @@
 //! What comes and goes at run time: types, rights, connections.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
-use kaos_cluster::faults::{Attempt, EventFate, FaultPlan, NoFaults, Verb};
+use kaos_cluster::faults::{Attempt, EventFate, Failure, FaultPlan, NoFaults, Outcome, Verb, Verdict};
 use kaos_policy::lookup::{Lookup as _, Sighting};
 use kube::api::DeleteParams;
 use serde_json::json;
@@ -232,6 +239,39 @@ async fn what_no_event_told_is_found_by_the_next_list() {
     bench.cluster.set_faults(NoFaults);
     tokio::time::sleep(Duration::from_mins(20)).await;
     bench.wakes(&["t/a", "t/b"]).await;
+}
+
+/// Forgets every version at once, and counts what is asked for.
+struct Forgetful(Arc<AtomicUsize>);
+
+impl FaultPlan for Forgetful {
+    fn request(&mut self, attempt: &Attempt, _: &mut fastrand::Rng) -> Verdict {
+        match attempt.verb {
+            Verb::Watch => Outcome::FailBefore(Failure::Server(410)).into(),
+            Verb::List => {
+                self.0.fetch_add(1, Ordering::Relaxed);
+                Verdict::default()
+            }
+            _ => Verdict::default(),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_forgets_at_once_where_we_were_is_not_asked_without_a_pause() {
+    let bench = Bench::start_with(WatchOptions { streaming_lists: false, ..options() }).await;
+    bench.put(object(&widget(), "a", json!({}))).await;
+    bench.wakes(&["t/a"]).await;
+    let lists = Arc::new(AtomicUsize::new(0));
+    bench.cluster.set_faults(Forgetful(Arc::clone(&lists)));
+    bench.cluster.cut_watches();
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let asked = lists.load(Ordering::Relaxed);
+    assert!((10..1_000).contains(&asked), "{asked} lists in ten minutes");
+    bench.cluster.set_faults(NoFaults);
+    bench.put(object(&widget(), "b", json!({}))).await;
+    bench.until("it is followed again", |bench| bench.watch.object(&Bench::key("b")).is_some()).await;
+    bench.wakes(&["t/b"]).await;
 }
 
 #[tokio::test(start_paused = true)]
