@@ -44,6 +44,8 @@ async fn a_policy_takes_the_right_to_activate_it_before_and_after_and_a_namespac
     developer(&["create", "configmap", "plain", "-n", SYSTEM]).expect();
     developer(&["label", "configmap", "plain", "-n", SYSTEM, "some=label"]).expect();
     developer(&["label", "configmap", "plain", "-n", SYSTEM, "kaos.tools/policy=package"]).expect_failure();
+    let settings = ["patch", "configmap", "kaos-operator-config", "-n", SYSTEM, "-p", r#"{"data": {"A": "b"}}"#];
+    developer(&settings).expect_failure();
     cluster.kubectl(&["create", "-f", &company]).expect();
     // Taking the label off stops a policy, as deleting it does.
     developer(&["label", "configmap", "company", "-n", SYSTEM, "kaos.tools/policy-"]).expect_failure();

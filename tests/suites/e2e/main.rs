@@ -1,12 +1,13 @@
 //! What only real Kubernetes can show: the control plane, the chart, the operator as a process.
 //!
-//! `tests/run e2e` provides the programs and runs it. All tests share one cluster, which the first of them starts; those
-//! that install the chart take turns.
+//! `tests/run e2e` provides the programs and runs it. Tests that install nothing share a cluster, which the first of them
+//! starts; those that install the chart take turns on that one and another.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod admission;
 mod cluster;
 mod install;
+mod lane;
 mod life;
 mod new_kind;
 mod pages;

@@ -1,8 +1,7 @@
-//! The chart on the shared cluster, and operators that run as its pods would.
+//! The chart on a cluster, and operators that run as its pods would.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use kaos_tests::case::{self, Case};
@@ -12,6 +11,8 @@ use kaos_tests::harness::samples;
 use kaos_tests::widgets;
 use kube::Client;
 use serde_json::{Value, json};
+
+use crate::lane::Lane;
 
 /// Where the operator is installed.
 pub(crate) const SYSTEM: &str = "kaos-system";
@@ -24,9 +25,6 @@ pub(crate) const USER: &str = "system:serviceaccount:kaos-system:kaos-kaos-opera
 /// What takes longer is wrong, also on a machine that compiles something else.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Whose turn it is, and the flags of what the one before left installed.
-static TURN: Mutex<Option<Vec<String>>> = Mutex::new(None);
-
 /// The chart, installed. What tests made goes when it is dropped; what is installed stays for the next test that wants
 /// the same, unless this one changed it.
 pub(crate) struct Release {
@@ -36,14 +34,14 @@ pub(crate) struct Release {
     started: Cell<usize>,
     /// The flags of what is installed as they say; none when a test changed that.
     installed: RefCell<Option<Vec<String>>>,
-    turn: MutexGuard<'static, Option<Vec<String>>>,
+    lane: Lane,
 }
 
 impl Release {
     /// Waits for its turn, and installs the chart with these flags of Helm.
     pub(crate) async fn install(flags: &[&str]) -> Self {
-        let release = Self::begin().await;
         let wanted: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
+        let release = Self::begin(Some(&wanted)).await;
         if release.installed.borrow().as_ref() != Some(&wanted) {
             release.uninstall();
             release.helm("install", flags).expect();
@@ -80,18 +78,17 @@ impl Release {
 
     /// Waits for its turn, and installs nothing.
     pub(crate) async fn prepare() -> Self {
-        let release = Self::begin().await;
+        let release = Self::begin(None).await;
         release.uninstall();
         release
     }
 
-    #[allow(clippy::await_holding_lock, reason = "each test has a thread and a runtime of its own")]
-    async fn begin() -> Self {
-        let mut turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let cluster = ControlPlane::shared();
+    async fn begin(wanted: Option<&[String]>) -> Self {
+        let mut lane = Lane::take(wanted);
+        let cluster = lane.cluster;
         let client = cluster.client().await.unwrap();
-        let installed = RefCell::new(turn.take());
-        let release = Self { cluster, client, namespaces: RefCell::default(), started: Cell::new(0), installed, turn };
+        let installed = RefCell::new(lane.installed.take());
+        let release = Self { cluster, client, namespaces: RefCell::default(), started: Cell::new(0), installed, lane };
         let strict = json!({"pod-security.kubernetes.io/enforce": "restricted"});
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM, "labels": strict}});
@@ -206,7 +203,7 @@ impl Drop for Release {
         let here = ["--namespace", SYSTEM, "--ignore-not-found"];
         self.cluster.kubectl(&[&["delete", "configmaps", "--selector", "kaos.tools/policy"], &here[..]].concat());
         self.cluster.kubectl(&[&["delete", "leases,policyrevisions", "--all"], &here[..]].concat());
-        *self.turn = self.installed.take();
+        self.lane.installed = self.installed.take();
     }
 }
 

@@ -82,12 +82,32 @@ fn a_namespace_can_have_so_many_policies_and_holds_nobody_up_with_more() {
             let many = all.iter().filter(|it| it["status"]["reason"] == "TooManyPolicies");
             many.map(|it| it["spec"]["source"]["configMap"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        world.until_true("the youngest wait", async || too_many().await == ["own-16", "own-17"]).await;
+        world.until_true("the next is told", async || too_many().await == ["own-16"]).await;
         until_state(world, "widgets", "Active").await;
         until_state(world, "own-00", "Active").await;
         until_state(world, "own-15", "Conflict").await;
         world.delete("greedy:ConfigMap/own-07").await;
-        world.until_true("the next has room", async || too_many().await == ["own-17"]).await;
+        world.until_true("there is room for it", async || too_many().await == ["own-17"]).await;
         until_state(world, "own-16", "Conflict").await;
+    });
+}
+
+#[test]
+fn of_what_a_namespace_took_away_little_is_kept() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.apply(&namespace("greedy")).await;
+        let kept = async || {
+            let all = world.list_in(Kind::named("PolicyRevision"), "kaos-system").await;
+            all.iter().filter(|it| it["spec"]["source"]["namespace"] == "greedy").count()
+        };
+        for number in 0..6 {
+            let name = format!("own-{number}");
+            world.apply(&package_in("greedy", &name, "2", "")).await;
+            until_state(world, &name, "Active").await;
+            world.delete(&format!("greedy:ConfigMap/{name}")).await;
+            until_state(world, &name, "Superseded").await;
+        }
+        world.until_true("the oldest are gone", async || kept().await == 3).await;
     });
 }

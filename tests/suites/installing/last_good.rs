@@ -6,8 +6,8 @@ use kaos_tests::harness::{Fault, World, condition, play};
 use serde_json::{Value, json};
 
 use crate::support::{
-    define, first_edition_serves, namespace, package, retry, revisions, scenario, until_edition, until_state, widget,
-    widget_in,
+    define, first_edition_serves, namespace, package, retry, revisions, scenario, settings, until_edition, until_state,
+    widget, widget_in,
 };
 
 /// Widgets in two namespaces, one in three of them fragile, made by the first edition.
@@ -262,4 +262,63 @@ fn an_operator_that_ends_between_two_states_leaves_one_that_serves() {
             assert_eq!(told.iter().filter(|state| *state == "Active").count(), 1, "after {before} writes: {told:?}");
         });
     }
+}
+
+#[test]
+fn settings_are_not_blamed_for_what_the_policy_under_them_does() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&namespace("other")).await;
+        world.apply(&package("widgets", "2 traps", "")).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        world.apply(&settings("sizes", "{name: widget, settings: {size: 5}}")).await;
+        let is_five = |live: &Value| live["data"]["size"] == "5";
+        world.until("the settings hold", "ConfigMap/w", is_five).await;
+        let crafted = ["test:ConfigMap/a", "other:ConfigMap/b", "test:ConfigMap/c"];
+        for (namespace, name) in [("test", "a"), ("other", "b"), ("test", "c")] {
+            world.apply(&widget_in(namespace, name, &json!({"fragile": true}))).await;
+        }
+        until_state(world, "widgets", "Quarantined").await;
+        for config_map in crafted.into_iter().chain(["ConfigMap/w"]) {
+            let made = until_edition(world, config_map, "1").await;
+            assert!(is_five(&made), "{made}");
+        }
+        world.quiet().await;
+        assert_eq!(states(world, "sizes").await, ["Active"]);
+    });
+}
+
+#[test]
+fn what_served_two_revisions_back_does_so_after_a_restart_too() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&widget("crafted", &json!({"fragile": true}))).await;
+        until_edition(world, "ConfigMap/crafted", "1").await;
+        for edition in ["2", "3"] {
+            world.apply(&package("widgets", &format!("{edition} traps"), "")).await;
+            until_edition(world, "ConfigMap/w", edition).await;
+        }
+        world.quiet().await;
+        world.restart().await;
+        world.delete("ConfigMap/crafted").await;
+        until_edition(world, "ConfigMap/crafted", "1").await;
+        let told = world.look("Widget/crafted").await;
+        assert_eq!(condition(&told, "PolicyFallback")["status"], "True", "{told}");
+    });
+}
+
+#[test]
+fn who_chooses_nothing_revokes_nothing_that_others_chose() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&package("widgets", "2 traps", "")).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        world.patch("Widget/w", &json!({"metadata": {"annotations": {"kaos.tools/policy": "widget"}}})).await;
+        world.quiet().await;
+        world.apply(&widget("crafted", &json!({"fragile": true}))).await;
+        until_edition(world, "ConfigMap/crafted", "1").await;
+        world.quiet().await;
+        until_state(world, "widgets", "Active").await;
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "2");
+    });
 }

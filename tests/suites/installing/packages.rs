@@ -193,3 +193,32 @@ fn bytes_that_somebody_exchanged_are_not_run() {
         assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1");
     });
 }
+
+#[test]
+fn a_config_map_in_the_way_of_what_is_kept_is_named() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        let revision = until_state(world, "widgets", "Active").await;
+        let name = revision["metadata"]["name"].as_str().unwrap().to_owned();
+        world.delete("kaos-system:ConfigMap/widgets").await;
+        until_state(world, "widgets", "Superseded").await;
+        world.delete(&format!("kaos-system:PolicyRevision/{name}")).await;
+        let kept = format!("kaos-system:ConfigMap/{name}");
+        world.until_gone(&kept).await;
+        world
+            .apply(&json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": "kaos-system"}, "data": {"some": "thing"}}))
+            .await;
+        world.apply(&package("widgets", "1", "")).await;
+        let waits = until_state(world, "widgets", "Pending").await;
+        world
+            .until_true("it is told", async || {
+                revisions(world, "widgets").await.iter().any(|it| it["status"]["reason"] == "NameTaken")
+            })
+            .await;
+        assert_eq!(waits["metadata"]["name"], name, "it is the same revision");
+        world.delete(&kept).await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}

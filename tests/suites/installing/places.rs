@@ -183,7 +183,7 @@ fn a_tenants_policy_gives_way_to_settings_that_hold_for_everybody() {
         world.apply(&settings("sizes", "{name: widget, settings: {size: 5}}")).await;
         world.until("they hold elsewhere", "other:ConfigMap/w", |live| live["data"]["size"] == "5").await;
         let told = until_state(world, "own", "Conflict").await;
-        assert!(told["status"]["message"].as_str().unwrap().contains("settings that hold here"), "{told}");
+        assert!(told["status"]["message"].as_str().unwrap().contains("what holds here"), "{told}");
         until_edition(world, "ConfigMap/w", "1").await;
         world.apply(&settings("sizes", "{name: widget, settings: {size: 2}}")).await;
         until_edition(world, "ConfigMap/w", "2").await;
@@ -191,5 +191,17 @@ fn a_tenants_policy_gives_way_to_settings_that_hold_for_everybody() {
         world.delete("kaos-system:ConfigMap/sizes").await;
         world.apply(&own_config("7")).await;
         world.until("the operator's own holds", "other:ConfigMap/w", |live| live["data"]["size"] == "7").await;
+    });
+}
+
+#[test]
+fn packages_whose_names_could_be_taken_for_one_another_have_revisions_of_their_own() {
+    play(kaos_tests::harness::Scenario::embedded("namespaces").installing(true), async |world| {
+        define(world).await;
+        world.apply(&package_in("test", "widgets", "1", "")).await;
+        until_state(world, "widgets", "Active").await;
+        world.apply(&package("test.widgets", "1", "")).await;
+        until_state(world, "test.widgets", "Active").await;
+        assert_eq!(revisions(world, "widgets").await.len(), 1);
     });
 }

@@ -21,12 +21,24 @@ pub struct Descent {
     pub kind: Arc<Kind>,
     /// Revisions that the object goes without, the newest first.
     pub without: Vec<Without>,
+    steps: usize,
+    trial: Option<Trial>,
+}
+
+/// A policy fails, and one thing after another is taken away that can be the reason: its own revision, or settings that it
+/// has from others. What does not help is given back, so that nobody is blamed for what something else does.
+#[derive(Debug, Clone)]
+struct Trial {
+    failed: PolicyId,
+    from: Arc<Kind>,
+    without: Vec<Without>,
+    tried: Vec<Arc<str>>,
 }
 
 impl Descent {
     /// Begins with what is to answer.
     pub fn new(kind: Arc<Kind>) -> Self {
-        Self { kind, without: Vec::new() }
+        Self { kind, without: Vec::new(), steps: 0, trial: None }
     }
 
     /// Goes on to what served before, if what answers fails on the object, or refuses it and leaves it to that. Says whether
@@ -38,26 +50,48 @@ impl Descent {
             Verdict::Failed(failure) if matches!(*failure.failure, Failure::Sandbox(_)) => false,
             Verdict::Failed(failure) => self.failed(&failure.policy, failure.to_string()),
             Verdict::Refused(refusal) => {
-                let left = self.kind.left_by(&rendered.policy, refusal);
-                left.is_some_and(|(fallback, how)| {
-                    let counts = fallback.on_refusal == OnRefusal::RollBack;
-                    self.go(fallback, how, counts)
-                })
+                let left = self.kind.left_by(&rendered.policy, refusal).filter(|_| self.steps < FALLBACKS);
+                let Some((Fallback { kind, blamed, on_refusal }, how)) = left else { return false };
+                let counts = on_refusal == OnRefusal::RollBack;
+                self.trial = None;
+                self.steps += 1;
+                self.without.push(Without { revision: blamed, how, counts });
+                self.kind = kind;
+                true
             }
         }
     }
 
     /// Goes on to what served before a policy that failed. Says whether it did.
     pub fn failed(&mut self, policy: &PolicyId, how: String) -> bool {
-        self.kind.without(policy).is_some_and(|fallback| self.go(fallback, how, true))
-    }
-
-    fn go(&mut self, Fallback { kind, blamed, .. }: Fallback, how: String, counts: bool) -> bool {
-        let goes = self.without.len() < FALLBACKS;
-        if goes {
-            self.without.push(Without { revision: blamed, how, counts });
-            self.kind = kind;
+        if self.steps >= FALLBACKS {
+            return false;
         }
-        goes
+        let again = self.trial.take().filter(|trial| trial.failed == *policy);
+        let mut trial = again.unwrap_or_else(|| Trial {
+            failed: policy.clone(),
+            from: Arc::clone(&self.kind),
+            without: self.without.clone(),
+            tried: Vec::new(),
+        });
+        let blame = |revision| Without { revision, how: how.clone(), counts: true };
+        let mut next = trial.from.without(policy, &trial.tried);
+        if next.is_none()
+            && let Some(Fallback { kind, blamed, .. }) = trial.from.without(policy, &[])
+        {
+            // No single one is the reason: without the newest, one that is older may be.
+            trial.without.push(blame(blamed));
+            trial.tried.clear();
+            next = kind.without(policy, &[]);
+            trial.from = kind;
+        }
+        let Some(Fallback { kind, blamed, .. }) = next else { return false };
+        self.steps += 1;
+        self.without.clone_from(&trial.without);
+        self.without.push(blame(Arc::clone(&blamed)));
+        self.kind = kind;
+        trial.tried.push(blamed);
+        self.trial = Some(trial);
+        true
     }
 }

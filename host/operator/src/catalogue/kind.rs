@@ -101,7 +101,7 @@ pub struct Kind {
     /// What would answer in the stead of the lowest member, the strongest first.
     below: Vec<Arc<Member>>,
     pub(super) made: Mutex<Option<Made>>,
-    fallbacks: Mutex<BTreeMap<PolicyId, Option<Fallback>>>,
+    fallbacks: Mutex<BTreeMap<(PolicyId, Vec<Arc<str>>), Option<Fallback>>>,
 }
 
 impl fmt::Debug for Kind {
@@ -177,10 +177,21 @@ impl Kind {
     }
 
     /// What answers for an object that a policy of the stack fails on: what served before the newest of the things that
-    /// can be the reason. None if everything that answers came with the process.
-    pub fn without(&self, failed: &PolicyId) -> Option<Fallback> {
+    /// can be the reason and were not `tried`. None if everything that is left came with the process.
+    pub fn without(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<Fallback> {
         let mut fallbacks = self.fallbacks.lock().unwrap_or_else(PoisonError::into_inner);
-        fallbacks.entry(failed.clone()).or_insert_with(|| self.make_without(failed)).clone()
+        let make = || {
+            let mut tried = tried.to_vec();
+            loop {
+                let (blamed, on_refusal, kind) = self.reduced(failed, &tried)?;
+                match kind {
+                    Some(kind) => return Some(Fallback { kind: Arc::new(kind), blamed, on_refusal }),
+                    // Nothing would answer at all.
+                    None => tried.push(blamed),
+                }
+            }
+        };
+        fallbacks.entry((failed.clone(), tried.to_vec())).or_insert_with(make).clone()
     }
 
     /// What answers for an object that a policy refuses and leaves to what served before, as its `policy.yaml` may ask, and
@@ -194,14 +205,17 @@ impl Kind {
             Refusal::Unsupported(what) => what.clone(),
             Refusal::Waiting(_) => return None,
         };
-        let fallback = self.without(refusing).filter(|fallback| fallback.on_refusal != OnRefusal::Tell)?;
+        let fallback = self.without(refusing, &[]).filter(|fallback| fallback.on_refusal != OnRefusal::Tell)?;
         Some((fallback, format!("it refuses the object: {why}")))
     }
 
-    fn make_without(&self, failed: &PolicyId) -> Option<Fallback> {
+    /// The newest thing that can be the reason, and what is left without it.
+    fn reduced(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<(Arc<str>, OnRefusal, Option<Self>)> {
         let at = self.members.iter().position(|member| member.policy.id() == failed);
-        let member = at.filter(|at| self.members[*at].revision.is_some());
-        let concerned = |tuning: &&Arc<Tuning>| tuning.layer.policy.as_deref().is_none_or(|name| name == failed.name);
+        let member = at.filter(|at| self.members[*at].revision.as_ref().is_some_and(|it| !tried.contains(it)));
+        let concerned = |tuning: &&Arc<Tuning>| {
+            !tried.contains(&tuning.revision) && tuning.layer.policy.as_deref().is_none_or(|name| name == failed.name)
+        };
         let tuning = self.tunings.iter().filter(concerned).max_by_key(|tuning| tuning.since);
         let newer = |at: usize, tuning: &Tuning| tuning.since > self.members[at].since;
         let (mut members, mut tunings, mut below) = (self.members.clone(), self.tunings.clone(), self.below.clone());
@@ -221,8 +235,8 @@ impl Kind {
             }
             _ => return None,
         };
-        let kind = Self::new(self.of.clone(), members, tunings, Arc::clone(&self.shared))?.above(below);
-        Some(Fallback { kind: Arc::new(kind), blamed, on_refusal })
+        let left = Self::new(self.of.clone(), members, tunings, Arc::clone(&self.shared));
+        Some((blamed, on_refusal, left.map(|left| left.above(below))))
     }
 
     /// Whether it would answer as another one does, and fall back to the same.

@@ -51,7 +51,9 @@ impl Book {
         let (key, how) = self.failing.first_key_value()?;
         let namespaces: BTreeSet<&str> = self.failing.keys().map(|key| key.namespace.as_str()).collect();
         let many = self.failing.len() >= SEVERAL && namespaces.len() > 1;
-        let everywhere = !all.is_empty() && all.iter().all(|key| self.failing.contains_key(key));
+        // Nor may one that chooses nothing, where all others chose it.
+        let serves = !self.serving.is_empty();
+        let everywhere = !serves && !all.is_empty() && all.iter().all(|key| self.failing.contains_key(key));
         (many || everywhere).then(|| {
             let count = self.failing.len();
             let objects = if count == 1 { "object" } else { "objects" };

@@ -10,12 +10,14 @@ use kaos_policy::{
     failure::{Failure, Verb},
     limits::Limits,
     manifest::{OnRefusal, PolicyFile},
-    policy::Policy,
+    policy::{Policy, PolicyId},
     settings::{Layer, Origin},
 };
 use serde_json::json;
 
-use super::{Age, Answer, Arranged, Catalogue, Given, Kind, Ledger, Member, Offer, Reach, Tuning, Without, arrange};
+use super::{
+    Age, Answer, Arranged, Catalogue, Descent, Given, Kind, Ledger, Member, Offer, Reach, Tuning, Without, arrange,
+};
 use crate::watch::ObjectKey;
 
 struct Mute(&'static str, World);
@@ -269,7 +271,7 @@ fn an_object_falls_back_to_what_served_before_the_newest_reason() {
     let offers = [offer(&own, Reach::Process, ""), offer(&installed, Reach::Cluster, "1")];
     let catalogue = Catalogue::default();
     catalogue.install(arrange(&offers, &[given], &[]).answers);
-    let failed = |kind: &Kind| kind.without(kind.stack().base().id());
+    let failed = |kind: &Kind| kind.without(kind.stack().base().id(), &[]);
     let first = failed(&kind(&catalogue, "a", None)).unwrap();
     assert_eq!((&*first.blamed, names(&first.kind)), ("settings-2", vec![named(&installed)]));
     let second = failed(&first.kind).unwrap();
@@ -277,6 +279,21 @@ fn an_object_falls_back_to_what_served_before_the_newest_reason() {
     let third = failed(&second.kind).unwrap();
     assert_eq!((&*third.blamed, third.kind.layers().len()), ("settings-1", 0));
     assert!(failed(&third.kind).is_none(), "everything that is left came with the process");
+
+    let mut descent = Descent::new(kind(&catalogue, "a", None));
+    let mut blamed = |failed: &PolicyId| {
+        assert!(descent.failed(failed, "trap".to_owned()));
+        let blamed: Vec<&str> = descent.without.iter().map(|without| &*without.revision).collect();
+        (blamed.join(" and "), names(&descent.kind), descent.kind.layers().len())
+    };
+    let (one, other) = (installed.policy.id(), own.policy.id());
+    assert_eq!(blamed(one), ("settings-2".to_owned(), vec![named(&installed)], 1));
+    // Without them it is the same: they are not what it fails on.
+    assert_eq!(blamed(one), ("ten chars!".to_owned(), vec![named(&own)], 1));
+    // What served before fails as well, but not under the settings of then.
+    assert_eq!(blamed(other), ("ten chars! and settings-2".to_owned(), vec![named(&own)], 1));
+    assert_eq!(blamed(other), ("ten chars! and settings-2 and settings-1".to_owned(), vec![named(&own)], 0));
+    assert!(!descent.failed(other, "trap".to_owned()), "everything that is left came with the process");
 }
 
 #[test]
@@ -299,6 +316,8 @@ fn one_object_cannot_revoke_a_policy() {
     ledger.gone(&key("b", "x"));
     assert_eq!((ledger.book("r").verdict(&all), ledger.outstanding("r", &all)), (None, 2));
     assert!(ledger.book("r").verdict(&failing).is_some(), "there are no others");
+    ledger.served(&key("b", "chose it"), [&revision].into_iter(), &[]);
+    assert_eq!(ledger.book("r").verdict(&failing), None, "those that chose it are served well");
     assert_eq!(ledger.book("r").verdict(&[]), None, "who chooses it is told, and revokes nothing");
 }
 

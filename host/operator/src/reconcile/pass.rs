@@ -156,7 +156,7 @@ impl Context {
         let held_now = held(subject, memory);
         let mut wrote = self.retire(&subject.served, &mut subject.object, &held_now.retired).await?;
         let reached = self.reach(subject, &rendered, &plan, memory, &mut wrote).await?;
-        let Descent { kind, without } = &subject.selected.descent;
+        let Descent { kind, without, .. } = &subject.selected.descent;
         let is_served = matches!(reached.outcome, Outcome::Applied | Outcome::Gated);
         // An object that what came before does not serve either says nothing about a revision.
         let without: Vec<Without> =

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use kaos_policy::{contract::ResourceType, stamp};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
 
 use crate::hashing::hash;
 
@@ -58,7 +59,43 @@ pub(super) struct Owner {
     pub(super) uid: String,
 }
 
+/// An object that cannot be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unusable {
+    /// Which, and why.
+    pub(super) what: String,
+    /// The version that it has.
+    pub(super) version: Option<u64>,
+}
+
+/// As much of an object as tells which it is.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Named {
+    metadata: NamedMetadata,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct NamedMetadata {
+    name: Option<String>,
+    resource_version: Option<String>,
+}
+
 impl Arrived {
+    /// Takes what is kept from what the server sent. Each object is read by itself, so that one that cannot be (it is deeper
+    /// than any that is meant well, for one) keeps no other from being read.
+    pub(super) fn read(sent: &RawValue, of: &ResourceType, extract: Extract) -> Result<Self, Unusable> {
+        let object = serde_json::from_str(sent.get()).map_err(|error| error.to_string());
+        let arrived = object.and_then(|object| Self::new(object, of, extract).map_err(|error| error.to_string()));
+        arrived.map_err(|why| {
+            let NamedMetadata { name, resource_version } =
+                serde_json::from_str::<Named>(sent.get()).unwrap_or_default().metadata;
+            let version = resource_version.and_then(|version| version.parse().ok());
+            Unusable { what: format!("{}: {why}", name.as_deref().unwrap_or("?")), version }
+        })
+    }
+
     /// Takes what is kept from an object. Items of lists carry no type of their own, so it is filled in.
     pub(super) fn new(mut object: Value, of: &ResourceType, extract: Extract) -> Result<Self, Malformed> {
         let fields = object.as_object_mut().ok_or(Malformed::Field("name"))?;

@@ -7,7 +7,7 @@ use serde::{
     Deserialize, Deserializer as _,
     de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::item::{Arrived, Extract};
 
@@ -93,11 +93,10 @@ impl<'de> Visitor<'de> for Items<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while let Some(object) = items.next_element::<Value>()? {
-            let name = object["metadata"]["name"].as_str().unwrap_or("?").to_owned();
-            match Arrived::new(object, self.of, self.extract) {
+        while let Some(text) = items.next_element::<&'de RawValue>()? {
+            match Arrived::read(text, self.of, self.extract) {
                 Ok(arrived) => self.page.items.push(arrived),
-                Err(error) => self.page.malformed.push(format!("{name}: {error}")),
+                Err(unusable) => self.page.malformed.push(unusable.what),
             }
         }
         Ok(())
@@ -133,6 +132,18 @@ mod tests {
         assert_eq!(page.items.len(), 1);
         assert_eq!(page.malformed, ["odd: it has no usable metadata.uid", "?: it has no usable metadata.name"]);
         assert_eq!(page.next, None);
+    }
+
+    #[test]
+    fn an_object_that_is_too_deep_is_told_and_the_others_are_there() {
+        let deep = format!("{}1{}", r#"{"a":"#.repeat(200), "}".repeat(200));
+        let page = page(&format!(
+            r#"{{"items": [{{"metadata": {{"name": "deep", "resourceVersion": "4"}}, "spec": {deep}}},
+            {{"metadata": {{"name": "a", "uid": "u", "resourceVersion": "3"}}}}], "metadata": {{"resourceVersion": "7"}}}}"#
+        ))
+        .unwrap();
+        assert_eq!(page.items.len(), 1);
+        assert!(page.malformed[0].starts_with("deep: ") && page.malformed.len() == 1, "{:?}", page.malformed);
     }
 
     #[test]

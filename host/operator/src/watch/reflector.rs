@@ -14,13 +14,13 @@ use kube::{
     core::Request,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
     broken::{Broken, in_time},
     intake::Event,
-    item::{Arrived, Extract, version_of},
+    item::{Arrived, Extract, Unusable, version_of},
     page::{self, Page},
 };
 use crate::queue::{Backoff, in_millis};
@@ -87,9 +87,10 @@ pub(super) struct Reflector<S> {
 }
 
 #[derive(Deserialize)]
-struct Line {
-    r#type: String,
-    object: Value,
+struct Line<'a> {
+    r#type: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
 }
 
 /// As much of an event as tells whether the rest is worth reading.
@@ -292,11 +293,12 @@ impl<S: Sink> Reflector<S> {
             self.sink.event(Event::Bookmark(version));
             return Ok(());
         }
-        let Line { r#type: kind, object } = serde_json::from_slice(line)?;
-        let version = version_of(object["metadata"].get("resourceVersion"));
-        match kind.as_str() {
-            "ERROR" => return Err(Broken::of_status(&object)),
+        let Line { r#type: kind, object: sent } = serde_json::from_slice(line)?;
+        match kind {
+            "ERROR" => return Err(Broken::of_status(&serde_json::from_str(sent.get())?)),
             "BOOKMARK" => {
+                let object: Value = serde_json::from_str(sent.get())?;
+                let version = version_of(object["metadata"].get("resourceVersion"));
                 let version = version.ok_or_else(|| Broken::odd("a bookmark carries no resourceVersion"))?;
                 let ends = object["metadata"]["annotations"][INITIAL_END] == "true";
                 match initial.take_if(|_| ends) {
@@ -311,18 +313,17 @@ impl<S: Sink> Reflector<S> {
             }
             _ => {}
         }
-        let name = object["metadata"]["name"].as_str().unwrap_or("?").to_owned();
-        let arrived = match Arrived::new(object, &self.collection.of, self.collection.extract) {
+        let arrived = match Arrived::read(sent, &self.collection.of, self.collection.extract) {
             Ok(arrived) => arrived,
-            Err(error) => {
-                self.sink.malformed(&format!("{name}: {error}"));
+            Err(Unusable { what, version }) => {
+                self.sink.malformed(&what);
                 if let (Some(version), None) = (version, initial) {
                     self.sink.event(Event::Bookmark(version));
                 }
                 return Ok(());
             }
         };
-        match (kind.as_str(), initial) {
+        match (kind, initial) {
             ("ADDED" | "MODIFIED", Some(initial)) => initial.push(arrived),
             ("ADDED" | "MODIFIED", None) => self.sink.event(Event::Is(arrived)),
             ("DELETED", None) => self.sink.event(Event::Gone(arrived)),

@@ -10,7 +10,8 @@ use std::{
 };
 
 use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicyScope, RevisionState};
-use kaos_policy::settings::Layer;
+use kaos_policy::{digest::Digest, settings::Layer};
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
@@ -152,6 +153,11 @@ impl Lifecycle {
                 Err(error) => advanced = advanced.and(Err(error)),
             }
             self.serve().await?;
+            if self.turns.is_taken() {
+                // The rest has its turn in the next round, after whatever came meanwhile.
+                wait = Some(Duration::ZERO);
+                break;
+            }
         }
         self.judge(&found).await?;
         self.serve().await?;
@@ -326,14 +332,16 @@ impl Lifecycle {
         self.records.get(name)?.metadata.annotations.as_ref()?.get(RETRY).cloned()
     }
 
-    /// A revision is named after its source and its content.
+    /// A revision is named after its source and its content. The digits are of both: what stands before them can be that of
+    /// another source.
     fn name_of(&self, Found { source, digest, .. }: &Found) -> String {
         let mut name = source.config_map.clone();
         if source.namespace != self.tools.duties.operator_namespace {
             name = format!("{}.{name}", source.namespace);
         }
         name.truncate(180);
-        format!("{}-{}", name.trim_end_matches(['.', '-']), &digest.hex()[..12])
+        let whole = Digest::of_json(&json!([source.namespace, source.config_map, digest.to_string()]));
+        format!("{}-{}", name.trim_end_matches(['.', '-']), &whole.hex()[..12])
     }
 
     /// The revisions that stand for what there is now.

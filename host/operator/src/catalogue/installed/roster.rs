@@ -13,7 +13,7 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use crate::catalogue::{Age, Answers, Arranged, Given, Member, Offer, Reach, Tuning, arrange};
+use crate::catalogue::{Age, Answers, Arranged, Given, Kind, Member, Offer, Reach, Tuning, arrange};
 
 /// How far back what served before is remembered.
 pub(super) const BACK: usize = 3;
@@ -88,7 +88,7 @@ impl Roster {
             };
             let local = unfit.local.clone().filter(|local| candidate != Some(&**local));
             let Some(local) = local.filter(|local| serving.remove(&**local)) else { return Err(unfit) };
-            let message = format!("it does not go with settings that hold here, too: {}", unfit.message);
+            let message = format!("it does not go with what holds here, too: {}", unfit.message);
             gave_way.insert(local, message);
         }
     }
@@ -162,16 +162,20 @@ fn fit(answers: &BTreeMap<kaos_policy::contract::ResourceType, Answers>) -> Resu
             }
         }
     }
-    let claims: Vec<_> = answers.values().flat_map(|of| of.all().flat_map(|kind| kind.claims())).collect();
-    match emitted_primary(&claims) {
-        None => Ok(()),
-        Some((claim, of)) => Err(Unfit {
-            reason: "EmitsClaimed",
-            message: format!(
-                "{of} is emitted for {}, but a policy answers for {of}: nothing emitted may be an object for one",
-                claim.primary
-            ),
-            local: None,
-        }),
-    }
+    let kinds = || answers.values().flat_map(Answers::all);
+    let claims: Vec<_> = kinds().flat_map(|kind| kind.claims()).collect();
+    let Some((claim, of)) = emitted_primary(&claims) else { return Ok(()) };
+    // Either of both can be what a namespace brought.
+    let answers_for = |kind: &&Arc<Kind>| {
+        kind.claims()
+            .any(|it| std::ptr::eq(it, claim) || (it.primary.group(), &it.primary.kind) == (of.group(), &of.kind))
+    };
+    Err(Unfit {
+        reason: "EmitsClaimed",
+        message: format!(
+            "{of} is emitted for {}, but a policy answers for {of}: nothing emitted may be an object for one",
+            claim.primary
+        ),
+        local: kinds().filter(answers_for).find_map(|kind| kind.local_revision()).map(Arc::clone),
+    })
 }

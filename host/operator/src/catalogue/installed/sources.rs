@@ -28,11 +28,25 @@ pub(super) struct Found {
     pub(super) age: Age,
     /// The digest of the package; of the bare ConfigMap if it is none.
     pub(super) digest: Digest,
-    pub(super) package: Result<Arc<Package>, PackageError>,
+    pub(super) package: Result<Arc<Package>, NoPackage>,
 }
+
+/// Why there is no package to check.
+#[derive(Debug, Clone)]
+pub(super) enum NoPackage {
+    /// The ConfigMap does not hold one.
+    Wrong(PackageError),
+    /// Its namespace has as many that are older as are taken: it was not looked into.
+    OneTooMany,
+}
+
+/// Packages of a namespace other than the operator's that are taken: what serves is kept beside the operator, where no
+/// quota of the namespace counts it. The next one is told so, and what is beyond that is not even looked at.
+pub(super) const MOST: usize = 16;
 
 /// Everything that is followed, and that something changed.
 pub(super) struct Sources {
+    home: String,
     packages: Store<ConfigMap>,
     config: Store<ConfigMap>,
     changed: Arc<Notify>,
@@ -90,7 +104,8 @@ impl Sources {
         let packages = keep(labelled, select, (), &changed, &mut watches);
         let named = watcher::Config::default().fields(&format!("metadata.name={OPERATOR_CONFIG}"));
         let config = keep(own, named, (), &changed, &mut watches);
-        Self { packages, config, changed, unpacked: BTreeMap::new(), _watches: watches }
+        let (home, unpacked) = (namespace.to_owned(), BTreeMap::new());
+        Self { home, packages, config, changed, unpacked, _watches: watches }
     }
 
     /// Whether everything was listed.
@@ -115,15 +130,25 @@ impl Sources {
             .iter()
             .map(|map| ((text(map.metadata.namespace.as_ref()), text(map.metadata.name.as_ref())), Arc::clone(map)))
             .collect();
+        let indexes = all.iter().filter(|map| package::is_index(map) && map.metadata.deletion_timestamp.is_none());
+        let mut indexes: Vec<(Age, &Arc<ConfigMap>)> = indexes.map(|index| (age_of(index), index)).collect();
+        indexes.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut many: BTreeMap<String, usize> = BTreeMap::new();
         let mut known = BTreeSet::new();
         let mut found: Vec<Found> = Vec::new();
-        for index in all.iter().filter(|map| package::is_index(map) && map.metadata.deletion_timestamp.is_none()) {
-            let package = self.unpack(index, &by_name);
+        for (age, index) in indexes {
+            let count = many.entry(age.namespace.clone()).or_default();
+            *count += 1;
+            let beyond = if age.namespace == self.home { 0 } else { count.saturating_sub(MOST) };
+            let package = match beyond {
+                0 => self.unpack(index, &by_name),
+                1 => beyond_of(index, age),
+                _ => continue,
+            };
             known.insert(package.source.clone());
             found.push(package);
         }
         self.unpacked.retain(|source, _| known.contains(source));
-        found.sort_by(|one, other| one.age.cmp(&other.age));
         found
     }
 
@@ -140,13 +165,25 @@ impl Sources {
         if let Some((_, found)) = self.unpacked.get(&source).filter(|(known, _)| *known == versions) {
             return found.clone();
         }
-        let package = package::unpack(index, chunk).map(Arc::new);
+        let package = package::unpack(index, chunk).map(Arc::new).map_err(NoPackage::Wrong);
         let digest = package.as_ref().map_or_else(|_| raw(index), |package| package.digest());
-        let age = Age::new(metadata.creation_timestamp.as_ref(), namespace, name);
-        let found = Found { source: source.clone(), age, digest, package };
+        let found = Found { source: source.clone(), age: age_of(index), digest, package };
         self.unpacked.insert(source, (versions, found.clone()));
         found
     }
+}
+
+fn age_of(index: &ConfigMap) -> Age {
+    let metadata = &index.metadata;
+    Age::new(metadata.creation_timestamp.as_ref(), text(metadata.namespace.as_ref()), text(metadata.name.as_ref()))
+}
+
+/// A package that is not looked into.
+fn beyond_of(index: &ConfigMap, age: Age) -> Found {
+    let source = PolicySource { namespace: age.namespace.clone(), config_map: age.name.clone() };
+    // Whatever it holds, it is told the same.
+    let digest = Digest::of_json(&json!(index.metadata.uid));
+    Found { source, age, digest, package: Err(NoPackage::OneTooMany) }
 }
 
 fn text(text: Option<&String>) -> String {

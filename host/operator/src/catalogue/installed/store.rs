@@ -13,6 +13,10 @@ use crate::package::{self, Package};
 /// The label of ConfigMaps that hold the bytes of a revision; its value is the revision's package digest, shortened.
 pub(super) const LABEL: &str = "kaos.tools/policy-revision";
 
+/// The name of a ConfigMap that is somebody else's.
+#[derive(Debug)]
+pub(super) struct Taken(pub(super) String);
+
 /// Where bytes are kept.
 pub(super) struct Store {
     api: Api<ConfigMap>,
@@ -25,7 +29,7 @@ impl Store {
     }
 
     /// Keeps a package for its revision. What is kept already stays.
-    pub(super) async fn keep(&self, revision: &Revision, package: &Package) -> Result<(), StepError> {
+    pub(super) async fn keep(&self, revision: &Revision, package: &Package) -> Result<Result<(), Taken>, StepError> {
         let name = revision.metadata.name.as_deref().unwrap_or_default();
         let what = || format!("keep the bytes of PolicyRevision {name}");
         let packed = package::pack(name, &self.namespace, &package.file, package.component.as_deref())
@@ -46,11 +50,15 @@ impl Store {
             kept.metadata.owner_references = Some(vec![owner.clone()]);
             match self.api.create(&PostParams::default(), &kept).await {
                 Ok(_) => {}
-                Err(kube::Error::Api(answer)) if answer.code == 409 && self.is_kept(&kept).await? => {}
+                Err(kube::Error::Api(answer)) if answer.code == 409 => {
+                    if !self.is_kept(&kept).await? {
+                        return Ok(Err(Taken(kept.metadata.name.unwrap_or_default())));
+                    }
+                }
                 Err(error) => return Err(StepError::new(what(), &error)),
             }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// Whether what is there under a name is this, for the same revision. What an earlier revision of the name left goes with

@@ -6,10 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kaos_crds::PolicySource;
 
-/// Packages of a namespace other than the operator's that are taken: the bytes of what serves are kept beside the
-/// operator, where no quota of the namespace counts them.
-pub(super) const MOST: usize = 16;
-
 /// Who had a turn, and who has one now.
 #[derive(Debug)]
 pub(super) struct Turns {
@@ -18,29 +14,20 @@ pub(super) struct Turns {
     /// The round in which a package of a namespace was checked last.
     last: BTreeMap<String, u64>,
     is_taken: bool,
-    beyond: BTreeSet<PolicySource>,
 }
 
 impl Turns {
     /// Nobody had a turn yet. The operator's namespace is `home`.
     pub(super) fn new(home: &str) -> Self {
-        Self { home: home.to_owned(), rounds: 0, last: BTreeMap::new(), is_taken: false, beyond: BTreeSet::new() }
+        Self { home: home.to_owned(), rounds: 0, last: BTreeMap::new(), is_taken: false }
     }
 
     /// Begins a round among what there is, the oldest first. Gives in which order to look at it.
     pub(super) fn begin(&mut self, sources: &[&PolicySource]) -> Vec<usize> {
         self.rounds += 1;
         self.is_taken = false;
-        self.beyond.clear();
-        let mut many: BTreeMap<&str, usize> = BTreeMap::new();
-        for source in sources.iter().filter(|source| source.namespace != self.home) {
-            let count = many.entry(&source.namespace).or_default();
-            *count += 1;
-            if *count > MOST {
-                self.beyond.insert((*source).clone());
-            }
-        }
-        self.last.retain(|namespace, _| many.contains_key(namespace.as_str()));
+        let namespaces: BTreeSet<&String> = sources.iter().map(|source| &source.namespace).collect();
+        self.last.retain(|namespace, _| namespaces.contains(namespace));
         let mut order: Vec<usize> = (0..sources.len()).collect();
         order.sort_by_key(|at| {
             let namespace = &sources[*at].namespace;
@@ -61,9 +48,9 @@ impl Turns {
         true
     }
 
-    /// Whether its namespace has too many that are older.
-    pub(super) fn is_beyond(&self, source: &PolicySource) -> bool {
-        self.beyond.contains(source)
+    /// Whether somebody had the turn of this round.
+    pub(super) fn is_taken(&self) -> bool {
+        self.is_taken
     }
 }
 
@@ -92,15 +79,5 @@ mod tests {
         }
         let more = [&all[..], &[source("c", "1")]].concat();
         assert_eq!(checked(&mut turns, &more), ["home", "home", "c"], "who had none yet comes first");
-    }
-
-    #[test]
-    fn a_namespace_has_so_many_and_the_operators_as_many_as_it_likes() {
-        let mut turns = Turns::new("home");
-        let many = |namespace| (0..=MOST).map(move |number| source(namespace, &number.to_string()));
-        let all: Vec<PolicySource> = many("home").chain(many("a")).collect();
-        turns.begin(&all.iter().collect::<Vec<_>>());
-        let beyond: Vec<&PolicySource> = all.iter().filter(|source| turns.is_beyond(source)).collect();
-        assert_eq!(beyond, [&source("a", &MOST.to_string())]);
     }
 }

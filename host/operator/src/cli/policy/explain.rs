@@ -94,7 +94,7 @@ impl Explain {
                         World::new(&stored, &instead, &hidden).entry(at).context("nothing answers for it")??;
                     Ok((*entry).clone())
                 };
-                let (Descent { kind, without }, entry) = decide(answering, asking)?;
+                let (Descent { kind, without, .. }, entry) = decide(answering, asking)?;
                 let needs: Vec<_> = entry.rendered.needs.iter().map(|need| need.target.clone()).collect();
                 let gone = without.iter().map(|Without { revision, how, .. }| {
                     format!("PolicyRevision {revision} serves, but does not answer for this object: {how}")

@@ -150,6 +150,11 @@ async fn a_malformed_object_is_counted_and_the_others_are_followed() {
             "metadata": {"name": name, "namespace": "t", "uid": uid, "labels": "none", "ownerReferences": [7]}});
         bench.cluster.plant("test.io", "widgets", object);
     }
+    // Deeper than what a parser takes that has a stack to lose.
+    let deep = (0..200).fold(json!(1), |deep, _| json!({ "a": deep }));
+    let deep = json!({"apiVersion": "test.io/v1", "kind": "Widget", "spec": deep,
+        "metadata": {"name": "deep", "namespace": "t", "uid": "deep"}});
+    bench.cluster.plant("test.io", "widgets", deep);
     bench.put(object(&widget(), "a", json!({}))).await;
     bench.wakes(&["t/a"]).await;
     bench.cluster.compact();

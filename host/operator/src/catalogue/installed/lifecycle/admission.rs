@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::Layer;
 use tokio::time::Instant;
@@ -15,13 +15,17 @@ use crate::{
             records::Revision,
             rights,
             roster::{Content, Entry},
-            turns::MOST,
+            sources::{MOST, NoPackage},
+            store::Taken,
         },
         reach,
     },
     package::Package,
     reconcile::written,
 };
+
+/// How long after a ConfigMap went another one may come that takes its place under another name.
+const RENAMING: SignedDuration = SignedDuration::from_mins(10);
 
 /// Why settings are refused whose policy may yet come.
 const NO_SUCH_POLICY: &str = "NoSuchPolicy";
@@ -42,29 +46,29 @@ impl NotAdmitted {
 impl Lifecycle {
     /// Checks a package and lets it serve. Says whether it is to be looked at again although nothing happens.
     pub(super) async fn admit(&mut self, name: &str, found: &Found, asked: Option<String>) -> Result<bool, StepError> {
-        if self.turns.is_beyond(&found.source) {
-            let message = format!(
-                "namespace {} has {MOST} policies that are older, and no more are taken: delete one",
-                found.source.namespace
-            );
-            self.due.insert(name.to_owned(), Instant::now() + LOOK_AGAIN);
-            self.enter(name, Turn::new(RevisionState::Pending, "TooManyPolicies", message), |_| {}).await?;
-            return Ok(true);
-        }
         let package = match &found.package {
             Ok(package) => Arc::clone(package),
-            Err(error) => {
-                let state = if error.is_incomplete() {
-                    Turn::new(RevisionState::Pending, "Incomplete", error.to_string())
-                } else {
-                    Turn::new(RevisionState::Refused, "NotAPackage", error.to_string())
+            Err(no_package) => {
+                let state = match no_package {
+                    NoPackage::OneTooMany => {
+                        let message = format!(
+                            "namespace {} has {MOST} policies that are older, and no more are taken: delete one",
+                            found.source.namespace
+                        );
+                        Turn::new(RevisionState::Pending, "TooManyPolicies", message)
+                    }
+                    NoPackage::Wrong(error) if error.is_incomplete() => {
+                        Turn::new(RevisionState::Pending, "Incomplete", error.to_string())
+                    }
+                    NoPackage::Wrong(error) => Turn::new(RevisionState::Refused, "NotAPackage", error.to_string()),
                 };
                 self.enter(name, state, |status| status.retried = asked).await?;
                 return Ok(false);
             }
         };
         let begins = package.component.is_some() && !self.waiting.contains_key(name);
-        if begins && !self.turns.take(&found.source.namespace) {
+        // What waits for rights has the API server asked about each.
+        if package.component.is_some() && !self.turns.take(&found.source.namespace) {
             // There is more to do than was done in this round.
             self.due.insert(name.to_owned(), Instant::now());
             return Ok(true);
@@ -193,7 +197,8 @@ impl Lifecycle {
     ) -> Result<Result<(), NotAdmitted>, StepError> {
         let serving = self.serving();
         let before: Vec<String> = others_of(&self.roster, &serving, name, found).cloned().collect();
-        entry.predecessor = before.first().cloned().or_else(|| self.served_before(name, &entry));
+        let lately = self.tools.clock.now().checked_sub(RENAMING).ok().map(written);
+        entry.predecessor = before.first().cloned().or_else(|| self.served_before(name, &entry, lately.as_deref()));
         entry.since = Some(self.tools.clock.now());
         let kept = self.roster.entries.insert(name.to_owned(), entry.clone());
         let mut trial = serving;
@@ -214,8 +219,15 @@ impl Lifecycle {
             let turn = Turn::new(RevisionState::Pending, reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"));
             return Ok(Err(NotAdmitted { turn, again: true }));
         }
-        if let Some(revision) = self.records.get(name).cloned() {
-            self.store.keep(&revision, package).await?;
+        if let Some(revision) = self.records.get(name).cloned()
+            && let Err(Taken(config_map)) = self.store.keep(&revision, package).await?
+        {
+            self.roster.entries.remove(name);
+            self.waiting.insert(name.to_owned(), entry.content);
+            let message = format!(
+                "what serves is kept in a ConfigMap of its own, but another one has the name {config_map}: delete that"
+            );
+            return Ok(Err(NotAdmitted { turn: Turn::new(RevisionState::Pending, "NameTaken", message), again: true }));
         }
         let asked = self.asked(name);
         self.counted.insert(name.to_owned());
@@ -232,15 +244,16 @@ impl Lifecycle {
     /// Gives what waits for a place something to fall back to when it gets it: what served there last.
     pub(super) fn inherit(&mut self, serving: &BTreeSet<String>) {
         for name in serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict) {
-            let before = self.roster.entries.get(name).and_then(|entry| self.served_before(name, entry));
+            let before = self.roster.entries.get(name).and_then(|entry| self.served_before(name, entry, None));
             if let (Some(before), Some(entry)) = (before, self.roster.entries.get_mut(name)) {
                 entry.predecessor = Some(before);
             }
         }
     }
 
-    /// What served the place of a new source before: the newest revision of the same kinds whose source is gone.
-    fn served_before(&self, name: &str, entry: &Entry) -> Option<String> {
+    /// What served the place of a new source before: the newest revision of the same kinds whose source is gone, but not
+    /// from before `since`. What somebody took away long ago is not what served before.
+    fn served_before(&self, name: &str, entry: &Entry, since: Option<&str>) -> Option<String> {
         let kinds = kinds(&entry.content);
         // Settings are for a policy, and not for kinds.
         let settings_for = match &entry.content {
@@ -258,6 +271,7 @@ impl Lifecycle {
                 && status.is_some_and(|status| {
                     status.state == RevisionState::Superseded
                         && status.reason.as_deref() == Some("SourceDeleted")
+                        && status.since.as_deref() >= since
                         && status.kinds == kinds
                         && settings_for.is_none_or(|policy| status.policy.as_deref() == Some(policy))
                 })
@@ -277,10 +291,11 @@ impl Lifecycle {
         // Settings are for a policy that has to be there.
         active.sort_by_key(|revision| revision.spec.digest.is_none());
         for revision in active {
-            let before = revision.status.as_ref().and_then(|status| status.predecessor.clone());
             self.reload(&revision, found).await?;
-            if let Some(before) = before.and_then(|before| self.records.get(&before).cloned()) {
-                self.reload(&before, found).await?;
+            for before in self.before(revision.metadata.name.as_deref().unwrap_or_default()) {
+                if let Some(before) = self.records.get(&before).cloned() {
+                    self.reload(&before, found).await?;
+                }
             }
         }
         Ok(())

@@ -14,12 +14,16 @@ const KEPT: usize = 3;
 /// Revisions of a line that are remembered as put aside, beside those.
 const ASIDE: usize = 16;
 
-/// Revisions that follow one another. A ConfigMap that is made under another name for each content, as kustomize does, is
-/// gone with the next: of those there is a line for each policy of a namespace.
+/// Revisions that follow one another.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Line<'a> {
+    /// What a ConfigMap held.
     Of(&'a PolicySource),
-    Gone { namespace: &'a str, policy: Option<&'a str> },
+    /// What ConfigMaps held that are gone: one that is made under another name for each content, as kustomize does, goes
+    /// with the next.
+    Gone(&'a str, bool, &'a [String]),
+    /// The same of a namespace other than the operator's, which pays for nothing that is kept here.
+    Tenant(&'a str),
 }
 
 impl Lifecycle {
@@ -77,20 +81,31 @@ impl Lifecycle {
                 RevisionState::Quarantined => (false, true),
                 _ => (false, false),
             };
-            let source = &revision.spec.source;
-            let policy = revision.status.as_ref().and_then(|status| status.policy.as_deref());
-            let gone = Line::Gone { namespace: &source.namespace, policy };
-            let line = if sources.contains(source) { Line::Of(source) } else { gone };
+            let (source, scope) = (&revision.spec.source, &revision.spec.scope.namespaces);
+            let policy = revision.status.as_ref().and_then(|status| status.policy.as_deref()).unwrap_or_default();
+            let line = if sources.contains(source) {
+                Line::Of(source)
+            } else if source.namespace == self.tools.duties.operator_namespace {
+                Line::Gone(policy, revision.spec.digest.is_some(), scope)
+            } else {
+                Line::Tenant(&source.namespace)
+            };
             let since = status.since.unwrap_or_default();
             lines.entry((line, is_aside)).or_default().push((since, name.clone()));
             if serves || (is_aside && current.contains(name)) {
-                needed.extend(status.predecessor);
+                needed.extend(self.before(name).into_iter().take(KEPT - 1));
             }
             if serves {
                 needed.insert(name.clone());
             }
         }
-        let mut old = Vec::new();
+        // What came to nothing before its source held something else says nothing to anybody.
+        let never_was = |name: &&String| {
+            let state = self.records.status(name).state;
+            !current.contains(*name)
+                && matches!(state, RevisionState::Pending | RevisionState::Checking | RevisionState::NotPermitted)
+        };
+        let mut old: Vec<String> = self.records.all().keys().filter(never_was).cloned().collect();
         for ((_, are_aside), mut line) in lines {
             // Of those that came within a second, the ones that are asked for count as the newest.
             line.sort_by_cached_key(|(since, name)| (needed.contains(name), since.clone(), name.clone()));

@@ -143,7 +143,7 @@ impl Lifecycle {
     }
 
     /// The revisions before one, the last first.
-    fn before(&self, name: &str) -> Vec<String> {
+    pub(super) fn before(&self, name: &str) -> Vec<String> {
         let mut before: Vec<String> = Vec::new();
         while before.len() < BACK
             && let Some(next) = self.records.status(before.last().map_or(name, String::as_str)).predecessor
