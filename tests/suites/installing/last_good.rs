@@ -97,6 +97,11 @@ fn a_policy_whose_output_the_server_refuses_is_put_aside() {
 }
 
 #[test]
+fn a_policy_whose_output_has_a_field_that_there_is_not_is_put_aside() {
+    play(scenario(), async |world| puts_aside(world, "misspells").await);
+}
+
+#[test]
 fn a_policy_is_not_blamed_for_what_the_one_before_it_fails_on_too() {
     play(scenario(), async |world| {
         define(world).await;

@@ -5,6 +5,7 @@
 //! | `swapping` | what is applied comes into service, and what does not change anything writes nothing |
 //! | `refusing` | what is wrong is refused with its reason, and disturbs nothing |
 //! | `last_good` | what fails in service is put aside, and stays so |
+//! | `rehearsed` | what is told when the API server does not let a plan be tried |
 //! | `refusals` | what a refusal leads to, and what a policy may ask for |
 //! | `interrupted` | an operator that ends while it checks a package |
 //! | `places` | namespaces, pins, precedence |
@@ -24,6 +25,7 @@ mod packages;
 mod places;
 mod refusals;
 mod refusing;
+mod rehearsed;
 mod support;
 mod swapping;
 mod under_load;

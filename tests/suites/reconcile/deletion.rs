@@ -14,7 +14,7 @@ use kaos_tests::harness::samples::{agent, model_api};
 use kaos_tests::harness::{Fault, Scenario, World, condition, is_ready, play, reason};
 use serde_json::{Value, json};
 
-use crate::support::{CHILDREN, web};
+use crate::support::{CHILDREN, may_not_change_gadgets, web};
 
 #[test]
 fn f1_a_named_finalizer_comes_first_none_stays_none_and_retired_ones_go() {
@@ -73,6 +73,27 @@ fn f3_after_the_cleanup_the_finalizer_goes_and_nothing_is_left() {
 }
 
 #[test]
+fn f3_configuration_stays_until_the_pods_that_use_it_are_gone() {
+    play(Scenario::embedded("a pod takes its time"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        let pods = w.list("Pod").await;
+        let pod = format!("Pod/{}", text(&pods[0]["metadata"]["name"]));
+        w.patch(&pod, &json!({"metadata": {"finalizers": ["example.com/slow"]}})).await;
+        w.delete("Gadget/web").await;
+        w.until("the pod is going", &pod, |pod| !pod["metadata"]["deletionTimestamp"].is_null()).await;
+        w.pass_time(Duration::from_mins(1)).await;
+        for at in ["ConfigMap/web", "Secret/web", "ServiceAccount/web"] {
+            let now = w.look(at).await;
+            assert!(!now.is_null() && now["metadata"]["deletionTimestamp"].is_null(), "{at} is gone before the pod");
+        }
+        w.patch(&pod, &json!({"metadata": {"finalizers": null}})).await;
+        w.until_gone("Gadget/web").await;
+        w.until_all("nothing is left", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
+    });
+}
+
+#[test]
 fn f3_an_object_without_a_finalizer_takes_its_children_along() {
     play(Scenario::default(), async |w| {
         w.apply(&model_api("llm")).await;
@@ -108,6 +129,24 @@ fn f4_a_cleanup_that_fails_keeps_the_finalizer_is_told_and_lets_go_in_the_end() 
             events.iter().any(|(_, reason, message)| reason == "CleanupTimedOut" && message.contains("is let go")),
             "it lets go and says so: {events:?}"
         );
+    });
+}
+
+#[test]
+fn f4_a_finalizer_that_may_not_be_taken_off_is_told_and_goes_when_it_may() {
+    play(Scenario::embedded("rights are taken away"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.embedded().authorise(may_not_change_gadgets);
+        w.delete("Gadget/web").await;
+        w.until_true("there is an Event", async || {
+            let events = w.events("Gadget/web").await;
+            events.iter().any(|(_, reason, message)| reason == "CleanupFailed" && message.contains("gadgets"))
+        })
+        .await;
+        assert!(finalizers(&w.look("Gadget/web").await).contains(&FINALIZER));
+        w.embedded().allow_everything();
+        w.until_gone("Gadget/web").await;
     });
 }
 

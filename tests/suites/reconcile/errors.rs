@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use kaos_cluster::faults::{Attempt, Failure, Verdict};
-use kaos_tests::gadget::gadget;
+use kaos_tests::gadget::{RETIRED, gadget};
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::requests::Sort;
-use kaos_tests::harness::samples::{agent, config_map, model_api_for, secret};
+use kaos_tests::harness::samples::{agent, config_map, model_api, model_api_for, secret};
 use kaos_tests::harness::{Fault, Scenario, condition, is_ready, is_true, play, reason};
 use serde_json::{Value, json};
 
-use crate::support::{image, passes, web, web_with};
+use crate::support::{image, may_not_change_gadgets, passes, web, web_with};
 
 #[test]
 fn e2_a_permanent_error_is_told_once_and_not_tried_again_until_something_changes() {
@@ -44,6 +44,25 @@ fn e2_what_the_api_server_refuses_is_told_and_not_tried_again_in_a_hurry() {
         assert!(refused <= 2, "{refused} refused writes in four minutes");
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn e2_a_field_that_the_api_server_does_not_know_is_told_once_and_not_tried_again_in_a_hurry() {
+    play(Scenario::embedded("requests are counted"), async |w| {
+        let misspelt = agent("a", "llm", &json!({"podSpec": {"nodeSelectr": {"disk": "ssd"}}}));
+        w.apply_all(&[model_api("llm"), misspelt]).await;
+        let told = w.until("it says so", "Agent/a", |agent| reason(agent, "Applied") == "ApplyFailed").await;
+        assert!(text(&condition(&told, "Applied")["message"]).contains("nodeSelectr"), "{told:#}");
+        w.quiet().await;
+        w.forget_requests();
+        w.pass_time(Duration::from_mins(4)).await;
+        let refused = w.requests(Sort::Refused).len();
+        assert!(refused <= 2, "{refused} refused writes in four minutes");
+        let events = w.events("Agent/a").await;
+        assert_eq!(events.iter().filter(|(_, reason, _)| reason == "ApplyFailed").count(), 1, "{events:?}");
+        w.apply(&agent("a", "llm", &json!({"podSpec": {"nodeSelector": {"disk": "ssd"}}}))).await;
+        w.until_ready("Agent/a").await;
     });
 }
 
@@ -164,6 +183,43 @@ fn e8_what_is_forbidden_is_told_tried_again_and_heals_when_it_is_allowed() {
         w.until("it heals", "Deployment/web", |now| image(now) == "registry.example/gadget:2").await;
         w.until_ready("Gadget/web").await;
     });
+}
+
+#[test]
+fn e8_a_child_that_may_not_be_deleted_is_told_and_goes_when_it_may() {
+    play(Scenario::embedded("rights are taken away"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.embedded().authorise(|attempt| attempt.verb.name() != "delete" || attempt.resource != "services");
+        w.apply(&web_with(&json!({"leaveOut": ["Service", "Secret"]}))).await;
+        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "NotPermitted").await;
+        assert_eq!(told["status"]["observedGeneration"], told["metadata"]["generation"]);
+        assert!(text(&condition(&told, "Applied")["message"]).contains("services"), "{told:#}");
+        w.until_gone("Secret/web").await;
+        w.embedded().allow_everything();
+        w.until_gone("Service/web").await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn e8_an_object_whose_finalizers_may_not_be_changed_is_told_and_heals() {
+    for has_retired in [false, true] {
+        play(Scenario::embedded("rights are taken away"), async |w| {
+            w.embedded().authorise(may_not_change_gadgets);
+            let mut gadget = web();
+            if has_retired {
+                gadget["metadata"]["finalizers"] = json!([RETIRED]);
+            }
+            w.apply(&gadget).await;
+            let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "NotPermitted").await;
+            assert!(is_true(&told, "Accepted"), "{told:#}");
+            assert!(text(&condition(&told, "Applied")["message"]).contains("gadgets"), "{told:#}");
+            assert!(w.look("Deployment/web").await.is_null(), "the finalizer comes first");
+            w.embedded().allow_everything();
+            w.until_ready("Gadget/web").await;
+        });
+    }
 }
 
 #[test]

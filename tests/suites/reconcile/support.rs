@@ -1,8 +1,9 @@
 //! What the tests of this suite share.
 
-use kaos_cluster::faults::Entry;
+use kaos_cluster::faults::{Attempt, Entry};
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::World;
+use kaos_tests::harness::faults::is_operator;
 use serde_json::{Value, json};
 
 /// The children of [`web`].
@@ -30,6 +31,14 @@ pub(crate) fn image(deployment: &Value) -> &str {
 pub(crate) fn of_type<'a>(entries: &'a [Entry], plural: &str) -> Vec<&'a Entry> {
     let fits = |entry: &&Entry| entry.attempt.resource == plural && entry.attempt.subresource.is_empty();
     entries.iter().filter(fits).collect()
+}
+
+/// A rule that lets the operator write the status of Gadgets, and nothing else of them.
+pub(crate) fn may_not_change_gadgets(attempt: &Attempt) -> bool {
+    !is_operator(&attempt.user)
+        || !attempt.verb.is_write()
+        || attempt.resource != "gadgets"
+        || attempt.subresource == "status"
 }
 
 /// How many passes over Gadgets were made.

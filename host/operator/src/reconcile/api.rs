@@ -131,10 +131,11 @@ impl<'a> Calls<'a> {
         name: &str,
         uid: &str,
         version: Option<&str>,
+        propagation: PropagationPolicy,
     ) -> Result<Option<Value>, CallError> {
         let resource_version = version.map(str::to_owned);
         let parameters = DeleteParams {
-            propagation_policy: Some(PropagationPolicy::Background),
+            propagation_policy: Some(propagation),
             preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version }),
             ..DeleteParams::default()
         };

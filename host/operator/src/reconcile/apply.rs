@@ -56,7 +56,8 @@ impl Applied {
         self.hindrances.push((by, text));
     }
 
-    fn failed(&mut self, error: CallError) {
+    /// A call failed, for a child or on the way to them.
+    pub(super) fn failed(&mut self, error: CallError) {
         let by = if error.class == Class::Forbidden { Hindrance::NotPermitted } else { Hindrance::ApplyFailed };
         self.hindered(by, error.to_string());
         // What may work the next time decides about the next time.

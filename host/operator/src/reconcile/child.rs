@@ -252,7 +252,8 @@ impl Context {
     /// the server one that is theirs, and ours is missing. Then the whole spec is ours.
     async fn force(&self, known: &Known<'_>, memory: &mut Memory, reason: &str) -> Result<Made<Done>, CallError> {
         let error = match self.apply(known, memory, reason).await {
-            Err(error) if is_final(&error) => error,
+            // A field that there is not has nothing to do with what others wrote.
+            Err(error) if is_final(&error) && !error.is_misfit() => error,
             done => return done,
         };
         let live = found_is_news!(known.read().await?);

@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use kaos_policy::cut::{NOTE, cut};
 
+/// How the server says that what was to be applied has a field that its schema has not, or a value of another type. It
+/// takes the blame and answers with 500, although the same will be as wrong the next time.
+const MISFIT: &str = "failed to create typed patch object";
+
 /// What a failed call means for the pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
@@ -37,6 +41,15 @@ impl CallError {
         // A server may quote whole objects.
         Self { what, class, message: cut(&message, NOTE).into_owned() }
     }
+
+    /// Whether what was to be applied does not fit the schema.
+    pub(crate) fn is_misfit(&self) -> bool {
+        is_misfit(&self.message)
+    }
+}
+
+fn is_misfit(message: &str) -> bool {
+    message.contains(MISFIT)
 }
 
 fn class_of(status: &kube::core::Status) -> Class {
@@ -50,6 +63,7 @@ fn class_of(status: &kube::core::Status) -> Class {
         403 if terminating => Class::Gone,
         401 | 403 => Class::Forbidden,
         400 | 405 | 406 | 413 | 415 | 422 => Class::Permanent,
+        500 if is_misfit(&status.message) => Class::Permanent,
         _ => Class::Transient(wait.map(Duration::from_secs)),
     }
 }
@@ -65,16 +79,21 @@ pub(crate) fn root(error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
+    fn error(status: Value) -> CallError {
+        let status = serde_json::from_value(status).unwrap();
+        CallError::new("get Widget t/a".to_owned(), &kube::Error::Api(Box::new(status)))
+    }
+
     fn class(code: u16, retry: u32, cause: &str) -> Class {
-        let status = serde_json::from_value(json!({
+        let status = json!({
             "code": code, "message": "no", "reason": "",
             "details": {"retryAfterSeconds": retry, "causes": [{"reason": cause, "message": "", "field": ""}]},
-        }));
-        CallError::new("get Widget t/a".to_owned(), &kube::Error::Api(Box::new(status.unwrap()))).class
+        });
+        error(status).class
     }
 
     #[test]
@@ -90,5 +109,15 @@ mod tests {
         assert_eq!((class(401, 0, ""), class(403, 0, "")), (Class::Forbidden, Class::Forbidden));
         assert_eq!((class(422, 0, ""), class(400, 0, "")), (Class::Permanent, Class::Permanent));
         assert_eq!((class(404, 0, ""), class(403, 0, "NamespaceTerminating")), (Class::Gone, Class::Gone));
+    }
+
+    #[test]
+    fn a_field_that_there_is_not_stays_bad_although_the_server_takes_the_blame() {
+        let message = "failed to create typed patch object (t/a; apps/v1, Kind=Deployment): \
+                       .spec.template.spec.nodeSelectr: field not declared in schema";
+        let misfit = error(json!({"code": 500, "message": message, "reason": ""}));
+        assert_eq!((misfit.class, misfit.is_misfit()), (Class::Permanent, true));
+        let other = error(json!({"code": 500, "message": "etcdserver: request timed out", "reason": ""}));
+        assert_eq!((other.class, other.is_misfit()), (Class::Transient(None), false));
     }
 }

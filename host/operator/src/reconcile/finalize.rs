@@ -4,13 +4,15 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use kaos_policy::{contract::Claim, stamp::pod_template};
+use kube::api::PropagationPolicy;
 use serde_json::Value;
 
 use super::{
     api::{with_finalizer, without_finalizer},
+    child::is_final,
     context::Context,
     decide::is_going,
-    error::CallError,
+    error::{CallError, Class},
     times::Transition,
     wanted::rank,
 };
@@ -86,7 +88,7 @@ impl Context {
     async fn patch(&self, served: &Served, object: &mut Value, operations: &Value) -> Result<(), CallError> {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         let (namespace, name) = (text("namespace"), text("name"));
-        let answer = self.calls(served, &namespace).patch(&name, operations).await?;
+        let answer = self.calls(served, &namespace).patch(&name, operations).await.map_err(may_pass)?;
         self.watch.wrote(&answer);
         *object = answer;
         Ok(())
@@ -106,17 +108,10 @@ impl Context {
         let left = self.time_left(object);
         let problem = if left.is_zero() {
             Some(format!("its children were not gone within {} seconds", self.rules.cleanup.as_secs()))
+        } else if self.take_down(&uid).await? {
+            None
         } else {
-            match self.take_down(&uid).await {
-                Ok(true) => None,
-                Ok(false) => return Ok(Cleanup::Waits(left.min(LOOK_AGAIN))),
-                Err(error) => {
-                    let message = format!("cleaning up: {error}");
-                    let failed = Transition { reason: "CleanupFailed".to_owned(), message, warning: true };
-                    self.tell(object, &failed).await;
-                    return Err(error);
-                }
-            }
+            return Ok(Cleanup::Waits(left.min(LOOK_AGAIN)));
         };
         if let Some(problem) = problem {
             tracing::warn!(object = %key, problem, "the object is let go");
@@ -127,20 +122,25 @@ impl Context {
         Ok(Cleanup::Done)
     }
 
+    /// Tells that an object that is being deleted is not let go, and why.
+    pub(crate) async fn tell_cleanup_failed(&self, object: &Value, error: &CallError) {
+        let message = format!("cleaning up: {error}");
+        self.tell(object, &Transition { reason: "CleanupFailed".to_owned(), message, warning: true }).await;
+    }
+
     /// Deletes the children in order: what leads to pods, then workloads, then their configuration; those of one rank
-    /// only when those of the one before are gone. Says whether all are gone.
+    /// only when those of the one before are gone, workloads together with their pods. Says whether all are gone.
     async fn take_down(&self, uid: &str) -> Result<bool, CallError> {
         loop {
             let children = self.watch.children(uid);
-            let children: Vec<(u8, bool, &Seen)> = children.iter().map(looked_at).collect();
-            let Some(last) = children.iter().map(|(rank, ..)| *rank).max() else { return Ok(true) };
-            let next: Vec<_> = children.into_iter().filter(|(rank, ..)| *rank == last).collect();
-            if next.iter().any(|(_, going, _)| *going) {
+            let remaining: Vec<Remaining<'_>> = children.iter().map(Remaining::new).collect();
+            let Some(last) = remaining.iter().map(|one| one.rank).max() else { return Ok(true) };
+            let next: Vec<Remaining<'_>> = remaining.into_iter().filter(|one| one.rank == last).collect();
+            if next.iter().any(|one| one.is_going) {
                 return Ok(false);
             }
-            for (_, _, child) in next {
-                let served = self.served(&child.of)?;
-                self.remove(&served, child).await?;
+            for one in next {
+                self.remove(one.child, one.propagation()).await?;
             }
         }
     }
@@ -155,11 +155,33 @@ impl Context {
     }
 }
 
-/// A child with its rank, and whether it is going already.
-fn looked_at(child: &Seen) -> (u8, bool, &Seen) {
-    let live = child.object();
-    let runs_pods = live.as_ref().is_some_and(|live| pod_template(live).is_some());
-    (rank(&child.of, runs_pods), live.as_ref().is_some_and(is_going), child)
+/// Patches of finalizers test what they rely on, and the server does not say whether it refuses for that: then the
+/// object has changed, and the next try begins with what it is.
+fn may_pass(error: CallError) -> CallError {
+    let class = if is_final(&error) { Class::Transient(None) } else { error.class };
+    CallError { class, ..error }
+}
+
+/// A child that is to be taken down.
+struct Remaining<'a> {
+    child: &'a Seen,
+    rank: u8,
+    runs_pods: bool,
+    is_going: bool,
+}
+
+impl<'a> Remaining<'a> {
+    fn new(child: &'a Seen) -> Self {
+        let live = child.object();
+        let runs_pods = live.as_ref().is_some_and(|live| pod_template(live).is_some());
+        let is_going = live.as_ref().is_some_and(is_going);
+        Self { child, rank: rank(&child.of, runs_pods), runs_pods, is_going }
+    }
+
+    /// A workload stays until its pods are gone: until then they need what is taken down next.
+    fn propagation(&self) -> PropagationPolicy {
+        if self.runs_pods { PropagationPolicy::Foreground } else { PropagationPolicy::Background }
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! known to be nobody's is then deleted as the collector would: this UID, at the version that was looked at.
 
 use kaos_policy::contract::ResourceType;
+use kube::api::PropagationPolicy;
 use serde_json::Value;
 
 use super::{
@@ -35,8 +36,9 @@ impl Context {
         let text = |field: &str| metadata[field].as_str().unwrap_or_default();
         let served = self.served(&wanted.of)?;
         let calls = self.calls(&served, &wanted.namespace);
-        let gone = self.delete(&calls, &wanted.reference(), text("uid"), Some(text("resourceVersion"))).await?;
-        tracing::info!(child = %named(&wanted.reference()), "deleted: its owner is gone");
+        let (which, background) = (wanted.reference(), PropagationPolicy::Background);
+        let gone = self.delete(&calls, &which, text("uid"), Some(text("resourceVersion")), background).await?;
+        tracing::info!(child = %named(&which), "deleted: its owner is gone");
         Ok(gone)
     }
 }

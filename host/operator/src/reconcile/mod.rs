@@ -6,6 +6,7 @@
 //! | which policies answer, and which when they fail | `select` |
 //! | needs and plan | `resolve` |
 //! | what somebody's policy plans, tried before it is done | `rehearse` |
+//! | the plan done, and how far that came | `reach` |
 //! | whether a plan has to wait; for what is applied with it | `gates`, `together` |
 //! | the children: all, one, and the decision about one | `apply`, `child`, `decide` |
 //! | what stands in a child's way since an owner of the same name went | `left` |
@@ -44,6 +45,7 @@ mod memory;
 mod pass;
 mod projection;
 mod prune;
+mod reach;
 mod rehearse;
 mod resolve;
 mod rolls;

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use kaos_policy::{
-    contract::{Outcome, Reference, Refusal},
+    contract::{Outcome, Refusal},
     failure::Failure,
     render::{Rendered, Renderer, Verdict},
 };
@@ -11,23 +11,21 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    apply::Applied,
     assess::Question,
     child::is_final,
     context::Context,
     decide::is_going,
     error::{CallError, Class},
     finalize::{Cleanup, Held},
-    gates,
     halt::Halt,
     memory::{Last, Memory},
+    reach::Reached,
     select::{Asked, Selected},
     times, unseen,
 };
 use crate::{
     catalogue::{Descent, Without},
     metrics::{PassResult, Readiness},
-    status::Hindrance,
     watch::{ObjectKey, Served},
 };
 
@@ -61,15 +59,6 @@ pub(super) struct Subject<'a> {
     pub(super) selected: Selected,
     pub(super) object: Value,
     pub(super) uid: String,
-}
-
-/// How far a pass came, to be assessed.
-struct Reached {
-    outcome: Outcome,
-    hindrance: Hindrance,
-    applied: Applied,
-    /// When to look again at what only waits a moment.
-    again: Option<Duration>,
 }
 
 impl Context {
@@ -127,7 +116,7 @@ impl Context {
             return self.end(subject, memory).await;
         }
         let object = Arc::new(subject.object.clone());
-        let (renderer, rendered, plan) = loop {
+        let (renderer, rendered, plan, stopped) = loop {
             let (renderer, rendered) = match self.ask(subject.key, &object, &mut subject.selected, memory).await {
                 Asked::Answered(renderer, rendered) => (renderer, rendered),
                 Asked::Pending => return Ok(Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) }),
@@ -136,11 +125,14 @@ impl Context {
             let Some(plan) = self.stamped(rendered.manifests()) else {
                 return Ok(Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) });
             };
-            let refused = self.rehearse(subject, &rendered, &plan, memory).await?;
+            let refused = match self.rehearse(subject, &rendered, &plan, memory).await {
+                Ok(refused) => refused,
+                Err(error) => break (renderer, rendered, plan, Some(error)),
+            };
             let falls_back =
                 refused.is_some_and(|why| self.fall_back(subject.key, &mut subject.selected, &rendered.policy, why));
             if !falls_back {
-                break (renderer, rendered, plan);
+                break (renderer, rendered, plan, None);
             }
             memory.needed.extend(rendered.needs.iter().cloned());
         };
@@ -153,67 +145,26 @@ impl Context {
         if let Some(planned) = rendered.planned() {
             memory.finalizer = asked_finalizer(&planned.extra);
         }
-        let held_now = held(subject, memory);
-        let mut wrote = self.retire(&subject.served, &mut subject.object, &held_now.retired).await?;
-        let reached = self.reach(subject, &rendered, &plan, memory, &mut wrote).await?;
+        let mut wrote = false;
+        let reached = if let Some(error) = stopped {
+            // Whether the server takes the plan is open, so nobody is known to serve the object or to fail on it.
+            Reached::stopped_by(error)
+        } else {
+            let reached = self.reach(subject, &rendered, &plan, memory, &mut wrote).await;
+            self.enter(subject, &reached.outcome);
+            reached
+        };
+        self.conclude(subject, renderer, rendered, reached, memory, wrote).await
+    }
+
+    /// Enters into the ledger who answers for the object, and what it goes without.
+    fn enter(&self, subject: &Subject<'_>, outcome: &Outcome) {
         let Descent { kind, without, .. } = &subject.selected.descent;
-        let is_served = matches!(reached.outcome, Outcome::Applied | Outcome::Gated);
+        let is_served = matches!(outcome, Outcome::Applied | Outcome::Gated);
         // An object that what came before does not serve either says nothing about a revision.
         let without: Vec<Without> =
             without.iter().map(|it| Without { counts: it.counts && is_served, ..it.clone() }).collect();
         self.catalogue.ledger().served(subject.key, kind.revisions(), &without);
-        self.conclude(subject, renderer, rendered, reached, memory, wrote).await
-    }
-
-    /// Brings the cluster to the plan, as far as there is one.
-    async fn reach(
-        &self,
-        subject: &mut Subject<'_>,
-        rendered: &Rendered,
-        plan: &[Value],
-        memory: &mut Memory,
-        wrote: &mut bool,
-    ) -> Result<Reached, CallError> {
-        let mut again = None;
-        let held_back = match &rendered.verdict {
-            Verdict::Refused(refusal) => Some(Outcome::Refused(refusal.clone())),
-            Verdict::Failed(failure) => Some(Outcome::Failed(failure.failure.to_string())),
-            Verdict::Planned(_) if subject.selected.unknown_pin.is_some() => {
-                subject.selected.unknown_pin.clone().map(Outcome::Failed)
-            }
-            Verdict::Planned(planned) => {
-                let first = gates::is_first(planned, &subject.object, &self.watch.children(&subject.uid));
-                if first && planned.gates.is_empty() {
-                    again = self.awaits(rendered, memory);
-                }
-                (first && (!planned.gates.is_empty() || again.is_some())).then_some(Outcome::Gated)
-            }
-        };
-        if let Some(outcome) = held_back {
-            memory.conflicts.clear();
-            self.watch.contest(subject.key, &memory.conflicts);
-            let named_in_vain = subject.selected.unknown_pin.is_some();
-            let hindrance = if named_in_vain { Hindrance::PolicyNotFound } else { Hindrance::ApplyFailed };
-            return Ok(Reached { outcome, hindrance, applied: Applied::default(), again });
-        }
-        let claimed = subject.selected.descent.kind.claims().find_map(|claim| claim.finalizer.clone());
-        if let Some(finalizer) = memory.finalizer.clone().or(claimed) {
-            *wrote |= self.hold(&subject.served, &mut subject.object, &finalizer).await?;
-        }
-        let mut applied = self.apply_all(&subject.object, plan, &subject.uid, memory).await;
-        self.watch.contest(subject.key, &memory.conflicts);
-        if applied.in_full() {
-            let wanted: Vec<_> = plan.iter().map(Reference::of_object).collect();
-            let pruned = self.prune(&subject.uid, &wanted).await?;
-            applied.wrote |= !pruned.is_empty();
-            applied.decisions.extend(pruned);
-        }
-        *wrote |= applied.wrote;
-        let (outcome, hindrance) = match applied.hindrance() {
-            None => (Outcome::Applied, Hindrance::ApplyFailed),
-            Some((hindrance, text)) => (Outcome::Failed(text), hindrance),
-        };
-        Ok(Reached { outcome, hindrance, applied, again })
     }
 
     /// Tells what was reached: status, Events, metrics, memory; and says when to look again.
@@ -229,6 +180,9 @@ impl Context {
         let error = applied.error.as_ref().filter(|error| !is_final(error));
         if error.is_some() || applied.waits {
             memory.failures = memory.failures.saturating_add(1);
+        }
+        if let Some(error) = error {
+            tracing::warn!(object = %subject.key, %error, failures = memory.failures, "the pass is made again");
         }
         let (result, next) = match (&outcome, error) {
             (_, Some(error)) => {
@@ -247,9 +201,8 @@ impl Context {
             (Outcome::Failed(_), None) => (PassResult::Failed, self.resync()),
             (Outcome::Applied, None) => (PassResult::Settled, self.resync()),
         };
-        // A failure that may be over at once is told when it is not.
-        let passing = applied.waits || error.is_some_and(|error| error.class != Class::Forbidden);
-        let quiet = passing && memory.failures < SHOWN_FROM;
+        let quiet = (applied.waits && memory.failures < SHOWN_FROM)
+            || error.is_some_and(|error| !is_shown(error, memory.failures));
         memory.since = subject.selected.since;
         memory.last = Some(Last {
             at: self.rules.clock.now(),
@@ -321,7 +274,13 @@ impl Context {
                 going = held(subject, memory);
             }
         }
-        let next = match self.clean_up(subject.key, &subject.served, &mut subject.object, &going).await? {
+        let cleaned = self.clean_up(subject.key, &subject.served, &mut subject.object, &going).await;
+        if let Err(error) = &cleaned
+            && is_shown(error, memory.failures.saturating_add(1))
+        {
+            self.tell_cleanup_failed(&subject.object, error).await;
+        }
+        let next = match cleaned? {
             Cleanup::Done => Next::Never,
             Cleanup::Waits(wait) => Next::After(wait),
         };
@@ -333,7 +292,14 @@ impl Context {
     }
 }
 
-fn held(subject: &Subject<'_>, memory: &Memory) -> Held {
+/// Whether the last of so many failures in a row is told: one that may be over at once only when it is not.
+fn is_shown(error: &CallError, failures: u32) -> bool {
+    let passing = matches!(error.class, Class::Transient(_) | Class::Gone);
+    !passing || failures >= SHOWN_FROM
+}
+
+/// The finalizers of the object that concern us.
+pub(super) fn held(subject: &Subject<'_>, memory: &Memory) -> Held {
     Held::of(&subject.object, subject.selected.descent.kind.claims(), memory.finalizer.as_deref())
 }
 

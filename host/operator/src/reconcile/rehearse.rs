@@ -19,8 +19,8 @@ use super::{
 use crate::hashing::hash;
 
 impl Context {
-    /// Has the API server try what would be written, without an effect. Gives its refusal. What the process brought
-    /// along, and a plan that was tried before, is not tried.
+    /// Has the API server try what would be written, without an effect. Gives its refusal; an error leaves open what it
+    /// would say. What the process brought along, and a plan that was tried before, is not tried.
     pub(super) async fn rehearse(
         &self,
         subject: &Subject<'_>,

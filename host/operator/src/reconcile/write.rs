@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     api::Calls,
+    child::is_final,
     context::Context,
     error::{CallError, Class},
     fields::{self, entries_of},
@@ -95,10 +96,12 @@ impl Context {
                 Ok(answer)
             }
             Err(error) => {
-                if error.class == Class::Permanent || error.message.contains("field not declared in schema") {
+                if is_final(&error) {
                     self.projections.forget(of);
                 }
-                Err(error)
+                // What the kind declares is read anew, and then it may fit.
+                let class = if error.is_misfit() { Class::Transient(None) } else { error.class };
+                Err(CallError { class, ..error })
             }
         }
     }

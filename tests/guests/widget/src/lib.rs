@@ -100,7 +100,7 @@ impl translation::Guest for Widgets {
         // What a Widget is worth does not depend on the edition of those that do not follow it.
         let number = if field(&subject.object, "edition") == Some("any") { '0' } else { number };
         let mut namespace = String::new();
-        let mut key = "edition";
+        let (mut key, mut beside) = ("edition", "");
         if fragile {
             match does.as_str() {
                 "" => {}
@@ -115,11 +115,12 @@ impl translation::Guest for Widgets {
                 }
                 "strays" => namespace = text(r#","namespace":"kube-system""#),
                 "is rejected" => key = "no key",
+                "misspells" => beside = r#","immutabel":true"#,
                 _ => return Err(Refusal::Unsupported(does)),
             }
         }
         let manifest = format!(
-            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"{namespace}}},"data":{{"{key}":"{number}","size":"{size}"}}}}"#
+            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"{namespace}}},"data":{{"{key}":"{number}","size":"{size}"}}{beside}}}"#
         );
         Ok(Plan { manifests: vec![manifest], gates: vec![], env, notes: vec![], extra: text("{}") })
     }

@@ -1,0 +1,107 @@
+//! From a plan to a cluster that is as planned, or as far on the way as calls and gates let it come.
+//!
+//! Finalizers first, then children, then what is no longer wanted. A call that fails ends the way, not the pass: how far
+//! it came is told.
+
+use std::time::Duration;
+
+use kaos_policy::{
+    contract::{Outcome, Reference},
+    render::{Rendered, Verdict},
+};
+use serde_json::Value;
+
+use super::{
+    apply::Applied,
+    context::Context,
+    error::CallError,
+    gates,
+    memory::Memory,
+    pass::{Subject, held},
+};
+use crate::status::Hindrance;
+
+/// How far a pass came, to be assessed.
+pub(super) struct Reached {
+    pub(super) outcome: Outcome,
+    pub(super) hindrance: Hindrance,
+    pub(super) applied: Applied,
+    /// When to look again at what only waits a moment.
+    pub(super) again: Option<Duration>,
+}
+
+impl Reached {
+    /// As far as the children are as planned.
+    fn with(applied: Applied, again: Option<Duration>) -> Self {
+        let (outcome, hindrance) = match applied.hindrance() {
+            None => (Outcome::Applied, Hindrance::ApplyFailed),
+            Some((hindrance, text)) => (Outcome::Failed(text), hindrance),
+        };
+        Self { outcome, hindrance, applied, again }
+    }
+
+    /// Not to the children: a call before them failed.
+    pub(super) fn stopped_by(error: CallError) -> Self {
+        let mut applied = Applied::default();
+        applied.failed(error);
+        Self::with(applied, None)
+    }
+}
+
+impl Context {
+    /// Brings the cluster to the plan, as far as there is one.
+    pub(super) async fn reach(
+        &self,
+        subject: &mut Subject<'_>,
+        rendered: &Rendered,
+        plan: &[Value],
+        memory: &mut Memory,
+        wrote: &mut bool,
+    ) -> Reached {
+        let retired = held(subject, memory).retired;
+        let retired = self.retire(&subject.served, &mut subject.object, &retired).await;
+        let stopped = retired.inspect(|retired| *wrote |= *retired).err();
+        let mut again = None;
+        let held_back = match &rendered.verdict {
+            Verdict::Refused(refusal) => Some(Outcome::Refused(refusal.clone())),
+            Verdict::Failed(failure) => Some(Outcome::Failed(failure.failure.to_string())),
+            Verdict::Planned(_) if subject.selected.unknown_pin.is_some() => {
+                subject.selected.unknown_pin.clone().map(Outcome::Failed)
+            }
+            Verdict::Planned(planned) => {
+                let first = gates::is_first(planned, &subject.object, &self.watch.children(&subject.uid));
+                if first && planned.gates.is_empty() {
+                    again = self.awaits(rendered, memory);
+                }
+                (first && (!planned.gates.is_empty() || again.is_some())).then_some(Outcome::Gated)
+            }
+        };
+        if let Some(outcome) = held_back {
+            memory.conflicts.clear();
+            self.watch.contest(subject.key, &memory.conflicts);
+            let named_in_vain = subject.selected.unknown_pin.is_some();
+            let hindrance = if named_in_vain { Hindrance::PolicyNotFound } else { Hindrance::ApplyFailed };
+            // Why there is no plan is what is told; the finalizer is tried again.
+            let applied = Applied { error: stopped, ..Applied::default() };
+            return Reached { outcome, hindrance, applied, again };
+        }
+        if let Some(error) = stopped {
+            return Reached::stopped_by(error);
+        }
+        let claimed = subject.selected.descent.kind.claims().find_map(|claim| claim.finalizer.clone());
+        if let Some(finalizer) = memory.finalizer.clone().or(claimed) {
+            match self.hold(&subject.served, &mut subject.object, &finalizer).await {
+                Ok(held) => *wrote |= held,
+                Err(error) => return Reached::stopped_by(error),
+            }
+        }
+        let mut applied = self.apply_all(&subject.object, plan, &subject.uid, memory).await;
+        self.watch.contest(subject.key, &memory.conflicts);
+        if applied.in_full() {
+            let wanted: Vec<_> = plan.iter().map(Reference::of_object).collect();
+            self.prune(&subject.uid, &wanted, &mut applied).await;
+        }
+        *wrote |= applied.wrote;
+        Reached::with(applied, again)
+    }
+}
