@@ -85,6 +85,35 @@ fn what_is_shipped_into_another_namespace_holds_there_and_may_ask_for_nothing_el
 }
 
 #[test]
+fn what_was_packed_for_a_namespace_is_planned_there() {
+    let folder = Folder::new("plan-packed");
+    let objects = folder.write("team.yaml", team(6));
+    let plan = |place: &str, more: &[&str]| {
+        let text = format!(
+            "apiVersion: v1\nkind: ConfigMap\n\
+             metadata: {{name: policy-agent-settings, {place} labels: {{kaos.tools/policy: package}}}}\n\
+             data:\n  policy.yaml: |\n    name: agent\n    settings: {{image: 'x:2'}}\n"
+        );
+        let packed = folder.write("packed.yaml", text);
+        let plan = ["policy", "plan", &packed, "-f", &objects, "-o", "json"];
+        run(plan.iter().copied().chain(more.iter().copied()), "")
+    };
+    let cases: [(&str, &[&str], u32); 4] = [
+        ("namespace: n1,", &[], 3),
+        ("namespace: n1,", &["--into", "n1"], 3),
+        ("", &["--into", "n1"], 3),
+        ("", &[], 6),
+    ];
+    for (place, more, count) in cases {
+        let ran = plan(place, more);
+        assert_eq!((ran.code, &ran.json()["objects"]), (2, &count.into()), "{place} {more:?}: {}", ran.stderr);
+    }
+    let ran = plan("namespace: n1,", &["--into", "n0"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
+    assert!(ran.stderr.contains("--into n0: the file was packed for namespace n1"), "{}", ran.stderr);
+}
+
+#[test]
 fn the_policy_that_is_in_force_already_changes_nothing() {
     let folder = Folder::new("plan-same");
     for policy in embedded::DEFAULTS {

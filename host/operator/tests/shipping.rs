@@ -1,86 +1,17 @@
-//! `kaos-operator policy push`, `list` and `rollback`, as a user runs them, on an embedded cluster. What an operator would
-//! say is written down beforehand.
+//! `kaos-operator policy push`, `list` and `rollback`, as a user runs them, on an embedded cluster.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/stage.rs"]
+mod stage;
 mod support;
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use kaos_cluster::{Cluster, Server};
-use kaos_operator::package::{Package, pack, unpack};
-use kaos_policy::{digest::Digest, manifest::PolicyFile};
-use serde_json::{Value, json};
-use support::{Folder, Ran, binary, run};
+use std::time::Duration;
 
-const HOME: &str = "kaos-system";
-
-struct Stage {
-    cluster: Cluster,
-    _server: Server,
-    folder: Folder,
-    kubeconfig: String,
-}
-
-impl Stage {
-    async fn start(name: &str) -> Self {
-        let cluster = Cluster::start();
-        let server = cluster.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
-        cluster.add_user("admin", "admin");
-        let folder = Folder::new(name);
-        let kubeconfig = folder.write("kubeconfig", server.kubeconfig("admin"));
-        cluster.plant("", "namespaces", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}}));
-        for definition in kaos_crds::manifests::ALL {
-            let budget = serde_saphyr::options! { budget: serde_saphyr::budget! { max_depth: 256 } };
-            let definition: Value = serde_saphyr::from_str_with_options(definition, budget).unwrap();
-            cluster.plant("apiextensions.k8s.io", "customresourcedefinitions", definition);
-        }
-        cluster.settled().await;
-        Self { cluster, _server: server, folder, kubeconfig }
-    }
-
-    /// Runs a verb while the cluster goes on.
-    async fn policy(&self, arguments: &[&str]) -> Ran {
-        let connection = ["--kubeconfig", self.kubeconfig.as_str()];
-        let arguments: Vec<String> =
-            ["policy"].iter().chain(arguments).chain(&connection).map(|argument| (*argument).to_owned()).collect();
-        tokio::task::spawn_blocking(move || run(arguments, "")).await.unwrap()
-    }
-
-    fn settings(&self, image: &str) -> String {
-        self.folder.write("settings.yaml", format!("image: {image}\n"))
-    }
-
-    /// What an operator says of a package, and the bytes that it keeps.
-    fn revision(&self, name: &str, package: &Package, age: u32, status: &Value) {
-        self.cluster.plant(
-            "kaos.tools",
-            "policyrevisions",
-            json!({
-                "apiVersion": "kaos.tools/v1alpha1", "kind": "PolicyRevision",
-                "metadata": {"name": name, "namespace": HOME, "creationTimestamp": format!("2026-01-01T00:00:{age:02}Z")},
-                "spec": {
-                    "source": {"namespace": package.namespace, "configMap": package.name},
-                    "packageDigest": package.digest().to_string(), "scope": {},
-                },
-                "status": status,
-            }),
-        );
-        let mut kept = pack(name, HOME, &package.file, package.component.as_deref()).unwrap().index;
-        kept.metadata.labels = None;
-        self.cluster.plant("", "configmaps", serde_json::to_value(kept).unwrap());
-    }
-
-    fn stored(&self, name: &str) -> Package {
-        let stored = self.cluster.object("", "configmaps", HOME, name).expect("the ConfigMap");
-        let index: ConfigMap = serde_json::from_value((*stored).clone()).unwrap();
-        unpack(&index, |_| None::<&ConfigMap>).unwrap()
-    }
-}
-
-/// Settings for the policy `agent`.
-fn package(image: &str) -> Package {
-    let file = PolicyFile { name: Some("agent".into()), settings: json!({"image": image}), ..PolicyFile::default() };
-    Package { name: "policy-agent-settings".into(), namespace: HOME.into(), file, component: None }
-}
+use kaos_operator::package::{Package, pack};
+use kaos_policy::digest::Digest;
+use serde_json::json;
+use stage::{HOME, Stage, package, team};
+use support::binary;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_pushed_is_applied_and_its_revision_awaited() {
@@ -126,6 +57,53 @@ async fn what_is_refused_ends_with_1_and_says_why() {
     let ran = stage.policy(&["push", "--settings", &stage.settings("x:1"), "--for", "agent"]).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
     assert!(ran.stderr.contains("agent-1 is NotPermitted: the operator may not watch kites"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_put_aside_before_is_no_answer_while_it_is_tried_again() {
+    let stage = Stage::start("push-again").await;
+    let put_aside = json!({"state": "Quarantined", "message": "it failed", "since": "2026-01-01T00:00:01Z"});
+    stage.revision("agent-1", &package("x:1"), 1, &put_aside);
+    let settings = stage.settings("x:1");
+    let push = ["push", "--settings", settings.as_str(), "--for", "agent"];
+    let tried_again = async {
+        // Two minutes at most: a push that fails writes nothing.
+        for _ in 0..1200 {
+            if stage.cluster.object("", "configmaps", HOME, "policy-agent-settings").is_some() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        // Time for the push to look, and to look again.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let active = json!({"state": "Active", "policy": "agent", "retried": "1"});
+        stage.revision("agent-1", &package("x:1"), 1, &active);
+    };
+    let (ran, ()) = tokio::join!(stage.policy(&push), tried_again);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    // Where nobody tries it again, that is said, with the way to have it done.
+    stage.revision("agent-1", &package("x:1"), 1, &put_aside);
+    let ran = stage.policy(&push).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
+    for told in ["agent-1 is Quarantined: it failed (it was put aside before", "kaos.tools/retry=1"] {
+        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_packed_for_a_namespace_is_shipped_there() {
+    let stage = Stage::start("push-packed").await;
+    let theirs = Package { namespace: "team".into(), ..package("x:1") };
+    let packed = pack(&theirs.name, &theirs.namespace, &theirs.file, None).unwrap().index;
+    let packed = stage.folder.write("packed.json", serde_json::to_string(&packed).unwrap());
+    let ran = stage.policy(&["push", &packed, "-n", HOME]).await;
+    let why = "--namespace kaos-system: the file was packed for namespace team";
+    assert!(ran.code == 2 && ran.stderr.contains(why), "{}", ran.stderr);
+    // The operator is asked where it lives, and not where the ConfigMap lies.
+    stage.revision("team.agent-1", &theirs, 1, &json!({"state": "Active", "policy": "agent"}));
+    let ran = stage.policy(&["push", &packed]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(stage.stored_in("team", &theirs.name).digest(), theirs.digest());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -183,6 +161,25 @@ async fn a_rollback_is_an_edit_of_the_source() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_config_maps_with_one_name_the_operators_own_is_rolled_back_unless_a_namespace_is_said() {
+    let stage = Stage::start("rollback-both").await;
+    for (prefix, namespace) in [("", HOME), ("team.", "team")] {
+        let of = |image: &str| Package { namespace: namespace.into(), ..package(image) };
+        let [one, two] = [1, 2].map(|number| format!("{prefix}agent-{number}"));
+        stage.revision(&one, &of("x:1"), 1, &json!({"state": "Superseded", "policy": "agent"}));
+        stage.revision(&two, &of("x:2"), 2, &json!({"state": "Active", "policy": "agent", "predecessor": one}));
+    }
+    let there = |namespace: &str| stage.cluster.object("", "configmaps", namespace, "policy-agent-settings").is_some();
+    for named in ["policy-agent-settings", "agent"] {
+        let ran = stage.policy(&["rollback", named, "--timeout", "0"]).await;
+        assert_eq!((ran.code, there(HOME), there("team")), (0, true, false), "{named}: {}", ran.stderr);
+    }
+    let ran = stage.policy(&["rollback", "team/policy-agent-settings", "--timeout", "0"]).await;
+    assert_eq!((ran.code, there("team")), (0, true), "{}", ran.stderr);
+    assert_eq!(stage.stored_in("team", "policy-agent-settings").digest(), package("x:1").digest());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn there_is_no_rollback_to_what_is_not_kept_or_was_changed() {
     let stage = Stage::start("rollback-none").await;
     let ran = stage.policy(&["rollback", "agent"]).await;
@@ -212,102 +209,6 @@ async fn the_list_tells_what_became_of_everything() {
     let told = stage.policy(&["list", "-o", "json"]).await.json();
     assert_eq!(told[1]["packageDigest"], package("x:2").digest().to_string());
     assert!(told[1]["packageDigest"].as_str().unwrap().parse::<Digest>().is_ok());
-}
-
-/// A team of three agents that is there already.
-fn team(stage: &Stage) {
-    let object = |kind: &str, name: &str, spec: Value, status: Value| {
-        json!({
-            "apiVersion": "kaos.tools/v1alpha1", "kind": kind,
-            "metadata": {"name": name, "namespace": "team", "generation": 1}, "spec": spec, "status": status,
-        })
-    };
-    let ready = json!({"phase": "Ready", "ready": true, "endpoint": "http://llm.team:8000"});
-    let proxy = json!({"mode": "Proxy", "proxyConfig": {"models": ["*"], "apiKey": {"value": "topsecret"}}});
-    stage.cluster.plant("kaos.tools", "modelapis", object("ModelAPI", "llm", proxy, ready));
-    for name in ["a", "b", "c"] {
-        let spec =
-            json!({"modelAPI": "llm", "model": "gpt", "config": {"env": [{"name": "MY_TOKEN", "value": "topsecret"}]}});
-        let status =
-            json!({"conditions": [{"type": "Accepted", "status": "True", "reason": "Accepted", "message": ""}]});
-        stage.cluster.plant("kaos.tools", "agents", object("Agent", name, spec, status));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_plan_asks_a_running_cluster_what_it_holds_and_what_is_in_force() {
-    let stage = Stage::start("plan-live").await;
-    team(&stage);
-    let settings = stage.settings("x:1");
-    let plan = ["plan", "--settings", settings.as_str(), "--for", "agent", "-o", "json"];
-    let ran = stage.policy(&plan).await;
-    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
-    assert_eq!((&ran.json()["objects"], &ran.json()["changed"]), (&3.into(), &3.into()), "{}", ran.stdout);
-    assert!(ran.stdout.contains("x:1") && !ran.stdout.contains("topsecret"), "{}", ran.stdout);
-    assert_eq!(stage.policy(&[&plan[..], &["-n", "elsewhere"]].concat()).await.code, 0);
-    // Once it is in force, it changes nothing any more.
-    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
-    let ran = stage.policy(&plan).await;
-    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn explain_tells_what_answers_and_why_and_what_went_into_it() {
-    let stage = Stage::start("explain").await;
-    team(&stage);
-    let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    for told in ["Agent team/a", "the operator brought it along", "ModelAPI team/llm", "found", "MODEL_API_URL"] {
-        assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
-    }
-    assert!(!ran.stdout.contains("topsecret"), "{}", ran.stdout);
-    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
-    let told = stage.policy(&["explain", "Agents/b", "-n", "team", "-o", "json"]).await.json();
-    assert!(
-        told["because"]
-            .to_string()
-            .contains("PolicyRevision agent-1, from ConfigMap kaos-system/policy-agent-settings")
-    );
-    assert_eq!((&told["settings"][0]["path"], &told["policy"]["name"]), (&"image".into(), &"agent".into()), "{told}");
-    for (object, told) in [("agent/nobody", "is not there"), ("kite/a", "only for"), ("agent", "KIND/NAME")] {
-        let ran = stage.policy(&["explain", object, "-n", "team"]).await;
-        assert!(ran.code == 2 && ran.stderr.contains(told), "{object}: {}", ran.stderr);
-    }
-}
-
-/// The embedded policy of Agents, with bytes of its own; `limits` as in `policy.yaml`.
-fn edition(number: u8, limits: &str) -> Package {
-    let own = kaos_operator::embedded::DEFAULTS.iter().find(|it| it.manifest.contains("name: agent\n")).unwrap();
-    let file = PolicyFile::parse(&format!("{}\nlimits: {limits}\n", own.manifest)).unwrap();
-    // A custom section with a name of one letter and nothing in it.
-    let component = [own.component, &[0, 2, 1, b'a' + number]].concat();
-    Package { name: "agents".into(), namespace: HOME.into(), file, component: Some(component) }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn explain_follows_an_object_to_what_served_before_where_the_policy_fails_on_it() {
-    let stage = Stage::start("fallback").await;
-    team(&stage);
-    let mut beside = stage.cluster.object("kaos.tools", "agents", "team", "a").unwrap().as_ref().clone();
-    beside["metadata"] = json!({"name": "beside", "namespace": "team"});
-    let sides = (0..6).map(|side| json!({"name": format!("side{side}"), "image": "side:1"}));
-    beside["spec"]["podSpec"] = json!({"containers": sides.collect::<Vec<_>>()});
-    stage.cluster.plant("kaos.tools", "agents", beside);
-    stage.revision("agents-1", &edition(1, "{}"), 1, &json!({"state": "Superseded", "policy": "agent"}));
-    let active = json!({"state": "Active", "policy": "agent", "predecessor": "agents-1"});
-    stage.revision("agents-2", &edition(2, "{containers: 6}"), 2, &active);
-    let told = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
-    assert!(
-        told.stdout.contains("PolicyRevision agents-2, from") && !told.stdout.contains("agents-1"),
-        "{}{}",
-        told.stdout,
-        told.stderr
-    );
-    let told = stage.policy(&["explain", "agent/beside", "-n", "team"]).await;
-    for line in ["PolicyRevision agents-2 serves, but does not answer for this object", "PolicyRevision agents-1, from"]
-    {
-        assert!(told.stdout.contains(line), "{line}: {}{}", told.stdout, told.stderr);
-    }
 }
 
 /// An operator as a process, ended with the test.

@@ -33,6 +33,7 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 
 pub use gatekeeper::Gatekeeper;
+pub(crate) use records::RETRY;
 pub(crate) use roster::{Content, Entry, Roster};
 
 use self::{lifecycle::Lifecycle, records::Records, sources::Sources, store::Store};

@@ -25,7 +25,7 @@ use super::{
 };
 
 /// The annotation by which a person has a revision tried again: any value that it did not have before.
-pub(super) const RETRY: &str = "kaos.tools/retry";
+pub(crate) const RETRY: &str = "kaos.tools/retry";
 /// As whom records are written.
 const MANAGER: &str = "kaos-operator-policies";
 

@@ -6,12 +6,13 @@ use std::{
 };
 
 use anyhow::{Context, bail};
+use jiff::Timestamp;
 use kaos_crds::PolicySource;
 use kaos_policy::{
     contract::{Cluster, ResourceType},
     manifest::PolicyFile,
     memo::Memo,
-    policy::Policy,
+    policy::{Policy, PolicyId},
     render::Renderer,
     settings::Layer,
 };
@@ -19,7 +20,7 @@ use serde_json::Value;
 
 use crate::{
     catalogue::{
-        Age, Answer, Catalogue, Kind, Offer, PIN, Reach, Snapshot,
+        Age, Answer, Arranged, Catalogue, Kind, Offer, PIN, Reach, Snapshot,
         installed::{Content, Entry, Roster},
     },
     offline::Answering,
@@ -28,6 +29,9 @@ use crate::{
 
 /// Bytes of answers that are remembered: what many objects need is decided once on each side.
 const MEMORY: usize = 256 << 20;
+
+/// How what is not shipped yet is called among revisions; no name of one has blanks.
+pub(super) const PLANNED: &str = "what is to be shipped";
 
 /// Something that was shipped, or is to be.
 #[derive(Debug, Clone)]
@@ -42,6 +46,8 @@ pub(super) struct Shipped {
     pub(super) file: PolicyFile,
     /// How old it is.
     pub(super) age: Age,
+    /// Since when it serves: of two that can be the reason for a failure, the newer is blamed.
+    pub(super) since: Option<Timestamp>,
     /// The revision that served its place before.
     pub(super) predecessor: Option<String>,
 }
@@ -69,36 +75,50 @@ impl Standing {
         Ok(Self { own, shared, shipped: Vec::new(), before: Vec::new(), home: home.to_owned() })
     }
 
-    /// The same, with something shipped in place of what its ConfigMap holds now.
+    /// The same, with something shipped in place of what its ConfigMap holds now. That goes on to answer for objects
+    /// that name it.
     pub(super) fn with(&self, new: Shipped) -> Self {
         let mut standing = self.clone();
-        let old = standing.shipped.iter().position(|old| old.source == new.source);
-        match old {
-            Some(at) => standing.shipped[at] = Shipped { age: standing.shipped[at].age.clone(), ..new },
+        match standing.shipped.iter_mut().find(|old| old.source == new.source) {
+            Some(place) => {
+                let (age, predecessor) = (place.age.clone(), Some(place.revision.to_string()));
+                let old = std::mem::replace(place, Shipped { age, predecessor, ..new });
+                standing.before.push(old);
+            }
             None => standing.shipped.push(new),
         }
         standing
     }
 
-    /// Lets a catalogue hold what comes of it.
-    pub(super) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Arc<Snapshot>> {
+    /// Lets a catalogue hold what comes of it. Fails if what is to be shipped would not serve: that others do not keeps
+    /// nobody from asking.
+    pub(super) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Installed> {
         let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
         let entries: BTreeMap<String, Entry> = self.shipped.iter().chain(&self.before).map(entry).collect();
         let serving = self.shipped.iter().map(|shipped| shipped.revision.to_string()).collect();
         let roster = Roster { own: self.own.clone(), entries };
-        let arranged = roster.arrange(&serving, &self.shared)?;
-        if let Some((revision, why)) = arranged.conflicts.iter().next() {
-            bail!("{revision} would not serve: {why}");
+        // As when the operator lets it in: a namespace's own policy gives way to what it does not go with.
+        let Arranged { answers, conflicts } = roster.arrange_with(Some(PLANNED), &serving, &self.shared)?;
+        if let Some(why) = conflicts.get(PLANNED) {
+            bail!("{PLANNED} would not serve: {why}");
         }
-        catalogue.install(arranged.answers);
-        catalogue.load().context("nothing answers")
+        catalogue.install(answers);
+        Ok(Installed { snapshot: catalogue.load().context("nothing answers")?, conflicts })
     }
+}
+
+/// What comes of everything that answers at one time.
+pub(super) struct Installed {
+    /// What answers.
+    pub(super) snapshot: Arc<Snapshot>,
+    /// Revisions that do not serve, and why.
+    pub(super) conflicts: BTreeMap<Arc<str>, String>,
 }
 
 impl Shipped {
     /// The same, as the operator has what it let in.
     fn entry(&self, home: &str) -> Entry {
-        let Self { source: (namespace, config_map), policy, file, age, .. } = self;
+        let Self { revision: _, source: (namespace, config_map), policy, file, age, since, predecessor } = self;
         let content = match policy {
             Some(policy) => Content::Policy(Arc::clone(policy), file.settings.clone()),
             None => Content::Settings(file.name.clone().unwrap_or_default(), file.settings.clone()),
@@ -110,8 +130,8 @@ impl Shipped {
             pinned: file.scope.pinned,
             content,
             on_refusal: file.on_refusal,
-            since: None,
-            predecessor: self.predecessor.clone(),
+            since: *since,
+            predecessor: predecessor.clone(),
         }
     }
 }
@@ -127,6 +147,8 @@ pub(super) struct Bound {
 pub(super) struct At<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) bound: &'a Bound,
+    /// What answered before, if that is known: it holds on for an object that names a policy that there is not.
+    pub(super) before: Option<&'a Snapshot>,
 }
 
 impl Bound {
@@ -196,19 +218,32 @@ impl Answering for Instead<'_> {
 
 impl Answering for At<'_> {
     fn renderer(&self, object: &Value) -> Option<&Renderer> {
-        self.bound.renderers.get(*self.bound.of_kinds.get(&key(&answer(self.snapshot, object)?))?)
+        let holds_on = self.before.filter(|_| named_in_vain(self.snapshot, object).is_some());
+        let kind = answer(holds_on.unwrap_or(self.snapshot), object)?;
+        self.bound.renderers.get(*self.bound.of_kinds.get(&key(&kind))?)
     }
 }
 
-/// What answers for an object.
+/// What answers for an object; for one that names a policy that there is not, what would without the name.
 pub(super) fn answer(snapshot: &Snapshot, object: &Value) -> Option<Arc<Kind>> {
-    let metadata = &object["metadata"];
-    let pin = metadata["annotations"][PIN].as_str();
-    let namespace = metadata["namespace"].as_str().unwrap_or_default();
-    match snapshot.answer(&ResourceType::of_object(object), namespace, pin) {
+    match look_up(snapshot, object) {
         Answer::Kind(kind) | Answer::NoSuchPolicy(kind, _) => Some(kind),
         Answer::Nothing => None,
     }
+}
+
+/// The policies that an object may name, if it names one that there is not: the operator leaves what exists as it is.
+pub(super) fn named_in_vain(snapshot: &Snapshot, object: &Value) -> Option<Vec<PolicyId>> {
+    match look_up(snapshot, object) {
+        Answer::NoSuchPolicy(_, choice) => Some(choice),
+        Answer::Kind(_) | Answer::Nothing => None,
+    }
+}
+
+fn look_up(snapshot: &Snapshot, object: &Value) -> Answer {
+    let metadata = &object["metadata"];
+    let namespace = metadata["namespace"].as_str().unwrap_or_default();
+    snapshot.answer(&ResourceType::of_object(object), namespace, metadata["annotations"][PIN].as_str())
 }
 
 /// Snapshots that have something in common have it at the same place.

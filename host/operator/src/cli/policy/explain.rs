@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use super::{
     Form,
-    answering::{At, Bound, Instead, Shipped, Standing, answer, renderer},
+    answering::{At, Bound, Installed, Instead, Shipped, Standing, answer, named_in_vain, renderer},
     connection::Connection,
     facts::Facts,
     in_force::{before, in_force, operator_config},
-    output::Output,
+    output::{Output, complain},
     revisions::Revisions,
     table::Table,
     variables,
@@ -66,7 +66,11 @@ impl Explain {
             let mut standing = Standing::new(&loader.load(&[])?, shared.into_iter().collect(), &operator_namespace)?;
             standing.shipped = in_force(&revisions, &loader).await?;
             standing.before = before(&revisions, &standing.shipped, &loader).await?;
-            let snapshot = standing.install(&Catalogue::default()).context("what serves now")?;
+            let Installed { snapshot, conflicts } =
+                standing.install(&Catalogue::default()).context("what serves now")?;
+            for (revision, why) in &conflicts {
+                complain("note", format_args!("PolicyRevision {revision} does not serve: {why}"));
+            }
             let of = claimed(&snapshot, &kind)?;
             let mut gathered = Gathered::new(client);
             let position = gathered.object(&of, &namespace, &name).await?;
@@ -87,7 +91,7 @@ impl Explain {
                 bound.bind(&snapshot, documents.iter().map(|document| &document.object), &cluster, is_served)?;
                 let hidden = |of: &ResourceType| gathered.hidden(of);
                 let asking = |kind: &Kind| {
-                    let usual = At { snapshot: &snapshot, bound: &bound };
+                    let usual = At { snapshot: &snapshot, bound: &bound, before: None };
                     let renderer = renderer(kind, &cluster, is_served)?;
                     let instead = Instead { usual, object, renderer: &renderer };
                     let entry =
@@ -99,7 +103,7 @@ impl Explain {
                 let gone = without.iter().map(|Without { revision, how, .. }| {
                     format!("PolicyRevision {revision} serves, but does not answer for this object: {how}")
                 });
-                let because = gone.chain(because(&standing, &kind, object)).collect();
+                let because = gone.chain(because(&standing, &snapshot, &kind, object)).collect();
                 let told = Told { object: object.clone(), entry, because };
                 if !gathered.read(needs).await? {
                     return Ok(told);
@@ -154,7 +158,7 @@ fn decide(kind: Arc<Kind>, asking: impl Fn(&Kind) -> anyhow::Result<Entry>) -> a
 }
 
 /// Why these policies and settings answer, a sentence each.
-fn because(standing: &Standing, kind: &Kind, object: &Value) -> Vec<String> {
+fn because(standing: &Standing, snapshot: &Snapshot, kind: &Kind, object: &Value) -> Vec<String> {
     let mut told = Vec::new();
     let revisions: Vec<&str> = kind.revisions().map(|revision| &**revision).collect();
     let shipped = || standing.shipped.iter().chain(&standing.before);
@@ -172,6 +176,14 @@ fn because(standing: &Standing, kind: &Kind, object: &Value) -> Vec<String> {
     );
     if let Some(pin) = object["metadata"]["annotations"][PIN].as_str() {
         told.push(format!("the object names {pin} in its annotation {PIN}"));
+    }
+    if let Some(choice) = named_in_vain(snapshot, object) {
+        let choice: Vec<String> = choice.iter().map(ToString::to_string).collect();
+        told.push(format!(
+            "there is no such policy here: the operator leaves what exists as it is, and the above would answer \
+             without the annotation: name one of {}, or remove it",
+            choice.join(", ")
+        ));
     }
     told
 }

@@ -3,8 +3,9 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use anyhow::Context;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kaos_crds::RevisionState;
+use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::{contract::ResourceType, gate, settings::Layer};
 use kube::{Api, Client};
 
@@ -77,12 +78,14 @@ async fn shipped(revisions: &Revisions, revision: &Revision, loader: &Loader) ->
         }
     };
     let source = revision.spec.source.clone();
+    let PolicyRevisionStatus { since, predecessor, .. } = status(revision);
     Ok(Shipped {
         revision: name(revision).into(),
         source: (source.namespace, source.config_map),
         policy,
         file: kept.file,
         age: revisions.age(revision).await,
-        predecessor: status(revision).predecessor,
+        since: since.as_deref().and_then(|since| since.parse::<Timestamp>().ok()),
+        predecessor,
     })
 }

@@ -5,6 +5,7 @@ mod answering;
 mod build;
 mod check;
 mod explain;
+mod follow;
 mod in_force;
 mod inspect;
 mod install;

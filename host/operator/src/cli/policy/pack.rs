@@ -54,7 +54,7 @@ impl Pack {
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { shipment, namespace, without_rights, watch_secrets, service_account, output } = self;
         let loader = Loader::cached(sample_cluster())?;
-        let Ready { policy, packed, .. } = shipment.ready(&loader, &namespace)?;
+        let Ready { policy, packed, .. } = shipment.ready(&loader, |_| Ok(namespace.clone()))?;
         let mut objects = Vec::new();
         if let Some(loaded) = policy.filter(|_| !without_rights) {
             let duties = Duties {

@@ -45,6 +45,11 @@ impl Revisions {
         }
     }
 
+    /// The namespace that the operator lives in.
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
     /// All of them, the oldest first.
     pub(super) async fn all(&self) -> anyhow::Result<Vec<Revision>> {
         let listed = self.written.list(&ListParams::default()).await;
@@ -90,14 +95,20 @@ pub(super) async fn read(config_maps: &Api<ConfigMap>, name: &str) -> anyhow::Re
     Ok(Some(unpack(&index, |name| chunks.get(name))?))
 }
 
-/// The revisions of what a person names: the ConfigMap that they came from, or the policy.
-pub(super) fn of_name<'a>(all: &'a [Revision], named: &str) -> anyhow::Result<Vec<&'a Revision>> {
-    let of_source: Vec<_> = all.iter().filter(|revision| revision.spec.source.config_map == named).collect();
-    let found = if of_source.is_empty() {
+/// The revisions of what a person names: the ConfigMap that they came from, with its namespace or without, or the
+/// policy. Where several have the name, those of the operator's own namespace `home` are meant.
+pub(super) fn of_name<'a>(all: &'a [Revision], named: &str, home: &str) -> anyhow::Result<Vec<&'a Revision>> {
+    let is_named = |source: &PolicySource| source.config_map == named || shown(source) == named;
+    let of_source: Vec<_> = all.iter().filter(|revision| is_named(&revision.spec.source)).collect();
+    let mut found = if of_source.is_empty() {
         all.iter().filter(|revision| status(revision).policy.as_deref() == Some(named)).collect()
     } else {
         of_source
     };
+    let is_at_home = |revision: &&Revision| revision.spec.source.namespace == home;
+    if found.iter().any(is_at_home) {
+        found.retain(is_at_home);
+    }
     let mut sources: Vec<&PolicySource> = found.iter().map(|revision| &revision.spec.source).collect();
     sources.sort_unstable();
     sources.dedup();

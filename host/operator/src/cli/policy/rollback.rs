@@ -12,9 +12,9 @@ use kube::{Api, Client};
 
 use super::{
     connection::Connection,
+    follow::Follower,
     install::Installer,
     output::{Output, complain},
-    push::follow_and_tell,
     revisions::{Revision, Revisions, name, of_name, read, shown, state, status},
 };
 use crate::package::{Package, pack};
@@ -23,7 +23,8 @@ use crate::package::{Package, pack};
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 the earlier one serves; 1 it does not; 2 there is none to go back to.")]
 pub(super) struct Rollback {
-    /// The ConfigMap that the policy came from, or the policy
+    /// The ConfigMap that the policy came from, as NAME or NAMESPACE/NAME, or the policy; of several, the one in the
+    /// operator's namespace
     name: String,
     #[command(flatten)]
     connection: Connection,
@@ -45,20 +46,19 @@ impl Rollback {
         super::on_cluster(connection, async |client| {
             let revisions = Revisions::new(client.clone(), &namespace);
             let all = revisions.all().await?;
-            let of_source = of_name(&all, &named)?;
+            let of_source = of_name(&all, &named, &namespace)?;
             let holds = held(&client, &of_source).await;
             let target = target(&of_source, &holds, to.as_deref()).with_context(|| named.clone())?;
             let kept = revisions.kept(target).await?;
-            let source = target.spec.source.clone();
-            let packed = pack(&source.config_map, &source.namespace, &kept.file, kept.component.as_deref())?;
-            let installer = Installer::new(client, &source.namespace, true);
+            let source = &target.spec.source;
+            let package = Package { name: source.config_map.clone(), namespace: source.namespace.clone(), ..kept };
+            let packed = pack(&package.name, &package.namespace, &package.file, package.component.as_deref())?;
+            let installer = Installer::new(client, &package.namespace, true);
+            let follower = if timeout == 0 { None } else { Some(Follower::new(&revisions, &package).await?) };
             installer.write(&packed).await?;
-            complain("applied", format_args!("ConfigMap {} is as in PolicyRevision {}", shown(&source), name(target)));
-            if timeout == 0 {
-                return Ok(ExitCode::SUCCESS);
-            }
-            let package = Package { name: source.config_map, namespace: source.namespace, ..kept };
-            let code = follow_and_tell(&revisions, &package, Duration::from_secs(timeout), out).await?;
+            complain("applied", format_args!("ConfigMap {} is as in PolicyRevision {}", shown(source), name(target)));
+            let Some(follower) = follower else { return Ok(ExitCode::SUCCESS) };
+            let code = follower.follow_and_tell(Duration::from_secs(timeout), out).await?;
             if code == ExitCode::SUCCESS {
                 installer.sweep(&packed).await?;
             }

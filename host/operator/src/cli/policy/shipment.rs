@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::{
     gate,
@@ -13,11 +14,14 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use super::{answering::Shipped, output::complain};
+use super::{
+    answering::{PLANNED, Shipped},
+    output::complain,
+};
 use crate::{
     catalogue::{Age, reach},
     input,
-    package::{Packed, is_chunk, is_index, pack, unpack},
+    package::{Package, Packed, is_chunk, is_index, pack, unpack},
     policies::{Candidate, Loaded, Loader, Origin},
     reading::{self, OBJECTS},
 };
@@ -52,9 +56,6 @@ pub(super) struct Ready {
     pub(super) packed: Packed,
 }
 
-/// How what is not shipped yet is called among revisions.
-const PLANNED: &str = "what is to be shipped";
-
 impl Ready {
     /// The same as something that was shipped, the youngest of all, to the operator that lives in `home`.
     pub(super) fn shipped(self, home: &str) -> anyhow::Result<Shipped> {
@@ -63,8 +64,23 @@ impl Ready {
         let (namespace, name) = (metadata.namespace.unwrap_or_default(), metadata.name.unwrap_or_default());
         reach(&file, &namespace, home)?;
         let age = Age { created: "9999".to_owned(), namespace: namespace.clone(), name: name.clone() };
-        let policy = policy.map(|loaded| loaded.policy);
-        Ok(Shipped { revision: PLANNED.into(), source: (namespace, name), policy, file, age, predecessor: None })
+        let (policy, since) = (policy.map(|loaded| loaded.policy), Some(Timestamp::MAX));
+        let source = (namespace, name);
+        Ok(Shipped { revision: PLANNED.into(), source, policy, file, age, since, predecessor: None })
+    }
+}
+
+/// The namespace of the ConfigMaps: what a flag says, else the file that they were packed in, else the usual one. A
+/// flag that says another one than the file is more likely a mistake than a move.
+pub(super) fn agreed(flag: &str, said: Option<String>, packed: Option<&str>, usual: &str) -> anyhow::Result<String> {
+    match (said, packed) {
+        (Some(said), Some(packed)) if said != packed => {
+            bail!(
+                "{flag} {said}: the file was packed for namespace {packed}: pack it for {said}, or leave out the flag"
+            )
+        }
+        (Some(said), _) => Ok(said),
+        (None, packed) => Ok(packed.unwrap_or(usual).to_owned()),
     }
 }
 
@@ -72,17 +88,25 @@ impl Ready {
 struct Raw {
     file: PolicyFile,
     component: Option<Vec<u8>>,
+    /// What ConfigMaps that were packed say of themselves.
     name: Option<String>,
+    namespace: Option<String>,
 }
 
 impl Shipment {
-    /// Reads and checks it. The ConfigMaps are to lie in this namespace.
-    pub(super) fn ready(self, loader: &Loader, namespace: &str) -> anyhow::Result<Ready> {
+    /// Reads and checks it. The ConfigMaps are to lie where `place` says, which is told the namespace of a packed file.
+    pub(super) fn ready(
+        self,
+        loader: &Loader,
+        place: impl FnOnce(Option<&str>) -> anyhow::Result<String>,
+    ) -> anyhow::Result<Ready> {
         let Self { file: path, settings, policy: of, scope, name } = self;
-        let Raw { mut file, component, name: packed_name } = match &path {
+        let raw = match &path {
             Some(path) => read(path)?,
-            None => Raw { file: PolicyFile { name: of, ..PolicyFile::default() }, component: None, name: None },
+            None => Raw::unpacked(PolicyFile { name: of, ..PolicyFile::default() }, None),
         };
+        let Raw { mut file, component, name: packed_name, namespace } = raw;
+        let namespace = place(namespace.as_deref())?;
         if let Some(path) = &settings {
             file.settings = tree(path)?;
         }
@@ -103,8 +127,15 @@ impl Shipment {
         let of = file.name.clone().unwrap_or_default();
         let usual = if policy.is_some() { format!("policy-{of}") } else { format!("policy-{of}-settings") };
         let component = policy.as_ref().map(|(_, bytes)| bytes.as_slice());
-        let packed = pack(&name.or(packed_name).unwrap_or(usual), namespace, &file, component)?;
+        let packed = pack(&name.or(packed_name).unwrap_or(usual), &namespace, &file, component)?;
         Ok(Ready { file, policy: policy.map(|(policy, _)| policy), packed })
+    }
+}
+
+impl Raw {
+    /// What no ConfigMap says.
+    fn unpacked(file: PolicyFile, component: Option<Vec<u8>>) -> Self {
+        Self { file, component, name: None, namespace: None }
     }
 }
 
@@ -114,22 +145,24 @@ fn read(path: &Path) -> anyhow::Result<Raw> {
     let bytes = reading::bytes(path, OBJECTS)?;
     let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| !text.starts_with('\0')) else {
         let Candidate { inner: gate::Candidate { bytes, file }, .. } = Candidate::read(path)?;
-        return Ok(Raw { file, component: Some(bytes), name: None });
+        return Ok(Raw::unpacked(file, Some(bytes)));
     };
     if let Some(raw) = packed(&named(), text)? {
         return Ok(raw);
     }
     let file = PolicyFile::parse(text).with_context(named)?;
-    Ok(Raw { file, component: None, name: None })
+    Ok(Raw::unpacked(file, None))
 }
 
 /// The one package among the objects of a text; none if it has no objects.
 fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
-    let (documents, _) = input::parse(&path.into(), text, "default");
+    // No namespace instead of the usual one: where none is said, whoever asks knows better.
+    let (documents, _) = input::parse(&path.into(), text, "");
     let mut config_maps = Vec::new();
     for document in documents.into_iter().filter(|document| document.identity.kind == "ConfigMap") {
-        let map: ConfigMap = serde_json::from_value(document.object)
-            .with_context(|| format!("{}: {}", document.origin, document.identity))?;
+        let mut map: ConfigMap = serde_json::from_value(document.object)
+            .with_context(|| format!("{}: ConfigMap {}", document.origin, document.identity.name))?;
+        map.metadata.namespace = map.metadata.namespace.filter(|namespace| !namespace.is_empty());
         config_maps.push(map);
     }
     let mut indexes = config_maps.iter().filter(|map| is_index(map));
@@ -146,8 +179,8 @@ fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
         bail!("{path}: has several policies: name a file with one");
     }
     let chunk = |name: &str| config_maps.iter().find(|map| is_chunk(map) && map.metadata.name.as_deref() == Some(name));
-    let package = unpack(index, chunk).with_context(|| path.to_owned())?;
-    Ok(Some(Raw { file: package.file, component: package.component, name: Some(package.name) }))
+    let Package { name, file, component, .. } = unpack(index, chunk).with_context(|| path.to_owned())?;
+    Ok(Some(Raw { file, component, name: Some(name), namespace: index.metadata.namespace.clone() }))
 }
 
 fn tree(path: &Path) -> anyhow::Result<Value> {

@@ -6,7 +6,7 @@ use kube::Client;
 use super::{
     super::{
         answering::{Shipped, Standing},
-        in_force::{in_force, operator_config},
+        in_force::{before, in_force, operator_config},
         revisions::Revisions,
     },
     Place, Sides,
@@ -28,7 +28,9 @@ pub(super) async fn differences(
     let home = &cluster.operator_namespace;
     let shared = operator_config(&client, home).await?;
     let mut standing = Standing::new(own, shared.into_iter().collect(), home)?;
-    standing.shipped = in_force(&Revisions::new(client.clone(), home), loader).await?;
+    let revisions = Revisions::new(client.clone(), home);
+    standing.shipped = in_force(&revisions, loader).await?;
+    standing.before = before(&revisions, &standing.shipped, loader).await?;
     let sides = Sides::of(&standing, new)?;
     let mut gathered = Gathered::new(client);
     let (reads, wishes) = sides.looked_at();
@@ -40,9 +42,11 @@ pub(super) async fn differences(
     }
     loop {
         let hidden = |of: &ResourceType| gathered.hidden(of);
-        let comparison = sides.compare(&gathered.documents(), cluster, &hidden)?;
+        let documents = gathered.documents();
+        let comparison = sides.compare(&documents, cluster, &hidden)?;
         // What passes asked for may have them ask for more.
         if !gathered.read(comparison.needs).await? {
+            sides.tell_held(&documents);
             return Ok(comparison.differences);
         }
     }

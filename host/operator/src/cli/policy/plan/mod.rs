@@ -21,7 +21,7 @@ use super::{
     on_cluster,
     output::{Output, complain},
     settings,
-    shipment::Shipment,
+    shipment::{Shipment, agreed},
 };
 use crate::{
     input::Sources,
@@ -55,7 +55,7 @@ pub(super) struct Plan {
     /// Namespace of objects in files that name none; of a running cluster, the only one to look at
     #[arg(short = 'n', long, value_parser = super::namespace)]
     namespace: Option<String>,
-    /// Namespace that it is to be shipped into, if that is not the operator's
+    /// Namespace that it is to be shipped into; otherwise the one that a packed file says, or else the operator's
     #[arg(long, value_name = "NAMESPACE", value_parser = super::namespace)]
     into: Option<String>,
     /// A policy that the operator was started with
@@ -88,7 +88,7 @@ impl Plan {
         let cluster = facts.cluster();
         let home = cluster.operator_namespace.clone();
         let loader = Loader::cached(cluster.clone())?;
-        let new = shipment.ready(&loader, into.as_deref().unwrap_or(&home))?.shipped(&home)?;
+        let new = shipment.ready(&loader, |packed| agreed("--into", into, packed, &home))?.shipped(&home)?;
         let own = loader.load(&policies)?;
         if filenames.is_empty() {
             let place = Place { cluster, namespace };
@@ -104,7 +104,9 @@ impl Plan {
             bail!("nothing to plan for: no object is of a kind that a policy claims");
         }
         let everything = |_: &ResourceType| None;
-        Ok(sides.compare(&documents, &cluster, &everything)?.differences)
+        let comparison = sides.compare(&documents, &cluster, &everything)?;
+        sides.tell_held(&documents);
+        Ok(comparison.differences)
     }
 }
 

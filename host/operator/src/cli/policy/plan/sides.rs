@@ -8,7 +8,10 @@ use kaos_policy::{
     lookup::Sighting,
 };
 
-use super::super::answering::{At, Bound, Shipped, Standing, answer};
+use super::super::{
+    answering::{At, Bound, Shipped, Standing, answer, named_in_vain},
+    output::complain,
+};
 use crate::{
     catalogue::{Catalogue, Snapshot},
     input::Document,
@@ -23,11 +26,19 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// What stands without and with what is shipped. Where nothing changes, both are the same.
+    /// What stands without and with what is shipped. Where nothing changes, both are the same. Says who else does not
+    /// serve then.
     pub(super) fn of(standing: &Standing, new: Shipped) -> anyhow::Result<Self> {
         let catalogue = Catalogue::default();
         let before = standing.install(&catalogue).context("what serves now")?;
-        Ok(Self { before, after: standing.with(new).install(&catalogue).context("with what is to be shipped")? })
+        let after = standing.with(new).install(&catalogue).context("with what is to be shipped")?;
+        for (revision, why) in &before.conflicts {
+            complain("note", format_args!("PolicyRevision {revision} does not serve: {why}"));
+        }
+        for (revision, why) in after.conflicts.iter().filter(|(other, _)| !before.conflicts.contains_key(*other)) {
+            complain("note", format_args!("PolicyRevision {revision} would serve no more: {why}"));
+        }
+        Ok(Self { before: before.snapshot, after: after.snapshot })
     }
 
     /// Every kind that something answers for, on either side.
@@ -64,8 +75,19 @@ impl Sides {
             let objects = documents.iter().map(|document| &document.object);
             bound.bind(snapshot, objects, cluster, |of| hidden(of).is_none())?;
         }
-        let side = |snapshot| At { snapshot, bound: &bound };
-        Ok(compare(&stored, &side(&self.before), &side(&self.after), hidden)?)
+        let before = At { snapshot: &self.before, bound: &bound, before: None };
+        let after = At { snapshot: &self.after, bound: &bound, before: Some(&self.before) };
+        Ok(compare(&stored, &before, &after, hidden)?)
+    }
+
+    /// Says which objects would name a policy that there is not any more. Nothing changes for them, but they are told.
+    pub(super) fn tell_held(&self, documents: &[Document]) {
+        for Document { identity, object, .. } in documents {
+            if named_in_vain(&self.before, object).is_none() && named_in_vain(&self.after, object).is_some() {
+                let what = "names a policy that there would not be any more: what exists stays as it is";
+                complain("note", format_args!("{identity}: {what}"));
+            }
+        }
     }
 
     fn snapshots(&self) -> impl Iterator<Item = &Arc<Snapshot>> {

@@ -1,0 +1,186 @@
+//! `kaos-operator policy plan` and `explain`, as a user asks them of an embedded cluster.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "support/stage.rs"]
+mod stage;
+mod support;
+
+use kaos_operator::package::{Package, pack};
+use serde_json::{Value, json};
+use stage::{HOME, Stage, edition, package, team};
+
+/// An Agent as those of the team are, with other metadata.
+fn like_a(stage: &Stage, metadata: Value) -> Value {
+    let mut agent = stage.cluster.object("kaos.tools", "agents", "team", "a").unwrap().as_ref().clone();
+    agent["metadata"] = metadata;
+    agent
+}
+
+/// One that names its policy.
+fn naming(stage: &Stage, name: &str, policy: &str) {
+    let metadata = json!({
+        "name": name, "namespace": "team", "generation": 1, "annotations": {"kaos.tools/policy": policy},
+    });
+    stage.cluster.plant("kaos.tools", "agents", like_a(stage, metadata));
+}
+
+/// One with more containers than some edition of the policy takes.
+fn beside(stage: &Stage) {
+    let mut beside = like_a(stage, json!({"name": "beside", "namespace": "team"}));
+    let sides = (0..6).map(|side| json!({"name": format!("side{side}"), "image": "side:1"}));
+    beside["spec"]["podSpec"] = json!({"containers": sides.collect::<Vec<_>>()});
+    stage.cluster.plant("kaos.tools", "agents", beside);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_asks_a_running_cluster_what_it_holds_and_what_is_in_force() {
+    let stage = Stage::start("plan-live").await;
+    team(&stage);
+    let settings = stage.settings("x:1");
+    let plan = ["plan", "--settings", settings.as_str(), "--for", "agent", "-o", "json"];
+    let ran = stage.policy(&plan).await;
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!((&ran.json()["objects"], &ran.json()["changed"]), (&3.into(), &3.into()), "{}", ran.stdout);
+    assert!(ran.stdout.contains("x:1") && !ran.stdout.contains("topsecret"), "{}", ran.stdout);
+    assert_eq!(stage.policy(&[&plan[..], &["-n", "elsewhere"]].concat()).await.code, 0);
+    // Once it is in force, it changes nothing any more.
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
+    let ran = stage.policy(&plan).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_leaves_objects_alone_that_name_what_served_before_or_what_is_not_there() {
+    let stage = Stage::start("plan-pins").await;
+    team(&stage);
+    let name = |number: u8| format!("agents-{number}");
+    for number in 0..3_u8 {
+        let state = if number == 2 { "Active" } else { "Superseded" };
+        let before = number.checked_sub(1).map(name);
+        let status = json!({"state": state, "policy": "agent", "predecessor": before});
+        stage.revision(&name(number), &edition(number, "{}"), number.into(), &status);
+    }
+    let digest = |number: u8| edition(number, "{}").component_digest().unwrap().to_string();
+    // Three revisions back is as far as an operator remembers: the oldest is forgotten for what is to be shipped.
+    for (name, policy) in [("served", digest(2)), ("forgotten", digest(0)), ("vain", "nobody".to_owned())] {
+        naming(&stage, name, &policy);
+    }
+    let mut next = edition(3, "{}");
+    next.file.settings = json!({"image": "x:9"});
+    let packed = pack(&next.name, HOME, &next.file, next.component.as_deref()).unwrap().index;
+    let packed = stage.folder.write("packed.json", serde_json::to_string(&packed).unwrap());
+    let ran = stage.policy(&["plan", &packed, "-o", "json"]).await;
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    let told = ran.json();
+    assert_eq!((&told["objects"], &told["changed"]), (&3.into(), &3.into()), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stderr.contains("Agent team/forgotten: names a policy that there would not be any more")
+            && !ran.stderr.contains("team/served")
+            && !ran.stderr.contains("team/vain"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_fails_on_what_is_to_be_shipped_and_not_on_what_others_shipped() {
+    let stage = Stage::start("plan-conflict").await;
+    team(&stage);
+    let active = json!({"state": "Active", "policy": "agent"});
+    for (age, name) in [(1, "one"), (2, "two")] {
+        let theirs = Package { name: name.into(), namespace: "team".into(), ..package("x:7") };
+        stage.revision(&format!("team.{name}-1"), &theirs, age, &active);
+    }
+    let settings = stage.folder.write("policy-of-pulls.yaml", "imagePullPolicy: Never\n");
+    let ran = stage.policy(&["plan", "--settings", &settings, "--for", "agent", "-o", "json"]).await;
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.json()["changed"], 3, "{}", ran.stdout);
+    let note = "note: PolicyRevision team.two-1 does not serve: team.one-1 sets `image`";
+    assert_eq!(ran.stderr.matches(note).count(), 1, "{}", ran.stderr);
+    stage.revision("agent-1", &package("x:1"), 3, &active);
+    let settings = stage.settings("x:2");
+    let ran = stage.policy(&["plan", "--settings", &settings, "--for", "agent", "--name", "other"]).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("what is to be shipped would not serve: agent-1 sets `image`"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn explain_tells_what_answers_and_why_and_what_went_into_it() {
+    let stage = Stage::start("explain").await;
+    team(&stage);
+    let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for told in ["Agent team/a", "the operator brought it along", "ModelAPI team/llm", "found", "MODEL_API_URL"] {
+        assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains("topsecret"), "{}", ran.stdout);
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
+    let told = stage.policy(&["explain", "Agents/b", "-n", "team", "-o", "json"]).await.json();
+    assert!(
+        told["because"]
+            .to_string()
+            .contains("PolicyRevision agent-1, from ConfigMap kaos-system/policy-agent-settings")
+    );
+    assert_eq!((&told["settings"][0]["path"], &told["policy"]["name"]), (&"image".into(), &"agent".into()), "{told}");
+    for (object, told) in [("agent/nobody", "is not there"), ("kite/a", "only for"), ("agent", "KIND/NAME")] {
+        let ran = stage.policy(&["explain", object, "-n", "team"]).await;
+        assert!(ran.code == 2 && ran.stderr.contains(told), "{object}: {}", ran.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn explain_follows_an_object_to_what_served_before_where_the_policy_fails_on_it() {
+    let stage = Stage::start("fallback").await;
+    team(&stage);
+    beside(&stage);
+    stage.revision("agents-1", &edition(1, "{}"), 1, &json!({"state": "Superseded", "policy": "agent"}));
+    let active = json!({"state": "Active", "policy": "agent", "predecessor": "agents-1"});
+    stage.revision("agents-2", &edition(2, "{containers: 6}"), 2, &active);
+    let told = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
+    assert!(
+        told.stdout.contains("PolicyRevision agents-2, from") && !told.stdout.contains("agents-1"),
+        "{}{}",
+        told.stdout,
+        told.stderr
+    );
+    let told = stage.policy(&["explain", "agent/beside", "-n", "team"]).await;
+    for line in ["PolicyRevision agents-2 serves, but does not answer for this object", "PolicyRevision agents-1, from"]
+    {
+        assert!(told.stdout.contains(line), "{line}: {}{}", told.stdout, told.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn explain_blames_the_newer_of_a_policy_and_the_settings_for_it() {
+    let stage = Stage::start("blame").await;
+    team(&stage);
+    beside(&stage);
+    stage.revision("agents-1", &edition(1, "{}"), 1, &json!({"state": "Superseded", "policy": "agent"}));
+    let since = |second: u32| format!("2026-01-01T00:00:{second:02}Z");
+    let active = json!({"state": "Active", "policy": "agent", "predecessor": "agents-1", "since": since(2)});
+    stage.revision("agents-2", &edition(2, "{containers: 6}"), 2, &active);
+    let newer = json!({"state": "Active", "policy": "agent", "since": since(3)});
+    stage.revision("settings-1", &package("x:1"), 3, &newer);
+    let told = stage.policy(&["explain", "agent/beside", "-n", "team"]).await;
+    for line in [
+        "PolicyRevision settings-1 serves, but does not answer for this object",
+        "PolicyRevision agents-2 serves, but does not answer for this object",
+        "PolicyRevision agents-1, from",
+    ] {
+        assert!(told.stdout.contains(line), "{line}: {}{}", told.stdout, told.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn explain_says_that_an_object_that_names_a_policy_in_vain_is_left_as_it_is() {
+    let stage = Stage::start("vain").await;
+    team(&stage);
+    naming(&stage, "vain", "nobody");
+    let ran = stage.policy(&["explain", "agent/vain", "-n", "team"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for told in ["the object names nobody in its annotation", "leaves what exists as it is", "name one of agent"] {
+        assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
+    }
+    let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
+    assert!(!ran.stdout.contains("leaves what exists as it is"), "{}", ran.stdout);
+}

@@ -1,0 +1,120 @@
+//! A cluster for the verbs that ask one. What an operator would say is written down beforehand.
+// Each test file uses a part of it.
+#![allow(dead_code)]
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kaos_cluster::{Cluster, Server};
+use kaos_operator::package::{Package, pack, unpack};
+use kaos_policy::manifest::PolicyFile;
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Ran, run};
+
+/// Where the operator would live.
+pub(crate) const HOME: &str = "kaos-system";
+
+/// A cluster on which no operator runs, and who asks it.
+pub(crate) struct Stage {
+    pub(crate) cluster: Cluster,
+    _server: Server,
+    pub(crate) folder: Folder,
+    pub(crate) kubeconfig: String,
+}
+
+impl Stage {
+    pub(crate) async fn start(name: &str) -> Self {
+        let cluster = Cluster::start();
+        let server = cluster.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        cluster.add_user("admin", "admin");
+        let folder = Folder::new(name);
+        let kubeconfig = folder.write("kubeconfig", server.kubeconfig("admin"));
+        for name in [HOME, "team"] {
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            cluster.plant("", "namespaces", namespace);
+        }
+        for definition in kaos_crds::manifests::ALL {
+            let budget = serde_saphyr::options! { budget: serde_saphyr::budget! { max_depth: 256 } };
+            let definition: Value = serde_saphyr::from_str_with_options(definition, budget).unwrap();
+            cluster.plant("apiextensions.k8s.io", "customresourcedefinitions", definition);
+        }
+        cluster.settled().await;
+        Self { cluster, _server: server, folder, kubeconfig }
+    }
+
+    /// Runs a verb while the cluster goes on.
+    pub(crate) async fn policy(&self, arguments: &[&str]) -> Ran {
+        let connection = ["--kubeconfig", self.kubeconfig.as_str()];
+        let arguments: Vec<String> =
+            ["policy"].iter().chain(arguments).chain(&connection).map(|argument| (*argument).to_owned()).collect();
+        tokio::task::spawn_blocking(move || run(arguments, "")).await.unwrap()
+    }
+
+    pub(crate) fn settings(&self, image: &str) -> String {
+        self.folder.write("settings.yaml", format!("image: {image}\n"))
+    }
+
+    /// What an operator says of a package, and the bytes that it keeps.
+    pub(crate) fn revision(&self, name: &str, package: &Package, age: u32, status: &Value) {
+        self.cluster.plant(
+            "kaos.tools",
+            "policyrevisions",
+            json!({
+                "apiVersion": "kaos.tools/v1alpha1", "kind": "PolicyRevision",
+                "metadata": {"name": name, "namespace": HOME, "creationTimestamp": format!("2026-01-01T00:00:{age:02}Z")},
+                "spec": {
+                    "source": {"namespace": package.namespace, "configMap": package.name},
+                    "packageDigest": package.digest().to_string(), "scope": {},
+                },
+                "status": status,
+            }),
+        );
+        let mut kept = pack(name, HOME, &package.file, package.component.as_deref()).unwrap().index;
+        kept.metadata.labels = None;
+        self.cluster.plant("", "configmaps", serde_json::to_value(kept).unwrap());
+    }
+
+    pub(crate) fn stored(&self, name: &str) -> Package {
+        self.stored_in(HOME, name)
+    }
+
+    pub(crate) fn stored_in(&self, namespace: &str, name: &str) -> Package {
+        let stored = self.cluster.object("", "configmaps", namespace, name).expect("the ConfigMap");
+        let index: ConfigMap = serde_json::from_value((*stored).clone()).unwrap();
+        unpack(&index, |_| None::<&ConfigMap>).unwrap()
+    }
+}
+
+/// Settings for the policy `agent`.
+pub(crate) fn package(image: &str) -> Package {
+    let file = PolicyFile { name: Some("agent".into()), settings: json!({"image": image}), ..PolicyFile::default() };
+    Package { name: "policy-agent-settings".into(), namespace: HOME.into(), file, component: None }
+}
+
+/// A team of three agents that is there already.
+pub(crate) fn team(stage: &Stage) {
+    let object = |kind: &str, name: &str, spec: Value, status: Value| {
+        json!({
+            "apiVersion": "kaos.tools/v1alpha1", "kind": kind,
+            "metadata": {"name": name, "namespace": "team", "generation": 1}, "spec": spec, "status": status,
+        })
+    };
+    let ready = json!({"phase": "Ready", "ready": true, "endpoint": "http://llm.team:8000"});
+    let proxy = json!({"mode": "Proxy", "proxyConfig": {"models": ["*"], "apiKey": {"value": "topsecret"}}});
+    stage.cluster.plant("kaos.tools", "modelapis", object("ModelAPI", "llm", proxy, ready));
+    for name in ["a", "b", "c"] {
+        let spec =
+            json!({"modelAPI": "llm", "model": "gpt", "config": {"env": [{"name": "MY_TOKEN", "value": "topsecret"}]}});
+        let status =
+            json!({"conditions": [{"type": "Accepted", "status": "True", "reason": "Accepted", "message": ""}]});
+        stage.cluster.plant("kaos.tools", "agents", object("Agent", name, spec, status));
+    }
+}
+
+/// The embedded policy of Agents, with bytes of its own; `limits` as in `policy.yaml`.
+pub(crate) fn edition(number: u8, limits: &str) -> Package {
+    let own = kaos_operator::embedded::DEFAULTS.iter().find(|it| it.manifest.contains("name: agent\n")).unwrap();
+    let file = PolicyFile::parse(&format!("{}\nlimits: {limits}\n", own.manifest)).unwrap();
+    // A custom section with a name of one letter and nothing in it.
+    let component = [own.component, &[0, 2, 1, b'a' + number]].concat();
+    Package { name: "agents".into(), namespace: HOME.into(), file, component: Some(component) }
+}
