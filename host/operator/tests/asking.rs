@@ -151,7 +151,7 @@ async fn explain_follows_an_object_to_what_served_before_where_the_policy_fails_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn explain_blames_the_newer_of_a_policy_and_the_settings_for_it() {
+async fn explain_gives_settings_back_that_are_not_what_the_policy_fails_on() {
     let stage = Stage::start("blame").await;
     team(&stage);
     beside(&stage);
@@ -163,12 +163,13 @@ async fn explain_blames_the_newer_of_a_policy_and_the_settings_for_it() {
     stage.revision("settings-1", &package("x:1"), 3, &newer);
     let told = stage.policy(&["explain", "agent/beside", "-n", "team"]).await;
     for line in [
-        "PolicyRevision settings-1 serves, but does not answer for this object",
         "PolicyRevision agents-2 serves, but does not answer for this object",
         "PolicyRevision agents-1, from",
+        "settings: PolicyRevision settings-1, from",
     ] {
         assert!(told.stdout.contains(line), "{line}: {}{}", told.stdout, told.stderr);
     }
+    assert!(!told.stdout.contains("settings-1 serves, but"), "{}", told.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -48,7 +48,7 @@ impl Descent {
             Verdict::Planned(_) => false,
             // No sandbox is free: that says nothing about the object.
             Verdict::Failed(failure) if matches!(*failure.failure, Failure::Sandbox(_)) => false,
-            Verdict::Failed(failure) => self.failed(&failure.policy, failure.to_string()),
+            Verdict::Failed(failure) => self.failed(&failure.policy, &failure.to_string()),
             Verdict::Refused(refusal) => {
                 let left = self.kind.left_by(&rendered.policy, refusal).filter(|_| self.steps < FALLBACKS);
                 let Some((Fallback { kind, blamed, on_refusal }, how)) = left else { return false };
@@ -63,7 +63,7 @@ impl Descent {
     }
 
     /// Goes on to what served before a policy that failed. Says whether it did.
-    pub fn failed(&mut self, policy: &PolicyId, how: String) -> bool {
+    pub fn failed(&mut self, policy: &PolicyId, how: &str) -> bool {
         if self.steps >= FALLBACKS {
             return false;
         }
@@ -74,7 +74,7 @@ impl Descent {
             without: self.without.clone(),
             tried: Vec::new(),
         });
-        let blame = |revision| Without { revision, how: how.clone(), counts: true };
+        let blame = |revision| Without { revision, how: how.to_owned(), counts: true };
         let mut next = trial.from.without(policy, &trial.tried);
         if next.is_none()
             && let Some(Fallback { kind, blamed, .. }) = trial.from.without(policy, &[])

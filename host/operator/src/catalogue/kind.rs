@@ -90,6 +90,9 @@ impl Member {
     }
 }
 
+/// What answers for an object that a policy fails on, by that policy and what was tried already.
+type Fallbacks = BTreeMap<(PolicyId, Vec<Arc<str>>), Option<Fallback>>;
+
 /// What answers for objects of one kind in one place.
 pub struct Kind {
     of: ResourceType,
@@ -101,7 +104,7 @@ pub struct Kind {
     /// What would answer in the stead of the lowest member, the strongest first.
     below: Vec<Arc<Member>>,
     pub(super) made: Mutex<Option<Made>>,
-    fallbacks: Mutex<BTreeMap<(PolicyId, Vec<Arc<str>>), Option<Fallback>>>,
+    fallbacks: Mutex<Fallbacks>,
 }
 
 impl fmt::Debug for Kind {

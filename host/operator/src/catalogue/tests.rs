@@ -282,7 +282,7 @@ fn an_object_falls_back_to_what_served_before_the_newest_reason() {
 
     let mut descent = Descent::new(kind(&catalogue, "a", None));
     let mut blamed = |failed: &PolicyId| {
-        assert!(descent.failed(failed, "trap".to_owned()));
+        assert!(descent.failed(failed, "trap"));
         let blamed: Vec<&str> = descent.without.iter().map(|without| &*without.revision).collect();
         (blamed.join(" and "), names(&descent.kind), descent.kind.layers().len())
     };
@@ -293,7 +293,7 @@ fn an_object_falls_back_to_what_served_before_the_newest_reason() {
     // What served before fails as well, but not under the settings of then.
     assert_eq!(blamed(other), ("ten chars! and settings-2".to_owned(), vec![named(&own)], 1));
     assert_eq!(blamed(other), ("ten chars! and settings-2 and settings-1".to_owned(), vec![named(&own)], 0));
-    assert!(!descent.failed(other, "trap".to_owned()), "everything that is left came with the process");
+    assert!(!descent.failed(other, "trap"), "everything that is left came with the process");
 }
 
 #[test]

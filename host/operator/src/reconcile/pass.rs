@@ -130,7 +130,7 @@ impl Context {
                 Err(error) => break (renderer, rendered, plan, Some(error)),
             };
             let falls_back =
-                refused.is_some_and(|why| self.fall_back(subject.key, &mut subject.selected, &rendered.policy, why));
+                refused.is_some_and(|why| self.fall_back(subject.key, &mut subject.selected, &rendered.policy, &why));
             if !falls_back {
                 break (renderer, rendered, plan, None);
             }

@@ -164,7 +164,7 @@ impl Context {
     }
 
     /// Lets what served before answer for an object that a policy failed on. Says whether there is something.
-    pub(super) fn fall_back(&self, key: &ObjectKey, selected: &mut Selected, failed: &PolicyId, how: String) -> bool {
+    pub(super) fn fall_back(&self, key: &ObjectKey, selected: &mut Selected, failed: &PolicyId, how: &str) -> bool {
         let falls_back = selected.descent.failed(failed, how);
         if falls_back {
             self.fell_back(key, selected, failed);

@@ -9,7 +9,7 @@ use kube::{Api, Client, api::PostParams};
 use super::StepError;
 use crate::rbac::{Duties, Rule, claimed, rules};
 
-/// Rights that are named, at most: whoever lacks so many lacks a ClusterRole, and each is asked for by itself.
+/// Rights that are named, at most: whoever lacks so many lacks a `ClusterRole`, and each is asked for by itself.
 const NAMED: usize = 16;
 
 /// The rights that a policy takes beyond those that `own` policies take, and that the operator does not have.
