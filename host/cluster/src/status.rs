@@ -164,6 +164,12 @@ impl ApiError {
         Self::plain(StatusCode::BAD_REQUEST, "BadRequest", message)
     }
 
+    /// A request that asks for more than the server does in one.
+    pub(crate) fn too_large(message: &str) -> Self {
+        let message = format!("Request entity is too large: {message}");
+        Self::plain(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
+    }
+
     /// A revision or continue token that is gone.
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::plain(StatusCode::GONE, "Expired", message)

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{options::FieldValidation, protobuf, write::Request};
+use super::{bounds, options::FieldValidation, protobuf, write::Request};
 use crate::{catalogue::Family, kinds, schema, status::ApiError};
 
 /// Reads a body.
@@ -28,7 +28,10 @@ pub(super) fn parse(request: &Request<'_>) -> Result<Value, ApiError> {
     if yaml {
         serde_saphyr::from_str(text).map_err(read)
     } else {
-        serde_json::from_slice(body).map_err(|error| ApiError::bad_request(error.to_string()))
+        serde_json::from_slice(body).map_err(|error| {
+            let text = error.to_string();
+            if text.starts_with("recursion limit exceeded") { bounds::too_deep() } else { ApiError::bad_request(text) }
+        })
     }
 }
 
@@ -100,6 +103,7 @@ pub(super) fn identity(request: &Request<'_>, value: &mut Value) -> Result<(), A
 /// warnings.
 pub(super) fn settle(request: &Request<'_>, value: &mut Value) -> Result<Vec<String>, ApiError> {
     let resource = request.resource;
+    bounds::check(value)?;
     let unknown = schema::prune::prune(value, &resource.node);
     let texts: Vec<String> = unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
     let mut warnings = Vec::new();
@@ -119,6 +123,12 @@ pub(super) fn settle(request: &Request<'_>, value: &mut Value) -> Result<Vec<Str
     if resource.family != Family::Custom
         && let Some(cause) = types(value, resource)
     {
+        return Err(ApiError::bad_request(format!(
+            "{} in version {:?} cannot be handled as a {}: {cause}",
+            resource.kind, resource.version, resource.kind
+        )));
+    }
+    if let Some(cause) = kinds::undecodable(resource, value) {
         return Err(ApiError::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {cause}",
             resource.kind, resource.version, resource.kind

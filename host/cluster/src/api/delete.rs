@@ -23,6 +23,9 @@ pub(crate) struct Deletion {
     pub(crate) dry_run: bool,
 }
 
+/// The namespaces that every cluster has and that nobody may delete.
+const LASTING: [&str; 3] = ["default", "kube-public", "kube-system"];
+
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
 
@@ -94,6 +97,9 @@ pub(crate) fn delete(
     now: &str,
 ) -> Result<Option<Arc<Value>>, ApiError> {
     let subject = resource.subject(&key.name);
+    if resource.family == Family::Namespace && LASTING.contains(&key.name.as_str()) {
+        return Err(ApiError::forbidden(&subject, "this namespace may not be deleted"));
+    }
     let Some(old) = state.store.get(&resource.storage(), key).cloned() else {
         return Err(ApiError::not_found(&subject));
     };

@@ -1,5 +1,6 @@
 //! The API: what each request means, on the state alone. Bytes and connections are in [`crate::http`].
 
+mod bounds;
 mod call;
 mod create;
 mod decode;

@@ -1,6 +1,9 @@
 //! Query parameters.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use crate::{
+    kinds,
     status::ApiError,
     storage::{FieldSelector, LabelSelector},
 };
@@ -13,6 +16,9 @@ pub(crate) enum FieldValidation {
     Warn,
     Strict,
 }
+
+/// Seconds for which a watch is answered at most, whatever it asks for. There are times that a clock does not reach.
+const LONGEST: u64 = 24 * 60 * 60;
 
 /// The parameters of a request.
 #[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
@@ -46,24 +52,28 @@ impl Options {
             match &*name {
                 "watch" => options.watch = flag,
                 "labelSelector" => {
-                    options.labels = LabelSelector::parse(&value).map_err(ApiError::bad_request)?;
+                    options.labels = labels(&value)?;
                 }
                 "fieldSelector" => {
                     options.fields = FieldSelector::parse(&value).map_err(ApiError::bad_request)?;
                 }
-                "limit" => options.limit = value.parse().unwrap_or_default(),
+                "limit" => options.limit = usize::try_from(number(&value)?).unwrap_or_default(),
                 "continue" => options.continue_token = value.into_owned(),
                 "resourceVersion" => options.resource_version = value.into_owned(),
                 "resourceVersionMatch" => options.resource_version_match = value.into_owned(),
                 "allowWatchBookmarks" => options.bookmarks = flag,
                 "sendInitialEvents" => options.initial_events = flag,
-                "timeoutSeconds" => options.timeout_seconds = value.parse().ok(),
+                "timeoutSeconds" => {
+                    // A time that is over before it starts ends at once.
+                    let seconds = u64::try_from(number(&value)?).unwrap_or_default();
+                    options.timeout_seconds = Some(seconds.min(LONGEST));
+                }
                 "dryRun" => options.dry_run = dry_run(&value)?,
                 "fieldManager" => options.field_manager = value.into_owned(),
                 "force" => options.force = flag,
                 "fieldValidation" => options.validation = validation(&value)?,
                 "propagationPolicy" => options.propagation = Some(value.into_owned()),
-                "gracePeriodSeconds" => options.grace_period = value.parse().ok(),
+                "gracePeriodSeconds" => options.grace_period = Some(number(&value)?),
                 "includeObject" => options.include_object = value.into_owned(),
                 _ => {}
             }
@@ -73,6 +83,26 @@ impl Options {
         }
         Ok(options)
     }
+}
+
+/// A label selector whose labels can be.
+fn labels(text: &str) -> Result<LabelSelector, ApiError> {
+    let selector = LabelSelector::parse(text).map_err(ApiError::bad_request)?;
+    match selector.named().find_map(|(key, value)| kinds::wrong_label(key, value)) {
+        None => Ok(selector),
+        Some(cause) => Err(ApiError::bad_request(format!("unable to parse requirement: {}", cause.message))),
+    }
+}
+
+/// A whole number, refused as Go refuses what is none.
+fn number(value: &str) -> Result<i64, ApiError> {
+    value.parse().map_err(|error: ParseIntError| {
+        let why = match error.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        ApiError::bad_request(format!("strconv.ParseInt: parsing {value:?}: {why}"))
+    })
 }
 
 fn dry_run(value: &str) -> Result<bool, ApiError> {
@@ -91,5 +121,30 @@ fn validation(value: &str) -> Result<FieldValidation, ApiError> {
         other => Err(ApiError::bad_request(format!(
             "fieldValidation: Unsupported value: {other:?}: supported values: \"\", \"Ignore\", \"Strict\", \"Warn\""
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_is_none_is_refused_and_a_long_time_is_cut() {
+        for query in ["timeoutSeconds=soon", "limit=many", "limit=1.5", "gracePeriodSeconds=", "limit=1e3"] {
+            assert_eq!(Options::parse(query).unwrap_err().code, 400, "{query}");
+        }
+        let error = Options::parse("timeoutSeconds=18446744073709551615").unwrap_err();
+        assert_eq!(error.message, "strconv.ParseInt: parsing \"18446744073709551615\": value out of range");
+        let longest = Options::parse("timeoutSeconds=9223372036854775807").unwrap();
+        assert_eq!(longest.timeout_seconds, Some(LONGEST));
+        assert_eq!(Options::parse("timeoutSeconds=-1&limit=-1").unwrap().timeout_seconds, Some(0));
+        assert_eq!(Options::parse("limit=500").unwrap().limit, 500);
+    }
+
+    #[test]
+    fn a_selector_that_does_not_parse_is_refused() {
+        for selector in ["a%3Db%3Dc", "a+b", "%3Da", "a+in+(b", "a%3Db,", "a+in+b", "!", "A_B/c/d%3De"] {
+            assert_eq!(Options::parse(&format!("labelSelector={selector}")).unwrap_err().code, 400, "{selector}");
+        }
     }
 }

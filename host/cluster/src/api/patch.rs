@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::{Answer, create, decode, update, write};
+use super::{Answer, bounds, create, decode, update, write};
 use crate::{
     apply::{Managed, managers::Refusal, strategic},
     catalogue::Family,
@@ -27,7 +26,7 @@ pub(super) fn patch(state: &mut State, request: &write::Request<'_>) -> Result<A
     let current = super::present::present(request.resource, &old);
     let body = decode::parse(request)?;
     let mut new = match form.as_str() {
-        "application/json-patch+json" => json_patched(&current, &body)?,
+        "application/json-patch+json" => bounds::json_patched(&current, &body)?,
         "application/merge-patch+json" => {
             let mut new = (*current).clone();
             json_patch::merge(&mut new, &body);
@@ -66,20 +65,6 @@ fn keeps_uid(request: &write::Request<'_>, new: &Value, old: &Value) -> Result<(
     }
     let cause = Cause::invalid("metadata.uid", &new["metadata"]["uid"].to_string(), "field is immutable");
     Err(ApiError::invalid(&request.resource.kind_subject(request.name), &[cause]))
-}
-
-fn json_patched(old: &Value, body: &Value) -> Result<Value, ApiError> {
-    let refuse = |message: String| {
-        let mut error = ApiError::plain(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message);
-        error.details = Some(json!({}));
-        error
-    };
-    let patch = json_patch::Patch::deserialize(body)
-        .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
-    let mut new = old.clone();
-    json_patch::patch(&mut new, &patch)
-        .map_err(|_| refuse("the server rejected our request due to an error in our request".into()))?;
-    Ok(new)
 }
 
 /// Server-side apply.

@@ -32,7 +32,7 @@ pub(super) fn read(body: &[u8]) -> Option<Value> {
     let api_version = String::from_utf8(bytes(&type_meta, 1)?).ok()?;
     let kind = String::from_utf8(bytes(&type_meta, 2)?).ok()?;
     let raw = bytes(&envelope, 2).unwrap_or_default();
-    let mut object = message(&message_name(&api_version, &kind)?, &raw)?;
+    let mut object = message(&message_name(&api_version, &kind)?, &raw, super::bounds::LEVELS)?;
     object.insert("apiVersion".into(), json!(api_version));
     object.insert("kind".into(), json!(kind));
     Some(Value::Object(object))
@@ -103,7 +103,9 @@ fn varint(rest: &mut &[u8]) -> Option<u64> {
     None
 }
 
-fn message(name: &str, raw: &[u8]) -> Option<Map<String, Value>> {
+/// Reads a message with at most so many levels; schemas contain themselves, and so may messages.
+fn message(name: &str, raw: &[u8], levels: usize) -> Option<Map<String, Value>> {
+    let levels = levels.checked_sub(1)?;
     let known = MESSAGES.get(name)?;
     let mut object = Map::new();
     for (number, wire) in fields(raw)? {
@@ -113,23 +115,23 @@ fn message(name: &str, raw: &[u8]) -> Option<Map<String, Value>> {
                 let entry = fields(wire.bytes()?)?;
                 let part = |number: u32| entry.iter().find(|(found, _)| *found == number).map(|(_, wire)| wire);
                 let key = String::from_utf8(part(1)?.bytes()?.to_vec()).ok()?;
-                let content = part(2).map_or_else(|| Some(Value::Null), |wire| value(kind, wire))?;
+                let content = part(2).map_or_else(|| Some(Value::Null), |wire| value(kind, wire, levels))?;
                 object.entry(field).or_insert_with(|| json!({}))[key] = content;
             }
             "repeated" => {
-                let item = value(kind, &wire)?;
+                let item = value(kind, &wire, levels)?;
                 if let Value::Array(items) = object.entry(field).or_insert_with(|| json!([])) {
                     items.push(item);
                 }
             }
-            _ if INLINE.contains(&field.as_str()) => object.append(&mut message(kind, wire.bytes()?)?),
-            _ => drop(object.insert(field.clone(), value(kind, &wire)?)),
+            _ if INLINE.contains(&field.as_str()) => object.append(&mut message(kind, wire.bytes()?, levels)?),
+            _ => drop(object.insert(field.clone(), value(kind, &wire, levels)?)),
         }
     }
     Some(object)
 }
 
-fn value(kind: &str, wire: &Wire<'_>) -> Option<Value> {
+fn value(kind: &str, wire: &Wire<'_>, levels: usize) -> Option<Value> {
     let signed = |number: u64| number.cast_signed();
     Some(match (kind, wire) {
         ("bool", Wire::Number(number)) => json!(*number != 0),
@@ -142,7 +144,7 @@ fn value(kind: &str, wire: &Wire<'_>) -> Option<Value> {
                 let raw = fields(bytes)?.into_iter().find_map(|(_, wire)| wire.bytes())?;
                 return serde_json::from_slice(raw).ok();
             }
-            let object = message(kind, bytes)?;
+            let object = message(kind, bytes, levels)?;
             match short {
                 "Time" | "MicroTime" => time(&object, short == "MicroTime"),
                 "Quantity" => object.get("string").cloned().unwrap_or_else(|| json!("0")),

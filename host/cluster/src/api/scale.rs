@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Answer, decode, update, write};
+use super::{Answer, bounds, decode, update, write};
 use crate::{
     catalogue::{Family, Resource, Scale},
     state::State,
@@ -31,9 +31,7 @@ pub(super) fn patch(state: &mut State, request: &write::Request<'_>) -> Result<A
     let mut scale = scale_of(request.resource, &old)?;
     let body = decode::parse(request)?;
     if request.call.content_type.starts_with("application/json-patch") {
-        let patch: json_patch::Patch =
-            serde_json::from_value(body).map_err(|error| ApiError::bad_request(error.to_string()))?;
-        json_patch::patch(&mut scale, &patch).map_err(|error| ApiError::bad_request(error.to_string()))?;
+        scale = bounds::json_patched(&scale, &body)?;
     } else {
         let given = body["metadata"]["resourceVersion"].clone();
         json_patch::merge(&mut scale, &body);
@@ -54,6 +52,11 @@ fn write_replicas(
             crate::status::Subject { group: "autoscaling".into(), kind: "Scale".into(), name: request.name.into() };
         let cause = Cause::invalid("spec.replicas", &replicas.to_string(), "must be greater than or equal to 0");
         return Err(ApiError::invalid(&subject, &[cause]));
+    }
+    if i32::try_from(replicas).is_err() {
+        return Err(ApiError::bad_request(format!(
+            "json: cannot unmarshal number {replicas} into Go struct field ScaleSpec.spec.replicas of type int32"
+        )));
     }
     let mut new = (**old).clone();
     let wanted = scale["metadata"]["resourceVersion"].as_str();

@@ -109,7 +109,10 @@ impl Controllers {
                 continue;
             }
             if let Some(again) = perform(state, &work, moment) {
-                self.timers.entry(moment.instant + again).or_default().insert(work);
+                // What is further away than the clock reaches never comes.
+                if let Some(at) = moment.instant.checked_add(again) {
+                    self.timers.entry(at).or_default().insert(work);
+                }
             }
         }
         self.timers.keys().next().copied()

@@ -1,6 +1,8 @@
 //! Bytes and connections: requests in, answers and streams out, over TCP or in process.
 
 mod answer;
+mod body;
+mod host;
 mod kubeconfig;
 mod server;
 mod service;

@@ -1,9 +1,11 @@
 //! The cluster on a TCP port of this machine.
 
-use std::{io, net::SocketAddr};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+};
 
 use http::{Request, Response};
-use http_body_util::BodyExt as _;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{
@@ -11,7 +13,7 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-use super::{Body, ClusterService, Disconnected, kubeconfig};
+use super::{Body, ClusterService, Disconnected, body, error, host, kubeconfig};
 
 /// A listening cluster; it stops when this is dropped.
 #[derive(Debug)]
@@ -57,8 +59,10 @@ async fn accept(listener: TcpListener, service: ClusterService) {
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else { continue };
                 let service = service.clone();
+                // Where it listens on all addresses, this is the one that was found.
+                let connected = stream.local_addr().ok().map(|address| address.ip().to_canonical());
                 connections.spawn(async move {
-                    let answer = service_fn(move |request| answer(service.clone(), request));
+                    let answer = service_fn(move |request| answer(service.clone(), connected, request));
                     // A client that goes away is no error of ours.
                     let _gone = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
                 });
@@ -68,8 +72,17 @@ async fn accept(listener: TcpListener, service: ClusterService) {
     }
 }
 
-async fn answer(service: ClusterService, request: Request<Incoming>) -> Result<Response<Body>, Disconnected> {
+async fn answer(
+    service: ClusterService,
+    connected: Option<IpAddr>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Disconnected> {
     let (parts, body) = request.into_parts();
-    let body = body.collect().await.map_err(|_| Disconnected)?.to_bytes();
-    service.respond(parts, body).await
+    if let Err(refusal) = host::check(&parts.headers, connected) {
+        return Ok(error(&refusal));
+    }
+    match body::read(body).await.map_err(|_| Disconnected)? {
+        Some(body) => service.respond(parts, body).await,
+        None => Ok(error(&body::too_large())),
+    }
 }

@@ -10,9 +10,10 @@ use std::{
 
 use bytes::Bytes;
 use http::{Request, Response, request::Parts};
-use http_body_util::{BodyExt as _, combinators::UnsyncBoxBody};
+use http_body_util::combinators::UnsyncBoxBody;
 use tower_service::Service;
 
+use super::{body, error};
 use crate::cluster::Cluster;
 
 /// The body of an answer.
@@ -77,8 +78,10 @@ where
         let service = self.clone();
         Box::pin(async move {
             let (parts, body) = request.into_parts();
-            let body = body.collect().await.map_err(Into::into)?.to_bytes();
-            service.respond(parts, body).await.map_err(Into::into)
+            match body::read(body).await? {
+                Some(body) => service.respond(parts, body).await.map_err(Into::into),
+                None => Ok(error(&body::too_large())),
+            }
         })
     }
 }

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::status::Cause;
+use crate::{
+    schema::{pattern, rules},
+    status::Cause,
+};
 
 /// Fills in the defaults.
 pub(super) fn fill(object: &mut Value) {
@@ -72,6 +75,7 @@ pub(super) fn check(object: &Value) -> Vec<Cause> {
             causes.push(Cause::required(&path, "schemas are required"));
         } else {
             structural(schema, &path, &mut causes);
+            texts(schema, &path, &mut causes);
         }
     }
     causes
@@ -101,6 +105,37 @@ fn structural(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Patterns and rules can be compiled, wherever they stand.
+fn texts(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
+    if let Some(text) = schema["pattern"].as_str()
+        && let Some(why) = pattern::fault(text)
+    {
+        let message = format!("must be a valid regular expression, but isn't: {why}");
+        causes.push(Cause::invalid(&format!("{path}.pattern"), &json!(text).to_string(), &message));
+    }
+    for (at, rule) in schema["x-kubernetes-validations"].as_array().into_iter().flatten().enumerate() {
+        for field in ["rule", "messageExpression"] {
+            if let Some(message) = rule[field].as_str().and_then(rules::fault) {
+                let field = format!("{path}.x-kubernetes-validations[{at}].{field}");
+                causes.push(Cause { reason: "FieldValueInvalid", message, field });
+            }
+        }
+    }
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        texts(property, &format!("{path}.properties[{name}]"), causes);
+    }
+    for part in ["items", "additionalProperties", "not"] {
+        if schema[part].is_object() {
+            texts(&schema[part], &format!("{path}.{part}"), causes);
+        }
+    }
+    for junctor in ["allOf", "anyOf", "oneOf"] {
+        for (at, part) in schema[junctor].as_array().into_iter().flatten().enumerate() {
+            texts(part, &format!("{path}.{junctor}[{at}]"), causes);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,5 +149,17 @@ mod tests {
         let causes = check(&object);
         assert_eq!(causes.len(), 1);
         assert_eq!(causes[0].field, "spec.versions[0].schema.openAPIV3Schema.properties[spec].type");
+    }
+
+    #[test]
+    fn patterns_and_rules_that_cannot_be_compiled_are_named() {
+        let rule = format!("self{}", ".a".repeat(500));
+        let schema = json!({"type": "string", "pattern": "(", "anyOf": [{"pattern": "[a"}, {"pattern": "^a{2}$"}],
+            "x-kubernetes-validations": [{"rule": rule}]});
+        let mut causes = Vec::new();
+        texts(&schema, "s", &mut causes);
+        let fields: Vec<&str> = causes.iter().map(|cause| cause.field.as_str()).collect();
+        assert_eq!(fields, ["s.pattern", "s.x-kubernetes-validations[0].rule", "s.anyOf[0].pattern"]);
+        assert!(causes[0].message.starts_with("Invalid value: \"(\": must be a valid regular expression, but isn't: "));
     }
 }

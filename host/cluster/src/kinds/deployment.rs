@@ -67,10 +67,47 @@ pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     if policy.is_string() && policy != "Always" {
         causes.push(Cause::unsupported("spec.template.spec.restartPolicy", policy, &[json!("Always")]));
     }
+    if spec["strategy"]["type"] == "RollingUpdate" {
+        causes.extend(rolling(&spec["strategy"]["rollingUpdate"]));
+    }
     if old.is_some_and(|old| old["spec"]["selector"] != spec["selector"]) {
         causes.push(Cause::invalid("spec.selector", &go_selector(&spec["selector"]), "field is immutable"));
     }
     causes
+}
+
+/// What is wrong with the steps of a rollout, which has to be able to take one.
+fn rolling(steps: &Value) -> Vec<Cause> {
+    const PERCENT_TEXT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+    const PATH: &str = "spec.strategy.rollingUpdate";
+    let mut causes = Vec::new();
+    for field in ["maxUnavailable", "maxSurge"] {
+        let (value, path) = (&steps[field], format!("{PATH}.{field}"));
+        let shown = value.to_string();
+        if value.is_string() && percent(value).is_none() {
+            causes.push(Cause::invalid(&path, &shown, PERCENT_TEXT));
+        }
+        if value.as_i64().is_some_and(|value| value < 0) {
+            causes.push(Cause::invalid(&path, &shown, "must be greater than or equal to 0"));
+        }
+    }
+    let amount = |field: &str| percent(&steps[field]).or_else(|| steps[field].as_i64()).unwrap_or_default();
+    let path = format!("{PATH}.maxUnavailable");
+    let shown = steps["maxUnavailable"].to_string();
+    if amount("maxUnavailable") == 0 && amount("maxSurge") == 0 {
+        causes.push(Cause::invalid(&path, &shown, "may not be 0 when `maxSurge` is 0"));
+    }
+    if percent(&steps["maxUnavailable"]).is_some_and(|percent| percent > 100) {
+        causes.push(Cause::invalid(&path, &shown, "must not be greater than 100%"));
+    }
+    causes
+}
+
+/// The number of a percentage.
+fn percent(value: &Value) -> Option<i64> {
+    let digits = value.as_str()?.strip_suffix('%')?;
+    // A sign would be read, too.
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
 fn go_map(labels: &Value) -> String {
@@ -91,8 +128,63 @@ pub(crate) fn share(value: &Value, of: i64, up: bool) -> i64 {
     match value {
         Value::String(text) => {
             let percent: i64 = text.trim_end_matches('%').parse().unwrap_or_default();
-            if up { (percent * of + 99) / 100 } else { percent * of / 100 }
+            let hundredths = percent.saturating_mul(of);
+            if up { hundredths.saturating_add(99) / 100 } else { hundredths / 100 }
         }
         other => count(other),
+    }
+}
+
+/// A number that Go's type for it does not hold.
+pub(super) fn overflow(object: &Value) -> Option<String> {
+    const NUMBERS: [&str; 6] = [
+        "/spec/replicas",
+        "/spec/minReadySeconds",
+        "/spec/progressDeadlineSeconds",
+        "/spec/revisionHistoryLimit",
+        "/spec/strategy/rollingUpdate/maxSurge",
+        "/spec/strategy/rollingUpdate/maxUnavailable",
+    ];
+    let (pointer, number) = NUMBERS.iter().find_map(|pointer| {
+        let number = object.pointer(pointer)?.as_number()?;
+        let fits = number.is_f64() || number.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
+        (!fits).then_some((pointer, number))
+    })?;
+    let path = pointer.trim_start_matches('/').replace('/', ".");
+    Some(format!("json: cannot unmarshal number {number} into Go struct field DeploymentSpec.{path} of type int32"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(surge: &Value, unavailable: &Value) -> Vec<String> {
+        let steps = json!({"maxSurge": surge, "maxUnavailable": unavailable});
+        rolling(&steps).into_iter().map(|cause| cause.message).collect()
+    }
+
+    #[test]
+    fn a_rollout_can_take_a_step() {
+        for (surge, unavailable) in [(json!("25%"), json!("25%")), (json!(1), json!(0)), (json!("0%"), json!("100%"))] {
+            assert!(wrong(&surge, &unavailable).is_empty());
+        }
+        assert_eq!(wrong(&json!("0%"), &json!(0)), ["Invalid value: 0: may not be 0 when `maxSurge` is 0"]);
+        assert_eq!(wrong(&json!(-1), &json!(1)), ["Invalid value: -1: must be greater than or equal to 0"]);
+        assert_eq!(wrong(&json!(1), &json!("101%")), ["Invalid value: \"101%\": must not be greater than 100%"]);
+        assert_eq!(wrong(&json!("many"), &json!(1)).len(), 1);
+    }
+
+    #[test]
+    fn numbers_that_go_does_not_hold_are_found() {
+        let spec = |replicas: Value| json!({"spec": {"replicas": replicas}});
+        assert_eq!(overflow(&spec(json!(i32::MAX))), None);
+        let found = overflow(&spec(json!(u64::MAX))).unwrap();
+        assert!(found.contains("18446744073709551615 into Go struct field DeploymentSpec.spec.replicas"), "{found}");
+    }
+
+    #[test]
+    fn a_share_of_any_percentage_can_be_worked_out() {
+        assert_eq!(share(&json!("25%"), 3, true), 1);
+        assert!(share(&json!("9223372036854775807%"), i64::MAX, true) > 0);
     }
 }

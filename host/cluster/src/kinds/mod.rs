@@ -4,6 +4,8 @@
 //! Only what clients can observe with the kinds in use is here; a real server refuses more.
 
 mod blank;
+mod container;
+mod data;
 mod definition;
 mod deployment;
 mod event;
@@ -37,7 +39,7 @@ pub(crate) fn normalise(resource: &Resource, object: &mut Value) {
         Family::ReplicaSet => deployment::fill_replica_set(object),
         Family::Pod => pod::fill(object),
         Family::Service => service::fill(object),
-        Family::Secret => fill_secret(object),
+        Family::Secret => data::fill_secret(object),
         Family::Event => event::fill(object, ["firstTimestamp", "lastTimestamp", "source"]),
         Family::NewEvent => {
             event::fill(object, ["deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedSource"]);
@@ -52,17 +54,18 @@ pub(crate) fn normalise(resource: &Resource, object: &mut Value) {
     }
 }
 
-fn fill_secret(object: &mut Value) {
-    use base64::Engine as _;
-    let Some(fields) = object.as_object_mut() else { return };
-    if let Some(Value::Object(plain)) = fields.remove("stringData") {
-        let data = fields.entry("data").or_insert_with(|| json!({}));
-        for (key, value) in plain {
-            let text = value.as_str().unwrap_or_default();
-            data[key] = json!(base64::engine::general_purpose::STANDARD.encode(text));
-        }
+/// What Go could not decode an object of a built-in kind for, besides values of the wrong type.
+pub(crate) fn undecodable(resource: &Resource, object: &Value) -> Option<String> {
+    match resource.family {
+        Family::ConfigMap | Family::Secret => data::undecodable(resource.family, object),
+        Family::Deployment | Family::ReplicaSet => deployment::overflow(object),
+        _ => None,
     }
-    fields.entry("type").or_insert_with(|| json!("Opaque"));
+}
+
+/// What is wrong with a label, if anything is.
+pub(crate) fn wrong_label(key: &str, value: &str) -> Option<Cause> {
+    names::labels(&json!({key: value}), "").into_iter().next()
 }
 
 /// Sets what only the server sets on a new object.
@@ -145,7 +148,7 @@ pub(crate) fn check(resource: &Resource, new: &Value, old: Option<&Value>) -> Ve
         Family::Pod => causes.extend(pod::check(&new["spec"], "spec")),
         Family::Service => causes.extend(service::check(new, old)),
         Family::Definition => causes.extend(definition::check(new)),
-        Family::ConfigMap | Family::Secret => causes.extend(check_data(resource.family, new, old)),
+        Family::ConfigMap | Family::Secret => causes.extend(data::check(resource.family, new, old)),
         _ => {}
     }
     causes
@@ -189,32 +192,4 @@ fn in_go_order(references: &[Value]) -> String {
         format!("{{{}}}", parts.join(","))
     };
     format!("[{}]", references.iter().map(one).collect::<Vec<_>>().join(","))
-}
-
-/// What a key of a ConfigMap or a Secret may be.
-fn is_data_key(key: &str) -> bool {
-    let character = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    !key.is_empty() && key.len() <= 253 && key.bytes().all(character) && key != "." && !key.starts_with("..")
-}
-
-fn check_data(family: Family, new: &Value, old: Option<&Value>) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    for field in ["data", "binaryData"] {
-        for key in new[field].as_object().into_iter().flat_map(|data| data.keys()).filter(|key| !is_data_key(key)) {
-            let rule = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
-            causes.push(Cause::invalid(&format!("{field}[{key}]"), key, rule));
-        }
-    }
-    let Some(old) = old else { return causes };
-    if old["immutable"] == true {
-        for field in ["immutable", "data", "binaryData"] {
-            if new[field] != old[field] {
-                causes.push(Cause::forbidden(field, "field is immutable when `immutable` is set"));
-            }
-        }
-    }
-    if family == Family::Secret && new["type"] != old["type"] {
-        causes.push(Cause::invalid("type", &new["type"].to_string(), "field is immutable"));
-    }
-    causes
 }

@@ -19,6 +19,7 @@ fn pattern(text: &str) -> Option<Regex> {
 static SUBDOMAIN: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"));
 static LABEL: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"));
+static PORT: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"^[-a-z0-9]+$"));
 static QUALIFIED: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"));
 
 fn fits(pattern: &LazyLock<Option<Regex>>, text: &str) -> bool {
@@ -74,6 +75,33 @@ pub(super) fn labels(labels: &Value, path: &str) -> Vec<Cause> {
     causes
 }
 
+/// What is wrong with a name that is a DNS label.
+pub(super) fn label(name: &str, path: &str) -> Vec<Cause> {
+    let shown = json!(name).to_string();
+    let mut causes = Vec::new();
+    if name.len() > 63 {
+        causes.push(Cause::invalid(path, &shown, "must be no more than 63 bytes"));
+    }
+    if !fits(&LABEL, name) {
+        causes.push(Cause::invalid(path, &shown, LABEL_TEXT));
+    }
+    causes
+}
+
+/// What is wrong with the name of a port, which is one that IANA would take for a service.
+pub(super) fn port(name: &str, path: &str) -> Vec<Cause> {
+    let rules = [
+        (name.len() <= 15, "must be no more than 15 bytes"),
+        (fits(&PORT, name), "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"),
+        (name.contains(|c: char| c.is_ascii_lowercase()), "must contain at least one letter (a-z)"),
+        (!name.contains("--"), "must not contain consecutive hyphens"),
+        (!name.starts_with('-') && !name.ends_with('-'), "must not begin or end with a hyphen"),
+    ];
+    let shown = json!(name).to_string();
+    let broken = rules.iter().filter(|(holds, _)| !holds);
+    broken.map(|(_, text)| Cause::invalid(path, &shown, text)).collect()
+}
+
 fn qualified(name: &str, shown: &str, path: &str) -> Vec<Cause> {
     let (prefix, rest) = name.split_once('/').map_or((None, name), |(prefix, rest)| (Some(prefix), rest));
     let shown = json!(shown).to_string();
@@ -98,7 +126,7 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles() {
-        assert!([&SUBDOMAIN, &LABEL, &QUALIFIED].iter().all(|pattern| pattern.is_some()));
+        assert!([&SUBDOMAIN, &LABEL, &PORT, &QUALIFIED].iter().all(|pattern| pattern.is_some()));
     }
 
     #[test]

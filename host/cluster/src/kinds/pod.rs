@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::container;
 use crate::status::Cause;
 
 /// Fills in the defaults of a pod.
@@ -192,33 +193,19 @@ pub(super) fn check(spec: &Value, path: &str) -> Vec<Cause> {
     let mut names = std::collections::BTreeSet::new();
     let volumes: Vec<&str> = list("volumes").iter().filter_map(|volume| volume["name"].as_str()).collect();
     for group in ["containers", "initContainers"] {
-        for (at, container) in list(group).iter().enumerate() {
+        for (at, one) in list(group).iter().enumerate() {
             let path = format!("{path}.{group}[{at}]");
-            for field in ["name", "image"] {
-                if container[field].as_str().is_none_or(str::is_empty) {
-                    causes.push(Cause::required(&format!("{path}.{field}"), ""));
-                }
+            causes.extend(container::check(one, &path, &volumes));
+            if one["name"].is_string() && !names.insert(one["name"].to_string()) {
+                causes.push(Cause::duplicate(&format!("{path}.name"), &one["name"]));
             }
-            if container["name"].is_string() && !names.insert(container["name"].to_string()) {
-                causes.push(Cause::duplicate(&format!("{path}.name"), &container["name"]));
-            }
-            for (index, variable) in container["env"].as_array().into_iter().flatten().enumerate() {
-                if variable["value"].as_str().is_some_and(|value| !value.is_empty())
-                    && variable["valueFrom"].is_object()
-                {
-                    let path = format!("{path}.env[{index}].valueFrom");
-                    causes.push(Cause::invalid(&path, "\"\"", "may not be specified when `value` is not empty"));
-                }
-            }
-            for (index, mount) in container["volumeMounts"].as_array().into_iter().flatten().enumerate() {
-                let name = mount["name"].as_str().unwrap_or_default();
-                if !volumes.contains(&name) {
-                    causes.push(Cause {
-                        reason: "FieldValueNotFound",
-                        message: format!("Not found: {name:?}"),
-                        field: format!("{path}.volumeMounts[{index}].name"),
-                    });
-                }
+        }
+    }
+    for (at, volume) in list("volumes").iter().enumerate() {
+        for (source, field) in [("configMap", "name"), ("secret", "secretName"), ("persistentVolumeClaim", "claimName")]
+        {
+            if volume[source].is_object() && volume[source][field].as_str().is_none_or(str::is_empty) {
+                causes.push(Cause::required(&format!("{path}.volumes[{at}].{source}.{field}"), ""));
             }
         }
     }
@@ -236,5 +223,13 @@ mod tests {
         {
             assert_eq!(pull_policy(image), policy, "{image}");
         }
+    }
+
+    #[test]
+    fn a_volume_says_what_it_is_filled_from() {
+        let spec = json!({"containers": [{"name": "a", "image": "b"}], "volumes": [{"name": "v", "configMap": {}},
+            {"name": "w", "secret": {"secretName": "s"}}, {"name": "x", "secret": {"name": "s"}}]});
+        let fields: Vec<String> = check(&spec, "spec").into_iter().map(|cause| cause.field).collect();
+        assert_eq!(fields, ["spec.volumes[0].configMap.name", "spec.volumes[2].secret.secretName"]);
     }
 }

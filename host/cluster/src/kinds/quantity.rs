@@ -54,9 +54,61 @@ pub(super) fn canonical(text: &str) -> Option<String> {
     Some(format!("{sign}{mantissa}{name}"))
 }
 
+/// How two quantities compare; `None` when one of them is none.
+pub(super) fn compare(one: &str, other: &str) -> Option<std::cmp::Ordering> {
+    Some(nanos(one)?.cmp(&nanos(other)?))
+}
+
+/// A quantity in billionths.
+fn nanos(text: &str) -> Option<i128> {
+    const SUFFIXES: [(&str, i128); 16] = [
+        ("", 1_000_000_000),
+        ("n", 1),
+        ("u", 1_000),
+        ("m", 1_000_000),
+        ("k", 1_000_000_000_000),
+        ("M", 10_i128.pow(15)),
+        ("G", 10_i128.pow(18)),
+        ("T", 10_i128.pow(21)),
+        ("P", 10_i128.pow(24)),
+        ("E", 10_i128.pow(27)),
+        ("Ki", 1_000_000_000 << 10),
+        ("Mi", 1_000_000_000 << 20),
+        ("Gi", 1_000_000_000 << 30),
+        ("Ti", 1_000_000_000 << 40),
+        ("Pi", 1_000_000_000 << 50),
+        ("Ei", 1_000_000_000 << 60),
+    ];
+    let text = canonical(text)?;
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-').len();
+    let (number, suffix) = text.split_at(digits);
+    let factor = match SUFFIXES.iter().find(|(name, _)| *name == suffix) {
+        Some((_, factor)) => *factor,
+        None => 10_i128.checked_pow(suffix.strip_prefix('e')?.parse::<u32>().ok()?.checked_add(9)?)?,
+    };
+    number.parse::<i128>().ok()?.checked_mul(factor)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::canonical;
+    use std::cmp::Ordering;
+
+    use super::{canonical, compare};
+
+    #[test]
+    fn quantities_compare_by_what_they_amount_to() {
+        for (one, other, wanted) in [
+            ("1", "1000m", Ordering::Equal),
+            ("1Gi", "1G", Ordering::Greater),
+            ("0.5", "600m", Ordering::Less),
+            ("1e3", "1k", Ordering::Equal),
+            ("2Mi", "1Gi", Ordering::Less),
+            ("-1", "0", Ordering::Less),
+        ] {
+            assert_eq!(compare(one, other), Some(wanted), "{one} and {other}");
+        }
+        assert_eq!(compare("lots", "1"), None);
+    }
 
     #[test]
     fn quantities_are_written_as_the_server_writes_them() {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::names;
 use crate::status::Cause;
 
 /// Fills in the defaults of a Service.
@@ -63,6 +64,12 @@ pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
         }
         if port["name"].is_string() && !names.insert(port["name"].to_string()) {
             causes.push(Cause::duplicate(&format!("{path}.name"), &port["name"]));
+        }
+        if let Some(name) = port["name"].as_str().filter(|name| !name.is_empty()) {
+            causes.extend(names::label(name, &format!("{path}.name")));
+        }
+        if let Some(name) = port["targetPort"].as_str() {
+            causes.extend(names::port(name, &format!("{path}.targetPort")));
         }
         if !numbers.insert((number, port["protocol"].to_string())) {
             causes.push(Cause::duplicate(&path, &json!({"port": number, "protocol": port["protocol"]})));

@@ -3,7 +3,10 @@
 use regex::Regex;
 use serde_json::Value;
 
-use super::node::{Node, Reader};
+use super::{
+    node::{Node, Reader},
+    pattern,
+};
 
 /// What a value at a place must satisfy besides its type.
 #[derive(Debug, Clone, Default)]
@@ -67,7 +70,7 @@ impl Limits {
             multiple_of: schema["multipleOf"].as_f64(),
             min_length: size("minLength"),
             max_length: size("maxLength"),
-            pattern: schema["pattern"].as_str().map(|text| (text.to_owned(), Regex::new(text).ok())),
+            pattern: schema["pattern"].as_str().map(|text| (text.to_owned(), pattern::compile(text).ok())),
             format: schema["format"].as_str().map(str::to_owned),
             min_items: size("minItems"),
             max_items: size("maxItems"),

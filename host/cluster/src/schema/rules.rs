@@ -5,6 +5,7 @@
 use kube_cel::{CompiledSchema, ErrorKind, Validator, compile_schema};
 use serde_json::Value;
 
+use super::cost;
 use crate::status::Cause;
 
 thread_local! {
@@ -16,6 +17,8 @@ thread_local! {
 pub(crate) struct Rules {
     compiled: CompiledSchema,
     any: bool,
+    /// Whether any of them goes through a list.
+    loops: bool,
     /// The top-level fields that all rules are within; none where one is about the object as a whole.
     within: Option<Vec<String>>,
 }
@@ -29,7 +32,8 @@ impl std::fmt::Debug for Rules {
 impl Rules {
     /// Compiles the rules of a structural schema.
     pub(crate) fn compile(schema: &Value) -> Self {
-        Self { compiled: compile_schema(schema), any: has_rules(schema), within: within(schema) }
+        let compiled = compile_schema(schema);
+        Self { any: has_rules(schema), loops: cost::has_loops(&compiled), within: within(schema), compiled }
     }
 
     /// Whether there are any.
@@ -46,6 +50,16 @@ impl Rules {
             && within.iter().all(|field| object.get(field) == old.get(field))
         {
             return Vec::new();
+        }
+        if self.loops
+            && let Err(too_much) = cost::check(&self.compiled, object, old)
+        {
+            let path = too_much.path.trim_start_matches('.');
+            let message = format!(
+                "no further validation rules will be run due to call cost exceeds limit for rule: {}",
+                too_much.rule
+            );
+            return vec![Cause::invalid_unnamed(path, &message)];
         }
         let checked = VALIDATOR.with(|validator| validator.validate_compiled(&self.compiled, object, old));
         let Err(errors) = checked else { return Vec::new() };
@@ -89,6 +103,31 @@ fn has_rules(schema: &Value) -> bool {
     }
 }
 
+/// What keeps a rule from being compiled: chains of operators become trees as deep as they are long, in the parser and
+/// in what it makes, and a stack ends somewhere.
+pub(crate) fn fault(rule: &str) -> Option<String> {
+    const LENGTH: usize = 10_000;
+    const OPERATORS: usize = 400;
+    if rule.len() > LENGTH {
+        return Some(format!("Too long: may not be more than {LENGTH} bytes"));
+    }
+    let mut quote: Option<char> = None;
+    let mut operators = 0;
+    let mut characters = rule.chars();
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (Some(_), '\\') => {
+                characters.next();
+            }
+            (Some(open), c) if c == open => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, c) if "+-*/%.[<>=!?".contains(c) => operators += 1,
+            _ => {}
+        }
+    }
+    (operators > OPERATORS).then(|| format!("Invalid value: may not have more than {OPERATORS} operators"))
+}
+
 /// The value at a path such as `spec.list[0].name`.
 fn value_at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split(['.', '[', ']']).filter(|part| !part.is_empty()).try_fold(object, |value, part| match value {
@@ -118,5 +157,25 @@ mod tests {
         assert_eq!(found(&schema, &changed, Some(&old)), 1);
         schema["x-kubernetes-validations"] = json!([{"rule": "!has(self.status)", "message": "no status"}]);
         assert!(found(&schema, &new, Some(&old)) > 0, "a rule about the whole object");
+    }
+
+    #[test]
+    fn a_rule_that_would_take_too_long_is_answered_at_once() {
+        let rule = "self.all(x, self.all(y, self.all(z, x + y + z < 9)))";
+        let list = json!({"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": [{"rule": rule}]});
+        let rules = Rules::compile(&json!({"type": "object", "properties": {"l": list}}));
+        let causes = rules.check(&json!({"l": vec![1; 400]}), None);
+        assert_eq!(causes.len(), 1);
+        assert_eq!(causes[0].field, "l");
+        assert!(causes[0].message.ends_with(&format!("call cost exceeds limit for rule: {rule}")));
+        assert!(rules.check(&json!({"l": vec![1; 20]}), None).is_empty());
+    }
+
+    #[test]
+    fn chains_have_an_end_and_texts_are_no_chains() {
+        assert!(fault(&format!("self{} > 0", " + 1".repeat(500))).is_some());
+        assert!(fault(&format!("self.a{}", ".a".repeat(500))).is_some());
+        assert!(fault(&"x".repeat(10_001)).is_some());
+        assert_eq!(fault(&format!("self.matches('{}\\'')", "[a.]+".repeat(500))), None);
     }
 }

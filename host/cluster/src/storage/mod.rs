@@ -4,6 +4,7 @@
 //! may be is left to the callers; this only keeps what they hand over.
 
 mod owners;
+mod parse;
 mod selector;
 
 use std::{

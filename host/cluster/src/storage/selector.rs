@@ -2,29 +2,43 @@
 
 use serde_json::Value;
 
+use super::parse;
+
 /// A label selector.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct LabelSelector(Vec<Requirement>);
 
+/// What it wants of one label.
 #[derive(Debug, Clone, PartialEq)]
-struct Requirement {
-    key: String,
-    operator: Operator,
-    values: Vec<String>,
+pub(super) struct Requirement {
+    pub(super) key: String,
+    pub(super) operator: Operator,
+    pub(super) values: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Operator {
+pub(super) enum Operator {
     In,
     NotIn,
     Exists,
     Absent,
+    Greater,
+    Less,
 }
 
 impl LabelSelector {
-    /// Reads `a=b,c!=d,e in (f,g),h notin (i),j,!k`.
+    /// Reads what a query parameter says.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        split_outside_parentheses(text).into_iter().map(parse_requirement).collect::<Result<_, _>>().map(Self)
+        parse::requirements(text).map(Self)
+    }
+
+    /// The labels that it names, each with the values that it is compared to.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().flat_map(|requirement| {
+            let values = requirement.values.iter().map(String::as_str);
+            let none = requirement.values.is_empty().then_some("");
+            values.chain(none).map(move |value| (requirement.key.as_str(), value))
+        })
     }
 
     /// Reads `matchLabels` and `matchExpressions`.
@@ -65,6 +79,8 @@ impl LabelSelector {
                 Operator::NotIn => !value.is_some_and(|value| requirement.values.iter().any(|wanted| wanted == value)),
                 Operator::Exists => value.is_some(),
                 Operator::Absent => value.is_none(),
+                Operator::Greater => compared(value, requirement).is_some_and(std::cmp::Ordering::is_gt),
+                Operator::Less => compared(value, requirement).is_some_and(std::cmp::Ordering::is_lt),
             }
         })
     }
@@ -79,59 +95,22 @@ impl LabelSelector {
                 Operator::NotIn => format!("{key} notin ({values})"),
                 Operator::Exists => key.clone(),
                 Operator::Absent => format!("!{key}"),
+                Operator::Greater => format!("{key}>{values}"),
+                Operator::Less => format!("{key}<{values}"),
             }
         });
         parts.collect::<Vec<_>>().join(",")
     }
 }
 
+/// How a label's number compares to that of a requirement.
+fn compared(value: Option<&str>, requirement: &Requirement) -> Option<std::cmp::Ordering> {
+    let wanted: i64 = requirement.values.first()?.parse().ok()?;
+    Some(value?.parse::<i64>().ok()?.cmp(&wanted))
+}
+
 fn texts(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
-fn split_outside_parentheses(text: &str) -> Vec<&str> {
-    let mut depth = 0;
-    text.split(|c| {
-        match c {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            _ => {}
-        }
-        c == ',' && depth == 0
-    })
-    .map(str::trim)
-    .filter(|part| !part.is_empty())
-    .collect()
-}
-
-fn parse_requirement(text: &str) -> Result<Requirement, String> {
-    let make = |key: &str, operator, values: Vec<String>| {
-        let key = key.trim().to_owned();
-        if key.is_empty() || key.contains(char::is_whitespace) {
-            return Err(format!("unable to parse requirement: {text}"));
-        }
-        Ok(Requirement { key, operator, values })
-    };
-    let one = |value: &str| vec![value.trim().to_owned()];
-    let many = |value: &str| {
-        let inner = value.trim().strip_prefix('(').and_then(|value| value.strip_suffix(')'));
-        inner
-            .map(|inner| inner.split(',').map(|value| value.trim().to_owned()).collect::<Vec<_>>())
-            .ok_or_else(|| format!("unable to parse requirement: found '{}' expected: '('", value.trim()))
-    };
-    if let Some((key, values)) = text.split_once(" notin ") {
-        make(key, Operator::NotIn, many(values)?)
-    } else if let Some((key, values)) = text.split_once(" in ") {
-        make(key, Operator::In, many(values)?)
-    } else if let Some((key, value)) = text.split_once("!=") {
-        make(key, Operator::NotIn, one(value))
-    } else if let Some((key, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
-        make(key, Operator::In, one(value))
-    } else if let Some(key) = text.strip_prefix('!') {
-        make(key, Operator::Absent, Vec::new())
-    } else {
-        make(text, Operator::Exists, Vec::new())
-    }
 }
 
 /// A field selector: paths that equal or differ from a text.
@@ -191,13 +170,17 @@ mod tests {
 
     #[test]
     fn label_selectors_mean_what_kubectl_writes() {
-        let object = json!({"metadata": {"labels": {"a": "b", "e": "g"}}});
-        for (text, matches) in
-            [("a=b,c!=d", true), ("a==b,e in (f, g)", true), ("e notin (g)", false), ("a,!z", true), ("z", false)]
-        {
+        let object = json!({"metadata": {"labels": {"a": "b", "e": "g", "n": "2"}}});
+        for (text, matches) in [
+            ("a=b,c!=d", true),
+            ("a==b,e in (f, g)", true),
+            ("e notin (g)", false),
+            ("a,!z", true),
+            ("z", false),
+            ("n>1,n<3", true),
+        ] {
             assert_eq!(LabelSelector::parse(text).unwrap().matches(&object), matches, "{text}");
         }
-        assert!(LabelSelector::parse("a in b").is_err());
     }
 
     #[test]

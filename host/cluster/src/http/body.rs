@@ -1,0 +1,29 @@
+//! The bodies of requests, up to what a server takes.
+
+use std::error::Error;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+
+use crate::status::ApiError;
+
+/// Bytes of a request, as on a real server.
+const MOST: usize = 3 << 20;
+
+/// Reads a body; `None` when it is too large.
+pub(super) async fn read<B>(body: B) -> Result<Option<Bytes>, Box<dyn Error + Send + Sync>>
+where
+    B: http_body::Body,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    match Limited::new(body, MOST).collect().await {
+        Ok(whole) => Ok(Some(whole.to_bytes())),
+        Err(error) if error.is::<LengthLimitError>() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is answered to one that is too large.
+pub(super) fn too_large() -> ApiError {
+    ApiError::too_large(&format!("limit is {MOST}"))
+}

@@ -1,0 +1,44 @@
+//! By which names the cluster may be asked for. A web page whose name was made to point at this machine gets no answer:
+//! everybody may do everything here.
+
+use std::net::IpAddr;
+
+use http::{HeaderMap, StatusCode, header};
+
+use crate::status::ApiError;
+
+/// Refuses a request for a host that is neither this machine nor the address that was connected to.
+pub(super) fn check(headers: &HeaderMap, connected: Option<IpAddr>) -> Result<(), ApiError> {
+    // Whoever names no host is no browser.
+    let Some(host) = headers.get(header::HOST) else { return Ok(()) };
+    if host.to_str().is_ok_and(|host| is_here(host, connected)) {
+        return Ok(());
+    }
+    let message = "forbidden: ask for this by a local address or the one that it listens on";
+    Err(ApiError::plain(StatusCode::FORBIDDEN, "Forbidden", message))
+}
+
+fn is_here(host: &str, connected: Option<IpAddr>) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let is_ours = |address: IpAddr| address.is_loopback() || connected == Some(address);
+    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(is_ours)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_here;
+
+    #[test]
+    fn only_names_of_this_machine_and_of_the_connection_are_taken() {
+        let connected = "192.168.1.5".parse().ok();
+        for host in ["localhost:1", "127.0.0.1", "[::1]:7", "192.168.1.5:8001", "LOCALHOST"] {
+            assert!(is_here(host, connected), "{host}");
+        }
+        for host in ["evil.example", "evil.example:1", "localhost.evil.example", "192.168.1.6", "", "[evil]:1"] {
+            assert!(!is_here(host, connected), "{host}");
+        }
+    }
+}
