@@ -114,6 +114,23 @@ impl Drop for Demo {
     }
 }
 
+#[test]
+fn a_demo_that_is_terminated_leaves_nothing_behind() {
+    let mut process = binary().args(["demo", "--plain"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap());
+    let mut told = String::new();
+    while !told.contains(" serves ") {
+        assert!(lines.read_line(&mut told).unwrap() > 0, "the demo ended\n{told}");
+    }
+    let folder = std::env::temp_dir().join(format!("kaos-demo-{}", process.id()));
+    assert!(folder.join("kubeconfig").exists());
+    let sent = Command::new("kill").args(["-TERM", &process.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    lines.read_to_string(&mut told).unwrap();
+    assert_eq!(process.wait().unwrap().code(), Some(0), "{told}");
+    assert!(!folder.exists(), "{} is left behind", folder.display());
+}
+
 fn agent(name: &str, instructions: &str) -> String {
     format!(
         "apiVersion: kaos.tools/v1alpha1\nkind: Agent\nmetadata: {{name: {name}, namespace: team}}\n\

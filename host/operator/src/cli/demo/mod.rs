@@ -7,13 +7,17 @@ mod screen;
 mod shipping;
 mod stage;
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{io, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::anyhow;
 use clap::Args;
 use kaos_policy::settings;
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    task::JoinError,
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use self::{screen::Screen, stage::Stage};
@@ -28,7 +32,7 @@ use crate::{
     catalogue::{Catalogue, Installing},
     input::{self, Document, Sources},
     metrics::Metrics,
-    operator::{Operator, Options},
+    operator::{Operator, OperatorError, Options},
     package::Packed,
     policies::{Loaded, Loader, sample_cluster},
 };
@@ -84,8 +88,8 @@ impl Demo {
         runtime.block_on(async {
             tokio::select! {
                 ended = self.show() => ended,
-                interrupt = tokio::signal::ctrl_c() => {
-                    interrupt?;
+                asked = asked_to_stop() => {
+                    asked?;
                     println!();
                     Ok(if once { ExitCode::from(HELD_BACK) } else { ExitCode::SUCCESS })
                 }
@@ -112,24 +116,39 @@ impl Demo {
         let metrics = Arc::new(Metrics::new());
         let catalogue = Arc::new(Catalogue::default());
         let operator = Operator::new(stage.client.clone(), catalogue, metrics, options).installing(installing);
-        let running = tokio::spawn(operator.run(stop.clone()));
-
-        screen.step(&format!("{} objects are applied", sample.len()))?;
-        stage.play(&sample).await?;
-        let mut ready = self.until_ready(&stage, &mut screen).await?;
-        if ready {
-            ready = self.swap(&policies, &stage, &mut screen).await?;
-        }
-        // Whoever brought a policy looks at that one.
-        if ready && self.policies.is_empty() {
-            ready = self.ship(&stage, &mut screen).await?;
-        }
-        if !self.once {
-            leave_open(&stage, &mut screen).await?;
-        }
+        let mut running = tokio::spawn(operator.run(stop.clone()));
+        let ready = tokio::select! {
+            ready = self.play(&sample, &policies, &mut stage, &mut screen) => ready?,
+            // Without it nothing of what is shown would change any more.
+            ended = &mut running => return Err(too_early(ended)),
+        };
         stop.cancel();
         running.await??;
         Ok(if ready { ExitCode::SUCCESS } else { ExitCode::from(HELD_BACK) })
+    }
+
+    /// What there is to see while the operator runs; whether everything became ready.
+    async fn play(
+        &self,
+        sample: &[Document],
+        policies: &[Loaded],
+        stage: &mut Stage,
+        screen: &mut Screen,
+    ) -> anyhow::Result<bool> {
+        screen.step(&format!("{} objects are applied", sample.len()))?;
+        stage.play(sample).await?;
+        let mut ready = self.until_ready(stage, screen).await?;
+        if ready {
+            ready = self.swap(policies, stage, screen).await?;
+        }
+        // Whoever brought a policy looks at that one.
+        if ready && self.policies.is_empty() {
+            ready = self.ship(stage, screen).await?;
+        }
+        if !self.once {
+            leave_open(stage, screen).await?;
+        }
+        Ok(ready)
     }
 
     /// The embedded policies, and over them those of files.
@@ -246,6 +265,25 @@ impl Demo {
     }
 }
 
+/// Waits for Ctrl-C or SIGTERM.
+async fn asked_to_stop() -> io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        interrupt = tokio::signal::ctrl_c() => interrupt,
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+/// An operator that ended although nobody stopped it.
+fn too_early(ended: Result<Result<(), OperatorError>, JoinError>) -> anyhow::Error {
+    const WHAT: &str = "the operator ended while the demo ran";
+    match ended {
+        Ok(Ok(())) => anyhow!(WHAT),
+        Ok(Err(error)) => anyhow::Error::new(error).context(WHAT),
+        Err(error) => anyhow::Error::new(error).context(WHAT),
+    }
+}
+
 /// Says how to go on, and goes on showing what happens until somebody interrupts.
 async fn leave_open(stage: &Stage, screen: &mut Screen) -> anyhow::Result<()> {
     screen.step("The cluster and the operator go on until Ctrl-C. In another terminal:")?;
@@ -258,5 +296,20 @@ async fn leave_open(stage: &Stage, screen: &mut Screen) -> anyhow::Result<()> {
     loop {
         screen.show(&stage.rows())?;
         tokio::time::sleep(FRAME).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_operator_that_ends_is_told_of() {
+        let error = too_early(tokio::spawn(async { Ok(()) }).await);
+        assert_eq!(error.to_string(), "the operator ended while the demo ran");
+        let task = tokio::spawn(std::future::pending());
+        task.abort();
+        let error = format!("{:#}", too_early(task.await));
+        assert!(error.starts_with("the operator ended while the demo ran: task "), "{error}");
     }
 }

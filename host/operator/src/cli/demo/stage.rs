@@ -61,7 +61,7 @@ impl Stage {
         let server = cluster.listen(address).await.with_context(|| {
             format!("cannot listen on {address}: name another port with --port, or 0 for a free one")
         })?;
-        let folder = Folder::new().context("cannot write a kubeconfig")?;
+        let folder = Folder::new()?;
         write_private(&folder.kubeconfig(), &server.kubeconfig("admin")).context("cannot write a kubeconfig")?;
         let client = Client::new(cluster.service(), "default");
         let stage = Self { cluster, client, server, folder, shown: BTreeMap::new(), namespaces: Vec::new() };
@@ -163,9 +163,12 @@ impl Stage {
 }
 
 impl Folder {
-    fn new() -> io::Result<Self> {
+    /// Makes it for this user alone. One that is there already is somebody else's, whatever its name says.
+    fn new() -> anyhow::Result<Self> {
+        use std::os::unix::fs::DirBuilderExt as _;
         let folder = std::env::temp_dir().join(format!("kaos-demo-{}", std::process::id()));
-        fs::create_dir_all(&folder)?;
+        let made = fs::DirBuilder::new().mode(0o700).create(&folder);
+        made.with_context(|| format!("cannot make the folder {} for a kubeconfig", folder.display()))?;
         Ok(Self(folder))
     }
 
@@ -177,6 +180,25 @@ impl Folder {
 /// A file that nobody else may read: it opens a cluster.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _};
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn the_folder_is_new_and_nobody_else_may_look_into_it() {
+        let folder = Folder::new().unwrap();
+        assert_eq!(fs::metadata(&folder.0).unwrap().permissions().mode() & 0o777, 0o700);
+        assert!(Folder::new().is_err());
+        write_private(&folder.kubeconfig(), "text").unwrap();
+        assert!(write_private(&folder.kubeconfig(), "other").is_err());
+        let path = folder.0.clone();
+        drop(folder);
+        assert!(!path.exists());
+    }
 }
