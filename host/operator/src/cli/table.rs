@@ -4,8 +4,8 @@ use std::fmt::{self, Write};
 
 use super::output::{printable, width};
 
-/// A table with a heading; columns are as wide as their widest cell. On a terminal lines fit: the widest columns are cut.
-/// Into a file or another program everything goes whole.
+/// A table with a heading; columns are as wide as their widest cell, within reason. On a terminal lines fit: the widest
+/// columns are cut. Into a file or another program everything goes whole.
 #[derive(Debug)]
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
@@ -15,6 +15,8 @@ pub(super) struct Table {
 const GAP: &str = "   ";
 /// The fewest characters that are left of a column that is cut.
 const NARROWEST: usize = 8;
+/// The widest that a column is: a cell beyond that makes its own line long, and no other.
+const WIDEST: usize = 200;
 /// What stands where something was cut off.
 const MORE: char = '…';
 
@@ -43,8 +45,12 @@ impl Table {
         for row in &self.rows {
             let mut line = String::new();
             for (cell, width) in row.iter().zip(&widths) {
-                let cell = cut(cell, *width);
-                write!(line, "{cell:<width$}{GAP}")?;
+                let cell = if most.is_some() { cut(cell, *width) } else { cell.clone() };
+                // By hand: the formatter pads to no more than 65,535 characters, and panics beyond.
+                let padding = width.saturating_sub(cell.chars().count());
+                line.push_str(&cell);
+                line.extend(std::iter::repeat_n(' ', padding));
+                line.push_str(GAP);
             }
             writeln!(out, "{}", line.trim_end())?;
         }
@@ -54,7 +60,7 @@ impl Table {
     fn widths(&self) -> Vec<usize> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let cells = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
-        let width = |column| cells(column).map(|cell| cell.chars().count()).max().unwrap_or_default();
+        let width = |column| cells(column).map(|cell| cell.chars().count()).max().unwrap_or_default().min(WIDEST);
         (0..columns).map(width).collect()
     }
 }
@@ -119,6 +125,17 @@ mod tests {
         let lines: Vec<_> = narrow.lines().map(|line| line.chars().count()).collect();
         assert!(lines.iter().all(|length| *length <= 40) && narrow.contains("xx…   spec.a"), "{narrow}");
         assert_eq!(shown(&[["a", "b", "c"]], Some(3)).lines().count(), 2, "nothing is cut to nothing");
+    }
+
+    #[test]
+    fn a_cell_of_any_length_makes_its_own_line_long_and_no_other() {
+        let long = "x".repeat(100_000);
+        let whole = shown(&[["a", &long, "spec.a"], ["b", "short", "spec.b"]], None);
+        let lines: Vec<_> = whole.lines().collect();
+        assert_eq!(lines[1], format!("a      {long}   spec.a"));
+        assert_eq!(lines[2], format!("b      short{}   spec.b", " ".repeat(WIDEST - 5)));
+        let narrow = shown(&[["a", &long, "spec.a"]], Some(1_000));
+        assert!(narrow.lines().all(|line| line.chars().count() < 250) && narrow.contains("x…   spec.a"), "{narrow}");
     }
 
     #[test]

@@ -7,20 +7,25 @@ use kaos_policy::{
     settings::Path,
 };
 
-use super::super::{output::Output, table::Table};
+use super::super::{
+    output::{Output, printable},
+    table::Table,
+};
 use crate::{
     input::Document,
     masking::{MASK, is_secret},
     offline::Entry,
 };
 
-/// One object's variables.
-pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry) -> io::Result<()> {
+/// One object's variables, below its name; with its status, the phase and the message that it would get.
+pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_status: bool) -> io::Result<()> {
     let mut table = Table::new(&["CONTAINER", "VARIABLE", "VALUE", "FROM"]);
     for variable in variables(entry) {
         table.row(variable);
     }
-    out.text(&format!("{}\n", document.identity))?;
+    let text = |field: &str| entry.status[field].as_str().unwrap_or_default();
+    let status = if with_status { format!(": {}: {}", text("phase"), text("message")) } else { String::new() };
+    out.text(&format!("{}{}\n", document.identity, printable(&status)))?;
     if table.is_empty() { out.text("no environment variables\n\n") } else { out.text(&format!("{table}\n")) }
 }
 

@@ -60,23 +60,22 @@ pub(super) struct Render {
     /// A type that the cluster does not serve, though a policy wishes for it
     #[arg(long, value_name = "[GROUP/VERSION/]KIND")]
     unserved: Vec<String>,
-    /// Form of the output
-    #[arg(short, long, value_enum, default_value_t)]
-    output: Form,
-    /// Show where the value of each environment variable comes from, as a table
-    #[arg(long, conflicts_with_all = ["output", "status"])]
+    /// Form of the output: yaml if nothing is said, and with --env a table
+    #[arg(short, long, value_enum)]
+    output: Option<Form>,
+    /// Show where the value of each environment variable comes from, as a table; -o json has the variables anyway
+    #[arg(long)]
     env: bool,
-    /// Show the status that each object would get, too
+    /// Show the status that each object would get, too; with --env its phase and message
     #[arg(long)]
     status: bool,
     #[command(flatten)]
     facts: Facts,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
     /// The manifests, as they would be applied
-    #[default]
     Yaml,
     /// Everything, one entry an object
     Json,
@@ -101,6 +100,7 @@ impl Render {
             status,
             facts,
         } = self;
+        let show = Show { form: Shown::of(output, env)?, status };
         let Some(catalogue) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
         let sources = Sources { paths: &filenames, recursive, namespace: &namespace };
         let Some(documents) = documents(sources, &catalogue) else { return Ok(ExitCode::from(UNUSABLE)) };
@@ -111,16 +111,34 @@ impl Render {
         let unserved = Unserved::new(unserved, &stacks)?;
         let renderers = renderers(&stacks, &layers, &cluster, |of| !unserved.contains(of))?;
         warn_of_strangers(&documents, &catalogue, &renderers.keys().collect::<Vec<_>>());
-        let show = Show { form: output, env, status };
         show.all(&documents, &renderers, &unserved, out)
     }
 }
 
 /// What to show of every object.
 struct Show {
-    form: Form,
-    env: bool,
+    form: Shown,
     status: bool,
+}
+
+/// What is shown: all of it in a form, or the variables alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    All(Form),
+    Variables,
+}
+
+impl Shown {
+    fn of(form: Option<Form>, env: bool) -> anyhow::Result<Self> {
+        match (env, form) {
+            (false, form) => Ok(Self::All(form.unwrap_or(Form::Yaml))),
+            (true, None | Some(Form::Table)) => Ok(Self::Variables),
+            (true, Some(Form::Json)) => {
+                Err(anyhow!("--env is a table: leave it out, -o json has the variables anyway"))
+            }
+            (true, Some(Form::Yaml)) => Err(anyhow!("--env is a table: leave it or -o yaml out")),
+        }
+    }
 }
 
 impl Show {
@@ -142,12 +160,12 @@ impl Show {
             let Document { origin, identity, .. } = document;
             let entry = entry.with_context(|| format!("{origin}: {identity}"))?;
             rendered += 1;
-            held_back |= tell(document, &entry, self.form == Form::Json);
+            held_back |= tell(document, &entry, self.form == Shown::All(Form::Json));
             match self.form {
-                _ if self.env => env::write(out, document, &entry)?,
-                Form::Yaml => yaml::write(out, document, &entry, self.status)?,
-                Form::Json => list.write(out, &entry)?,
-                Form::Table => table.add(document, &entry, self.status),
+                Shown::Variables => env::write(out, document, &entry, self.status)?,
+                Shown::All(Form::Yaml) => yaml::write(out, document, &entry, self.status)?,
+                Shown::All(Form::Json) => list.write(out, &entry)?,
+                Shown::All(Form::Table) => table.add(document, &entry, self.status),
             }
         }
         if rendered == 0 {
@@ -158,10 +176,9 @@ impl Show {
             ));
         }
         match self.form {
-            _ if self.env => {}
-            Form::Yaml => {}
-            Form::Json => list.finish(out)?,
-            Form::Table => out.text(&table.to_string())?,
+            Shown::Variables | Shown::All(Form::Yaml) => {}
+            Shown::All(Form::Json) => list.finish(out)?,
+            Shown::All(Form::Table) => out.text(&table.to_string())?,
         }
         Ok(if held_back { ExitCode::from(HELD_BACK) } else { ExitCode::SUCCESS })
     }
