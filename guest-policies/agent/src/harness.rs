@@ -87,10 +87,10 @@ impl Entry {
         let on = reference(settings, &subject.cluster.operator_namespace);
         let found = subject.one(REGISTRY).or_wait(on.clone())?;
         let unusable = |why: String| {
-            let message = format!("ConfigMap {} cannot be read as a registry: {why}", on.name);
+            let message = format!("{KEY} of ConfigMap {} cannot be read as a registry: {why}", on.name);
             refusal::waiting(vec![blocker::new(on.clone(), "Unusable", message)])
         };
-        let Some(text) = found.str_at(&["data", KEY]) else { return Err(unusable(format!("it has no key {KEY}"))) };
+        let Some(text) = found.str_at(&["data", KEY]) else { return Err(unusable("there is no such key".to_owned())) };
         let registry = Registry::parse(text).map_err(unusable)?;
         let Some(runtime) = registry.entry::<Self>(&harness.runtime).transpose().map_err(unusable)? else {
             let message = format!("unknown harness runtime: {} (not found in registry)", shown(&harness.runtime, 63));

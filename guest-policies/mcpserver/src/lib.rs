@@ -32,7 +32,7 @@ use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan,
 use kaos_policy_sdk::{Policy, SubjectExt, include_json, json};
 use kaos_workload::{ROUTE_API, ROUTE_KIND};
 
-pub use registry::{RegistrySource, Runtime};
+pub use registry::{Prose, RegistrySource, Runtime};
 pub use settings::Settings;
 
 /// The policy of the kind `MCPServer`.

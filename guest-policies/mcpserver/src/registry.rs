@@ -7,7 +7,7 @@
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
-use kaos_policy_sdk::{Decode, Lookup, Object};
+use kaos_policy_sdk::{Decode, DecodeError, Lookup, Object};
 use kaos_workload::Registry;
 #[cfg(feature = "schema")]
 use serde::Serialize;
@@ -20,12 +20,14 @@ use thiserror::Error;
 #[serde(rename_all = "camelCase", default)]
 pub struct Runtime {
     /// What it is written in; for people.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: Prose,
     /// The image; without one, every server of this runtime must name its own.
     pub image: String,
     /// What it is for; for people.
-    pub description: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub description: Prose,
     /// Replaces the entrypoint of the image.
     pub command: Option<Vec<String>>,
     /// Replaces the arguments of the image.
@@ -34,11 +36,23 @@ pub struct Runtime {
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_variable"))]
     pub params_env_var: String,
     /// How it speaks MCP; for people.
-    pub transport: String,
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub transport: Prose,
     /// Variables that a server of this runtime cannot do without.
     pub required_env: Vec<String>,
     /// The tools that it offers, shown as `status.availableTools`.
     pub tools: Vec<String>,
+}
+
+/// A text for people. Nothing is decided by it, so that no form of it is a mistake: what is no text is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(Serialize))]
+pub struct Prose(pub String);
+
+impl Decode for Prose {
+    fn decode(value: &Value) -> Result<Self, DecodeError> {
+        Ok(Self(value.as_str().unwrap_or_default().to_owned()))
+    }
 }
 
 /// Why the registry gives no answer.
@@ -148,6 +162,24 @@ mod tests {
         assert_eq!((read.params_env_var.as_str(), read.required_env.len(), read.tools.len()), ("P", 1, 1));
     }
 
+    fn read_entry(text: &str) -> Runtime {
+        runtime(&written(text).unwrap(), "r", &RegistrySource::default()).unwrap().unwrap()
+    }
+
+    #[test]
+    fn scalars_without_quotes_are_texts() {
+        let read = read_entry("r: {image: 5, args: [--port, 8000, 1.10, true], transport: 1, tools: [7]}");
+        assert_eq!((read.image.as_str(), read.transport.0.as_str()), ("5", "1"));
+        assert_eq!(read.args.unwrap(), ["--port", "8000", "1.10", "true"]);
+        assert_eq!(read.tools, ["7"]);
+    }
+
+    #[test]
+    fn no_form_of_what_is_for_people_is_a_mistake() {
+        let read = read_entry("r: {image: i, type: [python], description: {en: d}, transport: [http, sse]}");
+        assert_eq!((read.image.as_str(), read.description), ("i", Prose::default()));
+    }
+
     #[test]
     fn a_registry_that_cannot_be_used_says_where_and_why() {
         let no_key = looked_up(config_map(&json!({"other": ""}))).unwrap_err().to_string();
@@ -156,6 +188,11 @@ mod tests {
             let message = written(text).unwrap_err().to_string();
             assert!(message.starts_with("failed to get runtime registry: runtimes.yaml in ConfigMap"), "{message}");
         }
+        let long = written(&"# of no use\n".repeat(20_000)).unwrap_err().to_string();
+        assert!(
+            long.contains("runtimes.yaml in ConfigMap kaos-mcp-runtimes is not usable: 240000 bytes are too many"),
+            "{long}"
+        );
         let registry = written("runtimes: {bad: {image: [1]}}").unwrap();
         let message = runtime(&registry, "bad", &RegistrySource::default()).unwrap().unwrap_err().to_string();
         assert!(message.contains("runtimes.bad.image"), "{message}");

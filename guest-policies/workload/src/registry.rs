@@ -1,7 +1,7 @@
 //! A registry: named entries in a YAML text of a ConfigMap, from which an object picks one.
 //!
-//! An entry is read when it is asked for, so that a mistake in one harms no other. What an entry means, and what
-//! stands in where there is no registry, is left to each policy.
+//! An entry is read when it is asked for, so that a mistake in one harms no other. It is made of texts, quoted or not:
+//! `8000` is one. What an entry means, and what stands in where there is no registry, is left to each policy.
 
 use alloc::{
     string::{String, ToString},
@@ -13,6 +13,9 @@ use serde_json::{Map, Value};
 /// The member of the text that holds the entries.
 const RUNTIMES: &str = "runtimes";
 
+/// Bytes of a registry that is read, which takes far longer than to copy it.
+const READ: usize = 150_000;
+
 /// The entries by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Registry(Map<String, Value>);
@@ -20,7 +23,10 @@ pub struct Registry(Map<String, Value>);
 impl Registry {
     /// The entries below `runtimes` in `text`, or why it is no registry.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let fields = match yaml::parse(text).map_err(|error| error.to_string())? {
+        if text.len() > READ {
+            return Err(format!("{} bytes are too many, at most {READ}: take out what nothing uses", text.len()));
+        }
+        let fields = match yaml::parse_texts(text).map_err(|error| error.to_string())? {
             Value::Object(fields) => fields,
             Value::Null => Map::new(),
             _ => return Err(format!("it must be a mapping with the key {RUNTIMES}")),
@@ -69,6 +75,10 @@ mod tests {
         command: Option<Vec<String>>,
     }
 
+    fn entry(text: &str, name: &str) -> Entry {
+        Registry::parse(text).unwrap().entry(name).unwrap().unwrap()
+    }
+
     fn image(text: &str, name: &str) -> Option<Result<String, String>> {
         Registry::parse(text).unwrap().entry::<Entry>(name).map(|read| read.map(|entry| entry.image))
     }
@@ -92,6 +102,21 @@ mod tests {
         assert!(message.starts_with("runtimes.bad.image: "), "{message}");
         assert_eq!(image(text, "good"), Some(Ok("i".to_owned())));
         assert_eq!(image(text, "empty"), Some(Ok(String::new())));
+    }
+
+    #[test]
+    fn what_looks_like_a_number_is_the_text_that_it_is_written_as() {
+        let read = entry("a: {image: 1.10, command: [--port, 8000, true, no, '1']}", "a");
+        assert_eq!(read.image, "1.10");
+        assert_eq!(read.command.unwrap(), ["--port", "8000", "true", "no", "1"]);
+    }
+
+    #[test]
+    fn a_registry_that_takes_too_long_to_read_is_told_how_long_it_may_be() {
+        let long = |length: usize| format!("a: {{}}\n#{}\n", "x".repeat(length));
+        assert!(Registry::parse(&long(149_990)).is_ok());
+        let message = Registry::parse(&long(150_000)).unwrap_err();
+        assert!(message.starts_with("150008 bytes are too many, at most 150000: "), "{message}");
     }
 
     #[test]

@@ -69,7 +69,20 @@ pub enum Problem {
 
 /// The one document in `text`; an empty text is null.
 pub fn parse(text: &str) -> Result<Value, Error> {
-    let mut reader = Reader { cursor: Cursor::new(text), anchors: Anchors::default(), depth: 0 };
+    read(text, scalar::resolve)
+}
+
+/// As [`parse`], but what looks like a number or a boolean is the text that it is written as: for documents that have
+/// texts only, in which `1.10` is no other way to write `1.1`.
+pub fn parse_texts(text: &str) -> Result<Value, Error> {
+    read(text, scalar::as_text)
+}
+
+/// What a scalar means: its text, whether it is written without quotes, and the suffix of its tag of the core schema.
+type Scalar = fn(&str, bool, Option<&str>) -> Value;
+
+fn read(text: &str, scalar: Scalar) -> Result<Value, Error> {
+    let mut reader = Reader { cursor: Cursor::new(text), anchors: Anchors::default(), depth: 0, scalar };
     reader.document().map_err(|problem| {
         let (line, column) = reader.cursor.place();
         Error { line, column, problem }
@@ -82,6 +95,7 @@ struct Reader<'a> {
     anchors: Anchors<'a>,
     /// How many lists and objects are open.
     depth: usize,
+    scalar: Scalar,
 }
 
 impl Reader<'_> {

@@ -1,7 +1,7 @@
 //! Anchors, tags and keys: what stands before a value, and what is made of it.
 
 use super::cursor::{is_flow, is_gap};
-use super::{MAX_ALIASED, Problem, Reader, scalar};
+use super::{MAX_ALIASED, Problem, Reader};
 use alloc::{string::String, vec::Vec};
 use serde_json::{Map, Value};
 
@@ -107,8 +107,8 @@ impl<'a> Reader<'a> {
         // What is under `!!` is of the core schema; any other tag leaves the text what it looks like.
         let tag = properties.tag.and_then(|tag| tag.strip_prefix('!'));
         let value = match atom {
-            Atom::Text(text) => scalar::resolve(&text, false, tag),
-            Atom::Plain(text) => scalar::resolve(&text, true, tag),
+            Atom::Text(text) => (self.scalar)(&text, false, tag),
+            Atom::Plain(text) => (self.scalar)(&text, true, tag),
             Atom::Value(value) => value,
         };
         if let Some(name) = properties.anchor {

@@ -1,4 +1,4 @@
-//! What a scalar means: the core schema of YAML 1.2.
+//! What a scalar means: by the core schema of YAML 1.2, or as a text.
 
 use alloc::{borrow::ToOwned, string::String};
 use serde_json::{Number, Value};
@@ -14,13 +14,22 @@ pub(super) fn resolve(text: &str, plain: bool, tag: Option<&str>) -> Value {
     known.unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
+/// The text of a scalar, unless it says that there is none.
+pub(super) fn as_text(text: &str, plain: bool, tag: Option<&str>) -> Value {
+    if plain && tag.is_none() && is_null(text) { Value::Null } else { Value::String(text.to_owned()) }
+}
+
 fn known(text: &str) -> Option<Value> {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => Some(Value::Null),
+        _ if is_null(text) => Some(Value::Null),
         "true" | "True" | "TRUE" => Some(Value::Bool(true)),
         "false" | "False" | "FALSE" => Some(Value::Bool(false)),
         _ => number(text).map(Value::Number),
     }
+}
+
+fn is_null(text: &str) -> bool {
+    matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
 /// Numbers that JSON can hold, spelled as JSON has them and read by its parser: the standard library's have tables and

@@ -1,4 +1,4 @@
-use super::{Problem, parse};
+use super::{Problem, parse, parse_texts};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -19,6 +19,14 @@ fn a_registry_of_runtimes_is_read() {
     );
     assert_eq!(parse("").unwrap(), Value::Null);
     assert_eq!(parse("# nothing\n").unwrap(), Value::Null);
+}
+
+#[test]
+fn a_document_of_texts_has_no_numbers() {
+    let text = "args: [--port, 8000, 1.10, 0x1F, True, no, '5', ~, !!str null]\nimage: 5\nnone:\nempty: ''\n";
+    let args = json!(["--port", "8000", "1.10", "0x1F", "True", "no", "5", null, "null"]);
+    assert_eq!(parse_texts(text).unwrap(), json!({"args": args, "image": "5", "none": null, "empty": ""}));
+    assert_eq!(parse_texts("").unwrap(), Value::Null);
 }
 
 #[test]

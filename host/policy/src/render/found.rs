@@ -1,14 +1,11 @@
 //! Rounds of needs: what a layer asks for, what it may see, and what there is.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
-use serde_json::Value;
-
-use super::stripped;
+use super::{load::Load, stripped};
 use crate::{
     code::Sandbox,
-    contract::{Answer, Claim, Cluster, Found, Need, Subject, Target},
-    digest::canonical,
+    contract::{Answer, Claim, Cluster, Found, Need, Refusal, Subject, Target},
     failure::Failure,
     guard,
     limits::Limits,
@@ -34,14 +31,14 @@ pub(crate) struct Asked {
 }
 
 impl View<'_> {
-    /// Asks until nothing new is asked for, and fills the subject's `found`. What was asked for is told also
-    /// when it ends in a failure: the objects are to be watched all the same.
+    /// Asks until nothing new is asked for, and fills the subject's `found`; a refusal where that is more than a policy
+    /// is shown. What was asked for is told also when it ends in a failure: the objects are to be watched all the same.
     pub(super) fn resolve(
         &self,
         sandbox: &mut dyn Sandbox,
         subject: &mut Subject,
         asked: &mut Asked,
-    ) -> Result<(), Failure> {
+    ) -> Result<Result<(), Refusal>, Failure> {
         let mut targets: BTreeMap<String, Target> = BTreeMap::new();
         for _ in 0..Limits::ROUNDS {
             let mut needs = sandbox.needs(subject)?;
@@ -55,20 +52,24 @@ impl View<'_> {
             let before = targets.len();
             targets.extend(needs.into_iter().map(|need| (need.id, need.target)));
             if targets.len() == before {
-                return Ok(());
+                return Ok(Ok(()));
             }
             asked.needs = targets.iter().map(|(id, target)| Need { id: id.clone(), target: target.clone() }).collect();
-            subject.found = asked.needs.iter().map(|need| self.found(need)).collect();
+            let mut load = Load::default();
+            subject.found = asked.needs.iter().map(|need| self.found(need, &mut load)).collect();
+            if let Some(refusal) = load.refusal() {
+                return Ok(Err(refusal));
+            }
         }
         Err(Failure::TooManyRounds { limit: Limits::ROUNDS })
     }
 
-    /// The answer to one need.
-    pub(super) fn found(&self, need: &Need) -> Found {
-        Found { id: need.id.clone(), answer: self.answer(&need.target) }
+    /// The answer to one need, as far as there is room for it beside those before.
+    pub(super) fn found(&self, need: &Need, load: &mut Load) -> Found {
+        Found { id: need.id.clone(), answer: self.answer(&need.target, load) }
     }
 
-    fn answer(&self, target: &Target) -> Answer {
+    fn answer(&self, target: &Target, load: &mut Load) -> Answer {
         let of = target.of();
         let cluster_scoped = self.lookup.is_cluster_scoped(&of);
         if let Err(reason) = guard::may_read(target, cluster_scoped, self.namespace, self.grants, self.cluster) {
@@ -78,14 +79,12 @@ impl View<'_> {
             Sighting::Objects(_) if of.is_secret() => {
                 Answer::Forbidden("the content of Secrets is shown to no policy".to_owned())
             }
-            Sighting::Objects(objects) => Answer::Objects(objects.iter().map(text).collect()),
-            Sighting::Secret(facts) => Answer::Secret(facts),
+            Sighting::Objects(objects) => {
+                Answer::Objects(objects.iter().map(|object| load.object(&stripped(object, false))).collect())
+            }
+            Sighting::Secret(facts) => Answer::Secret(load.secret(target, facts)),
             Sighting::Unserved => Answer::Unserved,
             Sighting::Forbidden(reason) => Answer::Forbidden(reason),
         }
     }
-}
-
-fn text(object: &Arc<Value>) -> String {
-    canonical(&stripped(object, false))
 }

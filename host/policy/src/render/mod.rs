@@ -4,6 +4,7 @@
 mod annotations;
 mod document;
 mod found;
+mod load;
 mod object;
 mod pass;
 mod report;

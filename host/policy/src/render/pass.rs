@@ -8,6 +8,7 @@ use super::{
     Bound, ObjectRef, Planned, PolicyFailure, RenderError, Rendered, Renderer, Verdict,
     annotations::annotate,
     found::{Asked, View},
+    load::Load,
     size, stripped,
 };
 use crate::{
@@ -45,6 +46,8 @@ struct Pass<'a> {
 struct Ledger {
     fuel: u64,
     asked: Vec<Asked>,
+    /// Whether a layer was not shown everything that it asked for.
+    is_cut: bool,
 }
 
 pub(super) fn run(renderer: &Renderer, object: &Value, lookup: &dyn Lookup) -> Result<Rendered, RenderError> {
@@ -127,16 +130,16 @@ impl Pass<'_> {
         if let Some(remembered) = memo.pass(&key) {
             let mut now = Vec::new();
             for (layer, needs) in self.layers().zip(&remembered.asked) {
-                let view = self.view(layer);
-                now.push(needs.iter().map(|need| view.found(need)).collect::<Vec<_>>());
+                let (view, mut load) = (self.view(layer), Load::default());
+                now.push(needs.iter().map(|need| view.found(need, &mut load)).collect::<Vec<_>>());
             }
             if memo::digest_found(&now) == remembered.found {
                 return (remembered.answer.clone(), true);
             }
         }
         let (answer, ledger) = self.execute();
-        // An answer is worth keeping only if it came about in full; without a sandbox it did not.
-        if !matches!(answer.verdict, Verdict::Failed(_)) {
+        // An answer is worth keeping only if it came about in full: from a sandbox that ended well, which saw all.
+        if !ledger.is_cut && !matches!(answer.verdict, Verdict::Failed(_)) {
             memo.keep_pass(key, &answer, ledger.asked);
         }
         (answer, false)
@@ -185,7 +188,11 @@ impl Pass<'_> {
         let mut subject = self.subject(layer, Vec::new());
         let mut asked = Asked::default();
         let mapped = match self.view(layer).resolve(sandbox, &mut subject, &mut asked) {
-            Ok(()) => sandbox.map_env(&subject, below),
+            Ok(Ok(())) => sandbox.map_env(&subject, below),
+            Ok(Err(refusal)) => {
+                ledger.is_cut = true;
+                Ok(Err(refusal))
+            }
             Err(failure) => Err(failure),
         };
         asked.found.clone_from(&subject.found);

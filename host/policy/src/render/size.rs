@@ -1,4 +1,4 @@
-//! How much an object may say before any policy is asked about it.
+//! How much an object may say before any policy is asked about it, or shown it.
 //!
 //! To read an object is a part of a pass that no policy can spare, and what a pass may cost is bounded: an object that
 //! takes longer to read would end it half-way, as if the policy were broken. Here it is the user who is told: where, how
@@ -57,7 +57,8 @@ fn below(value: &Value) -> Vec<(Step, &Value)> {
     }
 }
 
-fn values(value: &Value) -> usize {
+/// How many values there are in one, itself among them.
+pub(super) fn values(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(values).sum(),
         Value::Object(fields) => fields.values().map(values).sum(),

@@ -1,0 +1,49 @@
+//! Objects that say very much.
+
+use super::{LLM, READY, render, writer};
+
+#[test]
+fn a_peer_that_says_too_much_is_waited_for_and_no_policy_fails() {
+    let keys: Vec<_> = (0..80_000).map(|n| format!("k{n}: v")).collect();
+    let spec = format!("model: gpt, podSpec: {{nodeSelector: {{{}}}}}", keys.join(", "));
+    let peer = writer("peer").replace("model: gpt", &spec);
+    let agent = writer("writer").replace("model: gpt", "model: gpt, agentNetwork: {access: [peer]}");
+    let ran = render(&format!("{LLM}{READY}---\n{agent}---\n{peer}{READY}"), &["-o", "json"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let list = ran.json();
+    let refused = &list[1]["refused"];
+    assert_eq!(refused["reason"], "Waiting", "{refused}");
+    assert_eq!(refused["messages"][0]["path"], "Agent default/peer");
+    let message = refused["messages"][0]["message"].as_str().expect("a text");
+    assert!(message.contains("spec.podSpec.nodeSelector: 80000 fields are too many, at most 10000"), "{message}");
+    assert_eq!(list[2]["refused"]["reason"], "Invalid", "the peer itself says too much");
+}
+
+#[test]
+fn a_registry_that_says_too_much_is_waited_for() {
+    let entries: Vec<_> = (0..5_000).map(|n| format!("  r{n}: {{image: 'i:{n}', args: [a]}}\n")).collect();
+    let registry = serde_json::json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "kaos-mcp-runtimes", "namespace": "kaos-system"},
+        "data": {"runtimes.yaml": format!("runtimes:\n{}", entries.concat())},
+    });
+    let server = "apiVersion: kaos.tools/v1alpha1\nkind: MCPServer\nmetadata: {name: m}\nspec: {runtime: r1}\n";
+    let list = render(&format!("{server}---\n{registry}\n"), &["-o", "json"]).json();
+    let refused = &list[0]["refused"];
+    assert_eq!(refused["reason"], "Waiting", "{refused}");
+    assert_eq!(refused["messages"][0]["path"], "ConfigMap kaos-system/kaos-mcp-runtimes");
+    let message = refused["messages"][0]["message"].as_str().expect("a text");
+    assert!(message.contains("runtimes.yaml in ConfigMap") && message.contains("at most 150000"), "{message}");
+}
+
+#[test]
+fn the_env_table_has_room_for_any_value() {
+    let long = "x".repeat(100_000);
+    let variables = format!("model: gpt, container: {{env: [{{name: LONG, value: {long}}}]}}");
+    let agent = writer("writer").replace("model: gpt", &variables);
+    let ran = render(&format!("{LLM}{READY}---\n{agent}"), &["--env"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains(&long));
+    let others = ran.stdout.lines().filter(|line| !line.contains("LONG"));
+    assert!(others.map(str::len).max().is_some_and(|longest| longest < 500), "the others are as long as they are");
+}
