@@ -32,12 +32,11 @@ fn definitions() -> Vec<Definition> {
     schema::definitions().unwrap().map(made).into()
 }
 
-/// `nullable` in the words of JSON Schema; a field with a default takes `null` too, since the API server
-/// drops it and fills the default in.
+/// `nullable` in the words of JSON Schema.
 fn as_json_schema(node: &mut Value) {
     match node {
         Value::Object(map) => {
-            if (map.get("nullable") == Some(&json!(true)) || map.contains_key("default"))
+            if map.get("nullable") == Some(&json!(true))
                 && let Some(of) = map.get("type").cloned()
             {
                 map.insert("type".into(), json!([of, "null"]));
@@ -49,9 +48,33 @@ fn as_json_schema(node: &mut Value) {
     }
 }
 
+/// An object without the fields that are null and must not be: the API server drops them, and fills in the default
+/// where there is one.
+fn stored(definitions: &[Definition], object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(of) = definitions.iter().find(|of| object["kind"] == of.kind.as_str()) {
+        drop_nulls(&of.schema, &mut object);
+    }
+    object
+}
+
+fn drop_nulls(schema: &Value, value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| drop_nulls(&schema["items"], item)),
+        Value::Object(fields) => fields.retain(|name, field| {
+            let others = Some(&schema["additionalProperties"]).filter(|others| others.is_object());
+            let Some(known) = schema["properties"].get(name).or(others) else { return true };
+            drop_nulls(known, field);
+            !field.is_null() || known["nullable"] == true
+        }),
+        _ => {}
+    }
+}
+
 /// Everything that is wrong with an object; empty for kinds that are not ours.
 fn complaints(definitions: &[Definition], object: &Value) -> Vec<String> {
     let Some(of) = definitions.iter().find(|of| object["kind"] == of.kind.as_str()) else { return Vec::new() };
+    let object = &stored(definitions, object);
     let mut found: Vec<_> =
         of.compiled.iter_errors(object).map(|error| format!("{}: {error}", error.instance_path())).collect();
     if let Err(errors) = kube_cel::Validator::new().validate(&of.schema, object, None) {
@@ -127,6 +150,7 @@ fn what_is_accepted_is_read_without_losing_a_known_field() {
         if !complaints(&definitions, &object).is_empty() {
             continue;
         }
+        let object = stored(&definitions, &object);
         let read = match of.kind.as_str() {
             "Agent" => read::<AgentSpec>(&object["spec"]),
             "ModelAPI" => read::<ModelAPISpec>(&object["spec"]),

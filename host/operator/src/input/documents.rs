@@ -2,7 +2,7 @@
 
 use std::{mem, path::Path, sync::Arc};
 
-use serde_json::{Deserializer, Value};
+use serde_json::{Deserializer, Number, Value};
 
 use super::{Document, Identity, InputError, Origin};
 
@@ -27,10 +27,35 @@ pub(super) fn values(file: &str, text: &str) -> Vec<Result<Value, String>> {
         let values: Vec<_> = Deserializer::from_str(text).into_iter::<Value>().collect();
         // YAML's flow style starts like JSON.
         if Path::new(file).extension().is_some_and(|end| end == "json") || values.iter().all(Result::is_ok) {
-            return values.into_iter().map(|value| value.map_err(|error| error.to_string())).collect();
+            return values.into_iter().map(|value| value.map(whole).map_err(|error| error.to_string())).collect();
         }
     }
-    split(text).into_iter().map(|(line, document)| yaml(document, line)).collect()
+    split(text).into_iter().map(|(line, document)| yaml(document, line).map(whole)).collect()
+}
+
+/// A value whose numbers without a fraction are whole numbers: `1.0` is 1 by the time that an API server has it.
+fn whole(mut value: Value) -> Value {
+    round(&mut value);
+    value
+}
+
+fn round(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            if let Some(integer) = as_integer(number) {
+                *number = integer.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(round),
+        Value::Object(fields) => fields.values_mut().for_each(round),
+        _ => {}
+    }
+}
+
+fn as_integer(number: &Number) -> Option<i64> {
+    let float = number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0)?;
+    // A cast would change what is too large.
+    format!("{float:.0}").parse().ok()
 }
 
 /// The documents of a YAML text, each with the number of lines before it. A line that starts with `---` separates
@@ -75,9 +100,9 @@ fn yaml(document: &str, lines_before: usize) -> Result<Value, String> {
 
 fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
-        // As `kubectl` reads it: `defaultMode: 0644` is octal, and `y` is a text.
+        // As `kubectl` reads it: `defaultMode: 0644` is octal, and `no` is false.
         legacy_octal_numbers: true,
-        strict_booleans: true,
+        strict_booleans: false,
         with_snippet: false,
         emit_comments: false,
         // Room for a list of ten thousand objects and for CRDs, whose schemas nest deeply.
@@ -104,6 +129,12 @@ fn flatten(
         }
         return;
     }
+    // A kind may be called so and be none; its objects have names.
+    if is_list && value["metadata"]["name"].is_null() && (value["kind"] == "List" || !value["items"].is_null()) {
+        let message = "must be a list of objects".to_owned();
+        errors.push(InputError::NoObject { origin: origin.clone(), path: "items", message });
+        return;
+    }
     match Identity::of(&mut value, namespace) {
         Ok(identity) => documents.push(Document { origin: origin.clone(), identity, object: value }),
         Err((path, message)) => errors.push(InputError::NoObject { origin: origin.clone(), path, message }),
@@ -112,6 +143,8 @@ fn flatten(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const KITE: &str = "apiVersion: example.org/v1\nkind: Kite\nmetadata: {name: NAME}\n";
@@ -169,13 +202,34 @@ mod tests {
 
     #[test]
     fn scalars_are_read_as_kubectl_reads_them() {
-        let text =
-            "apiVersion: v1\nkind: Kite\nmetadata: {name: red}\nmode: 0644\nanswer: y\nplain: 1e3\nquoted: \"0644\"\n";
+        let text = "apiVersion: v1\nkind: Kite\nmetadata: {name: red}\nmode: 0644\nplain: 1e3\n\
+                    quoted: [\"0644\", 'no', \"1.0\"]\non: [yes, On, y, TRUE]\noff: [no, OFF, n, False]\n\
+                    numbers: [1.0, -3.0, 1.5, 1e300]\n";
         let (documents, _) = parse(&"a.yaml".into(), text, "default");
         let object = &documents[0].object;
         assert_eq!(object["mode"], 420);
-        assert_eq!(object["quoted"], "0644");
-        assert_eq!(object["answer"], "y");
+        assert_eq!(object["plain"], json!(1000));
+        assert_eq!(object["quoted"], json!(["0644", "no", "1.0"]));
+        assert_eq!(object["on"], json!([true, true, true, true]));
+        assert_eq!(object["off"], json!([false, false, false, false]));
+        assert_eq!(object["numbers"], json!([1, -3, 1.5, 1e300]));
+        let text = r#"{"apiVersion":"v1","kind":"Kite","metadata":{"name":"red"},"replicas":1.0}"#;
+        let (documents, _) = parse(&"a.json".into(), text, "default");
+        assert_eq!(documents[0].object["replicas"], json!(1));
+    }
+
+    #[test]
+    fn a_list_without_a_list_in_it_is_told_so() {
+        for text in ["kind: List", "kind: List\nitems: {a: b}", "kind: KiteList\nitems: text"] {
+            let (found, errors) = names("a.yaml", &format!("apiVersion: v1\n{text}\n"));
+            assert_eq!(
+                (found.len(), &*errors[0]),
+                (0, "a.yaml: document 1: items: must be a list of objects"),
+                "{text}"
+            );
+        }
+        let called_so = "apiVersion: example.org/v1\nkind: WishList\nmetadata: {name: mine}\n";
+        assert_eq!(names("a.yaml", called_so), (vec!["1 mine".to_owned()], vec![]));
     }
 
     #[test]

@@ -19,10 +19,10 @@ use std::{
 };
 
 use kaos_policy::{
-    contract::{Cluster, Outcome, Reference, ResourceType, Target},
+    contract::{Cluster, Note, Outcome, Reference, ResourceType, Severity, Target},
     lookup::{Fixed, Lookup, Sighting},
     policy::Stack,
-    render::{ObjectRef, RenderError, Rendered, Renderer},
+    render::{ObjectRef, Planned, RenderError, Rendered, Renderer, Verdict},
     settings::{Layer, SettingsErrors},
 };
 use serde_json::Value;
@@ -194,6 +194,9 @@ impl<'a> World<'a> {
     fn decide(&self, position: usize, renderer: &Renderer) -> Result<Entry, RenderError> {
         let object = &self.objects[position];
         let rendered = renderer.render(object, self)?;
+        if !object["metadata"]["deletionTimestamp"].is_null() {
+            return Ok(going(rendered, object));
+        }
         let (outcome, status) = status::first(renderer, &rendered, object, self);
         Ok(Entry { rendered, outcome, status })
     }
@@ -247,6 +250,18 @@ impl Lookup for World<'_> {
     fn is_cluster_scoped(&self, of: &ResourceType) -> bool {
         is_cluster_scoped(of.group(), &of.kind)
     }
+}
+
+/// What comes of an object that is being deleted: nothing new, and its status stays as it is.
+fn going(mut rendered: Rendered, object: &Value) -> Entry {
+    let note = Note {
+        severity: Severity::Info,
+        reason: "BeingDeleted".to_owned(),
+        message: "it is being deleted: the operator cleans up after it, and makes nothing for it any more".to_owned(),
+        path: Some("metadata.deletionTimestamp".to_owned()),
+    };
+    rendered.verdict = Verdict::Planned(Arc::new(Planned { notes: vec![note], ..Planned::default() }));
+    Entry { rendered, outcome: Outcome::Applied, status: object["status"].clone() }
 }
 
 fn with_status(object: &Value, status: &Value) -> Arc<Value> {

@@ -190,6 +190,17 @@ fn what_is_refused_has_a_status_too() {
 }
 
 #[test]
+fn for_what_is_being_deleted_nothing_is_made() {
+    let going = written("a", &[]).replace("{name: a}", "{name: a, deletionTimestamp: '2026-01-01T00:00:00Z'}");
+    in_world(&(going + &written("b", &["a"])), |world| {
+        let entry = world.entry(0).unwrap().unwrap();
+        assert!(entry.rendered.manifests().is_empty() && entry.status.is_null());
+        assert_eq!(entry.rendered.notes()[0].reason, "BeingDeleted");
+        assert_eq!(peers(world, 1), "?");
+    });
+}
+
+#[test]
 fn children_in_the_files_are_live() {
     let child = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
     in_world(&(written("a", &["ghost"]) + child), |world| {

@@ -5,8 +5,14 @@ use serde_json::{Map, Value, json};
 /// The schema of whole objects of a kind, metadata included.
 pub(super) fn of_kind(structural: &Value) -> Value {
     let mut schema = translate(structural);
+    schema["properties"]["metadata"] = metadata();
+    schema
+}
+
+/// The schema of metadata, as far as users write it.
+pub(super) fn metadata() -> Value {
     let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
-    schema["properties"]["metadata"] = json!({
+    json!({
         "type": "object",
         "properties": {
             "name": {
@@ -18,8 +24,7 @@ pub(super) fn of_kind(structural: &Value) -> Value {
             "annotations": texts,
             "finalizers": {"type": "array", "items": {"type": "string"}},
         },
-    });
-    schema
+    })
 }
 
 fn translate(schema: &Value) -> Value {

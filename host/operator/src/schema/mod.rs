@@ -1,7 +1,7 @@
 //! What an API server would say of an object: its kind's schema from the CRD, applied offline.
 //!
-//! Drops and reports unknown fields, fills in defaults, and validates. CEL rules are left to the API server: what
-//! they guard, a policy refuses, too.
+//! Drops and reports unknown fields, fills in defaults, drops nulls that mean nothing, and validates. CEL rules are left
+//! to the API server: what they guard, a policy refuses, too.
 
 mod crd;
 mod json_schema;
@@ -75,6 +75,9 @@ impl Catalogue {
         let status = object.as_object_mut().and_then(|object| object.remove("status"));
         let unknown = structural::prune(&version.schema, object);
         structural::default(&version.schema, object);
+        if let Some(metadata) = object.get_mut("metadata") {
+            structural::default(&json_schema::metadata(), metadata);
+        }
         let violations = version.violations(object);
         if let (Some(status), Some(object)) = (status, object.as_object_mut()) {
             object.insert("status".to_owned(), status);
@@ -196,6 +199,32 @@ mod tests {
         let (spec, unknown, violations) = admit(&json!({"colour": "red", "length": null, "owner": null}));
         assert_eq!(spec, json!({"colour": "red", "length": 3, "owner": null, "tail": {"bows": 5}}));
         assert_eq!((unknown, violations), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_null_that_means_nothing_is_as_good_as_no_field() {
+        let (spec, unknown, violations) = admit(&json!({
+            "colour": "red", "limit": null, "owner": null, "tail": {"bows": null}, "free": {"any": null},
+            "marks": {"a": null, "b": "c"}, "env": [{"name": "A", "value": null}],
+        }));
+        let wanted = json!({
+            "colour": "red", "length": 3, "owner": null, "tail": {"bows": 5}, "free": {"any": null},
+            "marks": {"b": "c"}, "env": [{"name": "A"}],
+        });
+        assert_eq!((spec, unknown, violations), (wanted, vec![], vec![]));
+        let (_, _, violations) = admit(&json!({"colour": null, "env": [null]}));
+        assert_eq!(violations.len(), 2, "{violations:?}");
+        assert_eq!(violations[0], "spec.colour: missing: the kind's schema requires it");
+        assert!(violations[1].starts_with("spec.env[0]: "), "an item cannot be left out: {violations:?}");
+    }
+
+    #[test]
+    fn empty_metadata_says_nothing() {
+        let metadata = json!({"name": "a", "labels": null, "annotations": {"a": null, "b": "c"}});
+        let spec = json!({"colour": "red"});
+        let mut object = json!({"apiVersion": "example.org/v1", "kind": "Kite", "metadata": metadata, "spec": spec});
+        assert_eq!(catalogue().admit("example.org", "Kite", &mut object), Admission::default());
+        assert_eq!(object["metadata"], json!({"name": "a", "annotations": {"b": "c"}}));
     }
 
     #[test]

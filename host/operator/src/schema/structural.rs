@@ -1,4 +1,5 @@
-//! What a structural schema does to an object before it is validated: unknown fields go, defaults come.
+//! What a structural schema does to an object before it is validated: unknown fields go, defaults come, and nulls that
+//! mean nothing go.
 
 use std::collections::HashSet;
 
@@ -73,7 +74,8 @@ fn prune_at(schema: &Value, value: &mut Value, is_resource: bool, at: &mut Vec<S
     }
 }
 
-/// Fills in the schema's defaults where the object says nothing, or null where null means nothing.
+/// Fills in the schema's defaults where the object says nothing, or null where null means nothing. Where there is no
+/// default, such a null goes.
 pub(super) fn default(schema: &Value, value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| default(&schema["items"], item)),
@@ -93,9 +95,16 @@ pub(super) fn default(schema: &Value, value: &mut Value) {
             if others.is_object() {
                 fields.values_mut().for_each(|field| default(others, field));
             }
+            fields.retain(|name, field| !field.is_null() || may_be_null(schema, name));
         }
         _ => {}
     }
+}
+
+/// Whether null is a value that a field may have; nothing is known of fields that the schema does not have.
+fn may_be_null(schema: &Value, name: &str) -> bool {
+    let others = Some(&schema["additionalProperties"]).filter(|others| others.is_object());
+    schema["properties"].get(name).or(others).is_none_or(|known| known["nullable"] == true)
 }
 
 /// Items of keyed lists whose key was there before.

@@ -5,6 +5,7 @@ mod ends;
 mod large;
 #[path = "../support/mod.rs"]
 mod support;
+mod written;
 
 use support::{Folder, Ran, binary, finish, run};
 
