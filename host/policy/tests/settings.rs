@@ -49,6 +49,29 @@ fn settings_are_merged_in_the_order_of_their_origins_and_know_their_source() {
 }
 
 #[test]
+fn a_variable_says_yes_and_no_in_any_of_the_usual_words() {
+    let schema = r#"{"type":"object","properties":{
+        "enabled":{"type":"boolean","default":false,"x-env":"ENABLED"},
+        "word":{"type":"string","default":"","x-env":"WORD"},
+        "count":{"type":["integer","boolean"],"default":0,"x-env":"COUNT"}}}"#;
+    let schema = Schema::parse(schema).unwrap();
+    let given = |name: &str, text: &str| {
+        let layer = Layer::env(Origin::Environment, [(name.to_owned(), text.to_owned())]);
+        schema.resolve("p", &[layer]).map(|settings| settings.tree().clone())
+    };
+    for (yes, no) in [("true", "false"), ("True", "FALSE"), ("yes", "No"), ("ON", "off"), ("1", "0"), (" true ", "0 ")]
+    {
+        assert_eq!(given("ENABLED", yes).unwrap()["enabled"], true, "{yes}");
+        assert_eq!(given("ENABLED", no).unwrap()["enabled"], false, "{no}");
+    }
+    assert!(given("ENABLED", "maybe").is_err());
+    assert_eq!(given("WORD", "yes").unwrap()["word"], "yes");
+    assert_eq!(given("COUNT", "1").unwrap()["count"], 1);
+    let set = |text: &str| kaos_policy::settings::assignments(&[text.to_owned()], &[("p", &schema)]);
+    assert!(set("enabled=true").is_ok() && set("enabled=yes").is_err(), "who types --set is asked to be exact");
+}
+
+#[test]
 fn a_setting_that_does_not_fit_is_told_with_path_layer_and_remedy() {
     let new = |layer| Renderer::new(&Stack::single(policy("{}")).unwrap(), &[layer], Cluster::default());
     let wrong = |layer| new(layer).err().unwrap().to_string();

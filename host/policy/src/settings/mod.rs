@@ -255,7 +255,7 @@ impl Schema {
         for (variable, path) in self.variables() {
             let Some(text) = variables.get(variable).filter(|text| !text.is_empty()) else { continue };
             let source = Source { origin: origin.clone(), via: Some(variable.clone()) };
-            match self.convert(path, text) {
+            match self.convert_variable(path, text) {
                 Ok(value) => merged.leaf(path, value, &source),
                 Err(message) => errors.push(SettingsError {
                     policy: String::new(),

@@ -6,6 +6,17 @@ use super::{Path, Schema};
 use crate::cut::{VALUE, cut};
 
 impl Schema {
+    /// The value that the text of a variable means for the setting at a path. Variables are written by hand, by shells
+    /// and by charts, which all have words of their own for yes and no.
+    pub(super) fn convert_variable(&self, path: &Path, text: &str) -> Result<Value, String> {
+        let types = self.types(path);
+        let means_other = types.iter().any(|of| ["string", "integer", "number"].contains(of));
+        match boolean(text).filter(|_| types.contains(&"boolean") && !means_other) {
+            Some(value) => Ok(Value::Bool(value)),
+            None => self.convert(path, text),
+        }
+    }
+
     /// The value that a text means for the setting at a path. Where the schema allows text, text it is.
     pub(super) fn convert(&self, path: &Path, text: &str) -> Result<Value, String> {
         let shown = || cut(text, VALUE);
@@ -41,5 +52,13 @@ impl Schema {
                 .map_err(|error| format!("is {:?}, which is not JSON ({error}): write JSON", shown()));
         }
         Err(format!("is {:?}, which is not of type {}: correct or remove it", shown(), types.join(" or ")))
+    }
+}
+
+fn boolean(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Some(true),
+        "false" | "no" | "off" | "0" => Some(false),
+        _ => None,
     }
 }
