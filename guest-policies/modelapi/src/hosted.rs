@@ -37,22 +37,26 @@ pub(crate) fn pull_container(pull: &ModelPull, image: &str, policy: PullPolicy, 
 /// The script, and behind it what it needs: the name of the script and the model, where the model is not in it.
 fn arguments(pull: &ModelPull, model: &str) -> Vec<String> {
     if is_harmless(model) {
-        return vec![script(pull, model)];
+        return vec![script(pull, "", model)];
     }
-    vec![script(pull, "-- \"$1\""), pull.name.clone(), unexpanded(model)]
+    vec![script(pull, "-- ", "\"$1\""), pull.name.clone(), unexpanded(model)]
 }
 
-/// The script with `model` in its place. By bytes: a general search for texts is kilobytes of a component.
-fn script(pull: &ModelPull, model: &str) -> String {
-    const PLACE: &str = "{model}";
-    let (mut script, mut rest) = (String::new(), pull.script.as_str());
-    while let Some(at) = rest.as_bytes().windows(PLACE.len()).position(|window| window == PLACE.as_bytes()) {
-        script.push_str(rest.get(..at).unwrap_or_default());
-        script.push_str(model);
-        rest = rest.get(at + PLACE.len()..).unwrap_or_default();
+/// The script with the end of options and the model in their places.
+fn script(pull: &ModelPull, end_of_options: &str, model: &str) -> String {
+    replaced(&replaced(&pull.script, "{--}", end_of_options), "{model}", model)
+}
+
+/// `text` with something else in every `place`. By bytes: a general search for texts is kilobytes of a component.
+fn replaced(text: &str, place: &str, by: &str) -> String {
+    let (mut done, mut rest) = (String::new(), text);
+    while let Some(at) = rest.as_bytes().windows(place.len()).position(|window| window == place.as_bytes()) {
+        done.push_str(rest.get(..at).unwrap_or_default());
+        done.push_str(by);
+        rest = rest.get(at + place.len()..).unwrap_or_default();
     }
-    script.push_str(rest);
-    script
+    done.push_str(rest);
+    done
 }
 
 /// Whether a shell reads the name as one word that says nothing else, and a program as no flag.
@@ -86,6 +90,15 @@ mod tests {
         assert_eq!(script, "ollama serve & OLLAMA_PID=$! && sleep 5 && ollama pull -- \"$1\" && kill $OLLAMA_PID");
         assert_eq!((zero.as_str(), model.as_str()), ("pull-model", "m; touch /tmp/pwned $$(id) `id` 'q'"));
         assert_eq!(of("--insecure").len(), 3);
+    }
+
+    #[test]
+    fn in_a_script_of_somebody_elses_the_model_is_one_word() {
+        let script = "set -- pull; exec get name={model} {model} {--}".to_owned();
+        let pull = ModelPull { script, ..Settings::default().model_pull };
+        assert_eq!(arguments(&pull, "m:1"), ["set -- pull; exec get name=m:1 m:1 "]);
+        let odd = "set -- pull; exec get name=\"$1\" \"$1\" -- ";
+        assert_eq!(arguments(&pull, "a {model} b"), [odd, "pull-model", "a {model} b"]);
     }
 
     #[test]

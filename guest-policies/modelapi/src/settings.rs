@@ -132,7 +132,8 @@ pub struct ModelPull {
     /// The shell that runs the script.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub command: Vec<String>,
-    /// The script; `{model}` stands for the model, as one word.
+    /// The script; `{model}` stands for the model, as one word outside of quotes, and `{--}` for the end of a command's
+    /// options, where the model could be taken for one.
     pub script: String,
 }
 
@@ -180,7 +181,8 @@ impl Default for Settings {
                 name: "pull-model".to_owned(),
                 image: String::new(),
                 command: vec!["/bin/sh".to_owned(), "-c".to_owned()],
-                script: "ollama serve & OLLAMA_PID=$! && sleep 5 && ollama pull {model} && kill $OLLAMA_PID".to_owned(),
+                script: "ollama serve & OLLAMA_PID=$! && sleep 5 && ollama pull {--}{model} && kill $OLLAMA_PID"
+                    .to_owned(),
             },
             log_level: "INFO".to_owned(),
             extra_labels: Raw::new(),
