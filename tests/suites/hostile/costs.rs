@@ -65,7 +65,7 @@ fn whatever_a_component_does_costs_the_process_little_more_than_one_that_behaves
     for (mode, reason) in MODES {
         let cost = check(&folder, &guests::hostile(mode).unwrap());
         println!("{}", cost.said.lines().last().unwrap_or_default());
-        let _ = reason;
+        assert!(cost.said.contains(reason), "{mode}: {}", cost.said);
         let more = cost.memory.saturating_sub(usual.memory);
         assert!(more < MORE, "{mode}: {} MiB more than one that behaves", more >> 20);
     }
