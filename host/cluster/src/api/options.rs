@@ -88,7 +88,8 @@ impl Options {
 /// A label selector whose labels can be.
 fn labels(text: &str) -> Result<LabelSelector, ApiError> {
     let selector = LabelSelector::parse(text).map_err(ApiError::bad_request)?;
-    match selector.named().find_map(|(key, value)| kinds::wrong_label(key, value)) {
+    let wrong = selector.named().find_map(|(key, value)| kinds::wrong_label(key, value));
+    match wrong {
         None => Ok(selector),
         Some(cause) => Err(ApiError::bad_request(format!("unable to parse requirement: {}", cause.message))),
     }
