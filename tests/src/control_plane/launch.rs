@@ -4,6 +4,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -31,6 +32,7 @@ pub fn free_port() -> Result<u16> {
 
 /// A folder that no other run has. Those of runs before today are of no use to anybody.
 fn own_folder() -> Result<PathBuf> {
+    static STARTED: AtomicUsize = AtomicUsize::new(0);
     let runs = programs::provided().join("runs");
     fs::create_dir_all(&runs)?;
     for old in fs::read_dir(&runs)? {
@@ -40,7 +42,9 @@ fn own_folder() -> Result<PathBuf> {
         }
     }
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
-    let folder = runs.canonicalize()?.join(format!("{}-{}", std::process::id(), since.as_millis()));
+    // Two may be started in the same millisecond.
+    let number = STARTED.fetch_add(1, Ordering::Relaxed);
+    let folder = runs.canonicalize()?.join(format!("{}-{}-{number}", std::process::id(), since.as_millis()));
     for part in ["log", "etcd", "serving"] {
         fs::create_dir_all(folder.join(part))?;
     }
