@@ -25,18 +25,18 @@ const FOLDERS: [&str; 7] = [
 
 /// Types and names of Kubernetes, units, names of Rust types and of values.
 const OTHER_WORDS: &str = "
-    AccessGrant Agent Always Apply Binding Cache CertificateSigningRequest Cluster ClusterIP ClusterRole
+    AccessGrant Agent Always Apply Binding Cache Catalogue CertificateSigningRequest Cluster ClusterIP ClusterRole
     ClusterRoleBinding ClusterTrustBundle ComponentStatus ConfigMap CronJob CustomResourceDefinition DaemonSet
     Default Deployment DeviceClass Ei EndpointSlice Endpoints Engine Event Failure False FieldsV1 FlowSchema Gateway
     GatewayClass Gi HorizontalPodAutoscaler IfNotPresent Ingress IngressClass IntOrString Invalid Job Ki Kind List
-    LoadBalancer Memo Mi ModelAPI MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
+    LoadBalancer Memo Metrics Mi ModelAPI MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
     MutatingWebhookConfiguration Name Namespace NamespaceTerminating NetworkPolicy Never Node NodePort Normal Null
     PassLookup PathPrefix PersistentVolume PersistentVolumeClaim Pi Pod PodDisruptionBudget PodSecurityPolicy Policy
-    PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Reconcile Ref ReferenceGrant
+    PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Queue Reconcile Ref ReferenceGrant
     ReplacePrefixMatch ReplicaFailure ResourceSlice RuntimeClass Schema Secret Service ServiceAccount ServiceCIDR
     ServiceUnavailable StatefulSet Status StorageClass StorageVersion String Ti TooManyRequests True Unconfined
     Update ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration
-    VolumeAttachment VolumeAttributesClass VolumeSnapshotClass VolumeSnapshotContent Warning Website";
+    VolumeAttachment VolumeAttributesClass VolumeSnapshotClass VolumeSnapshotContent Warning Watch WatchOptions Website";
 
 /// Fails when a word has no row, or a row no word.
 pub(crate) fn check() {

@@ -36,9 +36,9 @@ pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The text up to the module of tests, without comments that are whole lines.
+/// The text up to the module of tests at its end, without comments that are whole lines.
 fn without_tests(text: &str) -> String {
-    let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
+    let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
     let lines = text[..end].lines().filter(|line| !line.trim_start().starts_with("//"));
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -11,8 +11,10 @@ use kaos_policy::{
 
 use super::{Fallback, Kind, Without};
 
-/// How often an object may fall back in one pass.
+/// Revisions that an object may go without.
 const FALLBACKS: usize = 4;
+/// Answers that may be asked for in one pass to find out which ones.
+const STEPS: usize = 12;
 
 /// What answers for an object, and what does not although it serves.
 #[derive(Debug, Clone)]
@@ -50,7 +52,7 @@ impl Descent {
             Verdict::Failed(failure) if matches!(*failure.failure, Failure::Sandbox(_)) => false,
             Verdict::Failed(failure) => self.failed(&failure.policy, &failure.to_string()),
             Verdict::Refused(refusal) => {
-                let left = self.kind.left_by(&rendered.policy, refusal).filter(|_| self.steps < FALLBACKS);
+                let left = self.kind.left_by(&rendered.policy, refusal).filter(|_| self.has_room(&self.without));
                 let Some((Fallback { kind, blamed, on_refusal }, how)) = left else { return false };
                 let counts = on_refusal == OnRefusal::RollBack;
                 self.trial = None;
@@ -64,9 +66,6 @@ impl Descent {
 
     /// Goes on to what served before a policy that failed. Says whether it did.
     pub fn failed(&mut self, policy: &PolicyId, how: &str) -> bool {
-        if self.steps >= FALLBACKS {
-            return false;
-        }
         let again = self.trial.take().filter(|trial| trial.failed == *policy);
         let mut trial = again.unwrap_or_else(|| Trial {
             failed: policy.clone(),
@@ -85,6 +84,7 @@ impl Descent {
             next = kind.without(policy, &[]);
             trial.from = kind;
         }
+        let next = next.filter(|_| self.has_room(&trial.without));
         let Some(Fallback { kind, blamed, .. }) = next else { return false };
         self.steps += 1;
         self.without.clone_from(&trial.without);
@@ -93,5 +93,9 @@ impl Descent {
         trial.tried.push(blamed);
         self.trial = Some(trial);
         true
+    }
+
+    fn has_room(&self, without: &[Without]) -> bool {
+        self.steps < STEPS && without.len() < FALLBACKS
     }
 }

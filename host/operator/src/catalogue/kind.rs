@@ -11,6 +11,7 @@ use kaos_policy::{
     contract::{Claim, Refusal, ResourceType, Violation},
     manifest::OnRefusal,
     policy::{Policy, PolicyId, Stack},
+    render::TOO_LARGE,
     settings::Layer,
 };
 
@@ -198,7 +199,8 @@ impl Kind {
     }
 
     /// What answers for an object that a policy refuses and leaves to what served before, as its `policy.yaml` may ask, and
-    /// what to say of it. A refusal that waits for something ends by itself.
+    /// what to say of it. A refusal that waits for something ends by itself; but not one that asks to be shown more than can
+    /// be, which speaks against nobody.
     pub fn left_by(&self, refusing: &PolicyId, refusal: &Refusal) -> Option<(Fallback, String)> {
         let why = match refusal {
             Refusal::Invalid(violations) => match violations.first() {
@@ -206,7 +208,11 @@ impl Kind {
                 None => "it is invalid".to_owned(),
             },
             Refusal::Unsupported(what) => what.clone(),
-            Refusal::Waiting(_) => return None,
+            Refusal::Waiting(blockers) => {
+                let blocker = blockers.iter().find(|blocker| blocker.reason == TOO_LARGE)?;
+                let fallback = self.without(refusing, &[])?;
+                return Some((Fallback { on_refusal: OnRefusal::Hold, ..fallback }, blocker.message.clone()));
+            }
         };
         let fallback = self.without(refusing, &[]).filter(|fallback| fallback.on_refusal != OnRefusal::Tell)?;
         Some((fallback, format!("it refuses the object: {why}")))

@@ -48,7 +48,7 @@ pub use descent::Descent;
 pub use installed::{Gatekeeper, Installing};
 pub use kind::{Fallback, Kind, Member, Tuning};
 pub use ledger::{Book, Ledger, Without};
-pub use precedence::{Age, Arranged, Given, Offer, Reach, arrange};
+pub use precedence::{Age, Arranged, Conflict, Given, Offer, Reach, arrange};
 pub(crate) use renderers::Renderers;
 pub use shared::{OPERATOR_CONFIG, environment, operator_config};
 pub use snapshot::{Answer, Answers, PIN, Snapshot};

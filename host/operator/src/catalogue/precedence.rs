@@ -138,7 +138,24 @@ pub struct Arranged {
     /// What answers.
     pub answers: BTreeMap<ResourceType, Answers>,
     /// Revisions that do not serve, and why.
-    pub conflicts: BTreeMap<Arc<str>, String>,
+    pub conflicts: BTreeMap<Arc<str>, Conflict>,
+}
+
+/// Why a revision does not serve beside others.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Conflict {
+    /// One word for it.
+    pub reason: &'static str,
+    /// With whom, and what can be done.
+    pub message: String,
+}
+
+impl Conflict {
+    /// Somebody older has the place.
+    fn over_place(message: String) -> Self {
+        Self { reason: "PlaceTaken", message }
+    }
 }
 
 impl Offer {
@@ -183,7 +200,7 @@ pub fn arrange(offers: &[Offer], given: &[Given], shared: &[Layer]) -> Arranged 
                 // One that may not serve for one kind serves for none, and keeps nobody out: half a policy is nobody's
                 // intention.
                 serving.retain(|other| !is_of(other, revision));
-                arranged.conflicts.insert(Arc::clone(revision), why);
+                arranged.conflicts.insert(Arc::clone(revision), Conflict::over_place(why));
             }
             _ => serving.push(offer),
         }
@@ -193,7 +210,9 @@ pub fn arrange(offers: &[Offer], given: &[Given], shared: &[Layer]) -> Arranged 
     let mut given: Vec<&Given> = Vec::new();
     for settings in sorted {
         match given.iter().find_map(|older| settings.clash(older)) {
-            Some(why) => drop(arranged.conflicts.insert(Arc::clone(&settings.tuning.revision), why)),
+            Some(why) => {
+                arranged.conflicts.insert(Arc::clone(&settings.tuning.revision), Conflict::over_place(why));
+            }
             None => given.push(settings),
         }
     }

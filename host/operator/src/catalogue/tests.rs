@@ -177,7 +177,7 @@ fn of_two_for_one_place_the_older_stays() {
     assert_eq!(who(&catalogue, "b", None), [named(&older)]);
     assert!(matches!(answer(&catalogue, "a", None), Answer::Nothing), "half a policy is nobody's intention");
     assert_eq!(arranged.conflicts.keys().map(|key| &**key).collect::<Vec<_>>(), ["new"]);
-    assert!(arranged.conflicts["new"].contains("old holds the same place"), "{:?}", arranged.conflicts);
+    assert!(arranged.conflicts["new"].message.contains("old holds the same place"), "{:?}", arranged.conflicts);
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn of_two_settings_packages_that_set_the_same_value_in_the_same_place_the_older_
     for order in [[newer.clone(), older.clone()], [older.clone(), newer]] {
         let (told, layers) = conflicts(&order);
         assert_eq!(told.keys().map(|key| &**key).collect::<Vec<_>>(), ["newer"], "whatever order they come in");
-        assert!(told["newer"].contains("older sets `probe.period` of widget"), "{told:?}");
+        assert!(told["newer"].message.contains("older sets `probe.period` of widget"), "{told:?}");
         assert_eq!(layers, std::slice::from_ref(&older.tuning.layer));
     }
     for beside in [

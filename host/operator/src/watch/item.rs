@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kaos_policy::{contract::ResourceType, stamp};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::hashing::hash;
@@ -59,41 +59,72 @@ pub(super) struct Owner {
     pub(super) uid: String,
 }
 
-/// An object that cannot be kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An object that cannot be kept as it is.
+#[derive(Debug, Clone)]
 pub(super) struct Unusable {
     /// Which, and why.
     pub(super) what: String,
     /// The version that it has.
     pub(super) version: Option<u64>,
+    /// What can be kept of it.
+    pub(super) left: Option<Box<Arrived>>,
 }
 
-/// As much of an object as tells which it is.
+/// As much of an object as tells which it is, and whether it goes. What it says otherwise can be of any depth, and so can
+/// what managed fields say of that.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Named {
     metadata: NamedMetadata,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Serialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 struct NamedMetadata {
+    #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     resource_version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deletion_timestamp: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finalizers: Option<Vec<String>>,
+}
+
+impl Unusable {
+    fn new(metadata: &NamedMetadata, why: &dyn std::error::Error, left: Option<Arrived>) -> Self {
+        let version = metadata.resource_version.as_ref().and_then(|version| version.parse().ok());
+        let what = format!("{}: {why}", metadata.name.as_deref().unwrap_or("?"));
+        Self { what, version, left: left.map(Box::new) }
+    }
+
+    /// Of what cannot be read, that it is there is kept, and that it says something that cannot be.
+    fn unread(sent: &RawValue, why: &serde_json::Error, of: &ResourceType, extract: Extract) -> Self {
+        let metadata = named(sent);
+        let object = json!({"metadata": metadata, "spec": format!("it cannot be read: {why}")});
+        Self::new(&metadata, why, Arrived::new(object, of, extract).ok())
+    }
+}
+
+fn named(sent: &RawValue) -> NamedMetadata {
+    serde_json::from_str::<Named>(sent.get()).unwrap_or_default().metadata
 }
 
 impl Arrived {
     /// Takes what is kept from what the server sent. Each object is read by itself, so that one that cannot be (it is deeper
     /// than any that is meant well, for one) keeps no other from being read.
     pub(super) fn read(sent: &RawValue, of: &ResourceType, extract: Extract) -> Result<Self, Unusable> {
-        let object = serde_json::from_str(sent.get()).map_err(|error| error.to_string());
-        let arrived = object.and_then(|object| Self::new(object, of, extract).map_err(|error| error.to_string()));
-        arrived.map_err(|why| {
-            let NamedMetadata { name, resource_version } =
-                serde_json::from_str::<Named>(sent.get()).unwrap_or_default().metadata;
-            let version = resource_version.and_then(|version| version.parse().ok());
-            Unusable { what: format!("{}: {why}", name.as_deref().unwrap_or("?")), version }
-        })
+        let object = match serde_json::from_str(sent.get()) {
+            Ok(object) => object,
+            Err(error) => return Err(Unusable::unread(sent, &error, of, extract)),
+        };
+        Self::new(object, of, extract).map_err(|error| Unusable::new(&named(sent), &error, None))
     }
 
     /// Takes what is kept from an object. Items of lists carry no type of their own, so it is filled in.

@@ -96,7 +96,10 @@ impl<'de> Visitor<'de> for Items<'_> {
         while let Some(text) = items.next_element::<&'de RawValue>()? {
             match Arrived::read(text, self.of, self.extract) {
                 Ok(arrived) => self.page.items.push(arrived),
-                Err(unusable) => self.page.malformed.push(unusable.what),
+                Err(unusable) => {
+                    self.page.malformed.push(unusable.what);
+                    self.page.items.extend(unusable.left.map(|left| *left));
+                }
             }
         }
         Ok(())
@@ -138,11 +141,12 @@ mod tests {
     fn an_object_that_is_too_deep_is_told_and_the_others_are_there() {
         let deep = format!("{}1{}", r#"{"a":"#.repeat(200), "}".repeat(200));
         let page = page(&format!(
-            r#"{{"items": [{{"metadata": {{"name": "deep", "resourceVersion": "4"}}, "spec": {deep}}},
+            r#"{{"items": [{{"metadata": {{"name": "deep", "uid": "d", "resourceVersion": "4"}}, "spec": {deep}}},
             {{"metadata": {{"name": "a", "uid": "u", "resourceVersion": "3"}}}}], "metadata": {{"resourceVersion": "7"}}}}"#
         ))
         .unwrap();
-        assert_eq!(page.items.len(), 1);
+        assert_eq!(page.items.len(), 2);
+        assert!(page.items[0].item.value()["spec"].as_str().unwrap().starts_with("it cannot be read: "));
         assert!(page.malformed[0].starts_with("deep: ") && page.malformed.len() == 1, "{:?}", page.malformed);
     }
 

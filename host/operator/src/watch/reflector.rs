@@ -315,12 +315,16 @@ impl<S: Sink> Reflector<S> {
         }
         let arrived = match Arrived::read(sent, &self.collection.of, self.collection.extract) {
             Ok(arrived) => arrived,
-            Err(Unusable { what, version }) => {
+            Err(Unusable { what, version, left }) => {
                 self.sink.malformed(&what);
-                if let (Some(version), None) = (version, initial) {
-                    self.sink.event(Event::Bookmark(version));
+                match (left, version) {
+                    (Some(left), _) => *left,
+                    (None, Some(version)) if initial.is_none() => {
+                        self.sink.event(Event::Bookmark(version));
+                        return Ok(());
+                    }
+                    _ => return Ok(()),
                 }
-                return Ok(());
             }
         };
         match (kind, initial) {

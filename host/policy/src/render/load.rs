@@ -13,6 +13,8 @@ use crate::{
     digest::canonical,
 };
 
+/// Why an object is waited for that says more than a policy can be shown.
+pub const TOO_LARGE: &str = "TooLarge";
 /// Bytes of one object as JSON; an API server keeps less.
 const BYTES: usize = 2 << 20;
 /// Bytes of all of them together.
@@ -89,7 +91,7 @@ impl Load {
 
     fn blame(&mut self, on: Reference, told: &str) {
         let message = cut(&format!("{on} is too large to be read: {told}"), NOTE).into_owned();
-        self.too_large.push(Blocker { on, reason: "TooLarge".to_owned(), message });
+        self.too_large.push(Blocker { on, reason: TOO_LARGE.to_owned(), message });
     }
 }
 

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 pub use document::{Document, Message, Refused};
 pub(crate) use found::Asked;
+pub use load::TOO_LARGE;
 pub use object::{ObjectError, ObjectRef, stripped};
 pub use report::Assessed;
 

@@ -149,8 +149,13 @@ impl Lifecycle {
                     let due = due.map_or(LOOK_AGAIN, |due| due.saturating_duration_since(Instant::now()));
                     wait = Some(wait.map_or(due, |wait: Duration| wait.min(due)));
                 }
-                // One package holds no other up.
-                Err(error) => advanced = advanced.and(Err(error)),
+                // One package holds no other up, nor those behind it in its namespace.
+                Err(error) => {
+                    if self.turns.is_taken() {
+                        self.due.insert(self.name_of(package), Instant::now() + LOOK_AGAIN);
+                    }
+                    advanced = advanced.and(Err(error));
+                }
             }
             self.serve().await?;
             if self.turns.is_taken() {
@@ -163,7 +168,14 @@ impl Lifecycle {
         self.serve().await?;
         self.tidy(&found).await?;
         self.count().await?;
-        followed_up.and(advanced).map(|()| wait)
+        match followed_up.and(advanced) {
+            // Whatever cannot be done is tried again in the next round, which does not wait for that.
+            Err(error) if self.turns.is_taken() => {
+                tracing::warn!(%error, "policies cannot be looked after, and are looked at again");
+                Ok(Some(PATIENCE.0))
+            }
+            done => done.map(|()| wait),
+        }
     }
 
     /// The process ends in order: what it was about to try is tried by the next.
@@ -267,8 +279,10 @@ impl Lifecycle {
         for name in &serving {
             let status = self.records.status(name);
             match (arranged.conflicts.get(name.as_str()), status.state) {
-                (Some(why), state) if state != RevisionState::Conflict || status.message.as_ref() != Some(why) => {
-                    self.enter(name, Turn::new(RevisionState::Conflict, "PlaceTaken", why), |_| {}).await?;
+                (Some(why), state)
+                    if state != RevisionState::Conflict || status.message.as_ref() != Some(&why.message) =>
+                {
+                    self.enter(name, Turn::new(RevisionState::Conflict, why.reason, &why.message), |_| {}).await?;
                 }
                 (None, RevisionState::Conflict) => {
                     let before = self.roster.entries.get(name).and_then(|entry| entry.predecessor.clone());

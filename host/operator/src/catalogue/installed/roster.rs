@@ -13,7 +13,7 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use crate::catalogue::{Age, Answers, Arranged, Given, Kind, Member, Offer, Reach, Tuning, arrange};
+use crate::catalogue::{Age, Answers, Arranged, Conflict, Given, Kind, Member, Offer, Reach, Tuning, arrange};
 
 /// How far back what served before is remembered.
 pub(super) const BACK: usize = 3;
@@ -53,8 +53,8 @@ pub(crate) struct Roster {
 pub(crate) struct Unfit {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// What a namespace brought itself, if that is a part of it.
-    local: Option<Arc<str>>,
+    /// What namespaces brought themselves, as far as that is a part of it.
+    local: Vec<Arc<str>>,
 }
 
 impl Entry {
@@ -79,17 +79,21 @@ impl Roster {
         shared: &[Layer],
     ) -> Result<Arranged, Unfit> {
         let mut serving = serving.clone();
-        let mut gave_way: BTreeMap<Arc<str>, String> = BTreeMap::new();
+        let mut gave_way: BTreeMap<Arc<str>, Conflict> = BTreeMap::new();
         loop {
             let mut arranged = self.arrange_all(&serving, shared);
             let Err(unfit) = fit(&arranged.answers) else {
                 arranged.conflicts.extend(gave_way);
                 return Ok(arranged);
             };
-            let local = unfit.local.clone().filter(|local| candidate != Some(&**local));
-            let Some(local) = local.filter(|local| serving.remove(&**local)) else { return Err(unfit) };
+            // The youngest gives way, and what is to be let in before all others.
+            let is_candidate = |local: &&Arc<str>| candidate == Some(&***local);
+            let age = |local: &&Arc<str>| self.entries.get(&***local).map(|entry| &entry.age);
+            let youngest =
+                unfit.local.iter().max_by_key(age).filter(|_| !unfit.local.iter().any(|it| is_candidate(&it)));
+            let Some(local) = youngest.filter(|local| serving.remove(&***local)).cloned() else { return Err(unfit) };
             let message = format!("it does not go with what holds here, too: {}", unfit.message);
-            gave_way.insert(local, message);
+            gave_way.insert(local, Conflict { reason: unfit.reason, message });
         }
     }
 
@@ -157,7 +161,7 @@ fn fit(answers: &BTreeMap<kaos_policy::contract::ResourceType, Answers>) -> Resu
     for of in answers.values() {
         for kind in of.all() {
             if let Err(errors) = Renderer::new(kind.stack(), kind.layers(), Cluster::default()) {
-                let local = kind.local_revision().map(Arc::clone);
+                let local = kind.local_revision().map(Arc::clone).into_iter().collect();
                 return Err(Unfit { reason: "BadSettings", message: errors.to_string(), local });
             }
         }
@@ -176,6 +180,6 @@ fn fit(answers: &BTreeMap<kaos_policy::contract::ResourceType, Answers>) -> Resu
             "{of} is emitted for {}, but a policy answers for {of}: nothing emitted may be an object for one",
             claim.primary
         ),
-        local: kinds().filter(answers_for).find_map(|kind| kind.local_revision()).map(Arc::clone),
+        local: kinds().filter(answers_for).filter_map(|kind| kind.local_revision()).map(Arc::clone).collect(),
     })
 }

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::{
     catalogue::{
-        Age, Answer, Arranged, Catalogue, Kind, Offer, PIN, Reach, Snapshot,
+        Age, Answer, Arranged, Catalogue, Conflict, Kind, Offer, PIN, Reach, Snapshot,
         installed::{Content, Entry, Roster},
     },
     offline::Answering,
@@ -112,7 +112,7 @@ pub(super) struct Installed {
     /// What answers.
     pub(super) snapshot: Arc<Snapshot>,
     /// Revisions that do not serve, and why.
-    pub(super) conflicts: BTreeMap<Arc<str>, String>,
+    pub(super) conflicts: BTreeMap<Arc<str>, Conflict>,
 }
 
 impl Shipped {

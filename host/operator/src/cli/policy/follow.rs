@@ -101,11 +101,11 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// The revision of the package, if an operator made one.
+    /// The revision of the package, if an operator made one; also of one that it does not look into.
     async fn look(&self) -> anyhow::Result<Option<Revision>> {
         let is_it = |revision: &Revision| {
             let spec = &revision.spec;
-            spec.package_digest == self.digest
+            (spec.package_digest == self.digest || is_one_too_many(revision))
                 && spec.source.config_map == self.package.name
                 && spec.source.namespace == self.package.namespace
         };
@@ -113,11 +113,17 @@ impl<'a> Follower<'a> {
     }
 }
 
+/// Whether its namespace has too many, so that it waits for others to go.
+fn is_one_too_many(revision: &Revision) -> bool {
+    status(revision).reason.as_deref() == Some("TooManyPolicies")
+}
+
 /// What a revision says of what was shipped now. `before` is what it said before that, and `late` says whether an
 /// operator would have said something else by now.
 fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) -> Says {
     let status = status(revision);
     match status.state {
+        RevisionState::Pending if is_one_too_many(revision) => Says::No,
         // What served before and is shipped again is superseded until the operator notices.
         RevisionState::Pending | RevisionState::Checking | RevisionState::Superseded => Says::Nothing,
         RevisionState::Active => Says::Serves,

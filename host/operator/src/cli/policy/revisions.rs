@@ -99,16 +99,13 @@ pub(super) async fn read(config_maps: &Api<ConfigMap>, name: &str) -> anyhow::Re
 /// policy. Where several have the name, those of the operator's own namespace `home` are meant.
 pub(super) fn of_name<'a>(all: &'a [Revision], named: &str, home: &str) -> anyhow::Result<Vec<&'a Revision>> {
     let is_named = |source: &PolicySource| source.config_map == named || shown(source) == named;
-    let of_source: Vec<_> = all.iter().filter(|revision| is_named(&revision.spec.source)).collect();
-    let mut found = if of_source.is_empty() {
-        all.iter().filter(|revision| status(revision).policy.as_deref() == Some(named)).collect()
-    } else {
-        of_source
+    let of_source = all.iter().filter(|revision| is_named(&revision.spec.source)).collect::<Vec<_>>();
+    let of_policy = all.iter().filter(|revision| status(revision).policy.as_deref() == Some(named)).collect::<Vec<_>>();
+    let at_home = |of: &[&'a Revision]| -> Vec<&'a Revision> {
+        of.iter().copied().filter(|revision| revision.spec.source.namespace == home).collect()
     };
-    let is_at_home = |revision: &&Revision| revision.spec.source.namespace == home;
-    if found.iter().any(is_at_home) {
-        found.retain(is_at_home);
-    }
+    let meant = [at_home(&of_source), at_home(&of_policy), of_source, of_policy];
+    let found = meant.into_iter().find(|meant| !meant.is_empty()).unwrap_or_default();
     let mut sources: Vec<&PolicySource> = found.iter().map(|revision| &revision.spec.source).collect();
     sources.sort_unstable();
     sources.dedup();

@@ -156,7 +156,12 @@ async fn a_malformed_object_is_counted_and_the_others_are_followed() {
         "metadata": {"name": "deep", "namespace": "t", "uid": "deep"}});
     bench.cluster.plant("test.io", "widgets", deep);
     bench.put(object(&widget(), "a", json!({}))).await;
-    bench.wakes(&["t/a"]).await;
+    bench.wakes(&["t/a", "t/deep"]).await;
+    let told = bench.watch.object(&Bench::key("deep")).unwrap()["spec"].to_string();
+    assert!(told.contains("it cannot be read"), "{told}");
+    bench.delete(&widget(), "deep").await;
+    bench.wakes(&["t/deep"]).await;
+    assert!(bench.watch.object(&Bench::key("deep")).is_none());
     bench.cluster.compact();
     bench.cluster.cut_watches();
     bench.put(object(&widget(), "b", json!({}))).await;

@@ -197,8 +197,7 @@ impl Lifecycle {
     ) -> Result<Result<(), NotAdmitted>, StepError> {
         let serving = self.serving();
         let before: Vec<String> = others_of(&self.roster, &serving, name, found).cloned().collect();
-        let lately = self.tools.clock.now().checked_sub(RENAMING).ok().map(written);
-        entry.predecessor = before.first().cloned().or_else(|| self.served_before(name, &entry, lately.as_deref()));
+        entry.predecessor = before.first().cloned().or_else(|| self.served_before(name, &entry));
         entry.since = Some(self.tools.clock.now());
         let kept = self.roster.entries.insert(name.to_owned(), entry.clone());
         let mut trial = serving;
@@ -244,16 +243,17 @@ impl Lifecycle {
     /// Gives what waits for a place something to fall back to when it gets it: what served there last.
     pub(super) fn inherit(&mut self, serving: &BTreeSet<String>) {
         for name in serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict) {
-            let before = self.roster.entries.get(name).and_then(|entry| self.served_before(name, entry, None));
+            let before = self.roster.entries.get(name).and_then(|entry| self.served_before(name, entry));
             if let (Some(before), Some(entry)) = (before, self.roster.entries.get_mut(name)) {
                 entry.predecessor = Some(before);
             }
         }
     }
 
-    /// What served the place of a new source before: the newest revision of the same kinds whose source is gone, but not
-    /// from before `since`. What somebody took away long ago is not what served before.
-    fn served_before(&self, name: &str, entry: &Entry, since: Option<&str>) -> Option<String> {
+    /// What served the place of a new source before: the newest revision of the same kinds whose source went just now. What
+    /// somebody took away long ago is not what served before.
+    fn served_before(&self, name: &str, entry: &Entry) -> Option<String> {
+        let lately = self.tools.clock.now().checked_sub(RENAMING).ok().map(written);
         let kinds = kinds(&entry.content);
         // Settings are for a policy, and not for kinds.
         let settings_for = match &entry.content {
@@ -271,7 +271,7 @@ impl Lifecycle {
                 && status.is_some_and(|status| {
                     status.state == RevisionState::Superseded
                         && status.reason.as_deref() == Some("SourceDeleted")
-                        && status.since.as_deref() >= since
+                        && status.since >= lately
                         && status.kinds == kinds
                         && settings_for.is_none_or(|policy| status.policy.as_deref() == Some(policy))
                 })
@@ -293,8 +293,11 @@ impl Lifecycle {
         for revision in active {
             self.reload(&revision, found).await?;
             for before in self.before(revision.metadata.name.as_deref().unwrap_or_default()) {
-                if let Some(before) = self.records.get(&before).cloned() {
-                    self.reload(&before, found).await?;
+                // What serves does not wait for what it might fall back to.
+                if let Some(before) = self.records.get(&before).cloned()
+                    && let Err(error) = self.reload(&before, found).await
+                {
+                    tracing::warn!(%error, "what served before cannot be fallen back to");
                 }
             }
         }
