@@ -128,14 +128,21 @@ async fn explain_tells_what_answers_and_why_and_what_went_into_it() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn explain_follows_an_object_to_what_served_before_where_the_policy_fails_on_it() {
-    let stage = Stage::start("fallback").await;
+/// A second edition serves, which fails on an Agent `beside` that the first one took.
+async fn second_edition_serves(name: &str) -> Stage {
+    let stage = Stage::start(name).await;
     team(&stage);
     beside(&stage);
     stage.revision("agents-1", &edition(1, "{}"), 1, &json!({"state": "Superseded", "policy": "agent"}));
-    let active = json!({"state": "Active", "policy": "agent", "predecessor": "agents-1"});
+    let active =
+        json!({"state": "Active", "policy": "agent", "predecessor": "agents-1", "since": "2026-01-01T00:00:02Z"});
     stage.revision("agents-2", &edition(2, "{containers: 6}"), 2, &active);
+    stage
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn explain_follows_an_object_to_what_served_before_where_the_policy_fails_on_it() {
+    let stage = second_edition_serves("fallback").await;
     let told = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
     assert!(
         told.stdout.contains("PolicyRevision agents-2, from") && !told.stdout.contains("agents-1"),
@@ -152,14 +159,8 @@ async fn explain_follows_an_object_to_what_served_before_where_the_policy_fails_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn explain_gives_settings_back_that_are_not_what_the_policy_fails_on() {
-    let stage = Stage::start("blame").await;
-    team(&stage);
-    beside(&stage);
-    stage.revision("agents-1", &edition(1, "{}"), 1, &json!({"state": "Superseded", "policy": "agent"}));
-    let since = |second: u32| format!("2026-01-01T00:00:{second:02}Z");
-    let active = json!({"state": "Active", "policy": "agent", "predecessor": "agents-1", "since": since(2)});
-    stage.revision("agents-2", &edition(2, "{containers: 6}"), 2, &active);
-    let newer = json!({"state": "Active", "policy": "agent", "since": since(3)});
+    let stage = second_edition_serves("blame").await;
+    let newer = json!({"state": "Active", "policy": "agent", "since": "2026-01-01T00:00:03Z"});
     stage.revision("settings-1", &package("x:1"), 3, &newer);
     let told = stage.policy(&["explain", "agent/beside", "-n", "team"]).await;
     for line in [

@@ -63,6 +63,12 @@ impl World {
         }
     }
 
+    /// Waits until an Event of type Warning tells of an object, for this reason.
+    pub async fn until_warned(&self, at: &str, why: &str) {
+        let warned = async || self.events(at).await.iter().any(|(of, reason, _)| of == "Warning" && reason == why);
+        self.until_true(&format!("there is an Event {why} of {at}"), warned).await;
+    }
+
     /// Waits until nothing in the test's namespace has changed for a while.
     ///
     /// # Panics

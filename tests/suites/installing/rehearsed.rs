@@ -22,11 +22,7 @@ fn rights_that_are_taken_away_are_told_and_it_heals_when_they_are_given_back() {
         assert_eq!(told["status"]["observedGeneration"], told["metadata"]["generation"]);
         let message = condition(&told, "Applied")["message"].as_str().unwrap().to_owned();
         assert!(message.contains("configmaps"), "{message}");
-        world
-            .until_true("there is an Event", async || {
-                world.events("Widget/w").await.iter().any(|(of, reason, _)| of == "Warning" && reason == "NotPermitted")
-            })
-            .await;
+        world.until_warned("Widget/w", "NotPermitted").await;
         world.embedded().allow_everything();
         until_edition(world, "ConfigMap/w", "0").await;
         world.until_ready("Widget/w").await;
@@ -62,11 +58,7 @@ fn a_users_field_that_there_is_not_is_told_and_no_policy_is_blamed_for_it() {
         let told = world.until("it says so", "Agent/a", |agent| reason(agent, "Applied") == "ApplyFailed").await;
         let message = condition(&told, "Applied")["message"].as_str().unwrap().to_owned();
         assert!(message.contains("nodeSelectr"), "{message}");
-        world
-            .until_true("there is an Event", async || {
-                world.events("Agent/a").await.iter().any(|(of, reason, _)| of == "Warning" && reason == "ApplyFailed")
-            })
-            .await;
+        world.until_warned("Agent/a", "ApplyFailed").await;
         world.quiet().await;
         until_state(world, "agents", "Active").await;
         world.apply(&agent("a", "llm", &json!({"podSpec": {"nodeSelector": {"disk": "ssd"}}}))).await;

@@ -7,7 +7,7 @@ use kaos_tests::gadget::{RETIRED, gadget};
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::samples::{agent, config_map, model_api, model_api_for, secret};
-use kaos_tests::harness::{Fault, Scenario, condition, is_ready, is_true, play, reason};
+use kaos_tests::harness::{Fault, Scenario, World, condition, is_ready, is_true, play, reason};
 use serde_json::{Value, json};
 
 use crate::support::{image, may_not_change_gadgets, passes, web, web_with};
@@ -17,10 +17,7 @@ fn e2_a_permanent_error_is_told_once_and_not_tried_again_until_something_changes
     play(Scenario::embedded("passes are counted"), async |w| {
         w.apply(&web_with(&json!({"does": "refuse"}))).await;
         w.until("it is refused", "Gadget/web", |gadget| reason(gadget, "Accepted") == "InvalidSpec").await;
-        w.until_true("there is an Event", async || {
-            w.events("Gadget/web").await.iter().any(|(of, reason, _)| of == "Warning" && reason == "InvalidSpec")
-        })
-        .await;
+        w.until_warned("Gadget/web", "InvalidSpec").await;
         let before = passes(w);
         w.forget_requests();
         w.pass_time(Duration::from_mins(4)).await;
@@ -31,17 +28,22 @@ fn e2_a_permanent_error_is_told_once_and_not_tried_again_until_something_changes
     });
 }
 
+/// What the API server refuses is not asked of it again and again.
+async fn is_not_tried_in_a_hurry(w: &World) {
+    w.quiet().await;
+    w.forget_requests();
+    w.pass_time(Duration::from_mins(4)).await;
+    let refused = w.requests(Sort::Refused).len();
+    assert!(refused <= 2, "{refused} refused writes in four minutes");
+}
+
 #[test]
 fn e2_what_the_api_server_refuses_is_told_and_not_tried_again_in_a_hurry() {
     play(Scenario::embedded("requests are counted"), async |w| {
         w.apply(&web_with(&json!({"port": 70_000}))).await;
         let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
         assert!(text(&condition(&told, "Applied")["message"]).contains("65535"), "{told:#}");
-        w.quiet().await;
-        w.forget_requests();
-        w.pass_time(Duration::from_mins(4)).await;
-        let refused = w.requests(Sort::Refused).len();
-        assert!(refused <= 2, "{refused} refused writes in four minutes");
+        is_not_tried_in_a_hurry(w).await;
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
     });
@@ -54,11 +56,7 @@ fn e2_a_field_that_the_api_server_does_not_know_is_told_once_and_not_tried_again
         w.apply_all(&[model_api("llm"), misspelt]).await;
         let told = w.until("it says so", "Agent/a", |agent| reason(agent, "Applied") == "ApplyFailed").await;
         assert!(text(&condition(&told, "Applied")["message"]).contains("nodeSelectr"), "{told:#}");
-        w.quiet().await;
-        w.forget_requests();
-        w.pass_time(Duration::from_mins(4)).await;
-        let refused = w.requests(Sort::Refused).len();
-        assert!(refused <= 2, "{refused} refused writes in four minutes");
+        is_not_tried_in_a_hurry(w).await;
         let events = w.events("Agent/a").await;
         assert_eq!(events.iter().filter(|(_, reason, _)| reason == "ApplyFailed").count(), 1, "{events:?}");
         w.apply(&agent("a", "llm", &json!({"podSpec": {"nodeSelector": {"disk": "ssd"}}}))).await;
@@ -268,10 +266,7 @@ fn e10_a_pass_that_panics_is_contained_and_told_and_the_operator_goes_on() {
         let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
         assert!(text(&condition(&told, "Applied")["message"]).contains("on purpose"), "{told:#}");
         w.until_ready("Gadget/other").await;
-        w.until_true("there is an Event", async || {
-            w.events("Gadget/web").await.iter().any(|(of, reason, _)| of == "Warning" && reason == "ApplyFailed")
-        })
-        .await;
+        w.until_warned("Gadget/web", "ApplyFailed").await;
         w.embedded().set_faults(kaos_cluster::faults::NoFaults);
         w.until_ready("Gadget/web").await;
     });

@@ -92,10 +92,7 @@ fn c5_a_strangers_object_of_the_same_name_is_left_alone_and_told() {
         let told = w.until("it says so", "Gadget/web", |g| reason(g, "Applied") == "OwnershipConflict").await;
         let message = condition(&told, "Applied")["message"].as_str().unwrap().to_owned();
         assert!(message.contains("Deployment web") || message.contains("Deployment/web"), "{message}");
-        w.until_true("there is an Event", async || {
-            w.events("Gadget/web").await.iter().any(|(of, reason, _)| of == "Warning" && reason == "OwnershipConflict")
-        })
-        .await;
+        w.until_warned("Gadget/web", "OwnershipConflict").await;
         let now = w.look("Deployment/web").await;
         assert_eq!((uid(&now), image(&now), controller(&now)), (uid(&stranger), "stranger:1", Value::Null));
         w.delete("Deployment/web").await;

@@ -94,6 +94,9 @@ impl Context {
                 }
             };
             let last = Arc::clone(&rendered);
+            if rendered.planned().is_some() {
+                break ((renderer, rendered), last, false);
+            }
             let here = selected.clone();
             if selected.descent.after(&rendered) {
                 match &rendered.verdict {
@@ -105,9 +108,6 @@ impl Context {
                 }
                 needed.extend(last.needs.iter().cloned());
                 continue;
-            }
-            if rendered.planned().is_some() {
-                break ((renderer, rendered), last, false);
             }
             // Nobody takes the object: what counts is what the newest of them says.
             left.clear();

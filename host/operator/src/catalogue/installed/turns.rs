@@ -36,19 +36,15 @@ impl Turns {
         order
     }
 
-    /// Whether a package of a namespace may be checked in this round; if so, that was its turn.
-    pub(super) fn take(&mut self, namespace: &str) -> bool {
-        if namespace == self.home {
-            return true;
+    /// A package of a namespace is checked. Unless it is the operator's, that was the turn of this round.
+    pub(super) fn take(&mut self, namespace: &str) {
+        if namespace != self.home {
+            self.is_taken = true;
+            self.last.insert(namespace.to_owned(), self.rounds);
         }
-        if std::mem::replace(&mut self.is_taken, true) {
-            return false;
-        }
-        self.last.insert(namespace.to_owned(), self.rounds);
-        true
     }
 
-    /// Whether somebody had the turn of this round.
+    /// Whether somebody had the turn of this round, which ends it.
     pub(super) fn is_taken(&self) -> bool {
         self.is_taken
     }
@@ -66,8 +62,15 @@ mod tests {
     fn checked(turns: &mut Turns, sources: &[PolicySource]) -> Vec<String> {
         let sources: Vec<&PolicySource> = sources.iter().collect();
         let order = turns.begin(&sources);
-        let looked_at = order.into_iter().map(|at| &sources[at].namespace);
-        looked_at.filter(|namespace| turns.take(namespace)).cloned().collect()
+        let mut checked = Vec::new();
+        for at in order {
+            turns.take(&sources[at].namespace);
+            checked.push(sources[at].namespace.clone());
+            if turns.is_taken() {
+                break;
+            }
+        }
+        checked
     }
 
     #[test]

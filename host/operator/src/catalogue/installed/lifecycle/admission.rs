@@ -66,13 +66,11 @@ impl Lifecycle {
                 return Ok(false);
             }
         };
-        let begins = package.component.is_some() && !self.waiting.contains_key(name);
-        // What waits for rights has the API server asked about each.
-        if package.component.is_some() && !self.turns.take(&found.source.namespace) {
-            // There is more to do than was done in this round.
-            self.due.insert(name.to_owned(), Instant::now());
-            return Ok(true);
+        if package.component.is_some() {
+            // Also what only waits for rights: the API server is asked about each.
+            self.turns.take(&found.source.namespace);
         }
+        let begins = package.component.is_some() && !self.waiting.contains_key(name);
         if begins && self.checking.insert(name.to_owned()) {
             let state = Turn::new(RevisionState::Checking, "Checking", "");
             self.enter(name, state, |status| {
