@@ -77,7 +77,7 @@ impl Default for Options {
             compute: Compute::default(),
             clock: Clock::default(),
             seed: 0,
-            memo: 8 << 20,
+            memo: 4 << 20,
         }
     }
 }

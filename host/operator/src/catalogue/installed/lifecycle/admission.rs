@@ -1,13 +1,13 @@
 //! From a package to a revision that serves, and from a record to one that served before this process began.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::Layer;
 use tokio::time::Instant;
 
-use super::{Found, LOOK_AGAIN, Lifecycle, StepError, Turn, Unfit, others_of};
+use super::{Found, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, Unfit, others_of};
 use crate::{
     catalogue::{
         Age, OPERATOR_CONFIG, Reach,
@@ -91,16 +91,28 @@ impl Lifecycle {
                 false
             }
             Err(NotAdmitted { turn, again }) => {
-                if again {
-                    self.due.insert(name.to_owned(), Instant::now() + LOOK_AGAIN);
-                }
                 self.enter(name, turn, |status| status.retried = asked).await?;
+                if again {
+                    self.due.insert(name.to_owned(), Instant::now() + self.patience_with(name));
+                }
                 again
             }
         };
         // Only now: what the API server did not let us write down leaves the check open, too.
         self.checking.remove(name);
         Ok(again)
+    }
+
+    /// When a revision is looked at again that waits for something. What passed the gate waits for somebody who is often on
+    /// the way: soon at first, and later the longer it waited.
+    fn patience_with(&self, name: &str) -> Duration {
+        if !self.waiting.contains_key(name) {
+            return LOOK_AGAIN;
+        }
+        let since = self.records.status(name).since.and_then(|since| since.parse::<Timestamp>().ok());
+        let waited = since.map(|since| self.tools.clock.now().duration_since(since));
+        let waited = waited.and_then(|waited| Duration::try_from(waited).ok()).unwrap_or_default();
+        waited.clamp(PATIENCE.0, LOOK_AGAIN)
     }
 
     /// Every check that does not take knowing what serves beside it.
