@@ -1,6 +1,6 @@
 //! `policy.yaml`: what whoever installs a policy says about it, beside the component.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -148,6 +148,13 @@ pub enum Privilege {
     ExternalTraffic,
 }
 
+impl fmt::Display for Privilege {
+    /// As `policy.yaml` writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
 impl PolicyFile {
     /// Reads the file; unknown fields are errors, since a grant that is misspelt must not look like one.
     pub fn parse(text: &str) -> Result<Self, PolicyFileError> {
@@ -174,6 +181,7 @@ mod tests {
         assert_eq!(file.name.as_deref(), Some("widget"));
         assert_eq!(file.grants.reads[0].namespace.as_deref(), Some(OPERATOR_NAMESPACE));
         assert!(file.grants.privileges.contains(&Privilege::HostPid));
+        assert_eq!(Privilege::HostPid.to_string(), "hostPID");
         Ok(())
     }
 

@@ -27,6 +27,11 @@ pub(crate) fn is_key(text: &str) -> bool {
     domain.is_none_or(is_subdomain) && name.len() <= 63 && is_word(name)
 }
 
+/// A kind: one word of letters and digits, a capital letter first.
+pub fn is_kind(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_uppercase()) && text.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
 fn is_label_of_any_length(text: &str) -> bool {
     text.starts_with(is_lower) && text.ends_with(is_lower) && text.chars().all(|c| is_lower(c) || c == '-')
 }
@@ -50,5 +55,8 @@ mod tests {
         assert!(is_subdomain("a.b-c.d") && !is_subdomain("a..b") && !is_subdomain("a_b") && !is_subdomain(""));
         assert!(is_label_value("") && is_label_value("A_b.c-1") && !is_label_value("a ") && !is_label_value("é"));
         assert!(is_key("app") && is_key("kaos.tools/a_B") && !is_key("/a") && !is_key("a/") && !is_key("a/b/c"));
+        assert!(
+            is_kind("HTTPRoute") && is_kind("A1") && !is_kind("pods") && !is_kind("Deployment.apps") && !is_kind("")
+        );
     }
 }

@@ -1,12 +1,15 @@
 //! What is wrong is refused with its reason, and disturbs nothing.
 
+use std::collections::BTreeSet;
+
+use kaos_operator::catalogue::GroupKind;
 use kaos_policy::manifest::Privilege;
-use kaos_tests::harness::play;
-use serde_json::json;
+use kaos_tests::harness::{World, play, samples};
+use serde_json::{Value, json};
 
 use crate::support::{
-    define, first_edition_serves, own_config, package, restart_writes_nothing, scenario, settings, until_edition,
-    until_state, widget, widget_waits,
+    define, first_edition_serves, own_config, package, restart_writes_nothing, revisions, scenario, settings,
+    until_edition, until_state, widget, widget_waits,
 };
 
 #[test]
@@ -99,7 +102,7 @@ fn rights_that_are_missing_are_listed_and_waited_for() {
 
 #[test]
 fn what_the_operator_was_started_not_to_grant_is_granted_to_nobody() {
-    let capped = scenario().tuned(|options| options.grantable = Some([Privilege::HostPath].into()));
+    let capped = scenario().tuned(|options| options.grantable.privileges = Some([Privilege::HostPath].into()));
     play(capped, async |world| {
         widget_waits(world).await;
         world.apply(&package("widgets", "1", "grants: {privileges: [hostPath]}")).await;
@@ -109,5 +112,54 @@ fn what_the_operator_was_started_not_to_grant_is_granted_to_nobody() {
         assert_eq!(refused["status"]["reason"], "GrantsNotAllowed");
         assert!(refused["status"]["message"].as_str().unwrap().contains("hostNetwork"), "{refused}");
         assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what served goes on");
+    });
+}
+
+fn kinds(names: &[&str]) -> Option<BTreeSet<GroupKind>> {
+    Some(names.iter().map(|name| name.parse().unwrap()).collect())
+}
+
+/// Waits until `widgets` is refused for what the operator was started not to have; `why` is a part of the message.
+async fn until_not_granted(world: &World, why: &str) {
+    let told = |revision: &Value| {
+        let status = &revision["status"];
+        status["reason"] == "GrantsNotAllowed" && status["message"].as_str().is_some_and(|it| it.contains(why))
+    };
+    world
+        .until_true(&format!("it is refused: {why}"), async || revisions(world, "widgets").await.iter().any(told))
+        .await;
+}
+
+#[test]
+fn kinds_that_the_operator_was_started_not_to_have_read_are_read_for_nobody() {
+    let capped = scenario().tuned(|options| {
+        options.grantable.emits = kinds(&["ConfigMap"]);
+        options.grantable.reads = kinds(&["ConfigMap"]);
+    });
+    play(capped, async |world| {
+        widget_waits(world).await;
+        let reads = |kind: &str| {
+            format!("grants: {{reads: [{{apiVersion: v1, kind: {kind}, namespace: other, names: [sizes]}}]}}")
+        };
+        world.apply(&package("widgets", "1", &reads("ConfigMap"))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.apply(&package("widgets", "2", &reads("Secret"))).await;
+        let why = "grants.reads: Secret is none of the operator's --grantable-reads, which are ConfigMap";
+        until_not_granted(world, why).await;
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "what served goes on");
+        // What came with the operator emits and reads as ever.
+        world.apply(&samples::model_api("llm")).await;
+        world.until_ready("ModelAPI/llm").await;
+    });
+}
+
+#[test]
+fn kinds_that_the_operator_was_started_not_to_have_emitted_are_emitted_for_nobody() {
+    let capped = scenario().tuned(|options| options.grantable.emits = kinds(&["Deployment.apps"]));
+    play(capped, async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        let why = "claims[0].emits: ConfigMap is none of the operator's --grantable-emits, which are Deployment.apps";
+        until_not_granted(world, why).await;
     });
 }

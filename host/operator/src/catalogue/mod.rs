@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `clash` | what may not serve beside what |
 //! | `descent` | what answers for an object that something fails on |
+//! | `grantable` | what installed policies are given at most |
 //! | `installed` | what somebody installs while the operator runs |
 //! | `kind`, `snapshot` | what answers, for what |
 //! | `ledger` | on whom a revision failed |
@@ -18,6 +19,7 @@
 
 mod clash;
 mod descent;
+mod grantable;
 pub(crate) mod installed;
 mod kind;
 mod ledger;
@@ -45,6 +47,7 @@ use kaos_policy::{
 use tokio::sync::watch;
 
 pub use descent::Descent;
+pub use grantable::{Grantable, GroupKind, NotAKind};
 pub use installed::{Gatekeeper, Installing};
 pub use kind::{Fallback, Kind, Member, Tuning};
 pub use ledger::{Book, Ledger, Without};
@@ -52,7 +55,7 @@ pub use precedence::{Age, Arranged, Conflict, Given, Offer, Reach, arrange};
 pub(crate) use renderers::Renderers;
 pub use shared::{OPERATOR_CONFIG, environment, operator_config};
 pub use snapshot::{Answer, Answers, PIN, Snapshot};
-pub(crate) use tenancy::reach;
+pub(crate) use tenancy::{Overreach, reach};
 
 /// The policies that answer, as one value that can be swapped.
 pub struct Catalogue {

@@ -4,6 +4,9 @@ use kaos_policy::manifest::{Grants, PolicyFile};
 
 use super::Reach;
 
+/// Why a package is refused that is to be granted more than it may have.
+pub(super) const NOT_GRANTED: &str = "GrantsNotAllowed";
+
 /// What a package asks for and may not have where it lies.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -27,7 +30,7 @@ pub(crate) fn reach(file: &PolicyFile, namespace: &str, home: &str) -> Result<Re
     }
     if file.grants != Grants::default() {
         let message = "grants: only policies in the operator's own namespace are granted anything".to_owned();
-        return Err(Overreach { reason: "GrantsNotAllowed", message });
+        return Err(Overreach { reason: NOT_GRANTED, message });
     }
     Ok(reach)
 }

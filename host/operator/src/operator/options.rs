@@ -1,10 +1,11 @@
 //! How an operator behaves.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
-use kaos_policy::{guard::UserPrivileges, manifest::Privilege};
+use kaos_policy::guard::UserPrivileges;
 
 use crate::{
+    catalogue::Grantable,
     queue::Backoff,
     reconcile::{Clock, Compute},
     watch::{Scope, WatchOptions},
@@ -39,8 +40,8 @@ pub struct Options {
     pub secret_key: Vec<u8>,
     /// Whether a user's own spec may raise privilege.
     pub user_privileges: UserPrivileges,
-    /// What the pods of policies that somebody installs may be granted; everything if that is not said.
-    pub grantable: Option<BTreeSet<Privilege>>,
+    /// What policies that somebody installs are given at most.
+    pub grantable: Grantable,
     /// Whether lists are streamed where the server does that.
     pub streaming_lists: bool,
     /// What this process is called among its replicas.
@@ -71,7 +72,7 @@ impl Default for Options {
             secrets: false,
             secret_key: Vec::new(),
             user_privileges: UserPrivileges::default(),
-            grantable: None,
+            grantable: Grantable::default(),
             streaming_lists: true,
             instance: "kaos-operator".to_owned(),
             compute: Compute::default(),

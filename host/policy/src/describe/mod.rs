@@ -251,8 +251,7 @@ fn object(path: &str, text: &str) -> Result<(), DescribeError> {
 fn is_type(path: &str, of: &ResourceType) -> Result<(), DescribeError> {
     let wrong = |reason| Err(DescribeError::NotAType { path: path.to_owned(), of: of.clone(), reason });
     let (group, version) = of.api_version.rsplit_once('/').unwrap_or(("", &of.api_version));
-    let mut letters = of.kind.chars();
-    if !letters.next().is_some_and(|first| first.is_ascii_uppercase()) || !letters.all(|c| c.is_ascii_alphanumeric()) {
+    if !crate::names::is_kind(&of.kind) {
         return wrong("a kind is one CamelCase word");
     }
     if !version.starts_with('v') || !version.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()) {

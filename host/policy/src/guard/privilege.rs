@@ -49,8 +49,7 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     };
     let said = Said::about(&asked, &user, rules.settings);
     for (path, raised) in at.into_iter().zip(&asked).filter(|(_, raised)| !said.have(raised)) {
-        let name = serde_json::to_value(raised.privilege).ok();
-        let name = name.as_ref().and_then(Value::as_str).unwrap_or_default();
+        let name = raised.privilege;
         if let Some((setting, source)) = of_a_namespace(raised, rules) {
             let message = format!(
                 "comes from {source}, and settings of a namespace raise no privilege: take it out, have it set for the \

@@ -26,9 +26,9 @@ mod sources;
 mod store;
 mod turns;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use kaos_policy::{manifest::Privilege, settings::Layer};
+use kaos_policy::settings::Layer;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
@@ -37,7 +37,7 @@ pub(crate) use records::RETRY;
 pub(crate) use roster::{Content, Entry, Roster};
 
 use self::{lifecycle::Lifecycle, records::Records, sources::Sources, store::Store};
-use super::{Catalogue, Offer};
+use super::{Catalogue, Grantable, Offer};
 use crate::{
     metrics::Metrics,
     rbac::Duties,
@@ -73,8 +73,7 @@ pub(crate) struct Tools {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) watch: Watch,
     pub(crate) duties: Duties,
-    /// What packages may be granted; everything if that is not said.
-    pub(crate) grantable: Option<BTreeSet<Privilege>>,
+    pub(crate) grantable: Grantable,
     pub(crate) clock: Clock,
     pub(crate) instance: String,
 }

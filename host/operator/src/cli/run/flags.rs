@@ -1,12 +1,13 @@
 //! The flags of `run`, with the names that the Go operator's have, and the checks that need nothing but the flags.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, fmt::Display, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, ValueEnum};
 use kaos_policy::{guard::UserPrivileges, manifest::Privilege, names::is_label};
 
 use super::super::{connection::Connection, rbac::scope};
 use crate::{
+    catalogue::{Grantable, GroupKind},
     lead::{Timing, TimingError, identity},
     operator::Options,
     reading::{self, ReadError, SETTINGS},
@@ -93,7 +94,15 @@ pub(in crate::cli) struct Run {
     /// Privileges that installed policies may be granted in their policy.yaml, such as hostPath; `none` for none; all if this is
     /// not said
     #[arg(long, env = "GRANTABLE_PRIVILEGES", value_delimiter = ',', value_name = "A,B", value_parser = privilege)]
-    grantable_privileges: Option<Vec<Grantable>>,
+    grantable_privileges: Option<Vec<Listed<Privilege>>>,
+    /// Kinds that installed policies may emit, such as ConfigMap or Deployment.apps; `none` for none; all that the operator has
+    /// rights for if this is not said
+    #[arg(long, env = "GRANTABLE_EMITS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
+    grantable_emits: Option<Vec<Listed<GroupKind>>>,
+    /// Kinds that installed policies may read beside the objects that they answer for, by their claims or by grants in their
+    /// policy.yaml; `none` for none; all that the operator has rights for if this is not said
+    #[arg(long, env = "GRANTABLE_READS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
+    grantable_reads: Option<Vec<Listed<GroupKind>>>,
     /// Have lists streamed where the server does that, which is easier on its memory
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
     streaming_lists: bool,
@@ -181,7 +190,11 @@ impl Run {
                 Privileges::Allowed => UserPrivileges::Allowed,
                 Privileges::Refused => UserPrivileges::Forbidden,
             },
-            grantable: self.grantable_privileges.as_ref().map(|listed| listed.iter().filter_map(|it| it.0).collect()),
+            grantable: Grantable {
+                privileges: listed(self.grantable_privileges.as_deref()),
+                emits: listed(self.grantable_emits.as_deref()),
+                reads: listed(self.grantable_reads.as_deref()),
+            },
             streaming_lists: self.streaming_lists,
             instance: identity(),
             seed: fastrand::u64(..),
@@ -190,20 +203,49 @@ impl Run {
     }
 }
 
-/// A privilege, or none.
+/// One of a list, or none.
 #[derive(Debug, Clone, Copy)]
-struct Grantable(Option<Privilege>);
+struct Listed<T>(Option<T>);
 
-fn privilege(text: &str) -> Result<Grantable, String> {
+fn privilege(text: &str) -> Result<Listed<Privilege>, String> {
+    one_or_none(text, |text| serde_json::from_value(text.into()))
+}
+
+fn kind(text: &str) -> Result<Listed<GroupKind>, String> {
+    one_or_none(text, str::parse::<GroupKind>)
+}
+
+fn one_or_none<T, E: Display>(text: &str, read: impl FnOnce(&str) -> Result<T, E>) -> Result<Listed<T>, String> {
     if text == "none" {
-        return Ok(Grantable(None));
+        return Ok(Listed(None));
     }
-    let read = serde_json::from_value(text.into()).map(|privilege| Grantable(Some(privilege)));
-    read.map_err(|error| format!("{error}, or `none`"))
+    read(text).map(|one| Listed(Some(one))).map_err(|error| format!("{error}, or `none`"))
+}
+
+/// What a flag lists, if it is given.
+fn listed<T: Clone + Ord>(flag: Option<&[Listed<T>]>) -> Option<BTreeSet<T>> {
+    flag.map(|listed| listed.iter().filter_map(|it| it.0.clone()).collect())
 }
 
 /// A time as Go writes it: `1m30s`.
 fn time(text: &str) -> Result<Duration, String> {
     let parsed: kube::core::Duration = text.parse().map_err(|error| format!("{error}: say 500ms, 15s or 1m30s"))?;
     if parsed.is_negative() { Err("is below zero".to_owned()) } else { Ok(parsed.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_listed_by_none_and_everything_by_leaving_the_flag_out() {
+        let kinds = ["none", "ConfigMap", "Deployment.apps"].map(|text| kind(text).unwrap());
+        assert_eq!(listed::<GroupKind>(None), None);
+        assert_eq!(listed(Some(&kinds[..1])), Some(BTreeSet::new()));
+        assert_eq!(listed(Some(&kinds[1..])).unwrap().len(), 2);
+        assert_eq!(listed(Some(&[privilege("hostPath").unwrap()][..])), Some([Privilege::HostPath].into()));
+        for refused in [kind("deployments.apps").unwrap_err(), privilege("hostPaths").unwrap_err()] {
+            assert!(refused.ends_with(", or `none`"), "{refused}");
+        }
+    }
 }

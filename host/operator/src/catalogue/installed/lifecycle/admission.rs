@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::{Found, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, Unfit, others_of};
 use crate::{
     catalogue::{
-        Age, OPERATOR_CONFIG, Reach,
+        Age, OPERATOR_CONFIG, Overreach, Reach,
         installed::{
             records::Revision,
             rights,
@@ -40,6 +40,12 @@ struct NotAdmitted {
 impl NotAdmitted {
     fn refused(reason: &'static str, message: impl Into<String>) -> Self {
         Self { turn: Turn::new(RevisionState::Refused, reason, message), again: false }
+    }
+}
+
+impl From<Overreach> for NotAdmitted {
+    fn from(Overreach { reason, message }: Overreach) -> Self {
+        Self::refused(reason, message)
     }
 }
 
@@ -167,21 +173,17 @@ impl Lifecycle {
 
     /// Where a package holds. Nowhere is it granted what the operator was started not to grant.
     fn reach(&self, package: &Package) -> Result<Reach, NotAdmitted> {
-        let beyond = |may| package.file.grants.privileges.difference(may).next();
-        if let Some(privilege) = self.tools.grantable.as_ref().and_then(beyond) {
-            let named = serde_json::to_value(privilege).unwrap_or_default();
-            let privilege = named.as_str().unwrap_or_default();
-            let message = format!("grants.privileges: {privilege} is none of the operator's --grantable-privileges");
-            return Err(NotAdmitted::refused("GrantsNotAllowed", message));
-        }
-        let home = &self.tools.duties.operator_namespace;
-        reach(&package.file, &package.namespace, home).map_err(|it| NotAdmitted::refused(it.reason, it.message))
+        self.tools.grantable.covers_grants(&package.file.grants)?;
+        Ok(reach(&package.file, &package.namespace, &self.tools.duties.operator_namespace)?)
     }
 
     async fn content(&self, package: &Package) -> Result<Content, NotAdmitted> {
         if package.component.is_some() {
             return match self.gatekeeper.check(package).await {
-                Ok(policy) => Ok(Content::Policy(policy, package.file.settings.clone())),
+                Ok(policy) => {
+                    self.tools.grantable.covers_claims(&policy.descriptor().claims)?;
+                    Ok(Content::Policy(policy, package.file.settings.clone()))
+                }
                 Err(error) if error.is_lasting() => Err(NotAdmitted::refused(error.reason(), error.to_string())),
                 Err(error) => {
                     let turn = Turn::new(RevisionState::Pending, error.reason(), error.to_string());

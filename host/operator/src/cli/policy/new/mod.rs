@@ -90,9 +90,7 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 fn kind(text: &str) -> Result<String, String> {
-    let usable = text.len() <= 63
-        && text.starts_with(|c: char| c.is_ascii_uppercase())
-        && text.chars().all(|c| c.is_ascii_alphanumeric());
+    let usable = text.len() <= 63 && kaos_policy::names::is_kind(text);
     if usable { Ok(text.to_owned()) } else { Err("write it as in a manifest, like Website".to_owned()) }
 }
 

@@ -1,0 +1,169 @@
+//! What installed policies are given at most: whoever starts the operator says so, and nobody who installs policies can say
+//! otherwise. What the process brought along is not held to it.
+
+use std::{collections::BTreeSet, fmt, str::FromStr};
+
+use kaos_policy::{
+    contract::{Claim, ResourceType},
+    manifest::{Grants, Privilege},
+    names::{is_kind, is_subdomain},
+};
+
+use super::tenancy::{NOT_GRANTED, Overreach};
+
+/// The most that installed policies are given. Where nothing is said, everything that the operator has rights for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Grantable {
+    /// Fields that they set although the user did not write them.
+    pub privileges: Option<BTreeSet<Privilege>>,
+    /// Kinds that their plans contain.
+    pub emits: Option<BTreeSet<GroupKind>>,
+    /// Kinds that they see beside the objects that they answer for.
+    pub reads: Option<BTreeSet<GroupKind>>,
+}
+
+/// A kind of an API group, in whatever version: `ConfigMap`, `Deployment.apps`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GroupKind {
+    group: String,
+    kind: String,
+}
+
+/// A text that names no kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("write a kind with its group, like Deployment.apps; those of the core group have none, like ConfigMap")]
+pub struct NotAKind;
+
+impl Grantable {
+    /// Whether a `policy.yaml` grants nothing beyond it.
+    pub(crate) fn covers_grants(&self, grants: &Grants) -> Result<(), Overreach> {
+        let privileges = grants.privileges.iter().copied();
+        covers(self.privileges.as_ref(), privileges, "grants.privileges", "--grantable-privileges")?;
+        let reads = grants.reads.iter().map(|grant| GroupKind::from(&grant.of()));
+        covers(self.reads.as_ref(), reads, "grants.reads", "--grantable-reads")
+    }
+
+    /// Whether a policy claims nothing beyond it.
+    pub(crate) fn covers_claims(&self, claims: &[Claim]) -> Result<(), Overreach> {
+        for (i, Claim { emits, reads, .. }) in claims.iter().enumerate() {
+            for (types, listed, what) in [(emits, &self.emits, "emits"), (reads, &self.reads, "reads")] {
+                let (path, flag) = (format!("claims[{i}].{what}"), format!("--grantable-{what}"));
+                covers(listed.as_ref(), types.iter().map(GroupKind::from), &path, &flag)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// That everything that stands at a path is in the list of a flag, if that was given.
+fn covers<T: Ord + fmt::Display>(
+    listed: Option<&BTreeSet<T>>,
+    asked: impl IntoIterator<Item = T>,
+    path: &str,
+    flag: &str,
+) -> Result<(), Overreach> {
+    let Some(listed) = listed else { return Ok(()) };
+    let Some(beyond) = asked.into_iter().find(|asked| !listed.contains(asked)) else { return Ok(()) };
+    let names: Vec<String> = listed.iter().map(ToString::to_string).collect();
+    let those =
+        if names.is_empty() { "of which there are none".to_owned() } else { format!("which are {}", names.join(", ")) };
+    let message = format!("{path}: {beyond} is none of the operator's {flag}, {those}");
+    Err(Overreach { reason: NOT_GRANTED, message })
+}
+
+impl From<&ResourceType> for GroupKind {
+    fn from(of: &ResourceType) -> Self {
+        Self { group: of.group().to_owned(), kind: of.kind.clone() }
+    }
+}
+
+impl FromStr for GroupKind {
+    type Err = NotAKind;
+
+    fn from_str(text: &str) -> Result<Self, NotAKind> {
+        let (kind, group) = match text.split_once('.') {
+            Some((kind, group)) => (kind, Some(group)),
+            None => (text, None),
+        };
+        if !is_kind(kind) || group.is_some_and(|group| !is_subdomain(group)) {
+            return Err(NotAKind);
+        }
+        Ok(Self { group: group.unwrap_or_default().to_owned(), kind: kind.to_owned() })
+    }
+}
+
+impl fmt::Display for GroupKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.kind)?;
+        if self.group.is_empty() { Ok(()) } else { write!(f, ".{}", self.group) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kaos_policy::manifest::PolicyFile;
+
+    use super::*;
+
+    fn kinds(names: &[&str]) -> Option<BTreeSet<GroupKind>> {
+        Some(names.iter().map(|name| name.parse().unwrap()).collect())
+    }
+
+    fn claim(emits: &[&str], reads: &[&str]) -> Claim {
+        let types = |kinds: &[&str]| kinds.iter().map(|kind| ResourceType::new("v1", *kind)).collect();
+        Claim {
+            primary: ResourceType::new("test.example.com/v1", "Widget"),
+            emits: types(emits),
+            reads: types(reads),
+            wishes: Vec::new(),
+            finalizer: None,
+            retired_finalizers: Vec::new(),
+            samples: Vec::new(),
+            extra: "{}".to_owned(),
+        }
+    }
+
+    #[test]
+    fn kinds_are_written_with_their_group_and_without_a_version() {
+        for text in ["ConfigMap", "Deployment.apps", "HTTPRoute.gateway.networking.k8s.io"] {
+            assert_eq!(text.parse::<GroupKind>().unwrap().to_string(), text);
+        }
+        for version in ["apps/v1", "apps/v1beta1"] {
+            assert_eq!(GroupKind::from(&ResourceType::new(version, "Deployment")).to_string(), "Deployment.apps");
+        }
+        for text in
+            ["", "deployments.apps", "Deployment.", "apps/v1", "apps/v1 Deployment", "Deployment.apps/v1", " Pod"]
+        {
+            assert_eq!(text.parse::<GroupKind>(), Err(NotAKind), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_goes_beyond_is_named_with_what_there_is_and_with_the_flag() {
+        let file =
+            "grants: {privileges: [hostPath], reads: [{apiVersion: v1, kind: Secret, namespace: a, names: [b]}]}";
+        let grants = PolicyFile::parse(file).unwrap().grants;
+        let claims = [claim(&[], &[]), claim(&["ConfigMap"], &["ConfigMap", "Secret"])];
+        let everything = Grantable::default();
+        assert_eq!((everything.covers_grants(&grants), everything.covers_claims(&claims)), (Ok(()), Ok(())));
+        let all = Grantable {
+            privileges: Some([Privilege::HostPath].into()),
+            emits: kinds(&["ConfigMap"]),
+            reads: kinds(&["ConfigMap", "Secret"]),
+        };
+        assert_eq!((all.covers_grants(&grants), all.covers_claims(&claims)), (Ok(()), Ok(())));
+        let told = |refused: Result<(), Overreach>| refused.unwrap_err().message;
+        let few = Grantable { privileges: Some(BTreeSet::new()), ..all.clone() };
+        assert_eq!(
+            told(few.covers_grants(&grants)),
+            "grants.privileges: hostPath is none of the operator's --grantable-privileges, of which there are none"
+        );
+        let few = Grantable { reads: kinds(&["Pod", "ConfigMap"]), ..all.clone() };
+        let which = "Secret is none of the operator's --grantable-reads, which are ConfigMap, Pod";
+        assert_eq!(told(few.covers_grants(&grants)), format!("grants.reads: {which}"));
+        assert_eq!(told(few.covers_claims(&claims)), format!("claims[1].reads: {which}"));
+        let few = Grantable { emits: kinds(&["ConfigMap.example.com"]), ..all };
+        let which = "ConfigMap is none of the operator's --grantable-emits, which are ConfigMap.example.com";
+        assert_eq!(told(few.covers_claims(&claims)), format!("claims[1].emits: {which}"));
+    }
+}
