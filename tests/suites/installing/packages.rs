@@ -7,8 +7,8 @@ use kaos_tests::harness::{World, play, reason};
 use serde_json::{Value, json};
 
 use crate::support::{
-    define, first_edition_serves, namespace, package, revisions, scenario, until_edition, until_state, widget,
-    widget_waits,
+    define, first_edition_serves, namespace, package, revisions, scenario, settings, until_edition, until_state,
+    widget, widget_waits,
 };
 
 #[test]
@@ -111,6 +111,50 @@ fn a_renamed_package_has_the_old_one_to_fall_back_to() {
         renamed_is_put_aside(world).await;
         world.delete("ConfigMap/w").await;
         until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+/// Packages of the namespace `test` for five places.
+fn of_a_namespace(prefix: &str) -> Vec<Value> {
+    let of_settings = |(policy, tree): (&str, &str)| {
+        settings(&format!("{prefix}-{policy}"), &format!("{{name: {policy}, settings: {tree}}}"))
+    };
+    let trees = [
+        ("widget", "{size: 2}"),
+        ("agent", "{imagePullPolicy: Never}"),
+        ("mcpserver", "{imagePullPolicy: Never}"),
+        ("modelapi", "{proxy: {imagePullPolicy: Never}}"),
+    ];
+    let mut all = vec![package(&format!("{prefix}-own"), "1", "")];
+    all.extend(trees.map(of_settings));
+    for package in &mut all {
+        package["metadata"]["namespace"] = json!("test");
+    }
+    all
+}
+
+#[test]
+fn of_packages_of_a_namespace_that_are_renamed_at_once_each_has_the_old_one_to_fall_back_to() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        let source = |package: &Value| package["metadata"]["name"].as_str().unwrap().to_owned();
+        let (old, renamed) = (of_a_namespace("old"), of_a_namespace("new"));
+        world.apply_all(&old).await;
+        let mut before = Vec::new();
+        for package in &old {
+            before.push(until_state(world, &source(package), "Active").await["metadata"]["name"].clone());
+        }
+        for package in &old {
+            world.delete(&format!("test:ConfigMap/{}", source(package))).await;
+        }
+        for package in &old {
+            until_state(world, &source(package), "Superseded").await;
+        }
+        world.apply_all(&renamed).await;
+        for (package, before) in renamed.iter().zip(before) {
+            let active = until_state(world, &source(package), "Active").await;
+            assert_eq!(active["status"]["predecessor"], before, "{active}");
+        }
     });
 }
 

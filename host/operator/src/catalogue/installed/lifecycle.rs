@@ -3,6 +3,7 @@
 mod admission;
 mod census;
 mod judgement;
+mod renaming;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

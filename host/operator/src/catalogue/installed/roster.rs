@@ -57,6 +57,18 @@ pub(crate) struct Unfit {
     local: Vec<Arc<str>>,
 }
 
+impl Content {
+    /// The kinds that it answers for; none for settings, which are for a policy.
+    pub(super) fn kinds(&self) -> Vec<String> {
+        match self {
+            Self::Policy(policy, _) => {
+                policy.descriptor().claims.iter().map(|claim| claim.primary.to_string()).collect()
+            }
+            Self::Settings(..) => Vec::new(),
+        }
+    }
+}
+
 impl Entry {
     fn layer(&self, policy: &str, tree: &Value) -> Layer {
         let PolicySource { namespace, config_map } = &self.source;

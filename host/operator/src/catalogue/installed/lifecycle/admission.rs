@@ -1,8 +1,8 @@
 //! From a package to a revision that serves, and from a record to one that served before this process began.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::Layer;
 use tokio::time::Instant;
@@ -23,9 +23,6 @@ use crate::{
     package::Package,
     reconcile::written,
 };
-
-/// How long after a ConfigMap went another one may come that takes its place under another name.
-const RENAMING: SignedDuration = SignedDuration::from_mins(10);
 
 /// Why settings are refused whose policy may yet come.
 const NO_SUCH_POLICY: &str = "NoSuchPolicy";
@@ -252,47 +249,6 @@ impl Lifecycle {
         Ok(Ok(()))
     }
 
-    /// Gives what waits for a place something to fall back to when it gets it: what served there last.
-    pub(super) fn inherit(&mut self, serving: &BTreeSet<String>) {
-        for name in serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict) {
-            let before = self.roster.entries.get(name).and_then(|entry| self.served_before(name, entry));
-            if let (Some(before), Some(entry)) = (before, self.roster.entries.get_mut(name)) {
-                entry.predecessor = Some(before);
-            }
-        }
-    }
-
-    /// What served the place of a new source before: the newest revision of the same kinds whose source went just now. What
-    /// somebody took away long ago is not what served before.
-    fn served_before(&self, name: &str, entry: &Entry) -> Option<String> {
-        let lately = self.tools.clock.now().checked_sub(RENAMING).ok().map(written);
-        let kinds = kinds(&entry.content);
-        // Settings are for a policy, and not for kinds.
-        let settings_for = match &entry.content {
-            Content::Settings(policy, _) => Some(policy.as_str()),
-            Content::Policy(..) => None,
-        };
-        let fits = |(other, revision): &(&String, &Revision)| {
-            let status = revision.status.as_ref();
-            other.as_str() != name
-                && self
-                    .roster
-                    .entries
-                    .get(other.as_str())
-                    .is_some_and(|other| other.reach == entry.reach && other.pinned == entry.pinned)
-                && status.is_some_and(|status| {
-                    status.state == RevisionState::Superseded
-                        && status.reason.as_deref() == Some("SourceDeleted")
-                        && status.since >= lately
-                        && status.kinds == kinds
-                        && settings_for.is_none_or(|policy| status.policy.as_deref() == Some(policy))
-                })
-        };
-        let since =
-            |(_, revision): &(&String, &Revision)| revision.status.as_ref().and_then(|status| status.since.clone());
-        self.records.all().iter().filter(fits).max_by_key(since).map(|(other, _)| other.clone())
-    }
-
     /// Loads what served when the last process ended, and what served before that, from the bytes that were kept.
     pub(super) async fn restore(&mut self, found: &[Found]) -> Result<(), StepError> {
         let serves = |revision: &&Revision| {
@@ -374,16 +330,7 @@ fn describe(status: &mut PolicyRevisionStatus, entry: &Entry) {
         }
         Content::Settings(policy, _) => status.policy = Some(policy.clone()),
     }
-    status.kinds = kinds(&entry.content);
+    status.kinds = entry.content.kinds();
     status.predecessor.clone_from(&entry.predecessor);
     status.since = entry.since.map(written);
-}
-
-fn kinds(content: &Content) -> Vec<String> {
-    match content {
-        Content::Policy(policy, _) => {
-            policy.descriptor().claims.iter().map(|claim| claim.primary.to_string()).collect()
-        }
-        Content::Settings(..) => Vec::new(),
-    }
 }

@@ -8,6 +8,7 @@ use std::{
 use kaos_crds::{PolicySource, RevisionState};
 
 use super::{Found, Lifecycle, StepError};
+use crate::catalogue::installed::sources::MOST;
 
 /// Revisions that are kept of a line.
 const KEPT: usize = 3;
@@ -67,13 +68,14 @@ impl Lifecycle {
         snapshot.kinds().all(|(of, _)| coverage.is_primary(of)) && self.tools.watch.synced().is_ok()
     }
 
-    /// Removes records that nobody will ask for: of each line the newest stay, whatever serves or would again, and what
-    /// must not serve again by itself.
+    /// Removes records that nobody will ask for: of each line the newest stay, whatever serves or would again, what must not
+    /// serve again by itself, and what served before packages that may be about to come under another name.
     pub(super) async fn tidy(&mut self, found: &[Found]) -> Result<(), StepError> {
         let sources: BTreeSet<&PolicySource> = found.iter().map(|found| &found.source).collect();
         let mut lines: BTreeMap<(Line<'_>, bool), Vec<(String, String)>> = BTreeMap::new();
         let current = self.current(found);
         let mut needed: BTreeSet<String> = current.clone();
+        let awaited = self.awaited();
         for (name, revision) in self.records.all() {
             let status = revision.status.clone().unwrap_or_default();
             let (serves, is_aside) = match status.state {
@@ -109,14 +111,47 @@ impl Lifecycle {
         for ((_, are_aside), mut line) in lines {
             // Of those that came within a second, the ones that are asked for count as the newest.
             line.sort_by_cached_key(|(since, name)| (needed.contains(name), since.clone(), name.clone()));
+            let newest_first = line.into_iter().rev().map(|(_, name)| name);
             let kept = if are_aside { ASIDE } else { KEPT };
-            let rest = line.into_iter().rev().skip(kept).map(|(_, name)| name);
-            old.extend(rest.filter(|name| !needed.contains(name)));
+            old.extend(beyond(newest_first, kept, &awaited).filter(|name| !needed.contains(name)));
         }
         for name in old {
             self.roster.entries.remove(&name);
             self.records.delete(&name).await?;
         }
         Ok(())
+    }
+}
+
+/// What of a line comes after the newest, of which so many are kept; of what is awaited, as many as a namespace may have
+/// policies, since it could have renamed all of them.
+fn beyond(
+    newest_first: impl Iterator<Item = String>,
+    kept: usize,
+    awaited: &BTreeSet<String>,
+) -> impl Iterator<Item = String> {
+    let is_beyond = move |(newer, name): &(usize, String)| {
+        let kept = if awaited.contains(name) { kept.max(MOST) } else { kept };
+        *newer >= kept
+    };
+    newest_first.enumerate().filter(is_beyond).map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_awaited_is_kept_as_far_as_a_namespace_could_have_renamed_it() {
+        let line = || (0..20).map(|number| format!("own-{number:02}"));
+        let left = |awaited: &[String]| {
+            let awaited: BTreeSet<String> = awaited.iter().cloned().collect();
+            let gone: BTreeSet<String> = beyond(line(), KEPT, &awaited).collect();
+            line().filter(|name| !gone.contains(name)).collect::<Vec<_>>()
+        };
+        let all: Vec<String> = line().collect();
+        assert_eq!(left(&[]), all[..KEPT]);
+        assert_eq!(left(&all[7..9]), [&all[..KEPT], &all[7..9]].concat());
+        assert_eq!(left(&all), all[..MOST]);
     }
 }
