@@ -156,4 +156,9 @@ impl RevisionState {
             Self::Quarantined => "Quarantined",
         }
     }
+
+    /// Whether it was let in: it serves as far as it goes with whatever else was.
+    pub fn is_let_in(self) -> bool {
+        matches!(self, Self::Active | Self::Conflict)
+    }
 }

@@ -105,6 +105,68 @@ async fn a_plan_fails_on_what_is_to_be_shipped_and_not_on_what_others_shipped() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_a_place_serves_in_a_plan_that_frees_it() {
+    let stage = Stage::start("plan-freed").await;
+    team(&stage);
+    for (age, name, state) in [(1, "one", "Active"), (2, "two", "Conflict")] {
+        let theirs = Package { name: name.into(), namespace: "team".into(), ..package(&format!("x:{age}")) };
+        stage.revision(&format!("team.{name}-1"), &theirs, age, &json!({"state": state, "policy": "agent"}));
+    }
+    let settings = stage.folder.write("policy-of-pulls.yaml", "imagePullPolicy: Never\n");
+    let plan = ["plan", "--settings", settings.as_str(), "--for", "agent", "--into", "team", "-o", "json"];
+    let note = "note: PolicyRevision team.two-1 would serve then";
+    let ran = stage.policy(&[&plan[..], &["--name", "one"]].concat()).await;
+    assert_eq!((ran.code, &ran.json()["changed"]), (2, &3.into()), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("x:2") && ran.stderr.contains(note), "{}{}", ran.stdout, ran.stderr);
+    // What is shipped beside it frees nothing.
+    let ran = stage.policy(&[&plan[..], &["--name", "other"]].concat()).await;
+    assert_eq!((ran.code, &ran.json()["changed"]), (2, &3.into()), "{}{}", ran.stdout, ran.stderr);
+    assert!(!ran.stdout.contains("x:2") && !ran.stderr.contains(note), "{}{}", ran.stdout, ran.stderr);
+    let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
+    let note = "note: PolicyRevision team.two-1 does not serve: team.one-1 sets `image`";
+    assert!(ran.code == 0 && ran.stderr.contains(note), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revision_whose_bytes_are_lost_is_left_out_with_a_warning_and_what_to_do() {
+    let stage = Stage::start("plan-lost").await;
+    team(&stage);
+    let settings = stage.settings("x:1");
+    let plan = ["plan", "--settings", settings.as_str(), "--for", "agent"];
+    stage.record("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
+    for (kept, why) in [
+        (None, "its bytes are not kept any more"),
+        (Some("{name: agent, settings: {image: evil}}"), "what was kept of it was changed since"),
+        (Some("{nonsense: 1}"), "what was kept of it is damaged"),
+    ] {
+        if let Some(file) = kept {
+            let metadata = json!({"name": "agent-1", "namespace": HOME});
+            let kept =
+                json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": file}});
+            stage.cluster.plant("", "configmaps", kept);
+        }
+        let ran = stage.policy(&plan).await;
+        assert_eq!(ran.code, 2, "{why}: {}{}", ran.stdout, ran.stderr);
+        for told in [
+            "warning: PolicyRevision agent-1 is left out",
+            why,
+            "apply ConfigMap kaos-system/policy-agent-settings again",
+        ] {
+            assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+        }
+    }
+    let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
+    assert!(ran.code == 0 && ran.stderr.contains("agent-1 is left out"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("the operator brought it along"), "{}", ran.stdout);
+    // An operator that starts now finds the same in the ConfigMap that it came from.
+    let source = pack("policy-agent-settings", HOME, &package("x:1").file, None).unwrap().index;
+    stage.cluster.plant("", "configmaps", serde_json::to_value(source).unwrap());
+    let ran = stage.policy(&plan).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(!ran.stderr.contains("left out"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn explain_tells_what_answers_and_why_and_what_went_into_it() {
     let stage = Stage::start("explain").await;
     team(&stage);

@@ -55,6 +55,14 @@ impl Stage {
 
     /// What an operator says of a package, and the bytes that it keeps.
     pub(crate) fn revision(&self, name: &str, package: &Package, age: u32, status: &Value) {
+        self.record(name, package, age, status);
+        let mut kept = pack(name, HOME, &package.file, package.component.as_deref()).unwrap().index;
+        kept.metadata.labels = None;
+        self.cluster.plant("", "configmaps", serde_json::to_value(kept).unwrap());
+    }
+
+    /// What an operator says of a package.
+    pub(crate) fn record(&self, name: &str, package: &Package, age: u32, status: &Value) {
         self.cluster.plant(
             "kaos.tools",
             "policyrevisions",
@@ -68,9 +76,6 @@ impl Stage {
                 "status": status,
             }),
         );
-        let mut kept = pack(name, HOME, &package.file, package.component.as_deref()).unwrap().index;
-        kept.metadata.labels = None;
-        self.cluster.plant("", "configmaps", serde_json::to_value(kept).unwrap());
     }
 
     pub(crate) fn stored(&self, name: &str) -> Package {

@@ -299,9 +299,8 @@ impl Lifecycle {
 
     /// The revisions that are to serve, as far as they go together.
     fn serving(&self) -> BTreeSet<String> {
-        let serves =
-            |name: &&String| matches!(self.records.status(name).state, RevisionState::Active | RevisionState::Conflict);
-        self.roster.entries.keys().filter(serves).cloned().collect()
+        let is_let_in = |name: &&String| self.records.status(name).state.is_let_in();
+        self.roster.entries.keys().filter(is_let_in).cloned().collect()
     }
 
     fn shared(&self) -> Vec<Layer> {

@@ -5,13 +5,14 @@ use std::{collections::BTreeSet, path::PathBuf};
 use anyhow::Context;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kaos_crds::{PolicyRevisionStatus, RevisionState};
+use kaos_crds::PolicyRevisionStatus;
 use kaos_policy::{contract::ResourceType, gate, settings::Layer};
 use kube::{Api, Client};
 
 use super::{
     answering::Shipped,
-    revisions::{Revision, Revisions, name, state, status},
+    output::complain,
+    revisions::{Revision, Revisions, name, shown, state, status},
 };
 use crate::{
     catalogue::{self, OPERATOR_CONFIG},
@@ -26,11 +27,18 @@ pub(super) async fn operator_config(client: &Client, namespace: &str) -> anyhow:
     Ok(config.as_ref().map(catalogue::operator_config))
 }
 
-/// Everything that was shipped and answers, from the bytes that the operator kept.
+/// Everything that was shipped and let in, from the bytes that the operator kept: what answers, and what would if nothing
+/// else had its place. What cannot be loaded is left out, with a warning.
 pub(super) async fn in_force(revisions: &Revisions, loader: &Loader) -> anyhow::Result<Vec<Shipped>> {
     let mut found = Vec::new();
-    for revision in revisions.all().await?.iter().filter(|revision| state(revision) == RevisionState::Active) {
-        found.push(shipped(revisions, revision, loader).await?);
+    for revision in revisions.all().await?.iter().filter(|revision| state(revision).is_let_in()) {
+        match shipped(revisions, revision, loader).await? {
+            Ok(shipped) => found.push(shipped),
+            Err(why) => {
+                let left_out = "is left out, as by an operator that starts now";
+                complain("warning", format_args!("PolicyRevision {} {left_out}: {why}", name(revision)));
+            }
+        }
     }
     Ok(found)
 }
@@ -50,7 +58,7 @@ pub(super) async fn before(
             |revision: &&Revision| serving.iter().chain(&found).all(|known| *known.revision != *name(revision));
         let Some(revision) = revision.filter(is_new) else { continue };
         // One whose bytes are gone is one that the operator cannot fall back to either.
-        if let Ok(earlier) = shipped(revisions, revision, loader).await {
+        if let Ok(Ok(earlier)) = shipped(revisions, revision, loader).await {
             wanted.extend(earlier.predecessor.clone());
             found.push(earlier);
         }
@@ -65,27 +73,40 @@ pub(in crate::cli) async fn claimed(client: Client, namespace: &str) -> anyhow::
     Ok(kinds.filter_map(|kind| kind.split_once(' ').map(|(version, kind)| ResourceType::new(version, kind))).collect())
 }
 
-/// A revision, loaded from the bytes that the operator kept.
-async fn shipped(revisions: &Revisions, revision: &Revision, loader: &Loader) -> anyhow::Result<Shipped> {
+/// A revision, loaded from the bytes that the operator kept; or why it cannot be, and what to do.
+async fn shipped(
+    revisions: &Revisions,
+    revision: &Revision,
+    loader: &Loader,
+) -> anyhow::Result<Result<Shipped, String>> {
     let named = || format!("PolicyRevision {}", name(revision));
-    let kept = revisions.kept(revision).await?;
-    let policy = match kept.component {
+    let package = match revisions.package(revision).await? {
+        Ok(package) => package,
+        Err(lost) => return Ok(Err(format!("{lost}: apply ConfigMap {} again", shown(&revision.spec.source)))),
+    };
+    let policy = match package.component {
         None => None,
         Some(bytes) => {
-            let inner = gate::Candidate { bytes, file: kept.file.clone() };
+            let inner = gate::Candidate { bytes, file: package.file.clone() };
             let candidate = Candidate { origin: Origin::File(PathBuf::from(named())), inner };
-            Some(loader.check(&candidate).result.with_context(named)?)
+            match loader.check(&candidate).result {
+                Ok(policy) => Some(policy),
+                Err(error) if error.is_lasting() => {
+                    return Ok(Err(format!("{error}: ask with the version of kaos-operator that runs there")));
+                }
+                Err(error) => return Err(error).with_context(named),
+            }
         }
     };
     let source = revision.spec.source.clone();
     let PolicyRevisionStatus { since, predecessor, .. } = status(revision);
-    Ok(Shipped {
+    Ok(Ok(Shipped {
         revision: name(revision).into(),
         source: (source.namespace, source.config_map),
         policy,
-        file: kept.file,
+        file: package.file,
         age: revisions.age(revision).await,
         since: since.as_deref().and_then(|since| since.parse::<Timestamp>().ok()),
         predecessor,
-    })
+    }))
 }

@@ -13,7 +13,7 @@ use kube::{
 
 use crate::{
     catalogue::Age,
-    package::{Package, chunk_names, unpack},
+    package::{Package, PackageError, chunk_names, unpack},
 };
 
 /// A `PolicyRevision`.
@@ -70,16 +70,43 @@ impl Revisions {
     }
 
     /// The package that a revision was made from, as the operator kept it.
-    pub(super) async fn kept(&self, revision: &Revision) -> anyhow::Result<Package> {
-        let name = name(revision);
-        let Some(package) = read(&self.config_maps, name).await? else {
-            bail!("PolicyRevision {name}: its bytes are not kept any more, choose a newer one with --to");
+    pub(super) async fn kept(&self, revision: &Revision) -> anyhow::Result<Result<Package, Lost>> {
+        let package = match read(&self.config_maps, name(revision)).await {
+            Ok(Some(package)) => package,
+            Ok(None) => return Ok(Err(Lost::Gone)),
+            Err(error) => return error.downcast().map(|damage| Err(Lost::Damaged(damage))),
         };
-        if package.digest().to_string() != revision.spec.package_digest {
-            bail!("PolicyRevision {name}: what was kept for it was changed since, choose another one with --to");
-        }
-        Ok(package)
+        Ok(if is_of(&package, revision) { Ok(package) } else { Err(Lost::Changed) })
     }
+
+    /// The same, as an operator finds it that starts now: also in the ConfigMap that it came from, if that still holds it.
+    pub(super) async fn package(&self, revision: &Revision) -> anyhow::Result<Result<Package, Lost>> {
+        let lost = match self.kept(revision).await? {
+            Ok(package) => return Ok(Ok(package)),
+            Err(lost) => lost,
+        };
+        let PolicySource { namespace, config_map } = &revision.spec.source;
+        let sources: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
+        // Where it may not be seen it is of no help.
+        let source = read(&sources, config_map).await.ok().flatten();
+        Ok(source.filter(|package| is_of(package, revision)).ok_or(lost))
+    }
+}
+
+/// Why what an operator kept of a revision is of no use.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Lost {
+    #[error("its bytes are not kept any more")]
+    Gone,
+    #[error("what was kept of it was changed since")]
+    Changed,
+    #[error("what was kept of it is damaged: {0}")]
+    Damaged(PackageError),
+}
+
+/// Whether a revision was made from a package.
+fn is_of(package: &Package, revision: &Revision) -> bool {
+    package.digest().to_string() == revision.spec.package_digest
 }
 
 /// The package of an index, with its chunks; none if that is not there.

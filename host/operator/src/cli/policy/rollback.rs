@@ -5,7 +5,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use kaos_crds::RevisionState;
 use kube::{Api, Client};
@@ -15,7 +15,7 @@ use super::{
     follow::Follower,
     install::Installer,
     output::{Output, complain},
-    revisions::{Revision, Revisions, name, of_name, read, shown, state, status},
+    revisions::{Lost, Revision, Revisions, name, of_name, read, shown, state, status},
 };
 use crate::package::{Package, pack};
 
@@ -49,7 +49,8 @@ impl Rollback {
             let of_source = of_name(&all, &named, &namespace)?;
             let holds = held(&client, &of_source).await;
             let target = target(&of_source, &holds, to.as_deref()).with_context(|| named.clone())?;
-            let kept = revisions.kept(target).await?;
+            let choose = |lost: Lost| anyhow!("PolicyRevision {}: {lost}, choose another one with --to", name(target));
+            let kept = revisions.kept(target).await?.map_err(choose)?;
             let source = &target.spec.source;
             let package = Package { name: source.config_map.clone(), namespace: source.namespace.clone(), ..kept };
             let packed = pack(&package.name, &package.namespace, &package.file, package.component.as_deref())?;

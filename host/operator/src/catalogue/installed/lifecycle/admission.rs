@@ -251,11 +251,8 @@ impl Lifecycle {
 
     /// Loads what served when the last process ended, and what served before that, from the bytes that were kept.
     pub(super) async fn restore(&mut self, found: &[Found]) -> Result<(), StepError> {
-        let serves = |revision: &&Revision| {
-            let state = revision.status.as_ref().map(|status| status.state);
-            matches!(state, Some(RevisionState::Active | RevisionState::Conflict))
-        };
-        let mut active: Vec<Revision> = self.records.all().values().filter(serves).cloned().collect();
+        let is_let_in = |revision: &&Revision| revision.status.as_ref().is_some_and(|status| status.state.is_let_in());
+        let mut active: Vec<Revision> = self.records.all().values().filter(is_let_in).cloned().collect();
         // Settings are for a policy that has to be there.
         active.sort_by_key(|revision| revision.spec.digest.is_none());
         for revision in active {

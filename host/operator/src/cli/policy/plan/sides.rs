@@ -26,17 +26,22 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// What stands without and with what is shipped. Where nothing changes, both are the same. Says who else does not
-    /// serve then.
+    /// What stands without and with what is shipped. Where nothing changes, both are the same. Says who else serves
+    /// then, and who does not.
     pub(super) fn of(standing: &Standing, new: Shipped) -> anyhow::Result<Self> {
         let catalogue = Catalogue::default();
         let before = standing.install(&catalogue).context("what serves now")?;
-        let after = standing.with(new).install(&catalogue).context("with what is to be shipped")?;
+        let then = standing.with(new);
+        let after = then.install(&catalogue).context("with what is to be shipped")?;
         for (revision, why) in &before.conflicts {
             complain("note", format_args!("PolicyRevision {revision} does not serve: {why}"));
         }
         for (revision, why) in after.conflicts.iter().filter(|(other, _)| !before.conflicts.contains_key(*other)) {
             complain("note", format_args!("PolicyRevision {revision} would serve no more: {why}"));
+        }
+        let is_there = |other: &&Arc<str>| then.shipped.iter().any(|shipped| shipped.revision == **other);
+        for revision in before.conflicts.keys().filter(is_there).filter(|other| !after.conflicts.contains_key(*other)) {
+            complain("note", format_args!("PolicyRevision {revision} would serve then"));
         }
         Ok(Self { before: before.snapshot, after: after.snapshot })
     }
