@@ -15,7 +15,7 @@ use kaos_cluster::{
     Cluster, TokioClock,
     faults::{Attempt, Failure, FaultPlan, Outcome, SeededFaults, Verb, Verdict},
 };
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, GetParams, ListParams, PostParams};
 use serde_json::json;
 use support::{api_of, apply, client, code, config_map, config_maps, object, start};
 
@@ -87,6 +87,22 @@ async fn stale_reads_show_an_older_state_with_its_revision() {
     assert!(api.get_opt("b").await.unwrap().is_none());
     let revision: u64 = stale.metadata.resource_version.unwrap().parse().unwrap();
     assert!(revision < cluster.revision());
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_of_a_version_show_it_or_a_newer_one() {
+    let (cluster, client) = start().await;
+    let api = config_maps(&client);
+    let old = apply(&api, "a", "one", config_map("a")).await.unwrap();
+    let mut changed = config_map("a");
+    changed["data"] = json!({"new": "yes"});
+    let new = apply(&api, "a", "one", changed).await.unwrap();
+    let version = |object: &DynamicObject| object.metadata.resource_version.clone().unwrap();
+    cluster.set_faults(|_: &Attempt, _: &mut fastrand::Rng| Verdict::from(Outcome::Stale(1)));
+    let read = async |version: &str| api.get_with("a", &GetParams::at(version)).await;
+    assert_eq!(version(&read(&version(&new)).await.unwrap()), version(&new));
+    assert_eq!(version(&read(&version(&old)).await.unwrap()), version(&old));
+    assert_eq!(code(read("4000000000").await), 504);
 }
 
 struct CrashAfter(Verb, Arc<AtomicBool>);

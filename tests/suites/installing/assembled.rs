@@ -9,7 +9,9 @@ use kaos_tests::harness::read::variable;
 use kaos_tests::harness::{World, play, reason, samples};
 use serde_json::{Value, json};
 
-use crate::support::{define, package, packed, revisions, scenario, until_edition, until_state, widget, widget_waits};
+use crate::support::{
+    define, package, packed, read_in, revisions, scenario, until_edition, until_state, widget, widget_waits,
+};
 
 const PIECES: usize = 3;
 
@@ -94,6 +96,55 @@ fn a_piece_that_goes_or_is_exchanged_takes_nothing_from_what_serves() {
         world.quiet().await;
         world.delete("ConfigMap/w").await;
         until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+/// A ConfigMap of a package in the namespace `test`.
+fn of_tenant(mut config_map: Value) -> Value {
+    config_map["metadata"]["namespace"] = json!("test");
+    config_map
+}
+
+#[test]
+fn a_namespaces_own_package_may_lie_in_pieces_that_have_the_label() {
+    play(scenario().installing(true), async |world| {
+        widget_waits(world).await;
+        let (pieces, index) = in_pieces("widgets", "1");
+        let pieces: Vec<Value> = pieces.into_iter().map(of_tenant).collect();
+        world.apply(&of_tenant(index)).await;
+        until_incomplete(world, "widgets", "widgets-0").await;
+        world.apply_all(&pieces[..2]).await;
+        let mut bare = pieces[2].clone();
+        bare["metadata"].as_object_mut().unwrap().remove("labels");
+        world.apply(&bare).await;
+        until_incomplete(world, "widgets", "widgets-2").await;
+        world.quiet().await;
+        assert!(!read_in(world, "test").contains(&"widgets-2".to_owned()), "it is nobody's");
+        world.apply(&pieces[2]).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.delete("ConfigMap/widgets-1").await;
+        until_incomplete(world, "widgets", "widgets-1").await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+#[test]
+fn a_list_of_pieces_without_end_is_refused_before_any_of_them_is_read() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        let (pieces, mut index) = in_pieces("many", "1");
+        let names: Vec<String> = (0..101).map(|number| format!("many-{number}")).collect();
+        for name in &names {
+            let mut piece = of_tenant(pieces[0].clone());
+            piece["metadata"]["name"] = json!(name);
+            world.apply(&piece).await;
+        }
+        index["data"]["policy.chunks"] = json!(names.join("\n"));
+        world.apply(&of_tenant(index)).await;
+        let refused = until_state(world, "many", "Refused").await;
+        assert!(refused["status"]["message"].as_str().unwrap().contains("more than 100"), "{refused}");
+        assert_eq!(read_in(world, "test"), ["many"]);
     });
 }
 

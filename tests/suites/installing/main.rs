@@ -10,6 +10,7 @@
 //! | `interrupted` | an operator that ends while it checks a package |
 //! | `places` | namespaces, pins, precedence |
 //! | `isolation` | what the own policy of one namespace does to another |
+//! | `tenants` | which ConfigMaps of a namespace are read, and what becomes of those that cannot be |
 //! | `assembled` | packages in pieces, several kinds in one component, overlays |
 //! | `packages` | half-written, emptied, renamed and deleted ConfigMaps |
 //! | `under_load` | a policy that changes every second while many Agents are edited |
@@ -28,4 +29,5 @@ mod refusing;
 mod rehearsed;
 mod support;
 mod swapping;
+mod tenants;
 mod under_load;

@@ -1,6 +1,8 @@
 //! Widgets, editions of their policy, and packages of them.
 
+use kaos_cluster::faults::Verb;
 use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::{Scenario, World};
 use kaos_tests::shipped;
 use kaos_tests::widgets::{component, definition};
@@ -84,6 +86,15 @@ pub(crate) async fn until_state(world: &World, source: &str, state: &str) -> Val
         })
         .await;
     revisions(world, source).await.into_iter().find(|revision| revision["status"]["state"] == state).unwrap()
+}
+
+/// The names of the ConfigMaps of a namespace that the operator read since, each as often as it did.
+pub(crate) fn read_in(world: &World, namespace: &str) -> Vec<String> {
+    let asked = world.requests(Sort::Read).into_iter().map(|entry| entry.attempt);
+    let read = asked.filter(|it| it.verb == Verb::Get && it.resource == "configmaps" && it.namespace == namespace);
+    let mut names: Vec<String> = read.map(|it| it.name).collect();
+    names.sort_unstable();
+    names
 }
 
 /// Asks for a revision to be tried again.

@@ -14,13 +14,15 @@ use crate::{
     storage::meta,
 };
 
-/// Reads one object.
+/// Reads one object. Who names a version gets none from before that.
 pub(super) fn get(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
-    let object = if request.context.back == 0 {
+    let wanted = check_revision(state, &request.call.options.resource_version)?;
+    let (storage, back) = (request.resource.storage(), request.context.back);
+    let object = if back == 0 || state.store.earlier_revision(&storage, back) < wanted {
         request.stored(state)?
     } else {
         let key = request.key();
-        let earlier = state.store.earlier(&request.resource.storage(), request.namespace, request.context.back);
+        let earlier = state.store.earlier(&storage, request.namespace, back);
         let found = earlier.into_iter().find(|(found, _)| *found == key).map(|(_, object)| object);
         found.ok_or_else(|| ApiError::not_found(&request.resource.subject(request.name)))?
     };
@@ -122,10 +124,10 @@ fn resume(state: &State, token: &str) -> Result<(u64, VecDeque<Listed>), ApiErro
     })
 }
 
-/// A list cannot be newer than the store.
-fn check_revision(state: &State, wanted: &str) -> Result<(), ApiError> {
+/// The version that a read must not be older than. The store cannot be asked for a newer one than it has.
+fn check_revision(state: &State, wanted: &str) -> Result<u64, ApiError> {
     let wanted: u64 = match wanted {
-        "" => return Ok(()),
+        "" => return Ok(0),
         text => text.parse().map_err(|_| {
             ApiError::bad_request(format!(
                 "Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
@@ -134,7 +136,7 @@ fn check_revision(state: &State, wanted: &str) -> Result<(), ApiError> {
     };
     let current = state.store.revision();
     if wanted <= current {
-        return Ok(());
+        return Ok(wanted);
     }
     let mut error = ApiError::plain(
         StatusCode::GATEWAY_TIMEOUT,

@@ -92,6 +92,12 @@ pub enum Problem {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// More chunks than anybody needs.
+    #[error("`policy.chunks` lists more than {limit} ConfigMaps: cut larger pieces; `policy pack` does")]
+    TooManyChunks {
+        /// How many there may be.
+        limit: usize,
+    },
     /// A chunk is not there.
     #[error("awaits its chunk {name}, {number} of {count}: apply it in the same namespace")]
     MissingChunk {

@@ -7,6 +7,7 @@
 
 mod error;
 mod read;
+mod unpacking;
 mod write;
 
 #[cfg(test)]
@@ -21,7 +22,8 @@ use kaos_policy::{
 use serde_json::json;
 
 pub use error::{PackageError, Problem};
-pub use read::{chunk_names, index_of, is_chunk, is_index, unpack};
+pub use read::{chunk_names, index_of, is_chunk, is_index};
+pub use unpacking::{unpack, unpack_reading};
 pub use write::{Packed, pack};
 
 /// The label of every ConfigMap of a package.

@@ -1,36 +1,31 @@
-//! From ConfigMaps to a package.
+//! What stands in each ConfigMap of a package.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::Deref,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kaos_policy::{
-    digest::Digest,
-    gate::{Bounds, unpacked},
     manifest::{Grants, PolicyFile},
     names::is_subdomain,
     near::nearest,
 };
 
-use super::{
-    CHUNK, CHUNKS, COMPONENT, FILE, GZIPPED, INDEX_ANNOTATION, LABEL, PART, Package, PackageError, Problem, shown,
-};
+use super::{CHUNK, CHUNKS, COMPONENT, FILE, GZIPPED, INDEX_ANNOTATION, LABEL, PART, PackageError, Problem, shown};
 
 /// The bytes that `policy.yaml` may have: it is kept beside the component, in ConfigMaps of a megabyte.
 const WORDS: usize = 256 << 10;
+/// The chunks that an index may list: each is read by itself, and a tenth of them hold the largest component.
+pub(super) const MOST_CHUNKS: usize = 100;
 
 const ANY_COMPONENT: &str = "write policy.wasm or policy.wasm.gz, or remove the key for settings alone";
 
-/// Whether a ConfigMap is the index of a package.
-pub fn is_index(config_map: &ConfigMap) -> bool {
-    label(config_map).is_some_and(|value| value != CHUNK)
+/// Whether a ConfigMap is the index of a package, by its metadata.
+pub fn is_index(metadata: &ObjectMeta) -> bool {
+    label(metadata).is_some_and(|value| value != CHUNK)
 }
 
-/// Whether a ConfigMap is a chunk of a component.
-pub fn is_chunk(config_map: &ConfigMap) -> bool {
-    label(config_map) == Some(CHUNK)
+/// Whether a ConfigMap is a chunk of a component, by its metadata.
+pub fn is_chunk(metadata: &ObjectMeta) -> bool {
+    label(metadata) == Some(CHUNK)
 }
 
 /// The name of the index that a chunk belongs to.
@@ -43,35 +38,8 @@ pub fn chunk_names(index: &ConfigMap) -> Result<Vec<String>, PackageError> {
     listed(index).map_err(|problem| PackageError::new(shown(index), problem))
 }
 
-/// The package of an index. `chunk` finds ConfigMaps of the same namespace by name.
-pub fn unpack<C: Deref<Target = ConfigMap>>(
-    index: &ConfigMap,
-    chunk: impl Fn(&str) -> Option<C>,
-) -> Result<Package, PackageError> {
-    let wrong = |problem| PackageError::new(shown(index), problem);
-    keys(index).map_err(wrong)?;
-    let file = file(index).map_err(wrong)?;
-    let names = chunk_names(index)?;
-    let component = if names.is_empty() {
-        whole(index).map_err(wrong)?.map(<[u8]>::to_vec)
-    } else {
-        let wanted = file.sha256.ok_or_else(|| wrong(Problem::NotPinned))?;
-        Some(joined(index, &names, wanted, chunk)?)
-    };
-    if component.is_none() {
-        settings_alone(&file).map_err(wrong)?;
-    }
-    let metadata = &index.metadata;
-    Ok(Package {
-        name: metadata.name.clone().unwrap_or_default(),
-        namespace: metadata.namespace.clone().unwrap_or_default(),
-        file,
-        component,
-    })
-}
-
 /// That every key is one of a package, in the field where it belongs, and that one at most says where the component is.
-fn keys(index: &ConfigMap) -> Result<(), Problem> {
+pub(super) fn keys(index: &ConfigMap) -> Result<(), Problem> {
     let (texts, bytes): (BTreeSet<&str>, BTreeSet<&str>) = (texts(index).collect(), binaries(index).collect());
     if texts.is_empty() && bytes.is_empty() {
         return Err(Problem::Empty);
@@ -99,7 +67,8 @@ fn keys(index: &ConfigMap) -> Result<(), Problem> {
     Ok(())
 }
 
-fn file(index: &ConfigMap) -> Result<PolicyFile, Problem> {
+/// What `policy.yaml` says.
+pub(super) fn file(index: &ConfigMap) -> Result<PolicyFile, Problem> {
     let remedy = "write what the policy is called and where it holds, at least `{}`";
     let text = text(index, FILE).ok_or(Problem::MissingKey { key: FILE, remedy })?;
     if text.trim().is_empty() {
@@ -113,7 +82,7 @@ fn file(index: &ConfigMap) -> Result<PolicyFile, Problem> {
 }
 
 /// The component that lies in the index itself.
-fn whole(index: &ConfigMap) -> Result<Option<&[u8]>, Problem> {
+pub(super) fn whole(index: &ConfigMap) -> Result<Option<&[u8]>, Problem> {
     for key in [COMPONENT, GZIPPED] {
         match binary(index, key) {
             Some([]) => return Err(Problem::EmptyKey { key, remedy: ANY_COMPONENT }),
@@ -137,6 +106,9 @@ fn listed(index: &ConfigMap) -> Result<Vec<String>, Problem> {
         if !seen.insert(name) {
             return Err(wrong("stands there twice"));
         }
+        if names.len() == MOST_CHUNKS {
+            return Err(Problem::TooManyChunks { limit: MOST_CHUNKS });
+        }
         names.push(name.to_owned());
     }
     if names.is_empty() {
@@ -145,34 +117,8 @@ fn listed(index: &ConfigMap) -> Result<Vec<String>, Problem> {
     Ok(names)
 }
 
-/// The chunks put together, which must come to what was pinned.
-fn joined<C: Deref<Target = ConfigMap>>(
-    index: &ConfigMap,
-    names: &[String],
-    wanted: Digest,
-    chunk: impl Fn(&str) -> Option<C>,
-) -> Result<Vec<u8>, PackageError> {
-    let wrong = |problem| PackageError::new(shown(index), problem);
-    let (mut bytes, bounds) = (Vec::new(), Bounds::default());
-    for (number, name) in (1..).zip(names) {
-        let missing = || Problem::MissingChunk { name: name.clone(), number, count: names.len() };
-        let chunk = chunk(name).ok_or_else(|| wrong(missing()))?;
-        bytes.extend_from_slice(part(index, &chunk).map_err(|problem| PackageError::new(shown(&chunk), problem))?);
-        if bytes.len() > bounds.bytes {
-            let remedy = "strip debug information and build with opt-level s";
-            let (bytes, limit) = (bytes.len(), bounds.bytes);
-            return Err(wrong(Problem::TooLarge { key: CHUNKS, bytes, limit, remedy }));
-        }
-    }
-    if Digest::of(&bytes) == wanted {
-        return Ok(bytes);
-    }
-    // Damaged gzip is one more way to be other bytes.
-    let found = unpacked(&bytes, &bounds).map_or_else(|_| Digest::of(&bytes), |component| Digest::of(&component));
-    if found == wanted { Ok(bytes) } else { Err(wrong(Problem::OtherChunks { found, wanted })) }
-}
-
-fn part<'a>(index: &ConfigMap, chunk: &'a ConfigMap) -> Result<&'a [u8], Problem> {
+/// The piece of the component that a chunk of an index holds.
+pub(super) fn part<'a>(index: &ConfigMap, chunk: &'a ConfigMap) -> Result<&'a [u8], Problem> {
     let (of, annotated) = (index.metadata.name.as_deref(), annotated(chunk));
     if annotated.is_none() || annotated != of {
         let index = of.unwrap_or_default().to_owned();
@@ -206,8 +152,8 @@ pub(super) fn settings_alone(file: &PolicyFile) -> Result<(), Problem> {
     if name.as_deref().is_none_or(|name| name.trim().is_empty()) { Err(Problem::NoName) } else { Ok(()) }
 }
 
-fn label(config_map: &ConfigMap) -> Option<&str> {
-    Some(config_map.metadata.labels.as_ref()?.get(LABEL)?.as_str())
+fn label(metadata: &ObjectMeta) -> Option<&str> {
+    Some(metadata.labels.as_ref()?.get(LABEL)?.as_str())
 }
 
 fn annotated(chunk: &ConfigMap) -> Option<&str> {

@@ -1,10 +1,11 @@
-use std::collections::BTreeMap;
+use std::{cell::Cell, collections::BTreeMap, convert::Infallible, future::ready};
 
+use futures_util::FutureExt as _;
 use k8s_openapi::ByteString;
 use kaos_policy::manifest::{Grants, ReadGrant, Scope};
 use serde_json::json;
 
-use super::{write::ROOM, *};
+use super::{read::MOST_CHUNKS, write::ROOM, *};
 
 /// Bytes that gzip makes nothing of.
 fn noise(length: usize) -> Vec<u8> {
@@ -247,6 +248,31 @@ fn chunks_that_never_end_are_cut_off() {
     let error = unpack(&packed.index, |_| Some(&part)).unwrap_err();
     assert!(matches!(*error.problem, Problem::TooLarge { key: CHUNKS, .. }), "{error}");
     assert!(!error.is_incomplete());
+}
+
+#[test]
+fn chunks_are_asked_for_in_turn_and_no_more_of_them_than_may_count() {
+    let mut packed = large();
+    let part = packed.chunks[0].clone();
+    let asked = |packed: &mut Packed, count: usize, there: bool| {
+        let names: Vec<String> = (0..count).map(|number| format!("part-{number}")).collect();
+        packed.index.data.as_mut().unwrap().insert(CHUNKS.to_owned(), names.join("\n"));
+        let asked = Cell::new(0);
+        let chunk = |name: String| {
+            assert_eq!(name, format!("part-{}", asked.get()));
+            asked.set(asked.get() + 1);
+            ready(Ok::<_, Infallible>(there.then_some(&part)))
+        };
+        let read = unpack_reading(&packed.index, chunk).now_or_never().unwrap().unwrap();
+        (*read.unwrap_err().problem, asked.get())
+    };
+    let (problem, count) = asked(&mut packed, 20, true);
+    assert!(matches!(problem, Problem::TooLarge { key: CHUNKS, .. }), "{problem}");
+    assert_eq!(count, 10, "as many as pass the bound");
+    let (problem, count) = asked(&mut packed, 20, false);
+    assert_eq!((problem, count), (Problem::MissingChunk { name: "part-0".into(), number: 1, count: 20 }, 1));
+    assert!(matches!(asked(&mut packed, MOST_CHUNKS, false), (Problem::MissingChunk { .. }, 1)));
+    assert_eq!(asked(&mut packed, MOST_CHUNKS + 1, true), (Problem::TooManyChunks { limit: MOST_CHUNKS }, 0));
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     operator.add(kaos_crds::GROUP, "policyrevisions", &["create", "delete", "get", "list", "watch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions/status", &["patch"]);
     if duties.namespace_policies {
-        working.add("", "configmaps", &["list", "watch"]);
+        working.add("", "configmaps", FOLLOW);
     }
     for policy in policies {
         claim(policy, duties, &mut working, &mut operator);

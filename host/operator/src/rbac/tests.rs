@@ -92,6 +92,17 @@ fn what_holds_everywhere_is_not_given_once_more_at_home() {
 }
 
 #[test]
+fn policies_of_namespaces_are_listed_watched_and_read_where_they_may_be() {
+    let reads = |duties: &Duties, verb| may(&rules(&[], duties).working, "", "configmaps", verb);
+    let without = duties(Scope::All);
+    let with = Duties { namespace_policies: true, ..without.clone() };
+    for verb in ["get", "list", "watch"] {
+        assert!(reads(&with, verb) && !reads(&without, verb), "{verb}");
+    }
+    assert!(!reads(&with, "create"), "what serves is kept in the operator's own namespace");
+}
+
+#[test]
 fn the_rules_alone_are_those_of_the_roles() {
     let duties = duties(Scope::All);
     let rights = rights(&duties);

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicyScope, RevisionState};
+use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicyScope, PolicySource, RevisionState};
 use kaos_policy::{digest::Digest, settings::Layer};
 use serde_json::json;
 use tokio::time::Instant;
@@ -20,7 +20,7 @@ use super::{
     news::News,
     records::{RETRY, Records},
     roster::{Content, Roster, Unfit},
-    sources::{Found, Sources},
+    sources::{Found, Held, Sources},
     store::Store,
     turns::Turns,
 };
@@ -108,7 +108,7 @@ impl Lifecycle {
             self.tools.catalogue.waits_for("the policy ConfigMaps were not listed yet".to_owned());
             return Ok(None);
         }
-        let found = self.sources.packages();
+        let found = self.sources.packages().await;
         if !self.records.are_known() {
             if found.is_empty() && !self.restored {
                 // Where nobody installs anything there need not be a place to write that down.
@@ -140,20 +140,22 @@ impl Lifecycle {
             self.serve().await?;
         }
         self.retire(&found).await?;
-        let (mut wait, mut advanced) = (None, Ok(()));
+        let (mut wait, mut advanced) = (self.sources.again(), Ok(()));
         let sources: Vec<_> = found.iter().map(|found| &found.source).collect();
         for package in self.turns.begin(&sources).into_iter().map(|at| &found[at]) {
             match self.advance(package).await {
                 Ok(false) => {}
                 Ok(true) => {
-                    let due = self.due.get(&self.name_of(package));
+                    let due = self.name_of(package).and_then(|name| self.due.get(&name));
                     let due = due.map_or(LOOK_AGAIN, |due| due.saturating_duration_since(Instant::now()));
                     wait = Some(wait.map_or(due, |wait: Duration| wait.min(due)));
                 }
                 // One package holds no other up, nor those behind it in its namespace.
                 Err(error) => {
-                    if self.turns.is_taken() {
-                        self.due.insert(self.name_of(package), Instant::now() + LOOK_AGAIN);
+                    if self.turns.is_taken()
+                        && let Some(name) = self.name_of(package)
+                    {
+                        self.due.insert(name, Instant::now() + LOOK_AGAIN);
                     }
                     advanced = advanced.and(Err(error));
                 }
@@ -200,9 +202,10 @@ impl Lifecycle {
     /// Takes the next step with a package. Says whether it is to be looked at again although nothing happens, which is when
     /// it is due.
     async fn advance(&mut self, found: &Found) -> Result<bool, StepError> {
-        let name = self.name_of(found);
+        // Of what was not read yet there is nothing to check.
+        let (Some(name), Some(held)) = (self.name_of(found), &found.held) else { return Ok(false) };
         if self.records.get(&name).is_none() {
-            self.records.create(&name, self.spec_of(found)).await?;
+            self.records.create(&name, self.spec_of(found, held)).await?;
         }
         let status = self.records.status(&name);
         let asked = self.asked(&name);
@@ -212,7 +215,7 @@ impl Lifecycle {
         }
         match status.state {
             RevisionState::Active | RevisionState::Conflict if self.roster.entries.contains_key(&name) => Ok(false),
-            RevisionState::Refused | RevisionState::Quarantined if !retried && !self.is_overtaken(found, &status) => {
+            RevisionState::Refused | RevisionState::Quarantined if !retried && !self.is_overtaken(held, &status) => {
                 Ok(false)
             }
             RevisionState::Pending | RevisionState::Superseded
@@ -229,7 +232,7 @@ impl Lifecycle {
                 if retried {
                     self.due.remove(&name);
                 }
-                self.admit(&name, found, asked).await
+                self.admit(&name, found, held, asked).await
             }
         }
     }
@@ -347,30 +350,33 @@ impl Lifecycle {
     }
 
     /// A revision is named after its source and its content. The digits are of both: what stands before them can be that of
-    /// another source.
-    fn name_of(&self, Found { source, digest, .. }: &Found) -> String {
+    /// another source. While the content cannot be read, there is no name.
+    fn name_of(&self, Found { source, held, .. }: &Found) -> Option<String> {
+        let digest = held.as_ref()?.digest;
         let mut name = source.config_map.clone();
         if source.namespace != self.tools.duties.operator_namespace {
             name = format!("{}.{name}", source.namespace);
         }
         name.truncate(180);
         let whole = Digest::of_json(&json!([source.namespace, source.config_map, digest.to_string()]));
-        format!("{}-{}", name.trim_end_matches(['.', '-']), &whole.hex()[..12])
+        Some(format!("{}-{}", name.trim_end_matches(['.', '-']), &whole.hex()[..12]))
     }
 
-    /// The revisions that stand for what there is now.
+    /// The revisions that stand for what there is now; of what could not be read, all that may.
     fn current(&self, found: &[Found]) -> BTreeSet<String> {
-        found.iter().map(|found| self.name_of(found)).collect()
+        let is_unread = |found: &&Found| found.held.is_none();
+        let unread: BTreeSet<&PolicySource> = found.iter().filter(is_unread).map(|found| &found.source).collect();
+        let may = self.records.all().iter().filter(|(_, revision)| unread.contains(&revision.spec.source));
+        found.iter().filter_map(|found| self.name_of(found)).chain(may.map(|(name, _)| name.clone())).collect()
     }
 
-    fn spec_of(&self, found: &Found) -> PolicyRevisionSpec {
-        let package = found.package.as_ref().ok();
-        let own =
-            (found.source.namespace != self.tools.duties.operator_namespace).then(|| found.source.namespace.clone());
+    fn spec_of(&self, Found { source, .. }: &Found, Held { digest, package }: &Held) -> PolicyRevisionSpec {
+        let package = package.as_ref().ok();
+        let own = (source.namespace != self.tools.duties.operator_namespace).then(|| source.namespace.clone());
         let listed = package.map(|package| package.file.scope.namespaces.clone()).unwrap_or_default();
         PolicyRevisionSpec {
-            source: found.source.clone(),
-            package_digest: found.digest.to_string(),
+            source: source.clone(),
+            package_digest: digest.to_string(),
             digest: package.and_then(|package| package.component_digest()).map(|digest| digest.to_string()),
             scope: PolicyScope {
                 namespaces: own.map_or(listed, |namespace| vec![namespace]),

@@ -21,7 +21,7 @@ use tokio::{sync::Notify, task::JoinSet};
 
 use super::{
     StepError,
-    sources::{is_listed, keep},
+    sources::{is_listed, keep, whole},
 };
 
 /// The annotation by which a person has a revision tried again: any value that it did not have before.
@@ -59,7 +59,7 @@ impl Records {
     pub(super) fn follow(client: &Client, namespace: &str) -> Self {
         let api: Api<Revision> = Api::namespaced_with(client.clone(), namespace, &resource());
         let (changed, mut watches) = (Arc::new(Notify::new()), JoinSet::new());
-        let seen = keep(api.clone(), watcher::Config::default(), resource(), &changed, &mut watches);
+        let seen = keep(api.clone(), watcher::Config::default(), resource(), whole, &changed, &mut watches);
         let (book, confirmed) = (BTreeMap::new(), BTreeSet::new());
         Self { api, seen, changed, book, confirmed, opened: false, _watches: watches }
     }

@@ -1,9 +1,8 @@
 //! Which packages there are: ConfigMaps with the label, and the ConfigMap of settings that the operator has of old.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+mod reader;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, StreamExt as _};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -11,11 +10,14 @@ use kaos_crds::PolicySource;
 use kaos_policy::{digest::Digest, settings::Layer};
 use kube::{
     Api, Client, Resource,
+    api::PartialObjectMeta,
+    core::ObjectMeta,
     runtime::{WatchStreamExt as _, reflector, reflector::Store, watcher},
 };
 use serde_json::json;
 use tokio::{sync::Notify, task::JoinSet};
 
+use self::reader::{Labelled, Reader, Seen};
 use crate::{
     catalogue::{Age, OPERATOR_CONFIG, operator_config},
     package::{self, Package, PackageError},
@@ -26,6 +28,13 @@ use crate::{
 pub(super) struct Found {
     pub(super) source: PolicySource,
     pub(super) age: Age,
+    /// What it holds; none while that could not be read. It is there all the same, and so what serves of it goes on.
+    pub(super) held: Option<Held>,
+}
+
+/// What the ConfigMaps of a package hold.
+#[derive(Debug, Clone)]
+pub(super) struct Held {
     /// The digest of the package; of the bare ConfigMap if it is none.
     pub(super) digest: Digest,
     pub(super) package: Result<Arc<Package>, NoPackage>,
@@ -43,22 +52,28 @@ pub(super) enum NoPackage {
 /// Packages of a namespace other than the operator's that are taken: what serves is kept beside the operator, where no
 /// quota of the namespace counts it. The next one is told so, and what is beyond that is not even looked at.
 pub(super) const MOST: usize = 16;
+/// ConfigMaps of other namespaces that are listed at a time: annotations can make the metadata of each as large as
+/// everything in it.
+const PAGE: u32 = 50;
 
 /// Everything that is followed, and that something changed.
 pub(super) struct Sources {
     home: String,
-    packages: Store<ConfigMap>,
+    own: Store<ConfigMap>,
+    /// Of all other namespaces, where they may have packages.
+    others: Option<Store<PartialObjectMeta<ConfigMap>>>,
     config: Store<ConfigMap>,
     changed: Arc<Notify>,
-    unpacked: BTreeMap<PolicySource, (Vec<String>, Found)>,
+    reader: Reader,
     _watches: JoinSet<()>,
 }
 
-/// A watch whose objects are kept, until its task is dropped.
+/// A watch whose objects are kept, as `trim` leaves them, until its task is dropped.
 pub(super) fn keep<K>(
     api: Api<K>,
     config: watcher::Config,
     of: K::DynamicType,
+    trim: fn(&mut K),
     changed: &Arc<Notify>,
     watches: &mut JoinSet<()>,
 ) -> Store<K>
@@ -70,7 +85,7 @@ where
     let store = writer.as_reader();
     let changed = Arc::clone(changed);
     let backoff = watcher::DefaultBackoff::default();
-    let events = reflector(writer, watcher(api, config).backoff(backoff));
+    let events = reflector(writer, watcher(api, config).backoff(backoff).modify(trim));
     watches.spawn(async move {
         let mut events = std::pin::pin!(events);
         while let Some(event) = events.next().await {
@@ -85,6 +100,26 @@ where
     store
 }
 
+/// Leaves an object whole.
+pub(super) fn whole<K>(_: &mut K) {}
+
+/// Leaves of metadata what is asked for: how long the rest is decides whoever writes it.
+fn trimmed(object: &mut PartialObjectMeta<ConfigMap>) {
+    let all = std::mem::take(&mut object.metadata);
+    let mut labels = all.labels.unwrap_or_default();
+    labels.retain(|label, _| label == package::LABEL);
+    object.metadata = ObjectMeta {
+        name: all.name,
+        namespace: all.namespace,
+        uid: all.uid,
+        resource_version: all.resource_version,
+        creation_timestamp: all.creation_timestamp,
+        deletion_timestamp: all.deletion_timestamp,
+        labels: Some(labels),
+        ..ObjectMeta::default()
+    };
+}
+
 /// Whether what a watch keeps was listed.
 pub(super) fn is_listed<K>(store: &Store<K>) -> bool
 where
@@ -97,25 +132,32 @@ where
 impl Sources {
     /// Packages of a namespace, or of all.
     pub(super) fn follow(client: &Client, namespace: &str, everywhere: bool) -> Self {
-        let own: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-        let labelled = if everywhere { Api::all(client.clone()) } else { own.clone() };
+        let home: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
         let (changed, mut watches) = (Arc::new(Notify::new()), JoinSet::new());
-        let select = watcher::Config::default().labels(package::LABEL);
-        let packages = keep(labelled, select, (), &changed, &mut watches);
+        let labelled = watcher::Config::default().labels(package::LABEL);
         let named = watcher::Config::default().fields(&format!("metadata.name={OPERATOR_CONFIG}"));
-        let config = keep(own, named, (), &changed, &mut watches);
-        let (home, unpacked) = (namespace.to_owned(), BTreeMap::new());
-        Self { home, packages, config, changed, unpacked, _watches: watches }
+        let elsewhere = labelled.clone().fields(&format!("metadata.namespace!={namespace}")).page_size(PAGE);
+        let own = keep(home.clone(), labelled, (), whole, &changed, &mut watches);
+        let config = keep(home, named, (), whole, &changed, &mut watches);
+        // A namespace that makes a thousand of them must not be able to fill the operator's memory.
+        let others = everywhere.then(|| keep(Api::all(client.clone()), elsewhere, (), trimmed, &changed, &mut watches));
+        let reader = Reader::new(client.clone());
+        Self { home: namespace.to_owned(), own, others, config, changed, reader, _watches: watches }
     }
 
     /// Whether everything was listed.
     pub(super) fn are_known(&self) -> bool {
-        is_listed(&self.packages) && is_listed(&self.config)
+        is_listed(&self.own) && self.others.as_ref().is_none_or(is_listed) && is_listed(&self.config)
     }
 
     /// Waits for the next change.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
+    }
+
+    /// When there is something to read although nothing changed.
+    pub(super) fn again(&self) -> Option<Duration> {
+        self.reader.again()
     }
 
     /// The settings of the operator's own ConfigMap.
@@ -124,73 +166,64 @@ impl Sources {
     }
 
     /// All packages, the oldest first.
-    pub(super) fn packages(&mut self) -> Vec<Found> {
-        let all = self.packages.state();
-        let by_name: BTreeMap<(String, String), Arc<ConfigMap>> = all
-            .iter()
-            .map(|map| ((text(map.metadata.namespace.as_ref()), text(map.metadata.name.as_ref())), Arc::clone(map)))
+    pub(super) async fn packages(&mut self) -> Vec<Found> {
+        let labelled = self.labelled();
+        let mut found = self.taken(&labelled);
+        let unread: Vec<&PolicySource> =
+            found.iter().filter(|found| found.held.is_none()).map(|found| &found.source).collect();
+        self.reader.read(&unread, &labelled).await;
+        for found in found.iter_mut().filter(|found| found.held.is_none()) {
+            found.held = self.reader.held(&found.source);
+        }
+        found
+    }
+
+    /// The ConfigMaps with the label.
+    fn labelled(&self) -> Labelled {
+        let own = self.own.state().into_iter().map(Seen::Whole);
+        let others = self.others.iter().flat_map(Store::state).map(Seen::Metadata);
+        own.chain(others).map(|seen| (place_of(seen.metadata()), seen)).collect()
+    }
+
+    /// The packages that are taken, the oldest first, and those that are told that they are not. Nothing was read yet.
+    fn taken(&self, labelled: &Labelled) -> Vec<Found> {
+        let is_index = |metadata: &ObjectMeta| package::is_index(metadata) && metadata.deletion_timestamp.is_none();
+        let indexes = labelled.iter().map(|(source, seen)| (source, seen.metadata()));
+        let mut indexes: Vec<(Age, &PolicySource, &ObjectMeta)> = indexes
+            .filter(|(_, metadata)| is_index(metadata))
+            .map(|(source, metadata)| (age_of(source, metadata), source, metadata))
             .collect();
-        let indexes = all.iter().filter(|map| package::is_index(map) && map.metadata.deletion_timestamp.is_none());
-        let mut indexes: Vec<(Age, &Arc<ConfigMap>)> = indexes.map(|index| (age_of(index), index)).collect();
-        indexes.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let mut many: BTreeMap<String, usize> = BTreeMap::new();
-        let mut known = BTreeSet::new();
-        let mut found: Vec<Found> = Vec::new();
-        for (age, index) in indexes {
-            let count = many.entry(age.namespace.clone()).or_default();
+        indexes.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+        let mut many: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut found = Vec::new();
+        for (age, source, metadata) in indexes {
+            let count = many.entry(source.namespace.as_str()).or_default();
             *count += 1;
-            let beyond = if age.namespace == self.home { 0 } else { count.saturating_sub(MOST) };
-            let package = match beyond {
-                0 => self.unpack(index, &by_name),
-                1 => beyond_of(index, age),
+            let beyond = if source.namespace == self.home { 0 } else { count.saturating_sub(MOST) };
+            let held = match beyond {
+                0 => None,
+                1 => Some(one_too_many(metadata)),
                 _ => continue,
             };
-            known.insert(package.source.clone());
-            found.push(package);
+            found.push(Found { source: source.clone(), age, held });
         }
-        self.unpacked.retain(|source, _| known.contains(source));
-        found
-    }
-
-    /// A package, taken apart once for each version of its ConfigMaps.
-    fn unpack(&mut self, index: &Arc<ConfigMap>, all: &BTreeMap<(String, String), Arc<ConfigMap>>) -> Found {
-        let metadata = &index.metadata;
-        let (namespace, name) = (text(metadata.namespace.as_ref()), text(metadata.name.as_ref()));
-        let source = PolicySource { namespace: namespace.clone(), config_map: name.clone() };
-        let chunk = |chunk: &str| all.get(&(namespace.clone(), chunk.to_owned())).cloned();
-        let chunks = package::chunk_names(index).unwrap_or_default();
-        let version = |map: &ConfigMap| format!("{:?}/{:?}", map.metadata.uid, map.metadata.resource_version);
-        let mut versions = vec![version(index)];
-        versions.extend(chunks.iter().map(|name| chunk(name).map_or_else(String::new, |chunk| version(&chunk))));
-        if let Some((_, found)) = self.unpacked.get(&source).filter(|(known, _)| *known == versions) {
-            return found.clone();
-        }
-        let package = package::unpack(index, chunk).map(Arc::new).map_err(NoPackage::Wrong);
-        let digest = package.as_ref().map_or_else(|_| raw(index), |package| package.digest());
-        let found = Found { source: source.clone(), age: age_of(index), digest, package };
-        self.unpacked.insert(source, (versions, found.clone()));
         found
     }
 }
 
-fn age_of(index: &ConfigMap) -> Age {
-    let metadata = &index.metadata;
-    Age::new(metadata.creation_timestamp.as_ref(), text(metadata.namespace.as_ref()), text(metadata.name.as_ref()))
+/// Where a ConfigMap lies.
+fn place_of(metadata: &ObjectMeta) -> PolicySource {
+    PolicySource {
+        namespace: metadata.namespace.clone().unwrap_or_default(),
+        config_map: metadata.name.clone().unwrap_or_default(),
+    }
 }
 
-/// A package that is not looked into.
-fn beyond_of(index: &ConfigMap, age: Age) -> Found {
-    let source = PolicySource { namespace: age.namespace.clone(), config_map: age.name.clone() };
-    // Whatever it holds, it is told the same.
-    let digest = Digest::of_json(&json!(index.metadata.uid));
-    Found { source, age, digest, package: Err(NoPackage::OneTooMany) }
+fn age_of(source: &PolicySource, metadata: &ObjectMeta) -> Age {
+    Age::new(metadata.creation_timestamp.as_ref(), source.namespace.clone(), source.config_map.clone())
 }
 
-fn text(text: Option<&String>) -> String {
-    text.cloned().unwrap_or_default()
-}
-
-/// The digest of what stands in a ConfigMap that is no package.
-fn raw(index: &ConfigMap) -> Digest {
-    Digest::of_json(&json!([index.data, index.binary_data]))
+/// What is said of a package that is not looked into: whatever it holds, the same.
+fn one_too_many(metadata: &ObjectMeta) -> Held {
+    Held { digest: Digest::of_json(&json!(metadata.uid)), package: Err(NoPackage::OneTooMany) }
 }

@@ -75,14 +75,8 @@ impl Store {
     pub(super) async fn load(&self, revision: &Revision) -> Result<Option<Package>, StepError> {
         let name = revision.metadata.name.as_deref().unwrap_or_default();
         let Some(index) = self.get(name).await? else { return Ok(None) };
-        let mut chunks = BTreeMap::new();
-        for chunk in package::chunk_names(&index).unwrap_or_default() {
-            if let Some(found) = self.get(&chunk).await? {
-                chunks.insert(chunk, found);
-            }
-        }
         // Whoever can write ConfigMaps here must not decide what runs by them.
-        let package = package::unpack(&index, |name| chunks.get(name)).ok();
+        let package = package::unpack_reading(&index, |name| async move { self.get(&name).await }).await?.ok();
         Ok(package.filter(|package| package.digest().to_string() == revision.spec.package_digest))
     }
 

@@ -1,7 +1,5 @@
 //! `PolicyRevision`s as the verbs see them: what became of each package that somebody shipped.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Context, bail};
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::Time};
 use kaos_crds::{API_VERSION, GROUP, PolicyRevisionSpec, PolicyRevisionStatus, PolicySource, RevisionState, VERSION};
@@ -13,7 +11,7 @@ use kube::{
 
 use crate::{
     catalogue::Age,
-    package::{Package, PackageError, chunk_names, unpack},
+    package::{Package, PackageError, unpack_reading},
 };
 
 /// A `PolicyRevision`.
@@ -111,15 +109,10 @@ fn is_of(package: &Package, revision: &Revision) -> bool {
 
 /// The package of an index, with its chunks; none if that is not there.
 pub(super) async fn read(config_maps: &Api<ConfigMap>, name: &str) -> anyhow::Result<Option<Package>> {
-    let get = async |name: &str| config_maps.get_opt(name).await.with_context(|| format!("ConfigMap {name}"));
-    let Some(index) = get(name).await? else { return Ok(None) };
-    let mut chunks = BTreeMap::new();
-    for chunk in chunk_names(&index)? {
-        if let Some(found) = get(&chunk).await? {
-            chunks.insert(chunk, found);
-        }
-    }
-    Ok(Some(unpack(&index, |name| chunks.get(name))?))
+    let get =
+        |name: String| async move { config_maps.get_opt(&name).await.with_context(|| format!("ConfigMap {name}")) };
+    let Some(index) = get(name.to_owned()).await? else { return Ok(None) };
+    Ok(Some(unpack_reading(&index, get).await??))
 }
 
 /// The revisions of what a person names: the ConfigMap that they came from, with its namespace or without, or the

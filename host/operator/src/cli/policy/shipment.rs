@@ -165,7 +165,7 @@ fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
         map.metadata.namespace = map.metadata.namespace.filter(|namespace| !namespace.is_empty());
         config_maps.push(map);
     }
-    let mut indexes = config_maps.iter().filter(|map| is_index(map));
+    let mut indexes = config_maps.iter().filter(|map| is_index(&map.metadata));
     let Some(index) = indexes.next() else {
         if config_maps.is_empty() {
             return Ok(None);
@@ -178,7 +178,9 @@ fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
     if indexes.next().is_some() {
         bail!("{path}: has several policies: name a file with one");
     }
-    let chunk = |name: &str| config_maps.iter().find(|map| is_chunk(map) && map.metadata.name.as_deref() == Some(name));
+    let chunk = |name: &str| {
+        config_maps.iter().find(|map| is_chunk(&map.metadata) && map.metadata.name.as_deref() == Some(name))
+    };
     let Package { name, file, component, .. } = unpack(index, chunk).with_context(|| path.to_owned())?;
     Ok(Some(Raw { file, component, name: Some(name), namespace: index.metadata.namespace.clone() }))
 }

@@ -7,7 +7,7 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::Layer;
 use tokio::time::Instant;
 
-use super::{Found, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, Unfit, others_of};
+use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, Unfit, others_of};
 use crate::{
     catalogue::{
         Age, OPERATOR_CONFIG, Overreach, Reach,
@@ -48,8 +48,14 @@ impl From<Overreach> for NotAdmitted {
 
 impl Lifecycle {
     /// Checks a package and lets it serve. Says whether it is to be looked at again although nothing happens.
-    pub(super) async fn admit(&mut self, name: &str, found: &Found, asked: Option<String>) -> Result<bool, StepError> {
-        let package = match &found.package {
+    pub(super) async fn admit(
+        &mut self,
+        name: &str,
+        found: &Found,
+        held: &Held,
+        asked: Option<String>,
+    ) -> Result<bool, StepError> {
+        let package = match &held.package {
             Ok(package) => Arc::clone(package),
             Err(no_package) => {
                 let state = match no_package {
@@ -163,8 +169,8 @@ impl Lifecycle {
     }
 
     /// Whether what a package was refused for is so no longer.
-    pub(super) fn is_overtaken(&self, found: &Found, status: &PolicyRevisionStatus) -> bool {
-        let named = found.package.as_ref().ok().and_then(|package| package.file.name.as_deref());
+    pub(super) fn is_overtaken(&self, held: &Held, status: &PolicyRevisionStatus) -> bool {
+        let named = held.package.as_ref().ok().and_then(|package| package.file.name.as_deref());
         status.reason.as_deref() == Some(NO_SUCH_POLICY) && named.is_some_and(|name| self.roster.knows_policy(name))
     }
 
@@ -275,14 +281,22 @@ impl Lifecycle {
         if self.roster.entries.contains_key(&name) {
             return Ok(true);
         }
-        let current = found.iter().find(|found| found.digest.to_string() == revision.spec.package_digest);
-        let package = match current.and_then(|found| found.package.as_ref().ok()) {
+        let mut held = found.iter().filter_map(|found| found.held.as_ref());
+        let current = held.find(|held| held.digest.to_string() == revision.spec.package_digest);
+        let package = match current.and_then(|held| held.package.as_ref().ok()) {
             Some(package) => Some(Arc::clone(package)),
             None => self.store.load(revision).await?.map(Arc::new),
         };
         let Some(mut package) = package.map(Arc::unwrap_or_clone) else {
-            let message = "what was kept of it is gone or was changed: apply its ConfigMap again";
-            self.enter(&name, Turn::new(RevisionState::Refused, "BytesLost", message), |_| {}).await?;
+            let lost = "what was kept of it is gone or was changed";
+            // Where it came from, it may still be.
+            let may_come = found.iter().any(|found| found.source == revision.spec.source && found.held.is_none());
+            let turn = if may_come {
+                Turn::new(RevisionState::Pending, "BytesLost", format!("{lost}, and its ConfigMap was not read yet"))
+            } else {
+                Turn::new(RevisionState::Refused, "BytesLost", format!("{lost}: apply its ConfigMap again"))
+            };
+            self.enter(&name, turn, |_| {}).await?;
             return Ok(false);
         };
         package.namespace.clone_from(&revision.spec.source.namespace);

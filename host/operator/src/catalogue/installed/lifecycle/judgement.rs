@@ -77,7 +77,8 @@ impl Lifecycle {
     /// come between two states that are written down one after the other.
     pub(super) async fn follow_up(&mut self, found: &[Found]) -> Result<(), StepError> {
         for package in found {
-            let name = self.name_of(package);
+            // What could not be read decides nothing.
+            let Some(name) = self.name_of(package) else { continue };
             let state = self.records.status(&name).state;
             let keeps = match state {
                 RevisionState::Active | RevisionState::Conflict => Some(name.clone()),

@@ -1,0 +1,207 @@
+//! Takes packages apart, each once for each version of its ConfigMaps.
+//!
+//! Those of the operator's namespace are at hand. Of other namespaces there is only the metadata, and what is taken of
+//! them is read when that has changed: one package of a namespace in a round, and no more of it than a package may have.
+//! So whatever a tenant makes, little of it is kept, and nobody else waits for long.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kaos_crds::PolicySource;
+use kaos_policy::digest::Digest;
+use kube::{
+    Api, Client,
+    api::{GetParams, PartialObjectMeta},
+    core::ObjectMeta,
+};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{Held, NoPackage};
+use crate::{
+    catalogue::installed::{PATIENCE, StepError},
+    package::{self, Package},
+};
+
+/// Packages that are read at a time, which bounds what of them is in memory beside what is kept.
+const AT_A_TIME: usize = 8;
+
+/// ConfigMaps with the label of packages, by where they lie.
+pub(super) type Labelled = BTreeMap<PolicySource, Seen>;
+
+/// A ConfigMap as a watch has it.
+pub(super) enum Seen {
+    Whole(Arc<ConfigMap>),
+    Metadata(Arc<PartialObjectMeta<ConfigMap>>),
+}
+
+/// What packages hold, as it was read last.
+pub(super) struct Reader {
+    client: Client,
+    rounds: u64,
+    unpacked: BTreeMap<PolicySource, Unpacked>,
+    failed: BTreeMap<PolicySource, Failed>,
+    /// Whether more was to be read than was its namespace's turn.
+    is_behind: bool,
+}
+
+/// A package that was taken apart.
+struct Unpacked {
+    /// The versions in which the index and its chunks were seen; none of a chunk that was not.
+    versions: Vec<(PolicySource, Option<String>)>,
+    round: u64,
+    held: Held,
+}
+
+/// A package that could not be read.
+struct Failed {
+    /// When that is tried again.
+    due: Instant,
+    /// How long is waited when it fails once more.
+    patience: Duration,
+}
+
+impl Seen {
+    pub(super) fn metadata(&self) -> &ObjectMeta {
+        match self {
+            Self::Whole(config_map) => &config_map.metadata,
+            Self::Metadata(config_map) => &config_map.metadata,
+        }
+    }
+
+    fn version(&self) -> String {
+        let metadata = self.metadata();
+        format!("{:?}/{:?}", metadata.uid, metadata.resource_version)
+    }
+}
+
+impl Reader {
+    pub(super) fn new(client: Client) -> Self {
+        let (unpacked, failed) = (BTreeMap::new(), BTreeMap::new());
+        Self { client, rounds: 0, unpacked, failed, is_behind: false }
+    }
+
+    /// What a package held when it was read last, if it ever was.
+    pub(super) fn held(&self, source: &PolicySource) -> Option<Held> {
+        self.unpacked.get(source).map(|unpacked| unpacked.held.clone())
+    }
+
+    /// When there is something to read although nothing changed.
+    pub(super) fn again(&self) -> Option<Duration> {
+        if self.is_behind {
+            return Some(Duration::ZERO);
+        }
+        let due = self.failed.values().map(|failed| failed.due).min();
+        due.map(|due| due.saturating_duration_since(Instant::now()))
+    }
+
+    /// Begins a round: takes apart what changed of these packages, and forgets all others.
+    pub(super) async fn read(&mut self, sources: &[&PolicySource], labelled: &Labelled) {
+        let all: BTreeSet<&PolicySource> = sources.iter().copied().collect();
+        self.unpacked.retain(|source, _| all.contains(source));
+        self.failed.retain(|source, _| all.contains(source));
+        self.rounds += 1;
+        let turn = self.turn(sources, labelled);
+        for some in turn.chunks(AT_A_TIME) {
+            let reading: Vec<_> = some.iter().map(|source| self.unpack(source, labelled)).collect();
+            let read = join_all(reading).await;
+            for (source, read) in some.iter().zip(read) {
+                self.note(source, read);
+            }
+        }
+    }
+
+    /// What is taken apart in this round: all that changed of the operator's namespace, and of every other one the package
+    /// that was read the longest time ago.
+    fn turn<'a>(&mut self, sources: &[&'a PolicySource], labelled: &Labelled) -> Vec<&'a PolicySource> {
+        let now = Instant::now();
+        let mut stale: Vec<&'a PolicySource> =
+            sources.iter().copied().filter(|source| self.is_stale(source, labelled, now)).collect();
+        stale.sort_by_key(|source| self.unpacked.get(*source).map(|unpacked| unpacked.round));
+        let all = stale.len();
+        let mut had: BTreeSet<&'a str> = BTreeSet::new();
+        stale.retain(|&source| {
+            matches!(labelled.get(source), Some(Seen::Whole(_))) || had.insert(source.namespace.as_str())
+        });
+        self.is_behind = stale.len() < all;
+        stale
+    }
+
+    fn is_stale(&self, source: &PolicySource, labelled: &Labelled, now: Instant) -> bool {
+        match (self.failed.get(source), self.unpacked.get(source)) {
+            (Some(failed), _) => failed.due <= now,
+            (None, None) => true,
+            (None, Some(unpacked)) => {
+                unpacked.versions.iter().any(|(at, version)| labelled.get(at).map(Seen::version) != *version)
+            }
+        }
+    }
+
+    /// Takes a package apart; none if it is gone already, which the watch tells soon.
+    async fn unpack(&self, source: &PolicySource, labelled: &Labelled) -> kube::Result<Option<Unpacked>> {
+        let Some(index) = self.get(source, labelled).await? else { return Ok(None) };
+        let chunk = |name: String| async move { self.get(&beside(source, name), labelled).await };
+        let package = package::unpack_reading(&index, chunk).await?;
+        let digest = package.as_ref().map_or_else(|_| raw(&index), Package::digest);
+        let held = Held { digest, package: package.map(Arc::new).map_err(NoPackage::Wrong) };
+        let chunks = package::chunk_names(&index).unwrap_or_default().into_iter().map(|name| beside(source, name));
+        let all = std::iter::once(source.clone()).chain(chunks);
+        let seen = |at: PolicySource| {
+            let version = labelled.get(&at).map(Seen::version);
+            (at, version)
+        };
+        Ok(Some(Unpacked { versions: all.map(seen).collect(), round: self.rounds, held }))
+    }
+
+    /// A ConfigMap as it was seen, or a newer version of it; none if it was not, or is gone.
+    async fn get(&self, at: &PolicySource, labelled: &Labelled) -> kube::Result<Option<Arc<ConfigMap>>> {
+        let seen = match labelled.get(at) {
+            None => return Ok(None),
+            Some(Seen::Whole(config_map)) => return Ok(Some(Arc::clone(config_map))),
+            Some(Seen::Metadata(seen)) => seen,
+        };
+        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &at.namespace);
+        let version = GetParams { resource_version: seen.metadata.resource_version.clone() };
+        match api.get_with(&at.config_map, &version).await {
+            Ok(config_map) => Ok(Some(Arc::new(config_map))),
+            Err(kube::Error::Api(answer)) if answer.code == 404 => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Keeps what was read. What was not is as it was last, and tried again, each time later.
+    fn note(&mut self, source: &PolicySource, read: kube::Result<Option<Unpacked>>) {
+        match read {
+            Ok(Some(unpacked)) => {
+                self.failed.remove(source);
+                self.unpacked.insert(source.clone(), unpacked);
+                return;
+            }
+            Ok(None) => {}
+            Err(error) => {
+                let PolicySource { namespace, config_map } = source;
+                let error = StepError::new(format!("read the policy in ConfigMap {namespace}/{config_map}"), &error);
+                tracing::warn!(%error, "a policy cannot be read, and what serves of it goes on");
+            }
+        }
+        let now = Instant::now();
+        let failed = self.failed.entry(source.clone()).or_insert(Failed { due: now, patience: PATIENCE.0 });
+        failed.due = now + failed.patience;
+        failed.patience = (failed.patience * 2).min(PATIENCE.1);
+    }
+}
+
+/// Where a ConfigMap of the same namespace lies.
+fn beside(source: &PolicySource, name: String) -> PolicySource {
+    PolicySource { namespace: source.namespace.clone(), config_map: name }
+}
+
+/// The digest of what stands in a ConfigMap that is no package.
+fn raw(index: &ConfigMap) -> Digest {
+    Digest::of_json(&json!([index.data, index.binary_data]))
+}

@@ -1,0 +1,148 @@
+//! From ConfigMaps to a package: the index first, and then one chunk after the other, so that none is looked for that does
+//! not count any more.
+
+use std::borrow::Borrow;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kaos_policy::{
+    digest::Digest,
+    gate::{Bounds, unpacked},
+    manifest::PolicyFile,
+};
+
+use super::{
+    CHUNKS, Package, PackageError, Problem,
+    read::{chunk_names, file, keys, part, settings_alone, whole},
+    shown,
+};
+
+/// The package of an index. `chunk` finds ConfigMaps of the same namespace by name.
+pub fn unpack<C: Borrow<ConfigMap>>(
+    index: &ConfigMap,
+    chunk: impl Fn(&str) -> Option<C>,
+) -> Result<Package, PackageError> {
+    let mut unpacking = Unpacking::of(index)?;
+    while let Some(found) = unpacking.awaits().and_then(&chunk) {
+        unpacking.add(found.borrow())?;
+    }
+    unpacking.package()
+}
+
+/// The same where `chunk` has to ask somebody for each, which may fail.
+pub async fn unpack_reading<C, E, F>(
+    index: &ConfigMap,
+    chunk: impl Fn(String) -> F,
+) -> Result<Result<Package, PackageError>, E>
+where
+    C: Borrow<ConfigMap>,
+    F: Future<Output = Result<Option<C>, E>>,
+{
+    let mut unpacking = match Unpacking::of(index) {
+        Ok(unpacking) => unpacking,
+        Err(error) => return Ok(Err(error)),
+    };
+    while let Some(name) = unpacking.awaits() {
+        let Some(found) = chunk(name.to_owned()).await? else { break };
+        if let Err(error) = unpacking.add(found.borrow()) {
+            return Ok(Err(error));
+        }
+    }
+    Ok(unpacking.package())
+}
+
+/// A package whose index was read.
+struct Unpacking<'a> {
+    index: &'a ConfigMap,
+    file: PolicyFile,
+    /// Where its component is in chunks.
+    chunks: Option<Chunks>,
+}
+
+/// A component in chunks, as far as they came.
+struct Chunks {
+    names: Vec<String>,
+    /// How many of them were added.
+    added: usize,
+    bytes: Vec<u8>,
+    /// What they must come to.
+    wanted: Digest,
+}
+
+impl<'a> Unpacking<'a> {
+    /// Begins with an index.
+    fn of(index: &'a ConfigMap) -> Result<Self, PackageError> {
+        let wrong = |problem| PackageError::new(shown(index), problem);
+        keys(index).map_err(wrong)?;
+        let file = file(index).map_err(wrong)?;
+        let names = chunk_names(index)?;
+        let chunks = if names.is_empty() {
+            None
+        } else {
+            let wanted = file.sha256.ok_or_else(|| wrong(Problem::NotPinned))?;
+            Some(Chunks { names, added: 0, bytes: Vec::new(), wanted })
+        };
+        Ok(Self { index, file, chunks })
+    }
+
+    /// The chunk that comes next, if there is one.
+    fn awaits(&self) -> Option<&str> {
+        self.chunks.as_ref()?.awaited()
+    }
+
+    /// Adds the chunk that comes next.
+    fn add(&mut self, chunk: &ConfigMap) -> Result<(), PackageError> {
+        let Some(chunks) = &mut self.chunks else { return Ok(()) };
+        let part = part(self.index, chunk).map_err(|problem| PackageError::new(shown(chunk), problem))?;
+        chunks.bytes.extend_from_slice(part);
+        chunks.added += 1;
+        let (bytes, limit) = (chunks.bytes.len(), Bounds::default().bytes);
+        if bytes > limit {
+            let remedy = "strip debug information and build with opt-level s";
+            let problem = Problem::TooLarge { key: CHUNKS, bytes, limit, remedy };
+            return Err(PackageError::new(shown(self.index), problem));
+        }
+        Ok(())
+    }
+
+    /// The package, of all that was added.
+    fn package(self) -> Result<Package, PackageError> {
+        let Self { index, file, chunks } = self;
+        let wrong = |problem| PackageError::new(shown(index), problem);
+        let component = match chunks {
+            Some(chunks) => Some(chunks.joined().map_err(wrong)?),
+            None => whole(index).map_err(wrong)?.map(<[u8]>::to_vec),
+        };
+        if component.is_none() {
+            settings_alone(&file).map_err(wrong)?;
+        }
+        let metadata = &index.metadata;
+        Ok(Package {
+            name: metadata.name.clone().unwrap_or_default(),
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            file,
+            component,
+        })
+    }
+}
+
+impl Chunks {
+    fn awaited(&self) -> Option<&str> {
+        self.names.get(self.added).map(String::as_str)
+    }
+
+    /// The chunks put together, which must come to what was pinned.
+    fn joined(self) -> Result<Vec<u8>, Problem> {
+        if let Some(name) = self.awaited() {
+            let (number, count) = (self.added + 1, self.names.len());
+            return Err(Problem::MissingChunk { name: name.to_owned(), number, count });
+        }
+        let Self { bytes, wanted, .. } = self;
+        if Digest::of(&bytes) == wanted {
+            return Ok(bytes);
+        }
+        // Damaged gzip is one more way to be other bytes.
+        let found = unpacked(&bytes, &Bounds::default())
+            .map_or_else(|_| Digest::of(&bytes), |component| Digest::of(&component));
+        if found == wanted { Ok(bytes) } else { Err(Problem::OtherChunks { found, wanted }) }
+    }
+}

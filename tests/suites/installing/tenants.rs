@@ -1,0 +1,130 @@
+//! Packages of namespaces other than the operator's: the metadata of all their ConfigMaps is watched, and those that count
+//! are read.
+
+use kaos_cluster::faults::Failure;
+use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::{Fault, World, play};
+use serde_json::{Value, json};
+
+use crate::support::{
+    define, namespace, package, package_in, read_in, revisions, scenario, until_edition, until_state, widget, widget_in,
+};
+
+fn own(number: usize) -> String {
+    format!("own-{number:02}")
+}
+
+/// Waits until the operator has read these ConfigMaps of the namespace `greedy`, and nothing else.
+async fn until_read(world: &World, names: &[String]) {
+    world.until_true("what counts is read", async || read_in(world, "greedy").len() >= names.len()).await;
+    world.quiet().await;
+    assert_eq!(read_in(world, "greedy"), names);
+}
+
+#[test]
+fn of_what_a_namespace_ships_only_what_counts_is_read_and_that_once() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.apply(&namespace("greedy")).await;
+        for number in 0..20 {
+            world.apply(&package_in("greedy", &own(number), "2", "")).await;
+        }
+        let chunk = json!({"apiVersion": "v1", "kind": "ConfigMap", "binaryData": {"part": "AAAA"},
+            "metadata": {"name": "of-nobody", "namespace": "greedy", "labels": {"kaos.tools/policy": "chunk"}}});
+        world.apply(&chunk).await;
+        until_state(world, &own(0), "Active").await;
+        until_state(world, &own(15), "Conflict").await;
+        let taken: Vec<String> = (0..16).map(own).collect();
+        until_read(world, &taken).await;
+        world.forget_requests();
+        world.restart().await;
+        until_read(world, &taken).await;
+    });
+}
+
+#[test]
+fn a_package_that_is_edited_again_and_again_is_read_once_a_version() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.apply(&package_in("test", "own", "1", "")).await;
+        until_state(world, "own", "Active").await;
+        world.forget_requests();
+        for edition in 2..=6 {
+            world.apply(&package_in("test", "own", &edition.to_string(), "")).await;
+        }
+        world.apply(&widget("w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "6").await;
+        world.quiet().await;
+        let read = read_in(world, "test").into_iter().filter(|name| name == "own").count();
+        assert!((1..=5).contains(&read), "it was read {read} times");
+    });
+}
+
+/// The states of the revisions of a package.
+async fn states(world: &World, source: &str) -> Vec<Value> {
+    revisions(world, source).await.iter().map(|revision| revision["status"]["state"].clone()).collect()
+}
+
+#[test]
+fn a_package_that_cannot_be_read_serves_as_it_did_and_holds_nobody_up() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.apply(&namespace("other")).await;
+        world.apply(&package_in("test", "own", "1", "")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        until_state(world, "own", "Active").await;
+
+        world.break_it(Fault::on(&["get"]).of("configmaps").named("own").fail(Failure::Server(500)));
+        world.apply(&package_in("test", "own", "2", "")).await;
+        world.apply(&package_in("other", "theirs", "2", "")).await;
+        world.apply(&widget_in("other", "w", &json!({}))).await;
+        until_edition(world, "other:ConfigMap/w", "2").await;
+        world.apply(&package("widgets", "3", "")).await;
+        until_state(world, "widgets", "Active").await;
+        assert_eq!(states(world, "own").await, ["Active"]);
+
+        // A process that never read it has only what was kept of it.
+        world.restart().await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.apply(&package("widgets", "4", "")).await;
+        world.until_true("the next one serves", async || states(world, "widgets").await.len() == 2).await;
+        world.quiet().await;
+        assert_eq!(states(world, "own").await, ["Active"]);
+
+        world.mend();
+        until_edition(world, "ConfigMap/w", "2").await;
+        world.delete("ConfigMap/own").await;
+        until_edition(world, "ConfigMap/w", "4").await;
+    });
+}
+
+#[test]
+fn a_package_that_cannot_be_read_loses_nothing_that_is_known_of_it() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.apply(&package_in("test", "own", "1", "")).await;
+        world.apply(&widget("w", &json!({"fragile": true}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.apply(&package_in("test", "own", "2 traps", "")).await;
+        until_state(world, "own", "Quarantined").await;
+        until_state(world, "own", "Active").await;
+        world.break_it(Fault::on(&["get"]).of("configmaps").named("own").fail(Failure::Server(503)));
+        world.restart().await;
+        world.quiet().await;
+        let mut known = states(world, "own").await;
+        known.sort_by_key(Value::to_string);
+        assert_eq!(known, ["Active", "Quarantined"]);
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.mend();
+        // It is read again, and is still what was put aside.
+        world.forget_requests();
+        world.until_true("it is read", async || read_in(world, "test").contains(&"own".to_owned())).await;
+        world.quiet().await;
+        let all = world.list_in(Kind::named("PolicyRevision"), "kaos-system").await;
+        assert_eq!(all.len(), 2, "{all:?}");
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1");
+    });
+}
