@@ -190,6 +190,32 @@ async fn explain_tells_what_answers_and_why_and_what_went_into_it() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_fitted_last_is_what_holds_while_the_operators_own_config_map_does_not_fit() {
+    let stage = Stage::start("unfit").await;
+    team(&stage);
+    let holds = |name: &str, image: &str, telemetry: &str| {
+        let data = json!({"DEFAULT_AGENT_IMAGE": image, "DEFAULT_TELEMETRY_ENABLED": telemetry});
+        let metadata = json!({"name": name, "namespace": HOME});
+        let config_map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
+        stage.cluster.plant("", "configmaps", config_map);
+    };
+    let explain = ["explain", "agent/a", "-n", "team"];
+    holds("kaos-operator-config", "x:2", "maybe");
+    let ran = stage.policy(&explain).await;
+    assert!(ran.code == 2 && ran.stderr.contains("DEFAULT_TELEMETRY_ENABLED"), "{}{}", ran.stdout, ran.stderr);
+    holds("kaos-operator-config-fitted", "x:1", "false");
+    let ran = stage.policy(&explain).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("x:1") && !ran.stdout.contains("x:2"), "{}", ran.stdout);
+    let note = "note: ConfigMap kaos-system/kaos-operator-config does not fit";
+    assert!(ran.stderr.contains(note) && ran.stderr.contains("DEFAULT_TELEMETRY_ENABLED"), "{}", ran.stderr);
+    let settings = stage.settings("x:3");
+    let ran = stage.policy(&["plan", "--settings", &settings, "--for", "agent", "-o", "json"]).await;
+    assert!(ran.code == 2 && ran.stderr.contains(note), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("x:1") && ran.stdout.contains("x:3"), "{}", ran.stdout);
+}
+
 /// A second edition serves, which fails on an Agent `beside` that the first one took.
 async fn second_edition_serves(name: &str) -> Stage {
     let stage = Stage::start(name).await;

@@ -5,7 +5,7 @@ use kaos_tests::control_plane::User;
 use kaos_tests::harness::samples::{agent, model_api};
 use serde_json::{Value, json};
 
-use crate::support::{Release, SYSTEM, moved, recorded};
+use crate::support::{Release, SYSTEM, USER, moved, recorded};
 
 fn policy(name: &str, namespace: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -63,6 +63,36 @@ async fn a_policy_takes_the_right_to_activate_it_before_and_after_and_a_namespac
     own.until_gone("Namespace/own").await;
     let bindings = ["developer-edit", "developer-kaos-kaos-operator-activate-policies"];
     cluster.kubectl(&[&["delete", "rolebinding", "-n", SYSTEM], &bindings[..]].concat()).expect();
+}
+
+#[tokio::test]
+async fn what_the_operator_keeps_of_its_settings_is_its_own_to_write_and_nobody_elses() {
+    let release = Release::install(&[]).await;
+    let (cluster, system) = (release.cluster, release.over(SYSTEM));
+    let kept = "kaos-operator-config-fitted";
+    let kubeconfig = cluster.kubeconfig_for("developer", &User::Developer.token()).unwrap();
+    let developer = |arguments: &[&str]| cluster.kubectl_as(&kubeconfig, &[arguments, &["-n", SYSTEM]].concat());
+    let bind = ["create", "rolebinding", "developer-keeps", "--clusterrole=edit", "--user=developer", "-n", SYSTEM];
+    cluster.kubectl(&bind).expect();
+    let may_write = async || cluster.may(User::Developer.name(), "create", "configmaps", SYSTEM);
+    system.until_true("the developer may write", may_write).await;
+    // Before it is there, too: what a process finds at its start decides what runs.
+    let create = ["create", "configmap", kept, "--from-literal=DEFAULT_AGENT_IMAGE=theirs", "--dry-run=server"];
+    system.until_true("it is guarded", async || !developer(&create).ok).await;
+    assert!(developer(&create).expect_failure().contains("may not activate policies"));
+
+    let _operator = release.working_operator().await;
+    let own = system.look("ConfigMap/kaos-operator-config").await["data"].clone();
+    system.until("it is kept", &format!("ConfigMap/{kept}"), |kept| kept["data"] == own).await;
+    let patch = ["-p", r#"{"data": {"DEFAULT_AGENT_IMAGE": "theirs"}}"#, "--dry-run=server"];
+    developer(&[&["patch", "configmap", kept], &patch[..]].concat()).expect_failure();
+    developer(&["delete", "configmap", kept, "--dry-run=server"]).expect_failure();
+    let operator =
+        |name: &str| cluster.kubectl(&[&["patch", "configmap", name, "-n", SYSTEM, "--as", USER], &patch[..]].concat());
+    operator(kept).expect();
+    // That it may keep what fitted lets it decide nothing else.
+    operator("kaos-operator-config").expect_failure();
+    cluster.kubectl(&["delete", "rolebinding", "developer-keeps", "-n", SYSTEM]).expect();
 }
 
 #[tokio::test]

@@ -202,6 +202,7 @@ impl Drop for Release {
         }
         let here = ["--namespace", SYSTEM, "--ignore-not-found"];
         self.cluster.kubectl(&[&["delete", "configmaps", "--selector", "kaos.tools/policy"], &here[..]].concat());
+        self.cluster.kubectl(&[&["delete", "configmap", "kaos-operator-config-fitted"], &here[..]].concat());
         self.cluster.kubectl(&[&["delete", "leases,policyrevisions", "--all"], &here[..]].concat());
         self.lane.installed = self.installed.take();
     }

@@ -22,6 +22,10 @@ async fn after_the_release_nothing_of_it_is_left_and_nothing_is_stuck() {
     release.apply(&file);
     world.apply(&widgets::widget("w", &json!({}))).await;
     world.until("it is held", "Widget/w", |widget| finalizers(widget) == ["test.example.com/hold"]).await;
+    release
+        .over(SYSTEM)
+        .until("its settings are kept", "ConfigMap/kaos-operator-config-fitted", Value::is_object)
+        .await;
     // The nodes here only play: what the hook's pod would do is done as it would.
     let hooks = release.cluster.helm(&["get", "hooks", RELEASE, "-n", SYSTEM]).expect();
     let job: Value = serde_saphyr::from_multiple(&hooks).unwrap().remove(0);

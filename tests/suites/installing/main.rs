@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `swapping` | what is applied comes into service, and what does not change anything writes nothing |
 //! | `refusing` | what is wrong is refused with its reason, and disturbs nothing |
+//! | `fitted` | the operator's own settings that fitted last, kept for the next process |
 //! | `last_good` | what fails in service is put aside, and stays so |
 //! | `rehearsed` | what is told when the API server does not let a plan be tried |
 //! | `refusals` | what a refusal leads to, and what a policy may ask for |
@@ -19,6 +20,7 @@
 
 mod assembled;
 mod candidates;
+mod fitted;
 mod interrupted;
 mod isolation;
 mod last_good;

@@ -35,7 +35,12 @@ pub(crate) fn packed(name: &str, component: Option<&[u8]>, file: &str) -> Value 
 
 /// The operator's own ConfigMap, which says the size of Widgets.
 pub(crate) fn own_config(size: &str) -> Value {
-    json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"WIDGET_SIZE": size},
+    own_config_of(&json!({"WIDGET_SIZE": size}))
+}
+
+/// The operator's own ConfigMap with these variables.
+pub(crate) fn own_config_of(variables: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "data": variables,
         "metadata": {"name": "kaos-operator-config", "namespace": "kaos-system"}})
 }
 

@@ -7,6 +7,8 @@ use kaos_policy::settings::{Layer, Origin};
 
 /// The ConfigMap that the Go operator takes its defaults from, as variables.
 pub const OPERATOR_CONFIG: &str = "kaos-operator-config";
+/// The ConfigMap in which the operator keeps what that one held when everything fitted last.
+pub const FITTED_CONFIG: &str = "kaos-operator-config-fitted";
 
 /// Environment variables as a layer of settings. What is no text feeds no setting.
 pub fn environment(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Layer {
@@ -14,7 +16,7 @@ pub fn environment(variables: impl IntoIterator<Item = (OsString, OsString)>) ->
     Layer::env(Origin::Environment, variables.into_iter().filter_map(text))
 }
 
-/// What stands in [`OPERATOR_CONFIG`] as a layer of settings.
+/// What stands in [`OPERATOR_CONFIG`], or did when it fitted, as a layer of settings.
 pub fn operator_config(config_map: &ConfigMap) -> Layer {
     Layer::env(Origin::OperatorConfig, config_map.data.clone().unwrap_or_default())
 }

@@ -3,9 +3,10 @@
 use std::{collections::BTreeSet, convert::Infallible, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Args;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_crds::API_VERSION;
 use kaos_policy::contract::ResourceType;
-use kube::Client;
+use kube::{Api, Client, api::DeleteParams};
 use serde_json::{Value, json};
 
 use super::{
@@ -16,6 +17,7 @@ use super::{
     rbac::scope,
 };
 use crate::{
+    catalogue::FITTED_CONFIG,
     lead::{LEASE, seize},
     policies::{Loader, sample_cluster},
     release::{Event, finalizers, release},
@@ -82,7 +84,11 @@ impl Release {
                     }
                     Err(error) => events.push(unlisted(&error)),
                 }
-                release(&client, &finalizers, &scope, dry_run, |event| events.push(event)).await
+                release(&client, &finalizers, &scope, dry_run, |event| events.push(event)).await?;
+                if takes_lease {
+                    forget(&client, &operator_namespace).await;
+                }
+                Ok::<(), kube::Error>(())
             };
             tokio::select! {
                 biased;
@@ -131,6 +137,16 @@ async fn hold_on(client: &Client, namespace: &str) -> Infallible {
     loop {
         tokio::time::sleep(HELD / 3).await;
         drop(seize(client.clone(), namespace, HOLDER, HELD).await);
+    }
+}
+
+/// Removes the settings that the operator kept for the next one: nobody else would.
+async fn forget(client: &Client, namespace: &str) {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    match api.delete(FITTED_CONFIG, &DeleteParams::default()).await {
+        Ok(_) => {}
+        Err(kube::Error::Api(status)) if status.is_not_found() => {}
+        Err(error) => complain("warning", format_args!("ConfigMap {namespace}/{FITTED_CONFIG} is left: {error}")),
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     Duties,
     rule::{Collected, Rule},
 };
-use crate::lead;
+use crate::{catalogue::FITTED_CONFIG, lead};
 
 /// Following objects.
 const FOLLOW: &[&str] = &["get", "list", "watch"];
@@ -58,6 +58,8 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     operator.add("events.k8s.io", "events", &["create", "patch"]);
     // Policies that somebody installs: their ConfigMaps, what became of each, and the bytes of what was let in.
     operator.add("", "configmaps", &["create", "get", "list", "watch"]);
+    // The settings that fitted last are kept for the next process, and go when the operator goes for good.
+    operator.add_named("", "configmaps", [FITTED_CONFIG.to_owned()].into(), &["delete", "patch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions", &["create", "delete", "get", "list", "watch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions/status", &["patch"]);
     if duties.namespace_policies {

@@ -103,6 +103,16 @@ fn policies_of_namespaces_are_listed_watched_and_read_where_they_may_be() {
 }
 
 #[test]
+fn at_home_it_changes_the_config_map_that_it_keeps_settings_in_and_no_other() {
+    let Rights { operator, .. } = rights(&duties(listed(&["a"])));
+    let changes = |rule: &&Rule| {
+        rule.resources.contains("configmaps") && ["delete", "patch", "update"].iter().any(|it| rule.verbs.contains(it))
+    };
+    let names: Vec<_> = operator.iter().filter(changes).map(|rule| rule.names.clone()).collect();
+    assert_eq!(names, [BTreeSet::from(["kaos-operator-config-fitted".to_owned()])]);
+}
+
+#[test]
 fn the_rules_alone_are_those_of_the_roles() {
     let duties = duties(Scope::All);
     let rights = rights(&duties);

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use super::{
     ATTEMPTS, Gatekeeper, Installing, LOOK_AGAIN, PATIENCE, StepError, Tools,
+    fitted::Fitted,
     news::News,
     records::{RETRY, Records},
     roster::{Content, Roster, Unfit},
@@ -34,13 +35,17 @@ pub(super) struct Lifecycle {
     sources: Sources,
     records: Records,
     store: Store,
+    fitted: Fitted,
     news: News,
     turns: Turns,
     roster: Roster,
     /// Whether what served before this process began is loaded.
     restored: bool,
-    /// What was installed last, to tell whether something else is to be.
-    installed: Option<(BTreeSet<String>, Vec<Layer>)>,
+    /// What was installed last, and under which settings of the operator's own ConfigMap, to tell whether something else is
+    /// to be.
+    installed: Option<(BTreeSet<String>, Option<Layer>)>,
+    /// Why that ConfigMap is not used, as it was told.
+    misfit: Option<String>,
     /// Revisions that this process began to check.
     checking: BTreeSet<String>,
     /// Revisions that passed the gate and wait for rights.
@@ -72,6 +77,7 @@ impl Lifecycle {
         records: Records,
         store: Store,
     ) -> Self {
+        let fitted = Fitted::new(tools.client.clone(), &tools.duties.operator_namespace);
         let news = News::new(tools.client.clone(), tools.instance.clone());
         let turns = Turns::new(&tools.duties.operator_namespace);
         let roster = Roster { own, entries: BTreeMap::new() };
@@ -82,11 +88,13 @@ impl Lifecycle {
             sources,
             records,
             store,
+            fitted,
             news,
             turns,
             roster,
             restored: false,
             installed: None,
+            misfit: None,
             checking: BTreeSet::new(),
             waiting: BTreeMap::new(),
             due: BTreeMap::new(),
@@ -113,6 +121,7 @@ impl Lifecycle {
             if found.is_empty() && !self.restored {
                 // Where nobody installs anything there need not be a place to write that down.
                 self.serve().await?;
+                self.keep_fitted().await?;
                 return Ok(None);
             }
             self.tools.catalogue.waits_for(
@@ -128,7 +137,7 @@ impl Lifecycle {
             self.restore(&found).await?;
             self.restored = true;
         }
-        if self.installed.as_ref().is_some_and(|(_, shared)| *shared != self.shared()) {
+        if self.installed.as_ref().is_some_and(|(_, fitted)| *fitted != self.sources.config()) {
             // Whatever waits for settings that fit is looked at again.
             self.due.clear();
         }
@@ -171,7 +180,9 @@ impl Lifecycle {
         self.serve().await?;
         self.tidy(&found).await?;
         self.count().await?;
-        match followed_up.and(advanced) {
+        // Only another process needs what is kept: that it cannot be now holds nothing up.
+        let kept = self.keep_fitted().await;
+        match followed_up.and(advanced).and(kept) {
             // Whatever cannot be done is tried again in the next round, which does not wait for that.
             Err(error) if self.turns.is_taken() => {
                 tracing::warn!(%error, "policies cannot be looked after, and are looked at again");
@@ -257,24 +268,30 @@ impl Lifecycle {
 
     /// Lets serve what is to, if that is something else than what does.
     async fn serve(&mut self) -> Result<(), StepError> {
-        let (serving, shared) = (self.serving(), self.shared());
+        let (serving, config) = (self.serving(), self.sources.config());
         self.inherit(&serving);
-        if self.installed.as_ref().is_some_and(|installed| installed.0 == serving && installed.1 == shared) {
+        if self.installed.as_ref().is_some_and(|installed| installed.0 == serving && installed.1 == config) {
+            self.misfit = None;
             return Ok(());
         }
-        let (arranged, shared) = match self.roster.arrange(&serving, &shared) {
-            Ok(arranged) => (arranged, shared),
-            Err(Unfit { message, .. }) => {
-                // What serves fitted when it was let in: the only thing that nobody checked is this ConfigMap.
-                let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
-                tracing::error!(message, "settings that do not fit are not used");
-                self.tools.catalogue.waits_for(message);
-                // Who serves may change all the same, under the settings that fitted last.
-                let Some((_, fitted)) = self.installed.as_ref().filter(|installed| installed.0 != serving) else {
-                    return Ok(());
+        let (arranged, config) = match self.roster.arrange(&serving, &self.shared(config.as_ref())) {
+            Ok(arranged) => {
+                self.misfit = None;
+                (arranged, config)
+            }
+            Err(unfit) => {
+                self.tell_misfit(unfit).await;
+                let fitted = match &self.installed {
+                    Some((before, _)) if *before == serving => return Ok(()),
+                    // Who serves may change all the same, under the settings that fitted last.
+                    Some((_, fitted)) => fitted.clone(),
+                    // One that just began has them from the process before it.
+                    None => match self.fitted.get().await? {
+                        Some(fitted) => Some(fitted),
+                        None => return Ok(()),
+                    },
                 };
-                let fitted = fitted.clone();
-                let Ok(arranged) = self.roster.arrange(&serving, &fitted) else { return Ok(()) };
+                let Ok(arranged) = self.roster.arrange(&serving, &self.shared(fitted.as_ref())) else { return Ok(()) };
                 (arranged, fitted)
             }
         };
@@ -296,8 +313,31 @@ impl Lifecycle {
                 _ => {}
             }
         }
-        self.installed = Some((serving, shared));
+        self.installed = Some((serving, config));
         Ok(())
+    }
+
+    /// Tells why the operator's own ConfigMap is not used; the same thing once.
+    async fn tell_misfit(&mut self, Unfit { reason, message, .. }: Unfit) {
+        // What serves fitted when it was let in: the only thing that nobody checked is this ConfigMap.
+        let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
+        self.tools.catalogue.waits_for(message.clone());
+        if self.misfit.as_ref() == Some(&message) {
+            return;
+        }
+        tracing::error!(message, "settings that do not fit are not used");
+        if let Some(config_map) = self.sources.config_map() {
+            self.news.warn(&config_map, reason, &message).await;
+        }
+        self.misfit = Some(message);
+    }
+
+    /// Keeps the settings under which everything serves, for a process that begins while there are only others.
+    async fn keep_fitted(&mut self) -> Result<(), StepError> {
+        match &self.installed {
+            Some((_, config)) => self.fitted.keep(config.as_ref()).await,
+            None => Ok(()),
+        }
     }
 
     /// The revisions that are to serve, as far as they go together.
@@ -306,8 +346,9 @@ impl Lifecycle {
         self.roster.entries.keys().filter(is_let_in).cloned().collect()
     }
 
-    fn shared(&self) -> Vec<Layer> {
-        self.settings.iter().cloned().chain(self.sources.config()).collect()
+    /// The settings that hold everywhere, with these in the operator's own ConfigMap.
+    fn shared(&self, config: Option<&Layer>) -> Vec<Layer> {
+        self.settings.iter().chain(config).cloned().collect()
     }
 
     /// Writes a state down, and tells it.

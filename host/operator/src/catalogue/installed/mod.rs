@@ -12,10 +12,12 @@
 //! | `gatekeeper` | every step from a package to a policy |
 //! | `rights` | whether the operator may do what a policy claims |
 //! | `roster` | which revisions are to serve, and what comes of that |
+//! | `fitted` | keeps the settings of the operator's own ConfigMap that fitted last |
 //! | `turns` | whose package is checked next |
 //! | `lifecycle` | from state to state |
 //! | `news` | Events |
 
+mod fitted;
 mod gatekeeper;
 mod lifecycle;
 mod news;
@@ -34,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use gatekeeper::Gatekeeper;
 pub(crate) use records::RETRY;
-pub(crate) use roster::{Content, Entry, Roster};
+pub(crate) use roster::{Content, Entry, Roster, Unfit};
 
 use self::{lifecycle::Lifecycle, records::Records, sources::Sources, store::Store};
 use super::{Catalogue, Grantable, Offer};

@@ -1,5 +1,6 @@
-//! Events about revisions, so that `kubectl describe` tells the story.
+//! Events about revisions and about what they wait for, so that `kubectl describe` tells the story.
 
+use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference};
 use kaos_crds::RevisionState;
 use kaos_policy::cut::{NOTE, cut};
 use kube::{
@@ -9,7 +10,7 @@ use kube::{
 
 use super::records::{Revision, resource};
 
-/// Tells what became of revisions.
+/// Tells what became of revisions, and what is wrong with ConfigMaps.
 pub(super) struct News(Recorder);
 
 impl News {
@@ -34,7 +35,25 @@ impl News {
             action: status.state.name().to_owned(),
             secondary: None,
         };
-        if let Err(error) = self.0.publish(&event, &revision.object_ref(&resource())).await {
+        self.publish(&event, &revision.object_ref(&resource())).await;
+    }
+
+    /// Tells what is wrong with a ConfigMap. An Event that cannot be told is lost: the log says the same.
+    pub(super) async fn warn(&self, config_map: &ConfigMap, reason: &str, message: &str) {
+        let event = Event {
+            type_: EventType::Warning,
+            reason: reason.to_owned(),
+            note: Some(cut(message, NOTE).into_owned()),
+            action: "Reconcile".to_owned(),
+            secondary: None,
+        };
+        // Of another version it is another Event, and not the old one once more.
+        let resource_version = config_map.metadata.resource_version.clone();
+        self.publish(&event, &ObjectReference { resource_version, ..config_map.object_ref(&()) }).await;
+    }
+
+    async fn publish(&self, event: &Event, about: &ObjectReference) {
+        if let Err(error) = self.0.publish(event, about).await {
             tracing::debug!(%error, "an Event could not be written");
         }
     }

@@ -27,7 +27,7 @@ use super::{
 /// The annotation by which a person has a revision tried again: any value that it did not have before.
 pub(crate) const RETRY: &str = "kaos.tools/retry";
 /// As whom records are written.
-const MANAGER: &str = "kaos-operator-policies";
+pub(super) const MANAGER: &str = "kaos-operator-policies";
 
 /// A PolicyRevision.
 pub(super) type Revision = Object<PolicyRevisionSpec, PolicyRevisionStatus>;

@@ -160,9 +160,14 @@ impl Sources {
         self.reader.again()
     }
 
-    /// The settings of the operator's own ConfigMap.
+    /// The operator's own ConfigMap.
+    pub(super) fn config_map(&self) -> Option<Arc<ConfigMap>> {
+        self.config.state().into_iter().next()
+    }
+
+    /// The settings in it.
     pub(super) fn config(&self) -> Option<Layer> {
-        self.config.state().first().map(|config| operator_config(config))
+        self.config_map().map(|config| operator_config(&config))
     }
 
     /// All packages, the oldest first.

@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::{
     catalogue::{
         Age, Answer, Arranged, Catalogue, Conflict, Kind, Offer, PIN, Reach, Snapshot,
-        installed::{Content, Entry, Roster},
+        installed::{Content, Entry, Roster, Unfit},
     },
     offline::Answering,
     policies::{Loaded, select},
@@ -90,15 +90,29 @@ impl Standing {
         standing
     }
 
-    /// Lets a catalogue hold what comes of it. Fails if what is to be shipped would not serve: that others do not keeps
-    /// nobody from asking.
-    pub(super) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Installed> {
+    /// The same, under other settings that hold everywhere.
+    pub(super) fn under(&self, shared: Vec<Layer>) -> Self {
+        Self { shared, ..self.clone() }
+    }
+
+    /// Why all of it does not go together, if it does not.
+    pub(super) fn misfit(&self) -> Option<String> {
+        self.arranged().err().map(|unfit| unfit.message)
+    }
+
+    fn arranged(&self) -> Result<Arranged, Unfit> {
         let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
         let entries: BTreeMap<String, Entry> = self.shipped.iter().chain(&self.before).map(entry).collect();
         let serving = self.shipped.iter().map(|shipped| shipped.revision.to_string()).collect();
         let roster = Roster { own: self.own.clone(), entries };
         // As when the operator lets it in: a namespace's own policy gives way to what it does not go with.
-        let Arranged { answers, conflicts } = roster.arrange_with(Some(PLANNED), &serving, &self.shared)?;
+        roster.arrange_with(Some(PLANNED), &serving, &self.shared)
+    }
+
+    /// Lets a catalogue hold what comes of it. Fails if what is to be shipped would not serve: that others do not keeps
+    /// nobody from asking.
+    pub(super) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Installed> {
+        let Arranged { answers, conflicts } = self.arranged()?;
         if let Some(why) = conflicts.get(PLANNED) {
             bail!("{PLANNED} would not serve: {why}");
         }

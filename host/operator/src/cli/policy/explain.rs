@@ -16,9 +16,8 @@ use super::{
     answering::{At, Bound, Installed, Instead, Shipped, Standing, answer, named_in_vain, renderer},
     connection::Connection,
     facts::Facts,
-    in_force::{before, in_force, operator_config},
+    in_force::standing,
     output::{Output, complain},
-    revisions::Revisions,
     table::Table,
     variables,
 };
@@ -61,11 +60,7 @@ impl Explain {
         let operator_namespace = cluster.operator_namespace.clone();
         let loader = Loader::cached(cluster.clone())?;
         let told = super::on_cluster(connection, async |client| {
-            let revisions = Revisions::new(client.clone(), &operator_namespace);
-            let shared = operator_config(&client, &operator_namespace).await?;
-            let mut standing = Standing::new(&loader.load(&[])?, shared.into_iter().collect(), &operator_namespace)?;
-            standing.shipped = in_force(&revisions, &loader).await?;
-            standing.before = before(&revisions, &standing.shipped, &loader).await?;
+            let standing = standing(&client, &loader, &loader.load(&[])?, &operator_namespace).await?;
             let Installed { snapshot, conflicts } =
                 standing.install(&Catalogue::default()).context("what serves now")?;
             for (revision, why) in &conflicts {

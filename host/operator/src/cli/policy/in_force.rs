@@ -1,4 +1,4 @@
-//! What a cluster says that is in force: the revisions that answer, and the operator's own ConfigMap.
+//! What a cluster says that is in force: the revisions that answer, and the settings of the operator's own ConfigMap.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -10,26 +10,48 @@ use kaos_policy::{contract::ResourceType, gate, settings::Layer};
 use kube::{Api, Client};
 
 use super::{
-    answering::Shipped,
+    answering::{Shipped, Standing},
     output::complain,
     revisions::{Revision, Revisions, name, shown, state, status},
 };
 use crate::{
-    catalogue::{self, OPERATOR_CONFIG},
-    policies::{Candidate, Loader, Origin},
+    catalogue::{FITTED_CONFIG, OPERATOR_CONFIG, operator_config},
+    policies::{Candidate, Loaded, Loader, Origin},
 };
 
-/// The settings of the operator's own ConfigMap.
-pub(super) async fn operator_config(client: &Client, namespace: &str) -> anyhow::Result<Option<Layer>> {
+/// Everything that answers now: what the operator brought along, what was shipped, and what served before that. Where the
+/// operator's own ConfigMap does not fit, the settings hold that did last, and a note says so.
+pub(super) async fn standing(
+    client: &Client,
+    loader: &Loader,
+    own: &[Loaded],
+    namespace: &str,
+) -> anyhow::Result<Standing> {
+    let revisions = Revisions::new(client.clone(), namespace);
+    let config = settings(client, namespace, OPERATOR_CONFIG).await?;
+    let mut standing = Standing::new(own, config.into_iter().collect(), namespace)?;
+    standing.shipped = in_force(&revisions, loader).await?;
+    standing.before = before(&revisions, &standing.shipped, loader).await?;
+    let Some(why) = standing.misfit() else { return Ok(standing) };
+    let fitted = settings(client, namespace, FITTED_CONFIG).await?;
+    let Some(fitted) = fitted.map(|fitted| standing.under(vec![fitted])).filter(|it| it.misfit().is_none()) else {
+        return Ok(standing);
+    };
+    let so = "the settings hold that fitted last, and nothing new is let in";
+    complain("note", format_args!("ConfigMap {namespace}/{OPERATOR_CONFIG} does not fit, so {so}: {why}"));
+    Ok(fitted)
+}
+
+/// The settings in one of the operator's ConfigMaps, if it is there.
+async fn settings(client: &Client, namespace: &str, name: &str) -> anyhow::Result<Option<Layer>> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let config = api.get_opt(OPERATOR_CONFIG).await;
-    let config = config.with_context(|| format!("ConfigMap {namespace}/{OPERATOR_CONFIG}"))?;
-    Ok(config.as_ref().map(catalogue::operator_config))
+    let config = api.get_opt(name).await.with_context(|| format!("ConfigMap {namespace}/{name}"))?;
+    Ok(config.as_ref().map(operator_config))
 }
 
 /// Everything that was shipped and let in, from the bytes that the operator kept: what answers, and what would if nothing
 /// else had its place. What cannot be loaded is left out, with a warning.
-pub(super) async fn in_force(revisions: &Revisions, loader: &Loader) -> anyhow::Result<Vec<Shipped>> {
+async fn in_force(revisions: &Revisions, loader: &Loader) -> anyhow::Result<Vec<Shipped>> {
     let mut found = Vec::new();
     for revision in revisions.all().await?.iter().filter(|revision| state(revision).is_let_in()) {
         match shipped(revisions, revision, loader).await? {
@@ -44,11 +66,7 @@ pub(super) async fn in_force(revisions: &Revisions, loader: &Loader) -> anyhow::
 }
 
 /// What served before these, as far as the operator keeps it.
-pub(super) async fn before(
-    revisions: &Revisions,
-    serving: &[Shipped],
-    loader: &Loader,
-) -> anyhow::Result<Vec<Shipped>> {
+async fn before(revisions: &Revisions, serving: &[Shipped], loader: &Loader) -> anyhow::Result<Vec<Shipped>> {
     let all = revisions.all().await?;
     let mut found: Vec<Shipped> = Vec::new();
     let mut wanted: Vec<String> = serving.iter().filter_map(|shipped| shipped.predecessor.clone()).collect();

@@ -4,11 +4,7 @@ use kaos_policy::contract::ResourceType;
 use kube::Client;
 
 use super::{
-    super::{
-        answering::{Shipped, Standing},
-        in_force::{before, in_force, operator_config},
-        revisions::Revisions,
-    },
+    super::{answering::Shipped, in_force::standing},
     Place, Sides,
 };
 use crate::{
@@ -26,12 +22,7 @@ pub(super) async fn differences(
     Place { cluster, namespace }: &Place,
 ) -> anyhow::Result<Vec<Difference>> {
     let home = &cluster.operator_namespace;
-    let shared = operator_config(&client, home).await?;
-    let mut standing = Standing::new(own, shared.into_iter().collect(), home)?;
-    let revisions = Revisions::new(client.clone(), home);
-    standing.shipped = in_force(&revisions, loader).await?;
-    standing.before = before(&revisions, &standing.shipped, loader).await?;
-    let sides = Sides::of(&standing, new)?;
+    let sides = Sides::of(&standing(&client, loader, own, home).await?, new)?;
     let mut gathered = Gathered::new(client);
     let (reads, wishes) = sides.looked_at();
     for of in sides.kinds().into_iter().chain(reads) {

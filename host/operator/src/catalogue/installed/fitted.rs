@@ -1,0 +1,64 @@
+//! Keeps what the operator's own ConfigMap held when everything fitted last, in a ConfigMap beside it: a process that
+//! begins while it does not fit goes on where the last one was.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kaos_policy::settings::{Content, Layer};
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams},
+};
+use serde_json::json;
+
+use super::{StepError, records::MANAGER};
+use crate::catalogue::{FITTED_CONFIG, OPERATOR_CONFIG, operator_config};
+
+/// What it says of itself to people.
+const ABOUT: &str = "What kaos-operator-config held when everything fitted last. The operator writes it, and goes on under \
+                     it while that does not fit.";
+
+/// What is kept.
+pub(super) struct Fitted {
+    api: Api<ConfigMap>,
+    is_read: bool,
+    kept: Option<Layer>,
+}
+
+impl Fitted {
+    pub(super) fn new(client: Client, namespace: &str) -> Self {
+        Self { api: Api::namespaced(client, namespace), is_read: false, kept: None }
+    }
+
+    /// What fitted last, empty where that was no ConfigMap at all; none where nothing was kept yet. Read once: nobody but the
+    /// operator writes it.
+    pub(super) async fn get(&mut self) -> Result<Option<Layer>, StepError> {
+        if !self.is_read {
+            let kept = self.api.get_opt(FITTED_CONFIG).await;
+            let kept = kept.map_err(|error| StepError::new(format!("read ConfigMap {FITTED_CONFIG}"), &error))?;
+            self.kept = kept.as_ref().map(operator_config);
+            self.is_read = true;
+        }
+        Ok(self.kept.clone())
+    }
+
+    /// Keeps what fits now, if that is something else.
+    pub(super) async fn keep(&mut self, config: Option<&Layer>) -> Result<(), StepError> {
+        let fits = config.cloned().unwrap_or_else(|| operator_config(&ConfigMap::default()));
+        if self.get().await?.as_ref() == Some(&fits) {
+            return Ok(());
+        }
+        // What comes from a ConfigMap is variables.
+        let Content::Env(data) = &fits.content else { return Ok(()) };
+        let metadata = json!({
+            "name": FITTED_CONFIG,
+            "labels": {"app.kubernetes.io/name": "kaos-operator"},
+            "annotations": {"kubernetes.io/description": ABOUT},
+        });
+        let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
+        let parameters = PatchParams::apply(MANAGER).force();
+        let kept = self.api.patch(FITTED_CONFIG, &parameters, &Patch::Apply(&body)).await;
+        let what = || format!("keep what fits of {OPERATOR_CONFIG} in ConfigMap {FITTED_CONFIG}");
+        kept.map_err(|error| StepError::new(what(), &error))?;
+        self.kept = Some(fits);
+        Ok(())
+    }
+}

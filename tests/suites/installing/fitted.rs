@@ -1,0 +1,143 @@
+//! What fitted last of the operator's own ConfigMap outlives the process that used it.
+
+use kaos_cluster::faults::Failure;
+use kaos_tests::case;
+use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::samples::{agent, model_api};
+use kaos_tests::harness::{Fault, World, play};
+use serde_json::{Value, json};
+
+use crate::support::{
+    first_edition_serves, own_config, own_config_of, restart_writes_nothing, scenario, settings, until_state, widget,
+};
+
+const OWN: &str = "kaos-system:ConfigMap/kaos-operator-config";
+const KEPT: &str = "kaos-system:ConfigMap/kaos-operator-config-fitted";
+
+const FIRST: &str = "registry.example/agent:1";
+const SECOND: &str = "registry.example/agent:2";
+const THIRD: &str = "registry.example/agent:3";
+
+/// The operator's own ConfigMap, which says the image of Agents, in order or not.
+fn says(image: &str, fits: bool) -> Value {
+    let telemetry = if fits { "false" } else { "maybe" };
+    own_config_of(&json!({"DEFAULT_AGENT_IMAGE": image, "DEFAULT_TELEMETRY_ENABLED": telemetry}))
+}
+
+async fn until_kept(world: &World, variable: &str, value: &str) {
+    world.until(&format!("{value} is kept"), KEPT, |kept| kept["data"][variable] == value).await;
+}
+
+/// Waits until the Agent `a` runs an image.
+async fn until_agent_runs(world: &World, image: &str) {
+    let runs = |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["image"] == image;
+    world.until(&format!("it runs {image}"), "Deployment/agent-a", runs).await;
+}
+
+async fn agent_comes(world: &World) {
+    world.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
+}
+
+#[test]
+fn what_fitted_last_goes_on_after_a_restart_until_the_config_map_is_mended() {
+    play(scenario(), async |world| {
+        world.apply(&says(FIRST, true)).await;
+        until_kept(world, "DEFAULT_AGENT_IMAGE", FIRST).await;
+        world.apply(&says(SECOND, false)).await;
+        world.restart().await;
+        agent_comes(world).await;
+        until_agent_runs(world, FIRST).await;
+        world.until_warned(OWN, "BadSettings").await;
+        assert_eq!(world.look(KEPT).await["data"]["DEFAULT_AGENT_IMAGE"], FIRST);
+        world.apply(&says(THIRD, true)).await;
+        until_agent_runs(world, THIRD).await;
+        until_kept(world, "DEFAULT_AGENT_IMAGE", THIRD).await;
+        world.until_ready("Agent/a").await;
+        world.quiet().await;
+        restart_writes_nothing(world).await;
+    });
+}
+
+#[test]
+fn what_fitted_what_is_installed_goes_on_with_it() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&own_config("5")).await;
+        until_kept(world, "WIDGET_SIZE", "5").await;
+        world.apply(&own_config("ten")).await;
+        world.restart().await;
+        world.apply(&widget("later", &json!({}))).await;
+        world.until("it is of that size", "ConfigMap/later", |live| live["data"]["size"] == "5").await;
+        assert_eq!(world.look("ConfigMap/w").await["data"]["size"], "5");
+    });
+}
+
+#[test]
+fn where_no_config_map_fitted_last_none_is_what_goes_on() {
+    play(scenario(), async |world| {
+        world.apply(&says(FIRST, true)).await;
+        until_kept(world, "DEFAULT_AGENT_IMAGE", FIRST).await;
+        world.delete(OWN).await;
+        let is_empty = |kept: &Value| kept["kind"] == "ConfigMap" && kept["data"]["DEFAULT_AGENT_IMAGE"].is_null();
+        world.until("nothing stands in what is kept", KEPT, is_empty).await;
+        world.apply(&says(SECOND, false)).await;
+        world.restart().await;
+        agent_comes(world).await;
+        until_agent_runs(world, &case::default_environment().unwrap()["DEFAULT_AGENT_IMAGE"]).await;
+    });
+}
+
+#[test]
+fn where_nothing_fitted_yet_it_waits_and_says_what_for() {
+    play(scenario().idle(), async |world| {
+        world.apply(&says(SECOND, false)).await;
+        agent_comes(world).await;
+        world.spawn();
+        let waits = async || {
+            let named = |missing: Vec<String>| missing.iter().any(|it| it.contains("DEFAULT_TELEMETRY_ENABLED"));
+            world.probe().ready().is_err_and(named)
+        };
+        world.until_true("it says what it waits for", waits).await;
+        world.until_warned(OWN, "BadSettings").await;
+        assert!(world.look("ModelAPI/llm").await["status"].is_null());
+        world.apply(&says(THIRD, true)).await;
+        until_agent_runs(world, THIRD).await;
+    });
+}
+
+#[test]
+fn settings_that_do_not_fit_are_told_once_in_an_event_of_their_config_map() {
+    play(scenario(), async |world| {
+        let told = async || {
+            let mut events = world.list_in(Kind::named("Event"), "kaos-system").await;
+            events.retain(|event| event["reason"] == "BadSettings");
+            events
+        };
+        world.apply(&says(SECOND, false)).await;
+        world.until_warned(OWN, "BadSettings").await;
+        // Whatever comes has everything looked at again.
+        world.apply(&settings("other", "{name: agent, settings: {logLevel: DEBUG}}")).await;
+        until_state(world, "other", "Pending").await;
+        world.quiet().await;
+        let once = told().await;
+        assert_eq!(once.len(), 1, "{once:#?}");
+        assert!(once[0]["series"].is_null(), "{once:#?}");
+        assert!(once[0]["message"].as_str().unwrap().contains("DEFAULT_TELEMETRY_ENABLED"), "{once:#?}");
+        world.apply(&own_config_of(&json!({"GATEWAY_API_ENABLED": "maybe"}))).await;
+        world.until_true("what is wrong now is told", async || told().await.len() == 2).await;
+    });
+}
+
+#[test]
+fn what_cannot_be_kept_now_holds_all_the_same_and_is_kept_later() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        let name = "kaos-operator-config-fitted";
+        world.break_it(Fault::on_writes().of("configmaps").named(name).fail(Failure::Server(503)));
+        world.apply(&own_config("5")).await;
+        world.until("it holds", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
+        assert_ne!(world.look(KEPT).await["data"]["WIDGET_SIZE"], "5");
+        world.mend();
+        until_kept(world, "WIDGET_SIZE", "5").await;
+    });
+}
