@@ -3,9 +3,9 @@
 use kaos_tests::harness::read::text;
 use kaos_tests::harness::samples::model_api;
 use kaos_tests::harness::{World, is_ready};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::{LEASE, Release, SYSTEM, USER, ending, until, until_ready};
+use crate::support::{LEASE, Release, SYSTEM, USER, ending, until, until_image, until_ready};
 
 fn many(count: usize) -> Vec<Value> {
     (0..count).map(|number| model_api(&format!("llm-{number}"))).collect()
@@ -103,7 +103,7 @@ async fn what_happened_while_it_was_away_is_made_good_at_the_start() {
     world
         .patch(
             "Service/modelapi-llm-2",
-            &serde_json::json!({"spec": {"ports": [{"port": 8000, "name": "other", "targetPort": 1}]}}),
+            &json!({"spec": {"ports": [{"port": 8000, "name": "other", "targetPort": 1}]}}),
         )
         .await;
     world.until_gone("Deployment/modelapi-llm-1").await;
@@ -131,4 +131,31 @@ async fn a_restart_where_nothing_changed_writes_nothing() {
     let asked = release.cluster.audit().since(mark, USER).unwrap();
     let writes: Vec<_> = asked.iter().filter(|request| request.writes() && request.resource != "leases").collect();
     assert!(writes.is_empty(), "{writes:#?}");
+}
+
+#[tokio::test]
+async fn it_begins_under_the_settings_that_fitted_last_while_its_config_map_holds_others() {
+    let release = Release::install(&[]).await;
+    let (system, world) = (release.over(SYSTEM), release.world("unfit").await);
+    let (own, deployment) = ("ConfigMap/kaos-operator-config", "Deployment/modelapi-llm");
+    let fits = system.look(own).await["data"].clone();
+    {
+        let _operator = release.working_operator().await;
+        system.until("they are kept", "ConfigMap/kaos-operator-config-fitted", |kept| kept["data"] == fits).await;
+    }
+    release.is_changed();
+    let image = "registry.example/litellm:2";
+    // One that was there, and one that comes.
+    let wrong = json!({"DEFAULT_TELEMETRY_ENABLED": "maybe", "GATEWAY_NAMESPACE": "no name"});
+    system.patch(own, &json!({"data": wrong})).await;
+    system.patch(own, &json!({"data": {"DEFAULT_LITELLM_IMAGE": image}})).await;
+    // As a pod does, it has all of that in its environment, too.
+    let _operator = release.working_operator().await;
+    world.apply(&model_api("llm")).await;
+    until_ready(&world, &[model_api("llm")]).await;
+    until_image(&world, deployment, text(&fits["DEFAULT_LITELLM_IMAGE"])).await;
+    system.until_warned(own, "BadSettings").await;
+    let mended = json!({"DEFAULT_TELEMETRY_ENABLED": "false", "GATEWAY_NAMESPACE": null});
+    system.patch(own, &json!({"data": mended})).await;
+    until_image(&world, deployment, image).await;
 }

@@ -53,7 +53,7 @@ pub use kind::{Fallback, Kind, Member, Tuning};
 pub use ledger::{Book, Ledger, Without};
 pub use precedence::{Age, Arranged, Conflict, Given, Offer, Reach, arrange};
 pub(crate) use renderers::Renderers;
-pub use shared::{FITTED_CONFIG, OPERATOR_CONFIG, environment, operator_config};
+pub use shared::{FITTED_CONFIG, OPERATOR_CONFIG, environment, operator_config, told_apart};
 pub use snapshot::{Answer, Answers, PIN, Snapshot};
 pub(crate) use tenancy::{Overreach, reach};
 

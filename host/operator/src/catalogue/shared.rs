@@ -1,9 +1,9 @@
 //! Settings that hold everywhere: those of the process's environment, and of the operator's own ConfigMap.
 
-use std::ffi::OsString;
+use std::{collections::BTreeMap, ffi::OsString};
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kaos_policy::settings::{Layer, Origin};
+use kaos_policy::settings::{Content, Layer, Origin};
 
 /// The ConfigMap that the Go operator takes its defaults from, as variables.
 pub const OPERATOR_CONFIG: &str = "kaos-operator-config";
@@ -19,4 +19,47 @@ pub fn environment(variables: impl IntoIterator<Item = (OsString, OsString)>) ->
 /// What stands in [`OPERATOR_CONFIG`], or did when it fitted, as a layer of settings.
 pub fn operator_config(config_map: &ConfigMap) -> Layer {
     Layer::env(Origin::OperatorConfig, config_map.data.clone().unwrap_or_default())
+}
+
+/// A process's settings, with what its environment has from [`OPERATOR_CONFIG`] as a layer of its own. The chart's pods begin
+/// with all of that in their environment, where flags are read from. As settings it is read while the process runs, and a
+/// copy must not speak beside it, least of all one that does not fit.
+pub fn told_apart(mut settings: Vec<Layer>, config_map: &ConfigMap) -> Vec<Layer> {
+    let Some(data) = &config_map.data else { return settings };
+    let mut copies: BTreeMap<String, String> = BTreeMap::new();
+    for layer in settings.iter_mut().filter(|layer| layer.origin == Origin::Environment) {
+        if let Content::Env(variables) = &mut layer.content {
+            let (copied, own): (BTreeMap<_, _>, _) =
+                std::mem::take(variables).into_iter().partition(|(name, value)| data.get(name) == Some(value));
+            *variables = own;
+            copies.extend(copied);
+        }
+    }
+    if !copies.is_empty() {
+        settings.push(Layer::env(Origin::OperatorConfig, copies));
+    }
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(variables: &[(&str, &str)]) -> BTreeMap<String, String> {
+        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn what_the_environment_has_from_the_config_map_is_no_setting_of_the_environment() {
+        let config_map = ConfigMap {
+            data: Some(variables(&[("COPIED", "1"), ("CHANGED", "new"), ("ELSEWHERE", "1")])),
+            ..ConfigMap::default()
+        };
+        let environment = variables(&[("COPIED", "1"), ("CHANGED", "old"), ("OWN", "1")]);
+        let told = told_apart(vec![Layer::env(Origin::Environment, environment.clone())], &config_map);
+        let own = Layer::env(Origin::Environment, variables(&[("CHANGED", "old"), ("OWN", "1")]));
+        assert_eq!(told, [own, Layer::env(Origin::OperatorConfig, variables(&[("COPIED", "1")]))]);
+        let alone = vec![Layer::env(Origin::Environment, environment)];
+        assert_eq!(told_apart(alone.clone(), &ConfigMap::default()), alone);
+    }
 }

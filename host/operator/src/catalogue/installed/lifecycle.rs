@@ -11,7 +11,10 @@ use std::{
 };
 
 use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicyScope, PolicySource, RevisionState};
-use kaos_policy::{digest::Digest, settings::Layer};
+use kaos_policy::{
+    digest::Digest,
+    settings::{Layer, Origin},
+};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -31,6 +34,8 @@ use crate::{catalogue::OPERATOR_CONFIG, reconcile::written};
 pub(super) struct Lifecycle {
     tools: Tools,
     settings: Vec<Layer>,
+    /// What the process began with of the operator's own ConfigMap.
+    began_with: Option<Layer>,
     gatekeeper: Gatekeeper,
     sources: Sources,
     records: Records,
@@ -77,6 +82,9 @@ impl Lifecycle {
         records: Records,
         store: Store,
     ) -> Self {
+        let is_copy = |layer: &Layer| layer.origin == Origin::OperatorConfig;
+        let (copies, settings): (Vec<_>, Vec<_>) = settings.into_iter().partition(is_copy);
+        let began_with = copies.into_iter().next();
         let fitted = Fitted::new(tools.client.clone(), &tools.duties.operator_namespace);
         let news = News::new(tools.client.clone(), tools.instance.clone());
         let turns = Turns::new(&tools.duties.operator_namespace);
@@ -84,6 +92,7 @@ impl Lifecycle {
         Self {
             tools,
             settings,
+            began_with,
             gatekeeper,
             sources,
             records,
@@ -137,7 +146,7 @@ impl Lifecycle {
             self.restore(&found).await?;
             self.restored = true;
         }
-        if self.installed.as_ref().is_some_and(|(_, fitted)| *fitted != self.sources.config()) {
+        if self.installed.as_ref().is_some_and(|(_, fitted)| *fitted != self.config()) {
             // Whatever waits for settings that fit is looked at again.
             self.due.clear();
         }
@@ -268,7 +277,7 @@ impl Lifecycle {
 
     /// Lets serve what is to, if that is something else than what does.
     async fn serve(&mut self) -> Result<(), StepError> {
-        let (serving, config) = (self.serving(), self.sources.config());
+        let (serving, config) = (self.serving(), self.config());
         self.inherit(&serving);
         if self.installed.as_ref().is_some_and(|installed| installed.0 == serving && installed.1 == config) {
             self.misfit = None;
@@ -344,6 +353,11 @@ impl Lifecycle {
     fn serving(&self) -> BTreeSet<String> {
         let is_let_in = |name: &&String| self.records.status(name).state.is_let_in();
         self.roster.entries.keys().filter(is_let_in).cloned().collect()
+    }
+
+    /// What the operator's own ConfigMap says; where it is gone, what it said when the process began.
+    fn config(&self) -> Option<Layer> {
+        self.sources.config().or_else(|| self.began_with.clone())
     }
 
     /// The settings that hold everywhere, with these in the operator's own ConfigMap.

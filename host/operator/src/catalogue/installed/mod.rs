@@ -60,7 +60,8 @@ const LOOK_AGAIN: Duration = Duration::from_mins(1);
 pub struct Installing {
     /// What the process brought along.
     pub own: Vec<Offer>,
-    /// The settings that hold everywhere.
+    /// The settings that hold everywhere. Those of the operator's own ConfigMap are what the process began with, and hold
+    /// where that is gone.
     pub settings: Vec<Layer>,
     /// From packages to policies.
     pub gatekeeper: Gatekeeper,

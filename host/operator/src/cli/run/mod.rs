@@ -1,7 +1,8 @@
 //! `run`: the operator as a process, from its flags to its end.
 //!
 //! Everything that can be wrong with flags, settings and policies ends it before it starts. An API server that cannot be
-//! reached does not: it is waited for, so that the order in which things start does not matter.
+//! reached does not: it is waited for, so that the order in which things start does not matter. Nor does what the environment
+//! has from the operator's own ConfigMap, which may go wrong while the process runs, too.
 
 mod board;
 mod flags;
@@ -12,14 +13,18 @@ mod traces;
 
 use std::{convert::Infallible, process::ExitCode, sync::Arc, time::Duration};
 
-use kaos_policy::{contract::Cluster, settings::Layer};
-use kube::{Client, Config};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kaos_policy::{
+    contract::Cluster,
+    settings::{Layer, Origin},
+};
+use kube::{Api, Client, Config};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use super::{HELD_BACK, settings};
 use crate::{
-    catalogue::{Catalogue, Installing, Offer},
+    catalogue::{Catalogue, Installing, OPERATOR_CONFIG, Offer, told_apart},
     client::{self, CallLayer},
     lead::{Election, Fence, Held, Timing, identity},
     metrics::Metrics,
@@ -85,10 +90,8 @@ impl Run {
             operator_namespace: options.operator_namespace.clone(),
             served: Vec::new(),
         };
-        let loading = tokio::task::spawn_blocking(move || {
-            brought_along(cluster, &policies, settings.as_deref(), &set, namespace_policies)
-        });
-        let installing = loading.await??;
+        let loading = tokio::task::spawn_blocking(move || brought_along(cluster, &policies, settings.as_deref(), &set));
+        let (loader, loaded, settings) = loading.await??;
         let config = connection.place().config().await?;
         let fence = if leader_elect { Fence::closed_at_first() } else { Fence::open() };
         let layer = CallLayer { deadline: request_deadline, fence: fence.clone(), metrics: Arc::clone(metrics) };
@@ -97,6 +100,9 @@ impl Run {
         if stop.run_until_cancelled(reach(&client, &url, board)).await.is_none() {
             return Ok(ExitCode::SUCCESS);
         }
+        let apart = tell_apart(&client, &options.operator_namespace, settings);
+        let Some(settings) = stop.run_until_cancelled(apart).await else { return Ok(ExitCode::SUCCESS) };
+        let installing = installing(&loader, &loaded, settings, namespace_policies)?;
         let held = if leader_elect {
             let election = election(config, &layer, timing, &options.operator_namespace)?;
             board.set(Stage::Waiting(election.standing()));
@@ -152,18 +158,31 @@ async fn reconcile(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The policies and the settings of this process, to which others may come.
+/// The policies and the settings of this process.
 fn brought_along(
     cluster: Cluster,
     policies: &[std::path::PathBuf],
     file: Option<&str>,
     set: &[String],
-    in_namespaces: bool,
-) -> anyhow::Result<Installing> {
+) -> anyhow::Result<(Loader, Vec<Loaded>, Vec<Layer>)> {
     let loader = Loader::new(cluster)?.in_children();
     let loaded = loader.load(policies)?;
-    let settings: Vec<Layer> = settings::layers(&loaded, file, set)?;
-    installing(&loader, &loaded, settings, in_namespaces)
+    let settings = settings::layers(&loaded, file, set)?;
+    Ok((loader, loaded, settings))
+}
+
+/// Tells what the environment has from the operator's own ConfigMap apart from what it has itself; nothing, where that cannot
+/// be read.
+async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> Vec<Layer> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    match api.get_opt(OPERATOR_CONFIG).await {
+        Ok(Some(config_map)) => told_apart(settings, &config_map),
+        Ok(None) => settings,
+        Err(error) => {
+            warn!("ConfigMap {OPERATOR_CONFIG} cannot be read, and counts as a part of the environment: {error}");
+            settings
+        }
+    }
 }
 
 /// Policies and settings of a process, to which others may come.
@@ -174,8 +193,10 @@ pub(super) fn installing(
     in_namespaces: bool,
 ) -> anyhow::Result<Installing> {
     let stacks = select(loaded)?;
-    // Settings that do not fit are an error of whoever starts the process, here and now.
-    drop(Catalogue::new(&stacks, &settings)?);
+    // Settings that do not fit are an error of whoever starts the process, here and now; those of the operator's own
+    // ConfigMap of whoever writes that.
+    let given: Vec<Layer> = settings.iter().filter(|layer| layer.origin != Origin::OperatorConfig).cloned().collect();
+    drop(Catalogue::new(&stacks, &given)?);
     let own = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
     Ok(Installing { own, settings, gatekeeper: loader.gatekeeper(), in_namespaces })
 }

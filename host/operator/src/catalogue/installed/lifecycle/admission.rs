@@ -219,7 +219,7 @@ impl Lifecycle {
         trial.retain(|other| !before.contains(other));
         trial.insert(name.to_owned());
         let arrange = |shared: &[Layer]| self.roster.arrange_with(Some(name), &trial, shared);
-        if let Err(Unfit { reason, message, .. }) = arrange(&self.shared(self.sources.config().as_ref())) {
+        if let Err(Unfit { reason, message, .. }) = arrange(&self.shared(self.config().as_ref())) {
             let fits_alone = arrange(&self.settings).is_ok();
             match kept {
                 Some(kept) => drop(self.roster.entries.insert(name.to_owned(), kept)),
