@@ -115,8 +115,8 @@ fn what_the_operator_was_started_not_to_grant_is_granted_to_nobody() {
     });
 }
 
-fn kinds(names: &[&str]) -> Option<BTreeSet<GroupKind>> {
-    Some(names.iter().map(|name| name.parse().unwrap()).collect())
+fn kinds(names: &[&str]) -> BTreeSet<GroupKind> {
+    names.iter().map(|name| name.parse().unwrap()).collect()
 }
 
 /// Waits until `widgets` is refused for what the operator was started not to have; `why` is a part of the message.
@@ -133,8 +133,8 @@ async fn until_not_granted(world: &World, why: &str) {
 #[test]
 fn kinds_that_the_operator_was_started_not_to_have_read_are_read_for_nobody() {
     let capped = scenario().tuned(|options| {
-        options.grantable.emits = kinds(&["ConfigMap"]);
-        options.grantable.reads = kinds(&["ConfigMap"]);
+        options.grantable.emits = Some(kinds(&["ConfigMap"]));
+        options.grantable.reads = Some(kinds(&["ConfigMap"]));
     });
     play(capped, async |world| {
         widget_waits(world).await;
@@ -155,7 +155,7 @@ fn kinds_that_the_operator_was_started_not_to_have_read_are_read_for_nobody() {
 
 #[test]
 fn kinds_that_the_operator_was_started_not_to_have_emitted_are_emitted_for_nobody() {
-    let capped = scenario().tuned(|options| options.grantable.emits = kinds(&["Deployment.apps"]));
+    let capped = scenario().tuned(|options| options.grantable.emits = Some(kinds(&["Deployment.apps"])));
     play(capped, async |world| {
         define(world).await;
         world.apply(&package("widgets", "1", "")).await;

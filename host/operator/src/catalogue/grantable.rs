@@ -105,8 +105,8 @@ mod tests {
 
     use super::*;
 
-    fn kinds(names: &[&str]) -> Option<BTreeSet<GroupKind>> {
-        Some(names.iter().map(|name| name.parse().unwrap()).collect())
+    fn kinds(names: &[&str]) -> BTreeSet<GroupKind> {
+        names.iter().map(|name| name.parse().unwrap()).collect()
     }
 
     fn claim(emits: &[&str], reads: &[&str]) -> Claim {
@@ -148,8 +148,8 @@ mod tests {
         assert_eq!((everything.covers_grants(&grants), everything.covers_claims(&claims)), (Ok(()), Ok(())));
         let all = Grantable {
             privileges: Some([Privilege::HostPath].into()),
-            emits: kinds(&["ConfigMap"]),
-            reads: kinds(&["ConfigMap", "Secret"]),
+            emits: Some(kinds(&["ConfigMap"])),
+            reads: Some(kinds(&["ConfigMap", "Secret"])),
         };
         assert_eq!((all.covers_grants(&grants), all.covers_claims(&claims)), (Ok(()), Ok(())));
         let told = |refused: Result<(), Overreach>| refused.unwrap_err().message;
@@ -158,11 +158,11 @@ mod tests {
             told(few.covers_grants(&grants)),
             "grants.privileges: hostPath is none of the operator's --grantable-privileges, of which there are none"
         );
-        let few = Grantable { reads: kinds(&["Pod", "ConfigMap"]), ..all.clone() };
+        let few = Grantable { reads: Some(kinds(&["Pod", "ConfigMap"])), ..all.clone() };
         let which = "Secret is none of the operator's --grantable-reads, which are ConfigMap, Pod";
         assert_eq!(told(few.covers_grants(&grants)), format!("grants.reads: {which}"));
         assert_eq!(told(few.covers_claims(&claims)), format!("claims[1].reads: {which}"));
-        let few = Grantable { emits: kinds(&["ConfigMap.example.com"]), ..all };
+        let few = Grantable { emits: Some(kinds(&["ConfigMap.example.com"])), ..all };
         let which = "ConfigMap is none of the operator's --grantable-emits, which are ConfigMap.example.com";
         assert_eq!(told(few.covers_claims(&claims)), format!("claims[1].emits: {which}"));
     }

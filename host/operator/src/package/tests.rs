@@ -74,9 +74,9 @@ fn what_was_packed_unpacks_to_the_same_package() {
         assert_eq!(package.file, PolicyFile { sha256: Some(Digest::of(&component)), ..file() });
         let bytes = package.component.as_deref().unwrap();
         assert_eq!(unpacked(bytes, &Bounds::default()).unwrap(), component);
-        assert!(is_index(&packed.index) && !is_chunk(&packed.index));
+        assert!(is_index(&packed.index.metadata) && !is_chunk(&packed.index.metadata));
         for chunk in &packed.chunks {
-            assert!(is_chunk(chunk) && !is_index(chunk));
+            assert!(is_chunk(&chunk.metadata) && !is_index(&chunk.metadata));
             assert_eq!(index_of(chunk), Ok("kite"));
         }
     }
