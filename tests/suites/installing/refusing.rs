@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use kaos_operator::catalogue::GroupKind;
+use kaos_operator::rbac::Scope;
 use kaos_policy::manifest::Privilege;
 use kaos_tests::harness::{World, play, samples};
 use serde_json::{Value, json};
 
 use crate::support::{
-    define, first_edition_serves, own_config, package, restart_writes_nothing, revisions, scenario, settings,
-    until_edition, until_state, widget, widget_waits,
+    define, first_edition_serves, namespace, own_config, package, restart_writes_nothing, revisions, scenario,
+    settings, until_edition, until_state, widget, widget_waits,
 };
 
 #[test]
@@ -97,6 +98,29 @@ fn rights_that_are_missing_are_listed_and_waited_for() {
         world.patch("ClusterRole/kaos-operator", &json!({"rules": rules})).await;
         until_edition(world, "ConfigMap/w", "1").await;
         until_state(world, "widgets", "Active").await;
+    });
+}
+
+#[test]
+fn in_a_listed_namespace_that_is_gone_no_right_is_missed() {
+    let listed = scenario().idle().within("test").tuned(|options| {
+        options.namespaces = Scope::Listed(["gone", "test"].map(str::to_owned).into());
+    });
+    play(listed, async |world| {
+        define(world).await;
+        world.apply(&namespace("gone")).await;
+        world.grant_what_is_printed().await;
+        let mut rules = world.look("Role/kaos-operator").await["rules"].as_array().unwrap().clone();
+        rules.push(json!({"apiGroups": ["test.example.com"], "resources": ["*"], "verbs": ["*"]}));
+        world.patch("Role/kaos-operator", &json!({"rules": rules})).await;
+        world.delete("Namespace/gone").await;
+        world.until_gone("Namespace/gone").await;
+        world.start().await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&package("widgets", "1", "")).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        until_state(world, "widgets", "Active").await;
+        assert!(world.probe().barred().contains("gone"));
     });
 }
 

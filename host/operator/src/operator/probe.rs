@@ -1,6 +1,6 @@
 //! A look inside a running operator.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -27,6 +27,11 @@ impl Probe {
         let unwatched = snapshot.kinds().filter(|(of, _)| !coverage.is_primary(of));
         let unwatched: Vec<String> = unwatched.map(|(of, _)| format!("{of}: not watched yet")).collect();
         if unwatched.is_empty() { self.context.watch.synced() } else { Err(unwatched) }
+    }
+
+    /// Listed namespaces that are not waited for, since nothing may be read in them.
+    pub fn barred(&self) -> BTreeSet<String> {
+        self.context.watch.barred()
     }
 
     /// What the last pass over an object saw, planned and decided. `kind` is a kind or a plural, in any case.

@@ -273,18 +273,22 @@ impl Watch {
         self.0.with(|state| state.waiting_for(primary))
     }
 
-    /// Whether everything that is covered is known; otherwise what is not, and why.
+    /// Whether everything that is covered is known, but for what is in [barred] namespaces; otherwise what is not, and why.
+    ///
+    /// [barred]: Self::barred
     pub fn synced(&self) -> Result<(), Vec<String>> {
         let missing: Vec<String> = self.0.with(|state| {
-            let refused = |of: &ResourceType| state.trouble(of).map(|why| format!("{of}: {why}"));
-            let types = state.coverage.types();
-            let missing = |of: &ResourceType| {
-                let listed = state.slots_of(of).all(|(spec, slot)| slot.shelf.synced || !spec.is_store());
-                state.unknown(of).or_else(|| refused(of).filter(|_| !listed && !state.coverage.is_kept(of)))
-            };
-            types.iter().filter_map(missing).collect()
+            let (types, barred) = (state.coverage.types(), state.barred());
+            let refused = |of: &ResourceType| state.refused(of, &barred).filter(|_| !state.coverage.is_kept(of));
+            types.iter().filter_map(|of| state.unknown(of).or_else(|| refused(of))).collect()
         });
         if missing.is_empty() { Ok(()) } else { Err(missing) }
+    }
+
+    /// Listed namespaces in which nothing may be read, as where one is gone and its Roles with it, while something is in
+    /// others. They are asked for again and again, and nobody waits for them.
+    pub fn barred(&self) -> BTreeSet<String> {
+        self.0.with(|state| state.barred())
     }
 
     /// Why a type cannot be watched now, if that is so: a right that is missing, a server that does not answer.

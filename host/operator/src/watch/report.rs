@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, sync::Mutex, sync::PoisonError};
 
 use kaos_policy::contract::ResourceType;
 
-use super::state::State;
+use super::{
+    plan::{Scope, Spec},
+    state::{Slot, State},
+};
 use crate::metrics::{Metrics, WatchState};
 
 impl State {
@@ -29,6 +32,35 @@ impl State {
             _ => 3,
         };
         states.max_by_key(rank).unwrap_or(WatchState::Synced)
+    }
+
+    /// Listed namespaces in which nothing may be read, as where one is gone and its Roles with it, while something is in
+    /// others. Where nothing is anywhere, it is the rights that are waited for.
+    pub(super) fn barred(&self) -> BTreeSet<String> {
+        let Scope::Listed(namespaces) = &self.scope else { return BTreeSet::new() };
+        let (barred, others): (BTreeSet<String>, BTreeSet<String>) =
+            namespaces.iter().cloned().partition(|namespace| self.is_barred(namespace));
+        let is_seen = |namespace: &String| self.stores_in(namespace).any(|slot| slot.shelf.synced);
+        if others.iter().any(is_seen) { barred } else { BTreeSet::new() }
+    }
+
+    /// Whether every watch on a namespace is refused.
+    pub(super) fn is_barred(&self, namespace: &str) -> bool {
+        let is_refused = |slot: &Slot| slot.shelf.trouble.as_ref().is_some_and(|trouble| trouble.forbidden);
+        self.stores_in(namespace).next().is_some() && self.stores_in(namespace).all(is_refused)
+    }
+
+    fn stores_in<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Slot> {
+        let here = self.slots.iter().filter(move |(spec, _)| spec.namespace.as_deref() == Some(namespace));
+        here.filter(|(spec, _)| spec.is_store()).map(|(_, slot)| slot)
+    }
+
+    /// Why a type that is served was never listed, somewhere else than in these namespaces.
+    pub(super) fn refused(&self, of: &ResourceType, barred: &BTreeSet<String>) -> Option<String> {
+        let counts = |spec: &Spec| spec.is_store() && spec.namespace.as_ref().is_none_or(|at| !barred.contains(at));
+        let lacking = self.slots_of(of).filter(|(spec, slot)| counts(spec) && !slot.shelf.synced);
+        let mut troubles = lacking.filter_map(|(_, slot)| slot.shelf.trouble.as_ref());
+        troubles.next().map(|trouble| format!("{of}: {}", trouble.text))
     }
 
     /// Objects and bytes of text that are kept of a type.

@@ -112,8 +112,22 @@ impl Sink for SlotSink {
             Trouble { forbidden: matches!(broken, Broken::Forbidden(_)), text: broken.to_string() }
         });
         // A version that is too old is no trouble: a new list follows.
-        if broken != Some(&Broken::Gone) {
-            self.shared.tell(|state| state.set_trouble(&self.handle, trouble));
+        if broken == Some(&Broken::Gone) {
+            return;
+        }
+        let mut barred = None;
+        self.shared.tell(|state| {
+            let open = spec.namespace.as_deref().filter(|namespace| !state.is_barred(namespace));
+            let wakes = state.set_trouble(&self.handle, trouble);
+            barred = open.filter(|namespace| state.is_barred(namespace));
+            wakes
+        });
+        if let Some(namespace) = barred {
+            tracing::warn!(
+                namespace,
+                "nothing may be read here: the namespace is gone, or the operator's rights in it are; it is asked again, \
+                 and where others can be read it is not waited for"
+            );
         }
     }
 

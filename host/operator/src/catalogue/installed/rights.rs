@@ -12,17 +12,19 @@ use crate::rbac::{Duties, Rule, claimed, rules};
 /// Rights that are named, at most: whoever lacks so many lacks a `ClusterRole`, and each is asked for by itself.
 const NAMED: usize = 16;
 
-/// The rights that a policy takes beyond those that `own` policies take, and that the operator does not have.
+/// The rights that a policy takes beyond those that `own` policies take, and that the operator does not have. In `barred`
+/// namespaces it has none, and nothing is done.
 pub(super) async fn missing(
     client: &Client,
     policy: &Policy,
     own: &[&Policy],
     duties: &Duties,
+    barred: &BTreeSet<String>,
 ) -> Result<Vec<String>, StepError> {
     let (had, wanted) = (rules(own, duties), claimed(policy, duties));
     let places: Vec<Option<String>> = match duties.namespaces() {
         None => vec![None],
-        Some(namespaces) => namespaces.iter().cloned().map(Some).collect(),
+        Some(namespaces) => namespaces.difference(barred).cloned().map(Some).collect(),
     };
     let mut missing = Vec::new();
     let enough = |missing: &[String]| missing.len() >= NAMED;

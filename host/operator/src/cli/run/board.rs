@@ -1,6 +1,9 @@
 //! How far the process has come, for readiness.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
 
 use serde_json::Value;
 use tokio::sync::watch;
@@ -46,7 +49,7 @@ impl Report for Board {
                 Standing::Behind(holder) => Ok(format!("ok: standing by for {holder}, which holds the lease")),
                 Standing::Leading => Err(vec!["the operator is being started".to_owned()]),
             },
-            Stage::Working(probe) => probe.ready().map(|()| "ok".to_owned()),
+            Stage::Working(probe) => probe.ready().map(|()| works(&probe.barred())),
             Stage::Stopping => Err(vec!["the process is stopping".to_owned()]),
         }
     }
@@ -58,4 +61,13 @@ impl Report for Board {
         };
         probe.explain(kind, namespace, name)
     }
+}
+
+/// What is said of an operator that works, beside namespaces in which it may read nothing.
+fn works(barred: &BTreeSet<String>) -> String {
+    if barred.is_empty() {
+        return "ok".to_owned();
+    }
+    let names: Vec<&str> = barred.iter().map(String::as_str).collect();
+    format!("ok, but nothing may be read in {}: gone, or without rights for the operator", names.join(", "))
 }

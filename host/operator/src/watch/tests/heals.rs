@@ -132,6 +132,47 @@ async fn in_listed_namespaces_nothing_is_asked_of_the_cluster_as_a_whole() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_listed_namespace_in_which_nothing_may_be_read_is_not_waited_for_while_another_can_be() {
+    let (cluster, client) = cluster(0);
+    Bench::prepare(&cluster, &client).await;
+    put(&client, object(&widget(), "a", json!({}))).await;
+    // As where a namespace is gone, and its Roles with it.
+    cluster.authorise(|attempt| attempt.user != "operator" || attempt.namespace != "u");
+    let scope = Scope::Listed(["t", "u"].map(str::to_owned).into());
+    let bench = Bench::attach(cluster, client, WatchOptions { scope, ..options() });
+    bench.until("synced", |bench| bench.watch.synced().is_ok()).await;
+    assert_eq!(bench.watch.barred(), BTreeSet::from(["u".to_owned()]));
+    assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
+    let text = bench.metrics.encode().unwrap();
+    assert!(text.contains(r#"watch_state{group="test.io",kind="Widget",state="forbidden"} 1"#), "{text}");
+    // Where something may be read, the rest is waited for.
+    bench
+        .cluster
+        .authorise(|attempt| attempt.user != "operator" || attempt.namespace != "u" || attempt.resource == "gadgets");
+    bench.until("waited for", |bench| bench.watch.synced().is_err()).await;
+    assert!(bench.watch.barred().is_empty());
+    bench.cluster.allow_everything();
+    bench.until("synced", |bench| bench.watch.synced().is_ok() && bench.watch.trouble(&widget()).is_none()).await;
+    assert!(bench.watch.barred().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn rights_that_are_missing_in_all_listed_namespaces_are_waited_for() {
+    let (cluster, client) = cluster(0);
+    Bench::prepare(&cluster, &client).await;
+    cluster.authorise(|attempt| attempt.user != "operator" || attempt.namespace.is_empty());
+    let scope = Scope::Listed(["t", "u"].map(str::to_owned).into());
+    let bench = Bench::attach(cluster, client, WatchOptions { scope, ..options() });
+    bench.until("refused", |bench| bench.watch.forbidden(&widget()).is_some()).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    let missing = bench.watch.synced().unwrap_err();
+    assert!(missing[0].contains("the operator may not read it"), "{missing:?}");
+    assert!(bench.watch.barred().is_empty());
+    bench.cluster.allow_everything();
+    bench.until("synced", |bench| bench.watch.synced().is_ok()).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn cluster_scoped_objects_are_read_whatever_namespace_a_need_names() {
     let bench = Bench::start().await;
     let target = named(&of("v1 Namespace"), "t", "u");

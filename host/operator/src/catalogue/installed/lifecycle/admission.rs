@@ -12,6 +12,7 @@ use crate::{
     catalogue::{
         Age, OPERATOR_CONFIG, Overreach, Reach,
         installed::{
+            Tools,
             records::Revision,
             rights,
             roster::{Content, Entry},
@@ -145,7 +146,8 @@ impl Lifecycle {
         };
         if let Content::Policy(policy, _) = &content {
             let own: Vec<_> = self.roster.own.iter().map(|offer| &*offer.member.policy).collect();
-            let missing = rights::missing(&self.tools.client, policy, &own, &self.tools.duties).await?;
+            let Tools { client, duties, watch, .. } = &self.tools;
+            let missing = rights::missing(client, policy, &own, duties, &watch.barred()).await?;
             if !missing.is_empty() {
                 let message = format!(
                     "the operator may not {}: grant that with the ClusterRole that `kaos-operator policy pack` prints",
