@@ -2,6 +2,9 @@
 //!
 //! It knows the finalizers that the claims of policies name, held and retired ones, and those that the operator put on, as
 //! the managed fields of an object tell: settings may name others. It leaves all others alone.
+//!
+//! Where nothing may be seen there is nothing that could be done: a namespace that is gone took the operator's Roles with
+//! it, and an installation that failed may never have made them. That is told, and is no failure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +39,20 @@ pub enum Event {
         /// What was taken off.
         finalizers: Vec<String>,
     },
+    /// What the operator kept for nobody but itself went, or would go.
+    Removed {
+        /// The type.
+        of: ResourceType,
+        /// `namespace/name`.
+        object: String,
+    },
+    /// Nothing may be seen in a namespace, or anywhere, so nothing was done there.
+    Barred {
+        /// The namespace; none for all.
+        namespace: Option<String>,
+        /// Why.
+        because: String,
+    },
     /// Something could not be done; the rest goes on.
     Failed {
         /// The type.
@@ -57,7 +74,7 @@ pub fn finalizers<'a>(policies: impl IntoIterator<Item = &'a Policy>, further: &
     finalizers
 }
 
-/// Takes them off every object. `tell` hears of everything as it happens.
+/// Takes them off every object. `tell` hears of everything as it happens, and at the end of what could not be seen.
 pub async fn release(
     client: &Client,
     finalizers: &Finalizers,
@@ -67,24 +84,63 @@ pub async fn release(
 ) -> Result<(), kube::Error> {
     // An API server that cannot be reached is not one that serves nothing.
     client.apiserver_version().await?;
+    let mut sights: BTreeMap<Option<&str>, Sight> = BTreeMap::new();
     for (of, names) in finalizers {
         let Some((resource, ApiCapabilities { scope: reach, .. })) = discovered::served(client, of).await? else {
             tell(Event::Unserved(of.clone()));
             continue;
         };
         let everywhere = Api::<DynamicObject>::dynamic(client.clone(), &resource, &reach);
-        let places = match scope {
-            Scope::All => vec![everywhere],
+        let places: Vec<(Option<&str>, Api<DynamicObject>)> = match scope {
+            Scope::All => vec![(None, everywhere)],
             Scope::Listed(namespaces) => {
-                namespaces.iter().map(|namespace| everywhere.clone().constrain(namespace)).collect()
+                let place = |namespace: &String| everywhere.clone().constrain(namespace);
+                namespaces.iter().map(|namespace| (Some(namespace.as_str()), place(namespace))).collect()
             }
         };
-        for place in places {
+        for (namespace, place) in places {
             let job = Job { client, of, resource: &resource, names, dry_run };
-            job.release_all(&place, &mut tell).await;
+            let sight = sights.entry(namespace).or_default();
+            match job.release_all(&place, &mut tell).await {
+                Ok(()) => sight.any = true,
+                Err(because) => sight.refused.push((of.clone(), because)),
+            }
         }
     }
+    for (namespace, sight) in sights {
+        sight.tell(namespace, &mut tell);
+    }
     Ok(())
+}
+
+/// What could be seen in one place.
+#[derive(Default)]
+struct Sight {
+    /// Whether anything could.
+    any: bool,
+    /// Types that could not, and why.
+    refused: Vec<(ResourceType, String)>,
+}
+
+impl Sight {
+    /// Tells what could not be seen. Who sees some types and others not lacks rights that there are to be.
+    fn tell(self, namespace: Option<&str>, tell: &mut impl FnMut(Event)) {
+        let Self { any, refused } = self;
+        if any {
+            let failed = |(of, because)| Event::Failed { of, object: unlisted(namespace), because };
+            refused.into_iter().map(failed).for_each(tell);
+        } else if let Some((_, because)) = refused.into_iter().next() {
+            tell(Event::Barred { namespace: namespace.map(str::to_owned), because });
+        }
+    }
+}
+
+/// What is said in place of an object where none could be listed.
+fn unlisted(namespace: Option<&str>) -> String {
+    match namespace {
+        Some(namespace) => format!("objects of namespace {namespace} cannot be listed"),
+        None => "objects cannot be listed".to_owned(),
+    }
 }
 
 /// One type in one place.
@@ -97,17 +153,21 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    async fn release_all(&self, place: &Api<DynamicObject>, tell: &mut impl FnMut(Event)) {
+    /// Takes the finalizers off all objects. An error says why they may not be seen.
+    async fn release_all(&self, place: &Api<DynamicObject>, tell: &mut impl FnMut(Event)) -> Result<(), String> {
         let mut params = ListParams::default().limit(PAGE);
         loop {
             let page = match place.list_metadata(&params).await {
                 Ok(page) => page,
                 Err(kube::Error::Api(status)) if status.code == 404 => {
-                    return tell(Event::Unserved(self.of.clone()));
+                    tell(Event::Unserved(self.of.clone()));
+                    return Ok(());
                 }
+                Err(kube::Error::Api(status)) if status.code == 403 => return Err(status.message),
                 Err(error) => {
-                    let (of, object) = (self.of.clone(), "objects cannot be listed".to_owned());
-                    return tell(Event::Failed { of, object, because: error.to_string() });
+                    let (of, object) = (self.of.clone(), unlisted(place.namespace()));
+                    tell(Event::Failed { of, object, because: error.to_string() });
+                    return Ok(());
                 }
             };
             for object in page.items {
@@ -117,7 +177,7 @@ impl Job<'_> {
             }
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params.continue_token = Some(token),
-                None => return,
+                None => return Ok(()),
             }
         }
     }

@@ -173,9 +173,27 @@ impl Release {
 
     /// Starts one and waits until it works.
     pub(crate) async fn working_operator(&self) -> Process {
-        let operator = self.operator(&[]).await;
+        self.working_operator_with(&[]).await
+    }
+
+    /// Starts one with flags of its own and waits until it works.
+    pub(crate) async fn working_operator_with(&self, flags: &[&str]) -> Process {
+        let operator = self.operator(flags).await;
         until("the operator works", &operator, || operator.is_ready() && operator.leads()).await;
         operator
+    }
+
+    /// What the pod of the hook does before the release goes: the nodes here only play.
+    pub(crate) fn hook(&self) -> Ran {
+        let hooks = self.cluster.helm(&["get", "hooks", RELEASE, "-n", SYSTEM]).expect();
+        let job: Value = serde_saphyr::from_multiple(&hooks).unwrap().remove(0);
+        let hook = &job["metadata"]["annotations"]["helm.sh/hook"];
+        assert_eq!((&job["kind"], hook), (&json!("Job"), &json!("pre-delete")));
+        let pod = Pod::of(&job, |_| Value::Null);
+        let token = self.cluster.kubectl(&["create", "token", "-n", SYSTEM, &pod.account]).expect();
+        let kubeconfig = self.cluster.kubeconfig_for("hook", token.trim()).unwrap();
+        let arguments: Vec<&str> = pod.arguments.iter().map(String::as_str).collect();
+        self.cluster.operator(&kubeconfig, &arguments)
     }
 
     /// The operator's requests since a mark that were refused for want of a right.
@@ -203,7 +221,9 @@ impl Drop for Release {
         let here = ["--namespace", SYSTEM, "--ignore-not-found"];
         self.cluster.kubectl(&[&["delete", "configmaps", "--selector", "kaos.tools/policy"], &here[..]].concat());
         self.cluster.kubectl(&[&["delete", "configmap", "kaos-operator-config-fitted"], &here[..]].concat());
-        self.cluster.kubectl(&[&["delete", "leases,policyrevisions", "--all"], &here[..]].concat());
+        for kind in ["leases", "policyrevisions"] {
+            self.cluster.kubectl(&[&["delete", kind, "--all"], &here[..]].concat());
+        }
         self.lane.installed = self.installed.take();
     }
 }

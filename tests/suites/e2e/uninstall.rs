@@ -1,20 +1,54 @@
 //! Taking the chart away.
 
-use kaos_tests::control_plane::Pod;
-use kaos_tests::harness::read::finalizers;
+use std::collections::BTreeSet;
+
+use kaos_tests::harness::read::{finalizers, text};
 use kaos_tests::harness::samples::{agent, model_api};
+use kaos_tests::shipped;
 use kaos_tests::widgets;
 use serde_json::{Value, json};
 
-use crate::support::{RELEASE, Release, SYSTEM, ending, until_ready};
+use crate::support::{CHART, RELEASE, Release, SYSTEM, ending, until, until_active, until_ready, until_state};
+
+/// The names of everything that there is, as kubectl writes them: of the operator's namespace, or of the cluster as a
+/// whole. Without what the cluster makes and takes away by itself.
+fn everything(release: &Release, namespaced: bool) -> BTreeSet<String> {
+    let scope = format!("--namespaced={namespaced}");
+    let get = || {
+        let types = release.cluster.kubectl(&["api-resources", &scope, "--verbs=list", "-o", "name"]).expect();
+        let passing = ["events", "events.events.k8s.io", "namespaces"];
+        let types: Vec<&str> = types.lines().filter(|of| !passing.contains(of)).collect();
+        release.cluster.kubectl(&["get", &types.join(","), "-n", SYSTEM, "-o", "name"])
+    };
+    // A type may go between the two questions.
+    let got = std::iter::repeat_with(get).take(10).find(|got| got.ok).unwrap();
+    let of_all = ["configmap/kube-root-ca.crt", "serviceaccount/default"];
+    got.out.lines().filter(|name| !of_all.contains(name)).map(str::to_owned).collect()
+}
+
+/// Waits until in the operator's namespace there is this beside what there was before.
+async fn until_left(release: &Release, before: &BTreeSet<String>, wanted: &[String]) {
+    let wanted: BTreeSet<String> = wanted.iter().cloned().collect();
+    let more = || -> BTreeSet<String> { everything(release, true).difference(before).cloned().collect() };
+    let what = format!("nothing is left beside {wanted:?}");
+    release.over(SYSTEM).until_true(&what, async || more() == wanted).await;
+}
 
 #[tokio::test]
 async fn after_the_release_nothing_of_it_is_left_and_nothing_is_stuck() {
-    let release = Release::install(&[]).await;
-    let world = release.world("left").await;
+    let release = Release::prepare().await;
+    let (here, in_cluster) = (everything(&release, true), everything(&release, false));
+    release.helm("install", &[]).expect();
+    release.until_owners_are_known().await;
+    let (world, system) = (release.world("left").await, release.over(SYSTEM));
     let objects = [model_api("llm"), agent("a", "llm", &json!({}))];
     world.apply_all(&objects).await;
     let operator = release.working_operator().await;
+    // Settings that somebody took away again.
+    system.apply(&shipped::package("brief", None, "{name: agent, settings: {logLevel: DEBUG}}").unwrap()).await;
+    until_active(&release, "brief").await;
+    system.delete("ConfigMap/brief").await;
+    until_state(&release, "brief", "Superseded").await;
     until_ready(&world, &objects).await;
     // A policy of somebody's own holds its objects by a finalizer.
     let file = release.packed_widgets("1 holds", &[]);
@@ -22,20 +56,13 @@ async fn after_the_release_nothing_of_it_is_left_and_nothing_is_stuck() {
     release.apply(&file);
     world.apply(&widgets::widget("w", &json!({}))).await;
     world.until("it is held", "Widget/w", |widget| finalizers(widget) == ["test.example.com/hold"]).await;
-    release
-        .over(SYSTEM)
-        .until("its settings are kept", "ConfigMap/kaos-operator-config-fitted", Value::is_object)
-        .await;
-    // The nodes here only play: what the hook's pod would do is done as it would.
-    let hooks = release.cluster.helm(&["get", "hooks", RELEASE, "-n", SYSTEM]).expect();
-    let job: Value = serde_saphyr::from_multiple(&hooks).unwrap().remove(0);
-    assert_eq!((&job["kind"], &job["metadata"]["annotations"]["helm.sh/hook"]), (&json!("Job"), &json!("pre-delete")));
-    let pod = Pod::of(&job, |_| Value::Null);
-    let token = release.cluster.kubectl(&["create", "token", "-n", SYSTEM, &pod.account]).expect();
-    let kubeconfig = release.cluster.kubeconfig_for("hook", token.trim()).unwrap();
-    let arguments: Vec<&str> = pod.arguments.iter().map(String::as_str).collect();
-    let said = release.cluster.operator(&kubeconfig, &arguments);
+    let revisions = system.list("PolicyRevision").await;
+    let serves = revisions.iter().find(|revision| revision["status"]["state"] == "Active").unwrap();
+    let serves = text(&serves["metadata"]["name"]).to_owned();
+    system.until("its settings are kept", "ConfigMap/kaos-operator-config-fitted", Value::is_object).await;
+    let said = release.hook();
     assert!(said.ok && said.out.contains("1 released, 0 failed"), "{said:?}");
+    assert!(said.out.contains("removed PolicyRevision kaos-system/brief-") && !said.out.contains(&serves), "{said:?}");
     let (code, log) = ending(operator).await;
     assert_eq!(code, Some(1), "it goes on writing: {log}");
     assert_eq!(finalizers(&world.look("Widget/w").await), [""; 0]);
@@ -43,26 +70,55 @@ async fn after_the_release_nothing_of_it_is_left_and_nothing_is_stuck() {
     // As the Go operator leaves them, where this one never saw them.
     let held = json!({"metadata": {"finalizers": ["kaos.tools/agent-finalizer", "example.com/foreign"]}});
     world.patch("Agent/a", &held).await;
-    let said = release.cluster.operator(&kubeconfig, &arguments).expect();
+    let said = release.hook().expect();
     assert!(said.contains("1 released, 0 failed"), "{said}");
     assert_eq!(finalizers(&world.look("Agent/a").await), ["example.com/foreign"]);
     world.patch("Agent/a", &json!({"metadata": {"finalizers": null}})).await;
 
-    // What people applied themselves is theirs to take away.
+    // What people applied themselves is theirs to take away, and what is known of what served.
     release.cluster.kubectl(&["delete", "-f", &file]).expect();
     release.is_changed();
     release.cluster.helm(&["uninstall", RELEASE, "-n", SYSTEM, "--wait"]).expect();
-    let kinds = "deployments,services,serviceaccounts,configmaps,roles,rolebindings,jobs,pods,networkpolicies";
-    let left = release.cluster.kubectl(&["get", kinds, "-n", SYSTEM, "-o", "name"]).expect();
-    let own: Vec<&str> = left.lines().filter(|name| name.contains("kaos")).collect();
-    assert_eq!(own, Vec::<&str>::new());
-    let kinds = "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings";
-    let left = release.cluster.kubectl(&["get", kinds, "-o", "name"]).expect();
-    assert!(!left.contains("kaos"), "{left}");
+    let lease = "lease.coordination.k8s.io/kaos-operator.kaos.tools".to_owned();
+    let known = [format!("policyrevision.kaos.tools/{serves}"), format!("configmap/{serves}"), lease.clone()];
+    until_left(&release, &here, &known).await;
+    release.cluster.kubectl(&["delete", "policyrevisions", "--all", "-n", SYSTEM]).expect();
+    until_left(&release, &here, &[lease]).await;
     // What ran goes on running, and goes when it is told to, without an operator.
     assert_eq!(world.look("Deployment/agent-a").await["status"]["readyReplicas"], 1);
     release.cluster.kubectl(&["delete", "agent,modelapi", "--all", "-n", "left", "--timeout=60s"]).expect();
     world.until_gone("Deployment/agent-a").await;
     release.cluster.kubectl(&["delete", "namespace", "left", "--timeout=90s"]).expect();
     release.cluster.kubectl(&["delete", "crd", "widgets.test.example.com"]).expect();
+    // Of the cluster itself, only the kinds stay.
+    let is_kind = |name: &String| name.ends_with(".kaos.tools");
+    let only_kinds = async || everything(&release, false).difference(&in_cluster).all(is_kind);
+    system.until_true("nothing of it is left in the cluster", only_kinds).await;
+}
+
+#[tokio::test]
+async fn a_namespace_that_is_gone_stops_neither_a_restart_nor_the_uninstall() {
+    let release = Release::prepare().await;
+    let (world, gone) = (release.world("team-a").await, release.world("team-b").await);
+    release.helm("install", &["--values", &format!("{CHART}/ci/namespaced-values.yaml")]).expect();
+    release.until_owners_are_known().await;
+    drop(release.working_operator().await);
+    gone.delete("Namespace/team-b").await;
+    gone.until_gone("Namespace/team-b").await;
+    let operator = release.working_operator().await;
+    until("it says so", &operator, || operator.get("/readyz").contains("team-b")).await;
+    assert!(operator.log().contains("nothing may be read here"), "{}", operator.log());
+    world.apply(&model_api("llm")).await;
+    until_ready(&world, &[model_api("llm")]).await;
+    drop(operator);
+    let said = release.hook();
+    assert!(said.ok && said.out.contains("0 released, 0 failed"), "{said:?}");
+    assert!(said.err.contains("nothing may be seen in namespace team-b"), "{said:?}");
+    // The definitions may be gone, too.
+    let kinds = release.cluster.kubectl(&["get", "crd", "-o", "name"]).expect();
+    let own: Vec<&str> = kinds.lines().filter(|name| name.ends_with(".kaos.tools")).collect();
+    release.cluster.kubectl(&[&["delete"], &own[..]].concat()).expect();
+    let said = release.hook();
+    assert!(said.ok && said.out.contains("no Agent here"), "{said:?}");
+    release.cluster.helm(&["uninstall", RELEASE, "-n", SYSTEM, "--wait"]).expect();
 }

@@ -1,4 +1,4 @@
-//! `release`: takes the operator's finalizers off, before it goes for good.
+//! `release`: takes the operator's finalizers off, before it goes for good, and away what it kept for nobody but itself.
 
 use std::{collections::BTreeSet, convert::Infallible, path::PathBuf, process::ExitCode, time::Duration};
 
@@ -13,7 +13,7 @@ use super::{
     Form, HELD_BACK,
     connection::{Connection, on_cluster},
     output::{Output, complain},
-    policy::claimed,
+    policy::{claimed, forget_gone},
     rbac::scope,
 };
 use crate::{
@@ -33,8 +33,9 @@ const HOLDER: &str = "kaos-operator-release";
 /// Arguments of `release`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 nothing holds objects back any more; 1 some objects could not be released; 2 the \
-    cluster cannot be asked."
+    after_help = "Records of policies whose ConfigMap is gone are removed, unless the Lease is kept. Where nothing may be \
+    seen, as in a namespace that is gone, nothing is done, which is told and is no failure. Exit codes: 0 nothing holds \
+    objects back any more, as far as may be seen; 1 some objects could not be released; 2 the cluster cannot be asked."
 )]
 pub(super) struct Release {
     #[command(flatten)]
@@ -85,6 +86,10 @@ impl Release {
                     Err(error) => events.push(unlisted(&error)),
                 }
                 release(&client, &finalizers, &scope, dry_run, |event| events.push(event)).await?;
+                // The next try has to know from them what there is to release.
+                if !keep_lease && failures(&events) == 0 {
+                    events.extend(forget_records(&client, &operator_namespace, dry_run).await);
+                }
                 if takes_lease {
                     forget(&client, &operator_namespace).await;
                 }
@@ -96,7 +101,7 @@ impl Release {
                 never = hold_on(&client, &operator_namespace), if takes_lease => match never {},
             }
         })?;
-        let failures = events.iter().filter(|event| matches!(event, Event::Failed { .. })).count();
+        let failures = failures(&events);
         match output {
             Form::Json => out.json(&events.iter().map(shown).collect::<Vec<Value>>())?,
             Form::Text => {
@@ -109,6 +114,10 @@ impl Release {
         }
         Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::from(HELD_BACK) })
     }
+}
+
+fn failures(events: &[Event]) -> usize {
+    events.iter().filter(|event| matches!(event, Event::Failed { .. })).count()
 }
 
 /// Has the operator that runs write no more. Where that cannot be done, finalizers go all the same.
@@ -150,11 +159,32 @@ async fn forget(client: &Client, namespace: &str) {
     }
 }
 
+/// Removes the records of policies that are not there any more, with the bytes that the operator kept of them.
+async fn forget_records(client: &Client, namespace: &str, dry_run: bool) -> Vec<Event> {
+    let of = || ResourceType::new(API_VERSION, "PolicyRevision");
+    match forget_gone(client.clone(), namespace, dry_run).await {
+        Ok(gone) => {
+            gone.iter().map(|name| Event::Removed { of: of(), object: format!("{namespace}/{name}") }).collect()
+        }
+        Err(error) if [403, 404].into_iter().any(|code| is_answered(&error, code)) => Vec::new(),
+        Err(error) => {
+            complain("warning", format_args!("records of policies that are gone are left: {error:#}"));
+            Vec::new()
+        }
+    }
+}
+
 /// The kinds of installed policies.
 async fn installed(client: &Client, namespace: &str) -> anyhow::Result<BTreeSet<ResourceType>> {
     match claimed(client.clone(), namespace).await {
         // Nobody ever installed one.
-        Err(error) if is_unserved(&error) => Ok(BTreeSet::new()),
+        Err(error) if is_answered(&error, 404) => Ok(BTreeSet::new()),
+        // Whoever may not see them never installed one.
+        Err(error) if is_answered(&error, 403) => {
+            let so = "objects of kinds that policies were installed for are left as they are";
+            complain("warning", format_args!("{error:#}: {so}"));
+            Ok(BTreeSet::new())
+        }
         claimed => claimed,
     }
 }
@@ -167,8 +197,10 @@ fn unlisted(error: &anyhow::Error) -> Event {
     }
 }
 
-fn is_unserved(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.is_not_found())
+/// Whether the API server answered with a code. Of a group that it does not have it says so in plain text, without a
+/// reason.
+fn is_answered(error: &anyhow::Error, code: u16) -> bool {
+    matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == code)
 }
 
 fn say(event: &Event, dry_run: bool, out: &mut Output) -> anyhow::Result<()> {
@@ -178,6 +210,14 @@ fn say(event: &Event, dry_run: bool, out: &mut Output) -> anyhow::Result<()> {
             let word = if dry_run { "would release" } else { "released" };
             out.text(&format!("{word} {} {object}: {}\n", of.kind, finalizers.join(", ")))?;
         }
+        Event::Removed { of, object } => {
+            let word = if dry_run { "would remove" } else { "removed" };
+            out.text(&format!("{word} {} {object}: the policy is gone\n", of.kind))?;
+        }
+        Event::Barred { namespace, because } => {
+            out.flush()?;
+            complain("warning", barred(namespace.as_deref(), because));
+        }
         Event::Failed { of, object, because } => {
             out.flush()?;
             complain("error", format_args!("{} {object}: {because}", of.kind));
@@ -186,10 +226,25 @@ fn say(event: &Event, dry_run: bool, out: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What is said of a place where nothing may be seen, and what to do should something be held back there all the same.
+fn barred(namespace: Option<&str>, because: &str) -> String {
+    let (place, flag) = match namespace {
+        Some(namespace) => (format!("in namespace {namespace}"), format!(" --namespaces {namespace}")),
+        None => ("anywhere".to_owned(), String::new()),
+    };
+    format!(
+        "nothing may be seen {place}, as where a namespace is gone or rights were never given, so nothing is released \
+         there: {because}: should an object be held back all the same, somebody who may see it runs kaos-operator \
+         release --keep-lease{flag}"
+    )
+}
+
 fn shown(event: &Event) -> Value {
     match event {
         Event::Unserved(of) => json!({"type": of, "unserved": true}),
         Event::Released { of, object, finalizers } => json!({"type": of, "object": object, "released": finalizers}),
+        Event::Removed { of, object } => json!({"type": of, "object": object, "removed": true}),
+        Event::Barred { namespace, because } => json!({"namespace": namespace, "barred": because}),
         Event::Failed { of, object, because } => json!({"type": of, "object": object, "error": because}),
     }
 }

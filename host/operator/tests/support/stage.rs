@@ -23,6 +23,18 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) async fn start(name: &str) -> Self {
+        let stage = Self::bare(name).await;
+        for definition in kaos_crds::manifests::ALL {
+            let budget = serde_saphyr::options! { budget: serde_saphyr::budget! { max_depth: 256 } };
+            let definition: Value = serde_saphyr::from_str_with_options(definition, budget).unwrap();
+            stage.cluster.plant("apiextensions.k8s.io", "customresourcedefinitions", definition);
+        }
+        stage.cluster.settled().await;
+        stage
+    }
+
+    /// One that serves none of the operator's kinds.
+    pub(crate) async fn bare(name: &str) -> Self {
         let cluster = Cluster::start();
         let server = cluster.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         cluster.add_user("admin", "admin");
@@ -32,20 +44,20 @@ impl Stage {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             cluster.plant("", "namespaces", namespace);
         }
-        for definition in kaos_crds::manifests::ALL {
-            let budget = serde_saphyr::options! { budget: serde_saphyr::budget! { max_depth: 256 } };
-            let definition: Value = serde_saphyr::from_str_with_options(definition, budget).unwrap();
-            cluster.plant("apiextensions.k8s.io", "customresourcedefinitions", definition);
-        }
         cluster.settled().await;
         Self { cluster, _server: server, folder, kubeconfig }
     }
 
-    /// Runs a verb while the cluster goes on.
+    /// Runs a verb of `policy` while the cluster goes on.
     pub(crate) async fn policy(&self, arguments: &[&str]) -> Ran {
+        self.ask(&[&["policy"], arguments].concat()).await
+    }
+
+    /// Runs a verb while the cluster goes on.
+    pub(crate) async fn ask(&self, arguments: &[&str]) -> Ran {
         let connection = ["--kubeconfig", self.kubeconfig.as_str()];
         let arguments: Vec<String> =
-            ["policy"].iter().chain(arguments).chain(&connection).map(|argument| (*argument).to_owned()).collect();
+            arguments.iter().chain(&connection).map(|argument| (*argument).to_owned()).collect();
         tokio::task::spawn_blocking(move || run(arguments, "")).await.unwrap()
     }
 

@@ -6,6 +6,7 @@ mod build;
 mod check;
 mod explain;
 mod follow;
+mod gone;
 mod in_force;
 mod inspect;
 mod install;
@@ -23,6 +24,7 @@ mod test_runner;
 #[cfg(feature = "authoring")]
 mod wasm;
 
+pub(super) use gone::forget_gone;
 pub(super) use in_force::claimed;
 #[cfg(feature = "demo")]
 pub(super) use push::ship;

@@ -5,13 +5,13 @@ use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::T
 use kaos_crds::{API_VERSION, GROUP, PolicyRevisionSpec, PolicyRevisionStatus, PolicySource, RevisionState, VERSION};
 use kube::{
     Api, Client,
-    api::ListParams,
+    api::{DeleteParams, ListParams},
     core::{ApiResource, Object},
 };
 
 use crate::{
     catalogue::Age,
-    package::{Package, PackageError, unpack_reading},
+    package::{Package, PackageError, is_index, unpack_reading},
 };
 
 /// A `PolicyRevision`.
@@ -65,6 +65,26 @@ impl Revisions {
         let source = sources.get_metadata_opt(&config_map).await.ok().flatten();
         let metadata = source.as_ref().map_or(&revision.metadata, |source| &source.metadata);
         Age::new(metadata.creation_timestamp.as_ref(), namespace, config_map)
+    }
+
+    /// Whether there is still a package where one came from. One that may not be seen is.
+    pub(super) async fn is_there(&self, source: &PolicySource) -> anyhow::Result<bool> {
+        let PolicySource { namespace, config_map } = source;
+        let sources: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
+        match sources.get_metadata_opt(config_map).await {
+            Ok(found) => Ok(found.is_some_and(|found| is_index(&found.metadata))),
+            Err(kube::Error::Api(answer)) if answer.code == 403 => Ok(true),
+            Err(error) => Err(error).with_context(|| format!("ConfigMap {namespace}/{config_map}")),
+        }
+    }
+
+    /// Removes a revision; what the operator kept of it goes with it.
+    pub(super) async fn remove(&self, name: &str) -> anyhow::Result<()> {
+        match self.written.delete(name, &DeleteParams::background()).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(answer)) if answer.code == 404 => Ok(()),
+            Err(error) => Err(error).with_context(|| format!("PolicyRevision {name}")),
+        }
     }
 
     /// The package that a revision was made from, as the operator kept it.

@@ -1,0 +1,80 @@
+//! Records of policies that are not there any more, which nobody needs when the operator goes for good.
+//!
+//! What stands for a ConfigMap that is there is for the next operator, which lets serve what served, and so is what that
+//! falls back to; and what was put aside stays so, wherever it comes from the next time.
+
+use std::collections::BTreeSet;
+
+use kaos_crds::{PolicySource, RevisionState};
+use kube::Client;
+
+use super::revisions::{Revision, Revisions, name, state, status};
+
+/// Removes them, unless this is only to be tried; their names.
+pub(in crate::cli) async fn forget_gone(client: Client, namespace: &str, dry_run: bool) -> anyhow::Result<Vec<String>> {
+    let revisions = Revisions::new(client, namespace);
+    let all = revisions.all().await?;
+    let sources: BTreeSet<&PolicySource> = all.iter().map(|revision| &revision.spec.source).collect();
+    let mut there = BTreeSet::new();
+    for source in sources {
+        if revisions.is_there(source).await? {
+            there.insert(source);
+        }
+    }
+    let gone = gone(&all, |source| there.contains(source));
+    if !dry_run {
+        for name in &gone {
+            revisions.remove(name).await?;
+        }
+    }
+    Ok(gone)
+}
+
+/// The names of those that nobody needs.
+fn gone(all: &[Revision], is_there: impl Fn(&PolicySource) -> bool) -> Vec<String> {
+    let stands = |revision: &&Revision| is_there(&revision.spec.source);
+    let mut needed: BTreeSet<String> = BTreeSet::new();
+    let mut next: Vec<String> = all.iter().filter(stands).map(|revision| name(revision).to_owned()).collect();
+    while let Some(one) = next.pop() {
+        if let Some(revision) = all.iter().find(|revision| name(revision) == one)
+            && needed.insert(one)
+        {
+            next.extend(status(revision).predecessor);
+        }
+    }
+    let goes = |revision: &&Revision| !needed.contains(name(revision)) && state(revision) != RevisionState::Quarantined;
+    all.iter().filter(goes).map(|revision| name(revision).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus};
+    use kube::core::{ApiResource, GroupVersionKind};
+
+    use super::*;
+
+    fn revision(name: &str, source: &str, state: RevisionState, predecessor: Option<&str>) -> Revision {
+        let of = ApiResource::from_gvk(&GroupVersionKind::gvk("kaos.tools", "v1alpha1", "PolicyRevision"));
+        let source = PolicySource { namespace: "home".to_owned(), config_map: source.to_owned() };
+        let mut revision = Revision::new(name, &of, PolicyRevisionSpec { source, ..PolicyRevisionSpec::default() });
+        let predecessor = predecessor.map(str::to_owned);
+        revision.status = Some(PolicyRevisionStatus { state, predecessor, ..PolicyRevisionStatus::default() });
+        revision
+    }
+
+    #[test]
+    fn what_stands_for_nothing_goes_but_for_what_was_put_aside_or_is_fallen_back_to() {
+        use RevisionState::{Active, Quarantined, Refused, Superseded};
+        let all = [
+            revision("serves", "there", Active, Some("before")),
+            revision("refused", "there", Refused, None),
+            revision("before", "renamed", Superseded, Some("long-before")),
+            revision("long-before", "renamed-too", Superseded, None),
+            revision("aside", "gone", Quarantined, Some("before-that")),
+            revision("before-that", "gone", Superseded, None),
+            revision("served", "gone", Active, Some("never-there")),
+        ];
+        assert_eq!(gone(&all, |source| source.config_map == "there"), ["before-that", "served"]);
+        assert_eq!(gone(&all, |_| true), [""; 0]);
+    }
+}

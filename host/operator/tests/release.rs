@@ -1,0 +1,105 @@
+//! `kaos-operator release`, as the chart's hook or a person runs it against an embedded cluster.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "support/stage.rs"]
+mod stage;
+mod support;
+
+use kaos_operator::package::{Package, pack};
+use serde_json::json;
+use stage::{HOME, Stage, package, team};
+
+const RELEASE: [&str; 3] = ["release", "-n", HOME];
+
+/// Puts the finalizer of the Go operator on an Agent of the team.
+fn hold(stage: &Stage, name: &str) {
+    let mut agent = stage.cluster.object("kaos.tools", "agents", "team", name).unwrap().as_ref().clone();
+    agent["metadata"]["finalizers"] = json!(["kaos.tools/agent-finalizer"]);
+    stage.cluster.plant("kaos.tools", "agents", agent);
+}
+
+fn is_held(stage: &Stage, name: &str) -> bool {
+    let agent = stage.cluster.object("kaos.tools", "agents", "team", name).unwrap();
+    agent["metadata"]["finalizers"].as_array().is_some_and(|held| !held.is_empty())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listed_namespace_that_is_gone_is_a_warning_and_the_others_are_released() {
+    let stage = Stage::start("release-gone").await;
+    team(&stage);
+    hold(&stage, "a");
+    stage.cluster.authorise(|attempt| attempt.namespace != "gone");
+    let ran = stage.ask(&[&RELEASE[..], &["--namespaces", "gone,team"]].concat()).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("1 released, 0 failed"), "{}", ran.stdout);
+    assert!(!is_held(&stage, "a"));
+    let warned = "warning: nothing may be seen in namespace gone";
+    assert_eq!(ran.stderr.matches(warned).count(), 1, "{}", ran.stderr);
+    for told in ["cannot list resource", "release --keep-lease --namespaces gone"] {
+        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+    }
+    let told = stage.ask(&[&RELEASE[..], &["--namespaces", "gone,team", "-o", "json"]].concat()).await.json();
+    assert_eq!(told[0]["namespace"], "gone", "{told:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_installation_that_never_got_its_rights_can_be_released_and_loses_nothing() {
+    let stage = Stage::start("release-refused").await;
+    team(&stage);
+    hold(&stage, "a");
+    stage.cluster.authorise(|_| false);
+    for scope in [&[][..], &["--namespaces", "team"]] {
+        let ran = stage.ask(&[&RELEASE[..], scope].concat()).await;
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("0 released, 0 failed"), "{}", ran.stdout);
+        assert!(ran.stderr.contains("nothing may be seen"), "{}", ran.stderr);
+    }
+    assert!(is_held(&stage, "a"));
+    // Some rights are there, and others are not: that is to be mended.
+    stage.cluster.authorise(|attempt| attempt.resource != "modelapis");
+    let ran = stage.ask(&RELEASE).await;
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("1 released, 1 failed"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("error: ModelAPI objects cannot be listed"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_the_definitions_are_gone_there_is_nothing_to_release() {
+    let stage = Stage::bare("release-bare").await;
+    let ran = stage.ask(&RELEASE).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("no Agent here: the type is not served"), "{}", ran.stdout);
+    assert!(!ran.stderr.contains("PolicyRevision"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_of_policies_that_are_gone_go_and_those_for_the_next_operator_stay() {
+    let stage = Stage::start("release-records").await;
+    let from = |source: &str, image: &str| Package { name: source.to_owned(), ..package(image) };
+    let source = pack("there", HOME, &from("there", "x:2").file, None).unwrap().index;
+    stage.cluster.plant("", "configmaps", serde_json::to_value(source).unwrap());
+    let states = [
+        ("there-1", from("there", "x:1"), json!({"state": "Superseded"})),
+        ("there-2", from("there", "x:2"), json!({"state": "Active", "predecessor": "before-1"})),
+        ("before-1", from("before", "x:0"), json!({"state": "Superseded"})),
+        ("aside-1", from("aside", "x:9"), json!({"state": "Quarantined"})),
+        ("gone-1", from("gone", "x:3"), json!({"state": "Active"})),
+    ];
+    for (age, (name, package, status)) in states.iter().enumerate() {
+        stage.revision(name, package, u32::try_from(age).unwrap(), status);
+    }
+    let left = || {
+        let is_left = |name: &str| stage.cluster.object("kaos.tools", "policyrevisions", HOME, name).is_some();
+        states.iter().map(|(name, ..)| *name).filter(|name| is_left(name)).collect::<Vec<&str>>()
+    };
+    let all = left();
+    for flag in ["--dry-run", "--keep-lease"] {
+        let ran = stage.ask(&[&RELEASE[..], &[flag]].concat()).await;
+        assert_eq!((ran.code, left()), (0, all.clone()), "{flag}: {}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.stdout.contains("would remove PolicyRevision kaos-system/gone-1"), flag == "--dry-run");
+    }
+    let ran = stage.ask(&RELEASE).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("removed PolicyRevision kaos-system/gone-1"), "{}", ran.stdout);
+    assert_eq!(left(), ["there-1", "there-2", "before-1", "aside-1"]);
+}
