@@ -1,84 +1,313 @@
 //! Every right that the chart gives is needed, and no other is.
+//!
+//! What is asked for by itself is in the audit log: a life in which every right is of use leaves none that no request was
+//! for, and the unit tests of the rules see that none of them repeats another. What the API server asks for on the way,
+//! when it makes a child, is in no log: that is taken away, one right at a time, until something is refused.
 
-use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
+use kaos_tests::control_plane::audit::Request;
 use kaos_tests::harness::World;
-use kaos_tests::harness::samples::{agent, mcp_server, model_api};
+use kaos_tests::harness::read::{reason, text, uid};
+use kaos_tests::harness::samples::{agent, config_map, deployment, mcp_server, model_api};
 use kaos_tests::harness::scenario::routes;
+use kaos_tests::shipped;
 use serde_json::{Value, json};
 
-use crate::support::{Release, SYSTEM, until, until_ready};
+use crate::support::{CHART, LEASE, Release, SYSTEM, USER, at, until, until_active, until_ready, until_state};
+
+/// Agents and what they use are reached by a Gateway.
+const GATEWAY: [&str; 2] = ["--set", "gatewayAPI.enabled=true"];
+const HOME: Role = Role { name: "kaos-kaos-operator-home", namespace: Some(SYSTEM) };
+const EVERYWHERE: Role = Role { name: "kaos-kaos-operator-kaos-operator", namespace: None };
+
+/// A role of the operator's; without a namespace, one for the cluster.
+struct Role {
+    name: &'static str,
+    namespace: Option<&'static str>,
+}
+
+impl Role {
+    fn kubectl(&self, release: &Release, verb: &str, flags: &[&str]) -> String {
+        let which = match self.namespace {
+            Some(namespace) => vec!["role", self.name, "-n", namespace],
+            None => vec!["clusterrole", self.name],
+        };
+        release.cluster.kubectl(&[&[verb], &which[..], flags].concat()).expect()
+    }
+
+    fn rules(&self, release: &Release) -> Vec<Value> {
+        let role: Value = serde_json::from_str(&self.kubectl(release, "get", &["-o", "json"])).unwrap();
+        role["rules"].as_array().unwrap().clone()
+    }
+
+    fn set_rules(&self, release: &Release, rules: &[Value]) {
+        let patch = json!({"rules": rules}).to_string();
+        self.kubectl(release, "patch", &["--type=merge", "-p", &patch]);
+    }
+
+    /// Its rights that no request was for.
+    fn idle(&self, release: &Release, asked: &[Request]) -> Vec<String> {
+        let mut idle = Vec::new();
+        for rule in self.rules(release) {
+            let names = words(&rule["resourceNames"]);
+            let is_here = |request: &&Request| {
+                self.namespace.is_none_or(|namespace| request.namespace == namespace)
+                    && (names.is_empty() || names.contains(&request.name.as_str()))
+            };
+            let taken: Vec<(&str, String)> = asked.iter().filter(is_here).flat_map(taken_by).collect();
+            for (resource, verb) in pairs(&rule) {
+                if !taken.iter().any(|(of, what)| *of == verb && *what == resource) {
+                    idle.push(format!("{verb} {resource} {names:?}"));
+                }
+            }
+        }
+        idle
+    }
+}
+
+fn words(list: &Value) -> Vec<&str> {
+    list.as_array().into_iter().flatten().map(text).collect()
+}
+
+/// What a rule gives: resources, and what may be done with them.
+fn pairs(rule: &Value) -> Vec<(&str, &str)> {
+    let verbs = words(&rule["verbs"]);
+    words(&rule["resources"]).into_iter().flat_map(|it| verbs.iter().map(move |verb| (it, *verb))).collect()
+}
+
+/// The rights that a request took, verbs first: its own, and those that the API server asks for when it makes a child.
+fn taken_by(request: &Request) -> Vec<(&str, String)> {
+    if request.code == 403 {
+        return Vec::new();
+    }
+    let mut taken = vec![(request.verb.as_str(), request.resource.clone())];
+    if request.verb == "patch" && request.made() {
+        taken.push(("create", request.resource.clone()));
+        let owner = ["agent", "mcpserver", "modelapi"].into_iter().find(|kind| request.name.starts_with(kind));
+        taken.extend(owner.map(|kind| ("update", format!("{kind}s/finalizers"))));
+    }
+    taken
+}
 
 fn team() -> Vec<Value> {
-    vec![model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]}))]
+    let mut team = vec![model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]}))];
+    // As the Go operator left them.
+    for object in &mut team {
+        let kind = text(&object["kind"]).to_lowercase();
+        object["metadata"]["finalizers"] = json!([format!("kaos.tools/{kind}-finalizer")]);
+    }
+    team.extend([model_api("other"), model_api("third")]);
+    team
 }
 
-/// Settings that come to an agent while the operator runs.
-fn settings() -> Value {
-    json!({"apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": "rights", "namespace": SYSTEM, "labels": {"kaos.tools/policy": "package"}},
-        "data": {"policy.yaml": "name: agent\nsettings: {logLevel: DEBUG}\n"}})
+/// Objects of the names of children, each of another object of the team.
+fn strangers() -> Vec<Value> {
+    let route = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
+        "metadata": {"name": "modelapi-third"}, "spec": {}});
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "modelapi-other"},
+        "spec": {"ports": [{"port": 99}]}});
+    let image = "registry.example/stranger";
+    vec![config_map("litellm-config-llm", &json!({})), deployment("mcpserver-echo", image), service, route]
 }
 
-/// What a rule is about, as the audit log names it.
-fn resources(rule: &Value) -> BTreeSet<String> {
-    rule["resources"].as_array().unwrap().iter().map(|item| item.as_str().unwrap().to_owned()).collect()
+/// Children of an object that nobody plans.
+fn strays(owner: &Value) -> Vec<Value> {
+    let mut strays = strangers();
+    for stray in &mut strays {
+        stray["metadata"] = json!({"name": "stray", "labels": {"app.kubernetes.io/managed-by": "kaos-operator"},
+            "ownerReferences": [{"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": true,
+                "name": owner["metadata"]["name"], "uid": uid(owner)}]});
+    }
+    strays
 }
 
-/// The rules of a role, as kubectl gives them.
-fn rules(release: &Release, role: &[&str]) -> Vec<Value> {
-    let role = release.cluster.kubectl(&[&["get"], role, &["-o", "json"]].concat()).expect();
-    serde_json::from_str::<Value>(&role).unwrap()["rules"].as_array().unwrap().clone()
+/// Settings for Agents, as a package.
+fn settings(name: &str, settings: &str) -> Value {
+    shipped::package(name, None, &format!("{{name: agent, settings: {settings}}}")).unwrap()
 }
 
-fn set_rules(release: &Release, role: &[&str], rules: &[Value]) {
-    let patch = json!({"rules": rules}).to_string();
-    release.cluster.kubectl(&[&["patch"], role, &["--type=merge", "-p", &patch]].concat()).expect();
-}
-
-/// A life short of one rule, until something is refused for want of it.
-async fn live_without(release: &Release, world: &World, role: &[&str], all: &[Value], number: usize) {
-    let without: Vec<Value> = all.iter().enumerate().filter(|(at, _)| *at != number).map(|(_, r)| r.clone()).collect();
-    set_rules(release, role, &without);
-    let missed = resources(&all[number]);
-    let mark = release.cluster.audit().mark().unwrap();
-    let system = release.over(SYSTEM);
-    let operator = release.operator(&[]).await;
-    system.apply(&settings()).await;
+/// A life in which the objects of a namespace take every right.
+async fn objects_live(world: &World) {
+    world.apply_all(&strangers()).await;
     world.apply_all(&team()).await;
-    let owner = missed.iter().any(|resource| resource.ends_with("/finalizers"));
-    let is_missed = || {
-        let asked = release.cluster.audit().since(mark, crate::support::USER).unwrap();
-        asked.iter().any(|request| {
-            // The right to an owner's finalizers is asked for on the way, when a child is made.
-            request.code == 403 && (missed.contains(&request.resource) || owner && request.resource == "deployments")
-        })
+    for taken in ["ModelAPI/llm", "MCPServer/echo", "ModelAPI/other", "ModelAPI/third"] {
+        world.until("its child's name is taken", taken, |it| reason(it, "Applied") == "OwnershipConflict").await;
+    }
+    for stranger in strangers() {
+        world.delete(&at(&stranger)).await;
+    }
+    until_ready(world, &team()).await;
+    for stray in strays(&world.look("ModelAPI/llm").await) {
+        world.apply(&stray).await;
+        world.until_gone(&at(&stray)).await;
+    }
+    // Whose a condition is that nobody planned, only the managed fields tell.
+    for object in ["Agent/a", "ModelAPI/llm", "MCPServer/echo"] {
+        let mut conditions = world.look(object).await["status"]["conditions"].clone();
+        let theirs = json!({"type": "Theirs", "status": "True", "reason": "Theirs", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        conditions.as_array_mut().unwrap().push(theirs);
+        world.patch_status(object, &json!({"conditions": conditions})).await;
+        world.patch(object, &json!({"metadata": {"annotations": {"touch": "1"}}})).await;
+    }
+}
+
+/// The same for policies.
+async fn policies_live(release: &Release) {
+    let system = release.over(SYSTEM);
+    let (good, bad) = (settings("good", "{logLevel: DEBUG}"), settings("bad", "{nonsense: 1}"));
+    let record = |revision: &Value| format!("PolicyRevision/{}", text(&revision["metadata"]["name"]));
+    system.apply(&bad).await;
+    let refused = record(&until_state(release, "bad", "Refused").await);
+    system.apply(&good).await;
+    let revision = until_active(release, "good").await;
+    system.delete("ConfigMap/good").await;
+    until_state(release, "good", "Superseded").await;
+    // The Event of it is counted up.
+    system.apply(&good).await;
+    until_active(release, "good").await;
+    // A record that somebody made before the operator comes to it.
+    system.delete("ConfigMap/good").await;
+    until_state(release, "good", "Superseded").await;
+    system.delete(&record(&revision)).await;
+    system.until_gone(&record(&revision).replace("PolicyRevision", "ConfigMap")).await;
+    system.patch(&refused, &json!({"metadata": {"annotations": {"kaos.tools/retry": "1"}}})).await;
+    system.until("the deletion was seen", &refused, |it| it["status"]["retried"] == "1").await;
+    let name = &revision["metadata"]["name"];
+    let own = json!({"apiVersion": revision["apiVersion"], "kind": "PolicyRevision", "metadata": {"name": name},
+        "spec": revision["spec"]});
+    system.apply(&own).await;
+    system.apply(&good).await;
+    until_active(release, "good").await;
+    // What was refused is not remembered.
+    system.delete("ConfigMap/bad").await;
+    system.until_gone(&refused).await;
+    system.delete("ConfigMap/good").await;
+}
+
+/// A life of everything, from the first start to the hook that runs before the release goes. No right is idle in it.
+async fn live(release: &Release, world: &World, roles: &[Role]) {
+    let system = release.over(SYSTEM);
+    system.delete(LEASE).await;
+    let mark = release.cluster.audit().mark().unwrap();
+    // As on a server that streams no lists.
+    let operator = release.working_operator_with(&["--streaming-lists=false"]).await;
+    objects_live(world).await;
+    policies_live(release).await;
+    until_ready(world, &team()).await;
+    let idle = || -> Vec<String> {
+        let asked = release.cluster.audit().since(mark, USER).unwrap();
+        roles.iter().flat_map(|role| role.idle(release, &asked)).collect()
     };
-    until(&format!("something misses {:?}", all[number]), &operator, is_missed).await;
+    // A watch is written down when it ends, and what is kept for the next operator goes with the hook.
+    until_used(|| idle().into_iter().filter(|it| !it.starts_with("watch ") && !it.contains("-fitted")).collect()).await;
     drop(operator);
-    set_rules(release, role, all);
-    // The Lease of one that was killed is not waited for.
-    system.delete(crate::support::LEASE).await;
-    system.delete(&format!("{SYSTEM}:ConfigMap/rights")).await;
-    release.cluster.kubectl(&["delete", "policyrevisions", "--all", "-n", SYSTEM]).expect();
+    release.hook().expect();
+    until_used(idle).await;
+}
+
+/// Waits until no right is idle.
+async fn until_used(idle: impl Fn() -> Vec<String>) {
+    let deadline = Instant::now() + Duration::from_mins(2);
+    loop {
+        let idle = idle();
+        if idle.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "no request was for\n{}", idle.join("\n"));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test]
+async fn in_a_life_every_right_is_used() {
+    let release = Release::install(&GATEWAY).await;
+    let world = release.world("used").await;
+    world.apply(&routes()).await;
+    live(&release, &world, &[EVERYWHERE, HOME]).await;
+    world.delete("CustomResourceDefinition/httproutes.gateway.networking.k8s.io").await;
+}
+
+#[tokio::test]
+async fn with_namespaces_listed_every_right_is_used_too() {
+    let release = Release::prepare().await;
+    let world = release.world("team-a").await;
+    release.world("team-b").await;
+    world.apply(&routes()).await;
+    let values = format!("{CHART}/ci/namespaced-values.yaml");
+    release.helm("install", &[&["--values", &values], &GATEWAY[..]].concat()).expect();
+    release.until_owners_are_known().await;
+    let here = Role { name: "kaos-kaos-operator", namespace: Some("team-a") };
+    live(&release, &world, &[here, HOME]).await;
+    world.delete("CustomResourceDefinition/httproutes.gateway.networking.k8s.io").await;
+}
+
+/// Rules without one right.
+fn without(rules: &[Value], (resource, verb): (&str, &str)) -> Vec<Value> {
+    let mut rest = Vec::new();
+    for rule in rules {
+        let (resources, verbs) = (words(&rule["resources"]), words(&rule["verbs"]));
+        if !(resources.contains(&resource) && verbs.contains(&verb)) {
+            rest.push(rule.clone());
+            continue;
+        }
+        let others: Vec<&str> = resources.into_iter().filter(|it| *it != resource).collect();
+        let less: Vec<&str> = verbs.iter().copied().filter(|it| *it != verb).collect();
+        for (resources, verbs) in [(others, verbs), (vec![resource], less)] {
+            if !(resources.is_empty() || verbs.is_empty()) {
+                let groups = &rule["apiGroups"];
+                rest.push(json!({"apiGroups": groups, "resources": resources, "verbs": verbs}));
+            }
+        }
+    }
+    rest
+}
+
+/// Whether a request was refused for want of a right that is asked for on the way.
+fn misses((resource, verb): (&str, &str), request: &Request) -> bool {
+    let refused = request.code == 403 && request.verb == "patch";
+    let owner = resource.strip_suffix("s/finalizers").filter(|_| verb == "update");
+    refused
+        && match owner {
+            // The only child of a ModelAPI that comes before its Deployment.
+            Some("modelapi") => request.resource == "configmaps" && request.name.ends_with("-llm"),
+            Some(kind) => request.resource == "deployments" && request.name.starts_with(kind),
+            None => request.resource == resource,
+        }
+}
+
+/// A life short of one right, until something is refused for want of it.
+async fn live_without(release: &Release, world: &World, all: &[Value], right: (&str, &str)) {
+    EVERYWHERE.set_rules(release, &without(all, right));
+    let mark = release.cluster.audit().mark().unwrap();
+    let operator = release.operator(&[]).await;
+    world.apply_all(&team()).await;
+    let is_missed = || {
+        let asked = release.cluster.audit().since(mark, USER).unwrap();
+        asked.iter().any(|request| misses(right, request))
+    };
+    until(&format!("something misses {right:?}"), &operator, is_missed).await;
+    drop(operator);
+    EVERYWHERE.set_rules(release, all);
     for object in team() {
-        world.delete(&crate::support::at(&object)).await;
+        world.patch(&at(&object), &json!({"metadata": {"finalizers": null}})).await;
+        world.delete(&at(&object)).await;
     }
     world.until_true("the children are gone", async || world.list("Deployment").await.is_empty()).await;
 }
 
 #[tokio::test]
-async fn without_any_one_of_its_rules_something_is_refused() {
-    let release = Release::install(&[]).await;
-    // Routes are served, and the operator is told of a Gateway.
+async fn without_what_the_api_server_asks_for_on_the_way_children_are_refused() {
+    let release = Release::install(&GATEWAY).await;
     let world = release.world("rights").await;
     world.apply(&routes()).await;
-    let cluster_role = ["clusterrole", "kaos-kaos-operator-kaos-operator"];
-    let role = ["role", "kaos-kaos-operator-home", "-n", SYSTEM];
-    for role in [&cluster_role[..], &role[..]] {
-        let all = rules(&release, role);
-        for number in 0..all.len() {
-            live_without(&release, &world, role, &all, number).await;
+    let all = EVERYWHERE.rules(&release);
+    let gives = |resource: &str, verb: &str| all.iter().flat_map(pairs).any(|pair| pair == (resource, verb));
+    for (resource, verb) in all.iter().flat_map(pairs) {
+        let finalizes = resource.ends_with("/finalizers") && verb == "update";
+        if finalizes || (verb == "create" && gives(resource, "patch")) {
+            live_without(&release, &world, &all, (resource, verb)).await;
         }
     }
     let operator = release.working_operator().await;

@@ -29,9 +29,12 @@ impl Rule {
     }
 }
 
+/// A resource of a group, and the names of the objects that are meant; no names for all.
+type Right = (String, String, BTreeSet<String>);
+
 /// Rights as they come up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Collected(BTreeMap<(String, String, BTreeSet<String>), BTreeSet<&'static str>>);
+pub(super) struct Collected(BTreeMap<Right, BTreeSet<&'static str>>);
 
 impl Collected {
     pub(super) fn add(&mut self, group: &str, resource: impl Into<String>, verbs: &[&'static str]) {
@@ -48,16 +51,34 @@ impl Collected {
         self.0.entry((group.to_owned(), resource.into(), names)).or_default().extend(verbs);
     }
 
-    /// Leaves out what others give already, for objects of all names.
+    /// Leaves out what others give already.
     pub(super) fn leave_out(&mut self, others: &Self) {
-        self.0.retain(|(group, resource, _), verbs| {
-            let given = others.0.get(&(group.clone(), resource.clone(), BTreeSet::new()));
-            given.is_none_or(|given| !verbs.is_subset(given))
+        let gives = |right: &Right, verb: &str| {
+            others.0.iter().any(|(other, verbs)| is_within(right, other) && verbs.contains(verb))
+        };
+        self.retain(|right, verb| !gives(right, verb));
+    }
+
+    /// Leaves out what is given for more objects anyway.
+    fn leave_out_implied(&mut self) {
+        let all = self.clone();
+        let gives = |right: &Right, verb: &str| {
+            let mut others = all.0.iter().filter(|(other, _)| *other != right);
+            others.any(|(other, verbs)| is_within(right, other) && verbs.contains(verb))
+        };
+        self.retain(|right, verb| !gives(right, verb));
+    }
+
+    fn retain(&mut self, keep: impl Fn(&Right, &str) -> bool) {
+        self.0.retain(|right, verbs| {
+            verbs.retain(|verb| keep(right, verb));
+            !verbs.is_empty()
         });
     }
 
     /// One rule for the resources of a group with which the same may be done, in a stable order.
-    pub(super) fn rules(self) -> Vec<Rule> {
+    pub(super) fn rules(mut self) -> Vec<Rule> {
+        self.leave_out_implied();
         let mut rules: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
         for ((group, resource, names), verbs) in self.0 {
             rules.entry((group, names, verbs)).or_default().insert(resource);
@@ -69,4 +90,10 @@ impl Collected {
         rules.sort();
         rules
     }
+}
+
+/// Whether a right is about objects that another one is about, too.
+fn is_within((group, resource, names): &Right, (other_group, other_resource, others): &Right) -> bool {
+    let among = others.is_empty() || (!names.is_empty() && names.is_subset(others));
+    group == other_group && resource == other_resource && among
 }

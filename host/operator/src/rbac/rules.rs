@@ -38,7 +38,8 @@ impl Rights {
 pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     let (mut working, mut operator) = (Collected::default(), Collected::default());
     let everywhere = duties.namespaces().is_none();
-    working.add("events.k8s.io", "events", &["create", "patch"]);
+    // Events about objects. Those about policies lie where the operator lives, and are counted up when they come again.
+    working.add("events.k8s.io", "events", &["create"]);
     if everywhere {
         // Types that appear and go are noticed by their definitions, which also say what a status may hold. With Roles
         // alone, discovery is asked now and then, and the binary's own definitions count.

@@ -91,6 +91,41 @@ fn what_holds_everywhere_is_not_given_once_more_at_home() {
     assert!(reads_config(&rights(&duties(listed(&["a"])))));
 }
 
+/// Whether a rule gives a part of what another one gives, for the same objects at least.
+fn repeats(rule: &Rule, other: &Rule) -> bool {
+    let covers = rule.names.is_empty() || (!other.names.is_empty() && other.names.is_subset(&rule.names));
+    let shares = !rule.resources.is_disjoint(&other.resources) && !rule.verbs.is_disjoint(&other.verbs);
+    covers && shares && rule.group == other.group
+}
+
+#[test]
+fn no_rule_gives_what_another_one_gives_already() {
+    for (scope, secrets) in [(Scope::All, false), (Scope::All, true), (listed(&["a"]), false), (listed(&["a"]), true)] {
+        for namespace_policies in [false, true] {
+            let duties = Duties { secrets, namespace_policies, ..duties(scope.clone()) };
+            let Rights { working, operator } = rights(&duties);
+            let everywhere = if scope == Scope::All { working.clone() } else { Vec::new() };
+            for (rules, beside) in [(working, Vec::new()), (operator, everywhere)] {
+                for (number, rule) in rules.iter().enumerate() {
+                    let others = rules[..number].iter().chain(&rules[number + 1..]).chain(&beside);
+                    let twice: Vec<&Rule> = others.filter(|other| repeats(other, rule)).collect();
+                    assert!(twice.is_empty(), "a part of {rule:?} is in {twice:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn events_about_objects_are_made_and_those_about_policies_are_counted_up_too() {
+    for scope in [Scope::All, listed(&["a"])] {
+        let Rights { working, operator } = rights(&duties(scope));
+        let counts_up = |rules: &[Rule]| may(rules, "events.k8s.io", "events", "patch");
+        assert!(!counts_up(&working) && counts_up(&operator));
+        assert!(may(&working, "events.k8s.io", "events", "create"));
+    }
+}
+
 #[test]
 fn policies_of_namespaces_are_listed_watched_and_read_where_they_may_be() {
     let reads = |duties: &Duties, verb| may(&rules(&[], duties).working, "", "configmaps", verb);
