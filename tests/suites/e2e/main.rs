@@ -4,6 +4,7 @@
 //! starts; those that install the chart take turns on that one and another.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
+mod administrator;
 mod admission;
 mod cluster;
 mod install;
