@@ -17,6 +17,8 @@ use crate::{
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 #[command(
+    // The chart says some of them, and who installs it may say them again, behind those.
+    args_override_self = true,
     after_help = "Exit codes: 0 stopped by a signal, all passes finished; 1 the lease was lost, or a part of the \
     operator ended by itself; 2 flags, settings, policies or the kubeconfig cannot be used; 130 stopped by a second \
     signal, at once."
@@ -235,7 +237,24 @@ fn time(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::{Command, FromArgMatches as _};
+
     use super::*;
+
+    fn given(flags: &[&str]) -> Run {
+        let command = Run::augment_args(Command::new("run").no_binary_name(true));
+        Run::from_arg_matches(&command.try_get_matches_from(flags).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn of_a_flag_that_is_given_again_the_last_counts_and_lists_grow() {
+        let run = given(&["--log-level=info", "--workers=2", "--leader-elect", "--log-level=debug", "--workers=3"]);
+        assert_eq!((run.log_level.as_str(), run.workers, run.leader_elect), ("debug", 3, true));
+        assert!(!given(&["--leader-elect", "--leader-elect=false"]).leader_elect);
+        assert!(given(&["--leader-elect", "--leader-elect=false", "--leader-elect"]).leader_elect);
+        assert!(given(&["--namespace-policies", "--namespace-policies"]).namespace_policies);
+        assert_eq!(given(&["--namespaces=a,b", "--namespaces=c"]).namespaces, ["a", "b", "c"]);
+    }
 
     #[test]
     fn nothing_is_listed_by_none_and_everything_by_leaving_the_flag_out() {
