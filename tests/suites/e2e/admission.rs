@@ -45,12 +45,24 @@ async fn a_policy_takes_the_right_to_activate_it_before_and_after_and_a_namespac
     developer(&["label", "configmap", "plain", "-n", SYSTEM, "some=label"]).expect();
     developer(&["label", "configmap", "plain", "-n", SYSTEM, "kaos.tools/policy=package"]).expect_failure();
     let settings = ["patch", "configmap", "kaos-operator-config", "-n", SYSTEM, "-p", r#"{"data": {"A": "b"}}"#];
+    let dry = [&settings[..], &["--dry-run=server"]].concat();
+    own.until_true("settings are guarded", async || !developer(&dry).ok).await;
     developer(&settings).expect_failure();
+    // What has such a name elsewhere is nobody's settings.
+    developer(&["create", "configmap", "kaos-operator-config", "-n", "own", "--dry-run=server"]).expect();
     cluster.kubectl(&["create", "-f", &company]).expect();
     // Taking the label off stops a policy, as deleting it does.
     developer(&["label", "configmap", "company", "-n", SYSTEM, "kaos.tools/policy-"]).expect_failure();
     developer(&["delete", "configmap", "company", "-n", SYSTEM]).expect_failure();
     cluster.kubectl(&["create", "-f", &file(&policy("own", "own"))]).expect();
+    // Who has the name of the operator's account elsewhere may no more than others.
+    let namesake = "system:serviceaccount:own:kaos-kaos-operator";
+    let account = "--serviceaccount=own:kaos-kaos-operator";
+    cluster.kubectl(&["create", "rolebinding", "namesake", "--clusterrole=edit", account, "-n", "own"]).expect();
+    own.until_true("the namesake may write", async || cluster.may(namesake, "create", "configmaps", "own")).await;
+    let posing = file(&policy("kaos-operator-config-fitted", "own"));
+    let refused = cluster.kubectl(&["create", "-f", &posing, "--as", namesake]).expect_failure();
+    assert!(refused.contains("may not activate policies in namespace own"), "{refused}");
 
     bind("kaos-kaos-operator-activate-policies", SYSTEM);
     let relabelled = ["label", "--dry-run=server", "configmap", "company", "-n", SYSTEM, "some=label"];
@@ -92,6 +104,9 @@ async fn what_the_operator_keeps_of_its_settings_is_its_own_to_write_and_nobody_
     operator(kept).expect();
     // That it may keep what fitted lets it decide nothing else.
     operator("kaos-operator-config").expect_failure();
+    let label = ["label", "configmap", kept, "-n", SYSTEM, "--as", USER, "kaos.tools/policy=package"];
+    let refused = cluster.kubectl(&[&label[..], &["--dry-run=server"]].concat()).expect_failure();
+    assert!(refused.contains("may not activate policies"), "{refused}");
     cluster.kubectl(&["delete", "rolebinding", "developer-keeps", "-n", SYSTEM]).expect();
 }
 

@@ -100,6 +100,21 @@ async fn the_kinds_and_what_is_of_them_outlive_the_release() {
 }
 
 #[tokio::test]
+async fn of_releases_that_work_in_all_namespaces_there_is_one() {
+    let release = Release::install(&[]).await;
+    release.world("second").await;
+    let second = |flags: &[&str]| {
+        let install = ["install", "second", CHART, "--namespace", "second", "--dry-run=server"];
+        release.cluster.helm(&[&install[..], flags].concat())
+    };
+    let refused = second(&[]).expect_failure();
+    let (which, remedy) =
+        ("an operator in namespace kaos-system (kaos) works in all namespaces already", "watchNamespaces");
+    assert!(refused.contains(which) && refused.contains(remedy), "{refused}");
+    second(&["--set", "watchNamespaces={second}", "--set", "crds.install=false"]).expect();
+}
+
+#[tokio::test]
 async fn with_namespaces_listed_roles_are_enough_and_other_namespaces_are_left_alone() {
     let release = Release::prepare().await;
     let (one, other) = (release.world("team-a").await, release.world("elsewhere").await);

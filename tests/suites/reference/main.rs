@@ -10,6 +10,7 @@ mod links;
 mod page;
 mod settings;
 mod sources;
+mod values;
 
 use std::{fs, path::Path};
 
@@ -54,6 +55,11 @@ fn every_variable_that_the_binary_reads_by_itself_is_in_the_reference() {
 #[test]
 fn every_word_that_a_condition_or_an_event_can_have_is_in_the_reference() {
     conditions::check();
+}
+
+#[test]
+fn the_charts_values_take_for_a_policy_what_its_file_may_say() {
+    values::check();
 }
 
 #[test]

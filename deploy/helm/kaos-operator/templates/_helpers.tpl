@@ -42,12 +42,67 @@ control-plane: controller-manager
 
 {{- define "kaos-operator.image" -}}
 {{- with .Values.controllerManager.manager.image -}}
+{{- if regexMatch "(^|/)axsau(ze|cedo)/kaos-operator$" .repository -}}
+{{- fail (printf "controllerManager.manager.image.repository is %s, the image of KAOS's Go operator, carried over with its chart's values: drop controllerManager.manager.image from them, its tag too" .repository) }}
+{{- end -}}
 {{- if .digest -}}
 {{- printf "%s@%s" .repository .digest }}
 {{- else -}}
 {{- printf "%s:%s" .repository (.tag | default $.Chart.AppVersion) }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{- /* What the operator's pods and the one of the release hook have in common: who they are, and where they may run. */ -}}
+{{- define "kaos-operator.pod" -}}
+{{- $pod := dict "serviceAccountName" (include "kaos-operator.account" .) "securityContext" .Values.controllerManager.podSecurityContext -}}
+{{- range $field, $value := pick .Values.controllerManager "imagePullSecrets" "priorityClassName" "nodeSelector" "tolerations" "affinity" -}}
+{{- if $value -}}{{- $_ := set $pod $field $value -}}{{- end -}}
+{{- end -}}
+{{- toYaml $pod }}
+{{- end }}
+
+{{- /* The same of their containers. */ -}}
+{{- define "kaos-operator.container" -}}
+{{- with .Values.controllerManager.manager -}}
+image: {{ include "kaos-operator.image" $ }}
+imagePullPolicy: {{ .imagePullPolicy }}
+env:
+# From the pod, and not from the ConfigMap: so it is right wherever the pod is put.
+- name: SYSTEM_NAMESPACE
+  valueFrom:
+    fieldRef: {fieldPath: metadata.namespace}
+- name: KUBERNETES_CLUSTER_DOMAIN
+  value: {{ $.Values.kubernetesClusterDomain | quote }}
+- name: POD_NAME
+  valueFrom:
+    fieldRef: {fieldPath: metadata.name}
+{{- with .env }}
+{{ toYaml . }}
+{{- end }}
+resources:
+  {{- toYaml .resources | nindent 2 }}
+securityContext:
+  {{- toYaml .containerSecurityContext | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- /* Flags of `run` besides those that other values come to. */ -}}
+{{- define "kaos-operator.flags" -}}
+{{- with .Values.controllerManager.manager -}}
+{{- concat (.args | default list) (.extraArgs | default list) | toJson }}
+{{- end }}
+{{- end }}
+
+{{- /* Whether the operator takes the Lease: of a flag that is given several times the last one counts. */ -}}
+{{- define "kaos-operator.elects" -}}
+{{- $elects := "" -}}
+{{- range include "kaos-operator.flags" . | fromJsonArray -}}
+{{- if has . (list "--leader-elect" "--leader-elect=true") -}}{{- $elects = "true" -}}
+{{- else if hasPrefix "--leader-elect=" . -}}{{- $elects = "" -}}
+{{- end -}}
+{{- end -}}
+{{- $elects }}
 {{- end }}
 
 {{- /* The rights of `kaos-operator rbac`, as JSON: {working, operator}. */ -}}

@@ -1,0 +1,56 @@
+//! What the chart's values take for a policy is what `policy.yaml` may say, by the same words.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use kaos_policy::{
+    limits::Limits,
+    manifest::{Grants, OnRefusal, PolicyFile, Privilege, ReadGrant, Scope},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use crate::page::ROOT;
+
+/// The chart's own: whose settings it is about, and where a component comes from.
+const OWN: [&str; 3] = ["component", "file", "policy"];
+
+/// Fails where the schema of the values knows more or less.
+pub(crate) fn check() {
+    let schema = fs::read_to_string(Path::new(ROOT).join("deploy/helm/kaos-operator/values.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let entry = &schema["properties"]["policies"]["additionalProperties"];
+    // Left out of what is written while it is the default.
+    let file = PolicyFile { on_refusal: OnRefusal::Hold, ..PolicyFile::default() };
+    let mut known = fields(&file);
+    known.extend(OWN.map(str::to_owned));
+    assert_eq!(properties(entry), known);
+
+    let part = |name: &str| &entry["properties"][name];
+    assert_eq!(properties(part("scope")), fields(&Scope::default()));
+    assert_eq!(properties(part("limits")), fields(&Limits::default()));
+    assert_eq!(words(part("onRefusal")), variants::<OnRefusal>());
+    let grants = part("grants");
+    assert_eq!(properties(grants), fields(&Grants::default()));
+    assert_eq!(words(&grants["properties"]["privileges"]["items"]), variants::<Privilege>());
+    let read = ReadGrant { api_version: String::new(), kind: String::new(), namespace: None, names: Vec::new() };
+    assert_eq!(properties(&grants["properties"]["reads"]["items"]), fields(&read));
+}
+
+fn properties(schema: &Value) -> BTreeSet<String> {
+    assert_eq!(schema["additionalProperties"], false, "{schema}");
+    schema["properties"].as_object().unwrap().keys().cloned().collect()
+}
+
+fn words(schema: &Value) -> BTreeSet<String> {
+    schema["enum"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect()
+}
+
+fn fields(value: &impl Serialize) -> BTreeSet<String> {
+    serde_json::to_value(value).unwrap().as_object().unwrap().keys().cloned().collect()
+}
+
+/// The words that a type is written with: all are named to whoever writes another.
+fn variants<T: DeserializeOwned>() -> BTreeSet<String> {
+    let told = serde_json::from_value::<T>(json!("x")).err().unwrap().to_string();
+    told.split('`').skip(3).step_by(2).map(str::to_owned).collect()
+}
