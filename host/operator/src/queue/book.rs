@@ -256,9 +256,12 @@ impl Book {
 
     pub(super) fn oldest(&self, now: Instant) -> Duration {
         let queued = |key: &Arc<ObjectKey>| self.entries.get(key)?.queued;
+        // What is paced is due when its turn has come, and not before.
+        let turn = |line: Urgency| self.next_paced.filter(|_| line == Urgency::Paced);
         let first = |line: Urgency, keys: &Line| {
             let counts = |key: &Arc<ObjectKey>| queued(key).is_some_and(|(waits, _)| waits == line);
-            keys.first(counts).filter_map(|key| Some(queued(key)?.1)).min()
+            let since = keys.first(counts).filter_map(|key| Some(queued(key)?.1)).min()?;
+            Some(turn(line).map_or(since, |turn| turn.max(since)))
         };
         let lines = [(Urgency::Fresh, &self.fresh), (Urgency::Bulk, &self.bulk), (Urgency::Paced, &self.paced)];
         let oldest = lines.into_iter().filter_map(|(line, keys)| first(line, keys)).min();

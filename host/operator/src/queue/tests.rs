@@ -264,6 +264,20 @@ async fn depth_and_age_tell_what_waits() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_paced_grows_old_from_its_turn_on() {
+    let queue = Queue::new(Backoff::default(), Duration::from_secs(1), 1);
+    for name in ["x", "y", "z"] {
+        queue.add(&key(name), Urgency::Paced);
+    }
+    advance(Duration::from_secs(2)).await;
+    assert_eq!(queue.oldest_age(), Duration::from_secs(2), "nobody has come for the first");
+    drop(queue.next().await);
+    assert_eq!(queue.oldest_age(), Duration::ZERO, "the next is not due yet");
+    advance(Duration::from_secs(4)).await;
+    assert_eq!(queue.oldest_age(), Duration::from_secs(3), "it has been for all but a second");
+}
+
+#[tokio::test(start_paused = true)]
 async fn closing_wakes_everybody_who_waits() {
     let queue = queue();
     let workers: Vec<_> = (0..4)
