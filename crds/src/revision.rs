@@ -143,6 +143,18 @@ pub enum RevisionState {
 }
 
 impl RevisionState {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Pending,
+        Self::Checking,
+        Self::Active,
+        Self::Superseded,
+        Self::Refused,
+        Self::NotPermitted,
+        Self::Conflict,
+        Self::Quarantined,
+    ];
+
     /// The state as it is written.
     pub fn name(self) -> &'static str {
         match self {

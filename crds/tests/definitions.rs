@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use kaos_crds::{AgentSpec, MCPServerSpec, ModelAPISpec, Status, defaults, schema};
+use kaos_crds::{AgentSpec, MCPServerSpec, ModelAPISpec, RevisionState, Status, defaults, schema};
 use serde_json::{Value, json};
 
 fn properties<'a>(crd: &'a Value, path: &str) -> &'a Value {
@@ -77,6 +77,12 @@ fn every_field_is_described() {
         undescribed(&crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"], "", &mut found);
     }
     assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn every_state_of_a_revision_is_listed() {
+    let revision = schema::revision().unwrap();
+    assert_eq!(properties(&revision, "status.state")["enum"], json!(RevisionState::ALL.map(RevisionState::name)));
 }
 
 #[test]

@@ -117,6 +117,21 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// What [`category`](Self::category) can be.
+    pub const CATEGORIES: [&'static str; 11] = [
+        "Trap",
+        "OutOfFuel",
+        "OutOfMemory",
+        "AnswerTooLarge",
+        "NotUtf8",
+        "NotJson",
+        "Malformed",
+        "Sandbox",
+        "TooManyRounds",
+        "GuardRefused",
+        "NotOfThisWorld",
+    ];
+
     /// A stable word for metrics, Events and conditions.
     pub fn category(&self) -> &'static str {
         match self {
@@ -137,4 +152,29 @@ impl Failure {
 
 fn list(breaches: &[Breach]) -> String {
     breaches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_category_is_listed() {
+        let verb = Verb::Translate;
+        let (what, reason) = (String::new(), String::new());
+        let all = [
+            Failure::Trap { verb, reason: reason.clone() },
+            Failure::OutOfFuel { verb, limit: 1 },
+            Failure::OutOfMemory { verb, wanted: 2, limit: 1 },
+            Failure::AnswerTooLarge { verb, limit: 1 },
+            Failure::NotUtf8 { verb },
+            Failure::NotJson { verb, what, reason: reason.clone() },
+            Failure::Malformed { verb, reason: reason.clone() },
+            Failure::Sandbox(reason),
+            Failure::TooManyRounds { limit: 1 },
+            Failure::Guard(Vec::new()),
+            Failure::NotOfThisWorld { verb },
+        ];
+        assert_eq!(all.map(|failure| failure.category()), Failure::CATEGORIES);
+    }
 }

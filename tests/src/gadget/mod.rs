@@ -2,7 +2,8 @@
 //!
 //! A `Gadget` becomes a Secret, a `ServiceAccount`, a `ConfigMap`, a Deployment and a Service, named like itself. It has a
 //! finalizer, needs that are two rounds deep, needs by label, needs in another namespace, a gate, and fields that make
-//! the policy refuse, trap or stray. Its manifests come in the wrong order, since the host has to find the right one.
+//! the policy refuse, trap, stray or faint. Its manifests come in the wrong order, since the host has to find the right
+//! one.
 
 mod inputs;
 mod plan;

@@ -22,11 +22,13 @@ async fn its_pages_tell_how_it_is_and_what_it_did() {
     let world = release.world("pages").await;
     world.apply(&model_api("llm")).await;
     until_ready(&world, &[model_api("llm")]).await;
+    // It is counted when its pass is over, and told before.
+    let counted = r#"kaos_operator_objects{group="kaos.tools",kind="ModelAPI",ready="true"} 1"#;
+    until("it is counted", &operator, || operator.get("/metrics").contains(counted)).await;
     let page = operator.get("/metrics");
     for line in [
         "kaos_operator_leader 1\n",
         r#"kaos_operator_policy_info{group="kaos.tools",kind="ModelAPI","#,
-        r#"kaos_operator_objects{group="kaos.tools",kind="ModelAPI",ready="true"} 1"#,
         r#"kaos_operator_watch_state{group="apps",kind="Deployment",state="synced"} 1"#,
     ] {
         assert!(page.contains(line), "{line} is not in\n{page}");

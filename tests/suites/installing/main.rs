@@ -13,6 +13,7 @@
 //! | `isolation` | what the own policy of one namespace does to another |
 //! | `tenants` | which ConfigMaps of a namespace are read, and what becomes of those that cannot be |
 //! | `assembled` | packages in pieces, several kinds in one component, overlays |
+//! | `monitored` | what metrics say of policies that do not do what they should |
 //! | `packages` | half-written, emptied, renamed and deleted ConfigMaps |
 //! | `under_load` | a policy that changes every second while many Agents are edited |
 //! | `candidates` | editions of the Agents' policy, good ones and broken ones |
@@ -24,6 +25,7 @@ mod fitted;
 mod interrupted;
 mod isolation;
 mod last_good;
+mod monitored;
 mod packages;
 mod places;
 mod refusals;

@@ -30,6 +30,13 @@ pub(super) struct Objects {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Unserved {
+    #[prometheus(flatten)]
+    pub(super) of: Type,
+    pub(super) reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct WatchState {
     #[prometheus(flatten)]
     pub(super) of: Type,
@@ -68,7 +75,7 @@ pub(super) struct Active {
 pub(super) struct PolicyFailure {
     #[prometheus(flatten)]
     pub(super) policy: Policy,
-    pub(super) reason: String,
+    pub(super) reason: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -82,6 +89,7 @@ pub(super) struct ApiCall {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct RevisionState {
     pub(super) state: &'static str,
+    pub(super) current: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -4,6 +4,7 @@
 //! reference page is made from it. Serving the text is left to `serve`.
 
 mod labels;
+mod states;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -15,7 +16,8 @@ use std::{
     time::Duration,
 };
 
-use kaos_policy::{contract::ResourceType, policy::PolicyId};
+use kaos_crds::RevisionState;
+use kaos_policy::{contract::ResourceType, failure::Failure, policy::PolicyId};
 use prometheus_client::{
     encoding::text,
     metrics::{
@@ -28,93 +30,11 @@ use prometheus_client::{
     registry::Registry,
 };
 
+pub use states::{PassResult, Readiness, Tally, Unserved, WatchState};
 pub use table::reference;
 
 /// `Content-Type` of [`Metrics::encode`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// How a pass ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PassResult {
-    /// Everything was as planned already.
-    Settled,
-    /// Something was written.
-    Changed,
-    /// A need is missing or not known yet, or the policy holds the plan back.
-    Waiting,
-    /// The policy does not take the spec, or the host does not take the plan.
-    Refused,
-    /// The policy failed.
-    Failed,
-    /// The API server did not do what was asked; the pass is made again.
-    Retried,
-    /// The object is gone or going.
-    Gone,
-}
-
-impl PassResult {
-    pub(crate) fn label(self) -> &'static str {
-        match self {
-            Self::Settled => "settled",
-            Self::Changed => "changed",
-            Self::Waiting => "waiting",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-            Self::Retried => "retried",
-            Self::Gone => "gone",
-        }
-    }
-}
-
-/// An object's condition `Ready`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Readiness {
-    /// It is ready.
-    True,
-    /// It is not.
-    False,
-    /// Nobody can say.
-    Unknown,
-}
-
-impl Readiness {
-    fn label(self) -> &'static str {
-        match self {
-            Self::True => "true",
-            Self::False => "false",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// What the watch on a type is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WatchState {
-    /// The cluster does not serve the type.
-    Unserved,
-    /// The operator may not watch it.
-    Forbidden,
-    /// It is being listed for the first time.
-    Listing,
-    /// What is in memory follows the cluster.
-    Synced,
-    /// It broke and is tried again.
-    Failing,
-}
-
-impl WatchState {
-    const ALL: [Self; 5] = [Self::Unserved, Self::Forbidden, Self::Listing, Self::Synced, Self::Failing];
-
-    fn label(self) -> &'static str {
-        match self {
-            Self::Unserved => "unserved",
-            Self::Forbidden => "forbidden",
-            Self::Listing => "listing",
-            Self::Synced => "synced",
-            Self::Failing => "failing",
-        }
-    }
-}
 
 type Refresh = Box<dyn Fn(&Metrics) + Send + Sync>;
 type Sizes<S> = Family<S, Histogram, fn() -> Histogram>;
@@ -124,10 +44,12 @@ pub struct Metrics {
     registry: Registry,
     refreshers: Mutex<Vec<Refresh>>,
     leader: Gauge,
+    everywhere: Gauge,
     passes: Family<labels::Pass, Counter>,
     pass_duration: Sizes<labels::Type>,
     retries: Family<labels::Type, Counter>,
     objects: Family<labels::Objects, Gauge>,
+    unserved: Family<labels::Unserved, Gauge>,
     awaiting_policy: Family<labels::Type, Gauge>,
     queue_depth: Gauge,
     queue_age: Gauge<f64, AtomicU64>,
@@ -165,10 +87,12 @@ impl Metrics {
         r.register(table::BUILD.name, table::BUILD.help, Info::new(build));
         Self {
             leader: table::LEADER.register(r, Gauge::default()),
+            everywhere: table::EVERYWHERE.register(r, Gauge::default()),
             passes: table::PASSES.register(r, Family::default()),
             pass_duration: table::PASS_DURATION.register(r, Sizes::new_with_constructor(seconds as fn() -> Histogram)),
             retries: table::RETRIES.register(r, Family::default()),
             objects: table::OBJECTS.register(r, Family::default()),
+            unserved: table::UNSERVED.register(r, Family::default()),
             awaiting_policy: table::AWAITING_PASS.register(r, Family::default()),
             queue_depth: table::QUEUE_DEPTH.register(r, Gauge::default()),
             queue_age: table::QUEUE_AGE.register(r, Gauge::default()),
@@ -204,16 +128,21 @@ impl Metrics {
         self.retries.get_or_create(&of.into()).inc();
     }
 
-    /// An object's `Ready` changed, or it came (`before` is none) or went (`after` is none).
-    pub fn object(&self, of: &ResourceType, before: Option<Readiness>, after: Option<Readiness>) {
-        let gauge = |ready: Readiness| {
-            self.objects.get_or_create_owned(&labels::Objects { of: of.into(), ready: ready.label() })
-        };
-        if let Some(before) = before {
-            gauge(before).dec();
-        }
-        if let Some(after) = after {
-            gauge(after).inc();
+    /// How the objects of each kind stand. Takes the place of what was said before.
+    pub fn objects(&self, tallies: &BTreeMap<ResourceType, Tally>) {
+        self.objects.clear();
+        self.unserved.clear();
+        for (of, tally) in tallies {
+            for ready in Readiness::ALL {
+                let labels = labels::Objects { of: of.into(), ready: ready.label() };
+                let objects = tally.ready.get(&ready).copied().unwrap_or_default();
+                self.objects.get_or_create(&labels).set(count(objects));
+            }
+            for reason in Unserved::ALL {
+                let labels = labels::Unserved { of: of.into(), reason: reason.label() };
+                let objects = tally.unserved.get(&reason).copied().unwrap_or_default();
+                self.unserved.get_or_create(&labels).set(count(objects));
+            }
         }
     }
 
@@ -228,12 +157,26 @@ impl Metrics {
         self.queue_age.set(oldest.as_secs_f64());
     }
 
-    /// Which policies answer now: each layer for each kind. Takes the place of what was said before.
+    /// Which policies answer now: each layer for each kind. Takes the place of what was said before. What they may do is
+    /// counted from here on.
     pub fn policies(&self, active: &[(ResourceType, PolicyId)]) {
         self.policies.clear();
         for (of, id) in active {
             let labels = labels::Active { of: of.into(), policy: id.into(), digest: id.digest.hex() };
             self.policies.get_or_create(&labels).set(1);
+            self.begin(of, id);
+        }
+    }
+
+    /// Begins to count at zero: of what is first seen at one, nobody who looks at increases learns.
+    fn begin(&self, of: &ResourceType, id: &PolicyId) {
+        for result in PassResult::ALL {
+            drop(self.passes.get_or_create(&labels::Pass { of: of.into(), result: result.label() }));
+        }
+        drop(self.retries.get_or_create(&of.into()));
+        drop(self.policy_fallbacks.get_or_create(&id.into()));
+        for reason in Failure::CATEGORIES {
+            drop(self.policy_failures.get_or_create(&labels::PolicyFailure { policy: id.into(), reason }));
         }
     }
 
@@ -245,8 +188,8 @@ impl Metrics {
     }
 
     /// A policy failed, with the category of the failure.
-    pub fn policy_failure(&self, policy: &PolicyId, reason: &str) {
-        let labels = labels::PolicyFailure { policy: policy.into(), reason: reason.to_owned() };
+    pub fn policy_failure(&self, policy: &PolicyId, reason: &'static str) {
+        let labels = labels::PolicyFailure { policy: policy.into(), reason };
         self.policy_failures.get_or_create(&labels).inc();
     }
 
@@ -255,11 +198,15 @@ impl Metrics {
         self.policy_fallbacks.get_or_create(&from.into()).inc();
     }
 
-    /// How many policy packages there are in each state. Takes the place of what was said before.
-    pub fn policy_revisions(&self, states: &BTreeMap<&'static str, usize>) {
-        self.policy_revisions.clear();
-        for (state, revisions) in states {
-            self.policy_revisions.get_or_create(&labels::RevisionState { state }).set(count(*revisions));
+    /// How many policy packages there are in each state, those apart that nobody ships any more. Takes the place of what
+    /// was said before.
+    pub fn policy_revisions(&self, states: &BTreeMap<(RevisionState, bool), usize>) {
+        for state in RevisionState::ALL {
+            for current in [true, false] {
+                let revisions = states.get(&(state, current)).copied().unwrap_or_default();
+                let labels = labels::RevisionState { state: state.name(), current };
+                self.policy_revisions.get_or_create(&labels).set(count(revisions));
+            }
         }
     }
 
@@ -274,6 +221,11 @@ impl Metrics {
     /// Whether this process is the one that writes.
     pub fn leader(&self, leads: bool) {
         self.leader.set(i64::from(leads));
+    }
+
+    /// Whether it writes in all namespaces.
+    pub fn everywhere(&self, writes: bool) {
+        self.everywhere.set(i64::from(writes));
     }
 
     /// What the watch on a type is doing now; none when the type is no longer watched.
@@ -300,7 +252,9 @@ impl Metrics {
 
     /// Everything as text, of the type [`CONTENT_TYPE`].
     pub fn encode(&self) -> Result<String, fmt::Error> {
-        for refresh in &*self.refreshers.lock().unwrap_or_else(PoisonError::into_inner) {
+        // Held until the end, so that nobody else takes away what was just put there.
+        let refreshers = self.refreshers.lock().unwrap_or_else(PoisonError::into_inner);
+        for refresh in &*refreshers {
             refresh(self);
         }
         let mut text = String::new();

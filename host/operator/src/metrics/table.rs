@@ -55,10 +55,12 @@ macro_rules! rows {
 rows! {
     BUILD: Info "build" ["version", "rust"] "What was built";
     LEADER: Gauge "leader" [] "1 while this process is the one that writes";
+    EVERYWHERE: Gauge "everywhere" [] "1 while this process writes in all namespaces, and not in listed ones";
     PASSES: Counter "passes" ["group", "kind", "result"] "Passes over objects, by how they ended";
     PASS_DURATION: Histogram "pass_duration" in "seconds" ["group", "kind"] "Time of a pass, waiting for the API server included";
     RETRIES: Counter "retries" ["group", "kind"] "Passes that were put off and will be made again";
     OBJECTS: Gauge "objects" ["group", "kind", "ready"] "Objects that policies answer for, by their condition Ready";
+    UNSERVED: Gauge "objects_unserved" ["group", "kind", "reason"] "Objects that are not served by what should serve them: NoPolicy where nothing answers, PolicyFailed where what answers fails, FellBack where what served before does";
     AWAITING_PASS: Gauge "objects_awaiting_policy" ["group", "kind"] "Objects whose last pass was made by a policy that has since been replaced";
     QUEUE_DEPTH: Gauge "queue_depth" [] "Objects that are due for a pass and have not got one";
     QUEUE_AGE: Gauge "queue_oldest_age" in "seconds" [] "How long the oldest of them has been due";
@@ -66,7 +68,7 @@ rows! {
     FUEL: Histogram "policy_fuel" ["policy", "version"] "Fuel that a policy burnt in a pass";
     POLICY_FAILURES: Counter "policy_failures" ["policy", "version", "reason"] "Passes that a policy failed: traps, exhausted limits, answers that the guard refused";
     POLICY_FALLBACKS: Counter "policy_fallbacks" ["policy", "version"] "Passes in which what served before answered, since a policy failed on the object or the API server refused what it planned";
-    POLICY_REVISIONS: Gauge "policy_revisions" ["state"] "Policy packages by their state";
+    POLICY_REVISIONS: Gauge "policy_revisions" ["state", "current"] "Policy packages by their state; current are those that a ConfigMap holds now, and not what came before them";
     API_CALLS: Counter "api_calls" ["verb", "group", "resource", "code"] "Requests to the API server, by HTTP status code; timeout and unreachable stand for those without an answer";
     API_DURATION: Histogram "api_call_duration" in "seconds" ["verb"] "Time until the API server answered; watches until they were open";
     WATCH_STATE: Gauge "watch_state" ["group", "kind", "state"] "1 for the state that the watch on a type is in: unserved, forbidden, listing, synced or failing";
@@ -105,6 +107,8 @@ pub fn reference() -> String {
         "# Metrics\n\n",
         "Served as OpenMetrics text at `/metrics` (`--metrics-bind-address`, `:8080` unless set). `group` and `kind` name a ",
         "Kubernetes type; the core group is empty. Histograms have `_bucket`, `_sum` and `_count`.\n\n",
+        "What a policy may lead to is counted from 0 on when it begins to answer. Requests and broken watches are there from ",
+        "their first on, which no `increase` shows.\n\n",
         "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n",
     ));
     for row in ROWS {

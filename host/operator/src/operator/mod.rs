@@ -31,7 +31,7 @@ use crate::{
     queue::Queue,
     rbac::Duties,
     reconcile::{Context, Events, Memories, Projections, Rules},
-    watch::{ObjectKey, Watch},
+    watch::{ObjectKey, Scope, Watch},
 };
 
 /// An operator stopped before it was told to: a part of it is gone that never should be.
@@ -62,6 +62,7 @@ impl Operator {
         // However many objects of one namespace wait for slow answers, those of others find somebody free.
         let share = options.workers.saturating_sub(1);
         let queue = Queue::new(options.backoff, options.pace, options.seed).sharing(share);
+        metrics.everywhere(options.namespaces == Scope::All);
         metrics.before_encoding({
             let queue = queue.clone();
             move |metrics| metrics.queue(queue.depth(), queue.oldest_age())
@@ -99,10 +100,11 @@ impl Operator {
         let context = Arc::new(context);
         let weak = Arc::downgrade(&context);
         context.metrics.before_encoding(move |metrics| {
-            let awaiting = weak.upgrade().map(|context| context.awaiting_policy());
-            for (of, objects) in awaiting.into_iter().flatten() {
+            let Some(context) = weak.upgrade() else { return };
+            for (of, objects) in context.awaiting_policy() {
                 metrics.awaiting_policy(&of, objects);
             }
+            metrics.objects(&context.tallies());
         });
         Self { context, queue, options, installing: None }
     }

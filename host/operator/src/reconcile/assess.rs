@@ -33,6 +33,15 @@ pub(crate) struct Question {
     pub(crate) fallback: Option<String>,
 }
 
+/// The status that is wanted, without times.
+pub(crate) struct Told {
+    pub(crate) status: Value,
+    /// What it cost to find out.
+    pub(crate) fuel: u64,
+    /// Whether the policy failed, on this or before.
+    pub(crate) is_failed: bool,
+}
+
 impl Context {
     /// The children of a plan as they are, and whether one of them reports on what it was before; without a plan, what
     /// the object owns.
@@ -73,17 +82,20 @@ impl Context {
         sight.ok()?.live().filter(|live| live["metadata"]["uid"] == *child.uid).cloned()
     }
 
-    /// The status that is wanted, without times, and what it cost to find out.
-    pub(crate) async fn assess(&self, question: Question) -> (Value, u64) {
-        let watch = self.watch.clone();
+    /// What is to be told.
+    pub(crate) async fn assess(&self, question: Question) -> Told {
+        let (watch, metrics) = (self.watch.clone(), Arc::clone(&self.metrics));
         let Question { renderer, is_local, rendered, object, outcome, hindrance, children, fallback } = question;
         self.compute(is_local, move || {
             let assessed: Result<Assessed, PolicyFailure> = match &rendered.verdict {
                 // A policy that just failed is not asked what to make of it.
                 Verdict::Failed(failure) => Err(failure.clone()),
-                Verdict::Planned(_) | Verdict::Refused(_) => renderer.assess(&rendered, outcome.clone(), children),
+                Verdict::Planned(_) | Verdict::Refused(_) => renderer
+                    .assess(&rendered, outcome.clone(), children)
+                    .inspect_err(|failed| metrics.policy_failure(&failed.policy, failed.failure.category())),
             };
             let fuel = assessed.as_ref().map_or(0, |assessed| assessed.fuel);
+            let is_failed = assessed.is_err();
             let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
             let applied_generation = match outcome {
                 Outcome::Applied => Some(generation),
@@ -100,7 +112,7 @@ impl Context {
                 before: object.get("status"),
                 fallback: fallback.as_deref(),
             };
-            (status::compose(&rendered, assessed, standing), fuel)
+            Told { status: status::compose(&rendered, assessed, standing), fuel, is_failed }
         })
         .await
     }

@@ -1,6 +1,6 @@
 //! What every pass needs: the cluster as it is watched, the policies, the way to the API server, and time.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kaos_policy::contract::ResourceType;
@@ -17,7 +17,7 @@ use super::{
 use crate::{
     blocking::off_thread,
     catalogue::{Answers, Catalogue, Renderers},
-    metrics::Metrics,
+    metrics::{Metrics, Tally},
     watch::{Served, Watch},
 };
 
@@ -94,6 +94,17 @@ impl Context {
             (of.clone(), self.watch.keys(of).len().saturating_sub(made))
         };
         snapshot.kinds().map(awaiting).collect()
+    }
+
+    /// How the objects of each kind stand; of a kind that something answers for, also when there are none.
+    pub(crate) fn tallies(&self) -> BTreeMap<ResourceType, Tally> {
+        let mut tallies = self.memories.tallies();
+        if let Some(snapshot) = self.catalogue.load() {
+            for (of, _) in snapshot.kinds() {
+                tallies.entry(of.clone()).or_default();
+            }
+        }
+        tallies
     }
 
     /// How a type is addressed now.

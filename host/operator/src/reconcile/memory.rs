@@ -12,7 +12,11 @@ use kaos_policy::{
 use tokio::time::Instant;
 
 use super::effort::Effort;
-use crate::{hashing::hash, metrics::Readiness, watch::ObjectKey};
+use crate::{
+    hashing::hash,
+    metrics::{Readiness, Tally, Unserved},
+    watch::ObjectKey,
+};
 
 /// A hash that only has to differ.
 pub(crate) type Mark = u64;
@@ -45,7 +49,10 @@ pub(crate) struct Memory {
     pub(crate) unseen: Option<Instant>,
     /// The finalizer that the last plan asked for.
     pub(crate) finalizer: Option<String>,
+    /// What was told of its readiness last.
     pub(crate) ready: Option<Readiness>,
+    /// Why what should serve it does not, as far as the last pass that told of it could say.
+    pub(crate) unserved: Option<Unserved>,
     /// The swap of policies that the last pass was made after.
     pub(crate) since: u64,
     pub(crate) last: Option<Last>,
@@ -107,9 +114,19 @@ impl Memories {
             .count()
     }
 
+    /// How the objects of each type stand.
+    pub(crate) fn tallies(&self) -> BTreeMap<ResourceType, Tally> {
+        let memories = self.lock();
+        let mut tallies: BTreeMap<&ResourceType, Tally> = BTreeMap::new();
+        for (key, memory) in &*memories {
+            tallies.entry(&key.of).or_default().add(memory.ready, memory.unserved);
+        }
+        tallies.into_iter().map(|(of, tally)| (of.clone(), tally)).collect()
+    }
+
     /// The object is gone.
-    pub(crate) fn forget(&self, key: &ObjectKey) -> Option<Memory> {
-        self.lock().remove(key)
+    pub(crate) fn forget(&self, key: &ObjectKey) {
+        self.lock().remove(key);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<ObjectKey, Memory>> {
@@ -120,4 +137,26 @@ impl Memories {
 /// The mark of a child's identity.
 pub(crate) fn child_mark(child: &Reference) -> Mark {
     hash((&child.api_version, &child.kind, &child.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_that_took_the_place_of_another_counts_in_its_place() {
+        let (memories, of) = (Memories::default(), ResourceType::new("x.io/v1", "Widget"));
+        let key = ObjectKey::new(of.clone(), "n", "w");
+        for uid in ["the first", "the second"] {
+            let memory = memories.take(&key, uid);
+            assert_eq!(memory.ready, None, "of {uid} nothing is known");
+            let unserved = Some(Unserved::PolicyFailed);
+            memories.put(&key, Memory { ready: Some(Readiness::False), unserved, ..memory });
+        }
+        let mut one = Tally::default();
+        one.add(Some(Readiness::False), Some(Unserved::PolicyFailed));
+        assert_eq!(memories.tallies(), BTreeMap::from([(of, one)]));
+        memories.forget(&key);
+        assert!(memories.tallies().is_empty());
+    }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    assess::Question,
+    assess::{Question, Told},
     child::is_final,
     context::Context,
     decide::is_going,
@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     catalogue::{Descent, Without},
-    metrics::{PassResult, Readiness},
+    metrics::{PassResult, Readiness, Unserved},
     watch::{ObjectKey, Served},
 };
 
@@ -67,11 +67,14 @@ impl Context {
         let Some(object) = self.watch.object(key) else { return self.gone(key) };
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let Some(selected) = self.select(key, &object) else {
+            let memory = self.memories.take(key, &uid);
+            self.memories.put(key, Memory { unserved: Some(Unserved::NoPolicy), ..memory });
             self.tell_halt(key, &Halt::NoPolicy).await;
             return Ended { result: PassResult::Waiting, next: Next::Never };
         };
         self.catalogue.ledger().chooses(key, selected.chosen);
         let mut memory = self.memories.take(key, &uid);
+        memory.unserved = memory.unserved.filter(|why| *why != Unserved::NoPolicy);
         let ended = match self.served(&key.of) {
             Ok(served) => {
                 let mut subject = Subject { key, served, selected, object: (*object).clone(), uid };
@@ -93,9 +96,7 @@ impl Context {
     fn gone(&self, key: &ObjectKey) -> Ended {
         self.watch.forget(key);
         self.catalogue.ledger().gone(key);
-        if let Some(memory) = self.memories.forget(key) {
-            self.metrics.object(&key.of, memory.ready, None);
-        }
+        self.memories.forget(key);
         Ended { result: PassResult::Gone, next: Next::Never }
     }
 
@@ -226,8 +227,13 @@ impl Context {
                 children,
                 fallback: subject.selected.fallback(),
             };
-            let (mut status, fuel) = self.assess(question).await;
+            let Told { mut status, fuel, is_failed } = self.assess(question).await;
             self.metrics.fuel(&rendered.policy, fuel);
+            memory.unserved = if is_failed {
+                Some(Unserved::PolicyFailed)
+            } else {
+                (!subject.selected.descent.without.is_empty()).then_some(Unserved::FellBack)
+            };
             let Subject { key, served, object, .. } = subject;
             wrote |= self.publish(key, served, object, &mut status, memory).await?;
         }
@@ -249,11 +255,7 @@ impl Context {
         let news = times::transitions(status, before);
         self.project(&key.of, served, status).await;
         let wrote = self.write_status(&key.of, served, object, status, memory).await?;
-        let ready = readiness(status);
-        if memory.ready != Some(ready) {
-            self.metrics.object(&key.of, memory.ready, Some(ready));
-            memory.ready = Some(ready);
-        }
+        memory.ready = Some(readiness(status));
         if wrote {
             for transition in &news {
                 tracing::info!(object = %key, reason = transition.reason, message = transition.message, "changed");

@@ -188,7 +188,7 @@ impl Lifecycle {
         self.judge(&found).await?;
         self.serve().await?;
         self.tidy(&found).await?;
-        self.count().await?;
+        self.count(&found).await?;
         // Only another process needs what is kept: that it cannot be now holds nothing up.
         let kept = self.keep_fitted().await;
         match followed_up.and(advanced).and(kept) {

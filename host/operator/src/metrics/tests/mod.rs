@@ -1,24 +1,33 @@
+mod monitoring;
+
 use kaos_policy::digest::Digest;
 
 use super::*;
 
+fn widgets() -> (ResourceType, PolicyId) {
+    let policy = PolicyId { name: "widget".into(), version: "1.0.0".into(), digest: Digest::of(b"") };
+    (ResourceType::new("example.dev/v1", "Widget"), policy)
+}
+
 /// Metrics of which each has been used once.
 fn used() -> Metrics {
     let metrics = Metrics::new();
-    let of = ResourceType::new("example.dev/v1", "Widget");
-    let policy = PolicyId { name: "widget".into(), version: "1.0.0".into(), digest: Digest::of(b"") };
+    let (of, policy) = widgets();
+    let mut tally = Tally::default();
+    tally.add(Some(Readiness::False), Some(Unserved::PolicyFailed));
     metrics.pass(&of, PassResult::Changed, Duration::from_millis(3));
     metrics.retry(&of);
-    metrics.object(&of, None, Some(Readiness::False));
+    metrics.objects(&BTreeMap::from([(of.clone(), tally)]));
     metrics.awaiting_policy(&of, 2);
     metrics.queue(1, Duration::from_millis(1500));
     metrics.policies(&[(of.clone(), policy.clone())]);
     metrics.fuel(&policy, 400_000);
     metrics.policy_failure(&policy, "Trap");
     metrics.fallback(&policy);
-    metrics.policy_revisions(&BTreeMap::from([("Active", 1)]));
+    metrics.policy_revisions(&BTreeMap::from([((RevisionState::Active, true), 1)]));
     metrics.api_call("patch", "apps", "deployments", "200", Duration::from_millis(8));
     metrics.leader(true);
+    metrics.everywhere(true);
     metrics.watch(&of, Some(WatchState::Synced));
     metrics.watch_error(&of, "Expired");
     metrics.stored(&of, 7, 7000);
@@ -73,9 +82,69 @@ fn policies_that_no_longer_answer_are_no_longer_shown() -> Result<(), fmt::Error
 }
 
 #[test]
+fn what_a_policy_may_do_is_counted_from_zero() -> Result<(), fmt::Error> {
+    let (of, policy) = widgets();
+    let metrics = Metrics::new();
+    metrics.policies(&[(of.clone(), policy.clone())]);
+    let text = metrics.encode()?;
+    for line in [
+        r#"kaos_operator_passes_total{group="example.dev",kind="Widget",result="failed"} 0"#,
+        r#"kaos_operator_retries_total{group="example.dev",kind="Widget"} 0"#,
+        r#"kaos_operator_policy_failures_total{policy="widget",version="1.0.0",reason="Trap"} 0"#,
+        r#"kaos_operator_policy_fallbacks_total{policy="widget",version="1.0.0"} 0"#,
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    metrics.retry(&of);
+    metrics.policies(&[(of, policy)]);
+    assert!(metrics.encode()?.contains(r#"retries_total{group="example.dev",kind="Widget"} 1"#), "it goes on");
+    Ok(())
+}
+
+#[test]
+fn objects_are_as_they_were_told_last_and_each_word_is_there() -> Result<(), fmt::Error> {
+    let (of, _) = widgets();
+    let metrics = used();
+    let text = metrics.encode()?;
+    for sample in [
+        r#"objects{group="example.dev",kind="Widget",ready="true"} 0"#,
+        r#"objects{group="example.dev",kind="Widget",ready="false"} 1"#,
+        r#"objects_unserved{group="example.dev",kind="Widget",reason="PolicyFailed"} 1"#,
+        r#"objects_unserved{group="example.dev",kind="Widget",reason="NoPolicy"} 0"#,
+    ] {
+        assert!(text.contains(sample), "{sample} is not in\n{text}");
+    }
+    metrics.objects(&BTreeMap::from([(of, Tally::default())]));
+    assert!(metrics.encode()?.contains(r#"objects{group="example.dev",kind="Widget",ready="false"} 0"#));
+    metrics.objects(&BTreeMap::new());
+    assert!(
+        !metrics.encode()?.contains("kaos_operator_objects{"),
+        "nobody answers for the kind, and it has no objects"
+    );
+    Ok(())
+}
+
+#[test]
+fn packages_that_are_shipped_now_are_told_from_those_before_them() -> Result<(), fmt::Error> {
+    let metrics = Metrics::new();
+    metrics.policy_revisions(&BTreeMap::from([((RevisionState::Refused, false), 2)]));
+    let text = metrics.encode()?;
+    for sample in [
+        r#"policy_revisions{state="Refused",current="false"} 2"#,
+        r#"policy_revisions{state="Refused",current="true"} 0"#,
+        r#"policy_revisions{state="Quarantined",current="true"} 0"#,
+    ] {
+        assert!(text.contains(sample), "{sample} is not in\n{text}");
+    }
+    metrics.policy_revisions(&BTreeMap::new());
+    assert!(metrics.encode()?.contains(r#"policy_revisions{state="Refused",current="false"} 0"#));
+    Ok(())
+}
+
+#[test]
 fn a_watch_is_in_one_state_and_a_type_that_is_not_watched_in_none() -> Result<(), fmt::Error> {
     let metrics = used();
-    let of = ResourceType::new("example.dev/v1", "Widget");
+    let (of, _) = widgets();
     let states = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| line.starts_with("kaos_operator_watch_state{") && line.ends_with(" 1"));
         lines.map(str::to_owned).collect()

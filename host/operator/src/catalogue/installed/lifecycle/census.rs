@@ -29,13 +29,15 @@ enum Line<'a> {
 
 impl Lifecycle {
     /// Writes down how far the revisions that serve have come.
-    pub(super) async fn count(&mut self) -> Result<(), StepError> {
-        let mut states: BTreeMap<&'static str, usize> = BTreeMap::new();
+    pub(super) async fn count(&mut self, found: &[Found]) -> Result<(), StepError> {
+        let mut states: BTreeMap<(RevisionState, bool), usize> = BTreeMap::new();
+        // What could not be read yet holds something of which nothing can be said.
+        let current: BTreeSet<String> = found.iter().filter_map(|found| self.name_of(found)).collect();
         let seen = self.objects_are_seen();
         let names: Vec<String> = self.records.all().keys().cloned().collect();
         for name in &names {
             let mut status = self.records.status(name);
-            *states.entry(status.state.name()).or_default() += 1;
+            *states.entry((status.state, current.contains(name))).or_default() += 1;
             if status.state != RevisionState::Active {
                 continue;
             }

@@ -1,0 +1,152 @@
+//! What metrics say of policies that do not do what they should: that is what the chart's alerts go by.
+
+use std::fs;
+
+use kaos_operator::watch::Scope;
+use kaos_tests::gadget::gadget;
+use kaos_tests::harness::{World, condition, play, reason};
+use serde_json::json;
+
+use crate::support::{define, first_edition_serves, package, scenario, until_edition, until_state, widget};
+
+/// The chart's alerts.
+const ALERTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/helm/kaos-operator/files/monitoring/alerts.yaml");
+
+/// Has requests by what they ask for and what became of them, which nobody knows beforehand.
+const OPEN: &str = "kaos_operator_api_calls_total";
+
+/// Counters of which an alert takes a rate or an increase.
+fn rated() -> Vec<String> {
+    let alerts = fs::read_to_string(ALERTS).unwrap();
+    let calls = ["rate(", "increase("].into_iter().flat_map(|call| alerts.split(call).skip(1));
+    let names = calls.filter_map(|rest| rest.split(['{', '[']).next());
+    names.filter(|name| *name != OPEN).map(str::to_owned).collect()
+}
+
+/// Waits until so many objects of a kind are not served as they should be, for this reason, and none for another.
+async fn until_unserved(world: &World, kind: &str, why: &str, objects: f64) {
+    let counted = |labels: &[&str]| world.counted("kaos_operator_objects_unserved", labels);
+    let kind = format!("kind=\"{kind}\"");
+    let because = format!("reason=\"{why}\"");
+    let holds = async || [counted(&[&kind, &because]), counted(&[&kind])].iter().all(|it| (it - objects).abs() < 0.5);
+    world.until_true(&format!("{objects} objects are unserved: {why}"), holds).await;
+}
+
+#[test]
+fn what_an_alert_takes_the_rate_of_is_there_before_it_happens() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        let answers = async || world.counted("kaos_operator_policy_info", &["kind=\"Widget\""]) > 0.0;
+        world.until_true("the policy answers", answers).await;
+        let page = world.metrics();
+        let names = rated();
+        assert!(names.len() > 1, "{names:?}");
+        for name in names {
+            let sample = |line: &&str| line.starts_with(&format!("{name}{{")) && line.contains("kind=\"Widget\"");
+            let samples: Vec<&str> = page.lines().filter(sample).collect();
+            assert!(!samples.is_empty(), "{name} is not there\n{page}");
+            assert!(samples.iter().all(|line| line.ends_with(" 0")), "{samples:#?}");
+        }
+        let failures = r#"kaos_operator_policy_failures_total{policy="widget",version="1.0.0",reason="Trap"} 0"#;
+        assert!(page.contains(failures), "{page}");
+    });
+}
+
+#[test]
+fn an_object_that_the_policy_fails_on_is_counted_for_as_long_as_that_is_so() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1 traps", "")).await;
+        world.apply(&widget("fragile", &json!({"fragile": true}))).await;
+        world.apply(&widget("sturdy", &json!({}))).await;
+        until_edition(world, "ConfigMap/sturdy", "1").await;
+        until_unserved(world, "Widget", "PolicyFailed", 1.0).await;
+        assert!(world.counted("kaos_operator_policy_failures_total", &["policy=\"widget\"", "reason=\"Trap\""]) > 0.0);
+        world.restart().await;
+        until_unserved(world, "Widget", "PolicyFailed", 1.0).await;
+        world.apply(&widget("fragile", &json!({"fragile": false}))).await;
+        until_unserved(world, "Widget", "PolicyFailed", 0.0).await;
+        world.apply(&widget("fragile", &json!({"fragile": true}))).await;
+        until_unserved(world, "Widget", "PolicyFailed", 1.0).await;
+        world.delete("Widget/fragile").await;
+        until_unserved(world, "Widget", "PolicyFailed", 0.0).await;
+    });
+}
+
+#[test]
+fn an_object_whose_policy_fails_to_report_on_it_is_counted_too() {
+    play(scenario(), async |world| {
+        world.apply(&gadget("web", &json!({"does": "faint"}))).await;
+        until_unserved(world, "Gadget", "PolicyFailed", 1.0).await;
+        assert!(world.counted("kaos_operator_policy_failures_total", &["policy=\"gadget\"", "reason=\"Trap\""]) > 0.0);
+        let told = world.look("Gadget/web").await;
+        assert_eq!(reason(&told, "Accepted"), "Accepted", "its plan was taken: {told:#}");
+        world.apply(&gadget("web", &json!({}))).await;
+        until_unserved(world, "Gadget", "PolicyFailed", 0.0).await;
+    });
+}
+
+#[test]
+fn an_object_that_what_served_before_answers_for_is_counted_until_something_else_does() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("fragile", &json!({"fragile": true}))).await;
+        world.apply(&widget("sturdy", &json!({}))).await;
+        until_edition(world, "ConfigMap/fragile", "1").await;
+        world.apply(&package("widgets", "2 traps", "")).await;
+        until_edition(world, "ConfigMap/sturdy", "2").await;
+        until_unserved(world, "Widget", "FellBack", 1.0).await;
+        let told = world.look("Widget/fragile").await;
+        assert_eq!(condition(&told, "PolicyFallback")["status"], "True", "{told:#}");
+        world.apply(&package("widgets", "3", "")).await;
+        until_edition(world, "ConfigMap/fragile", "3").await;
+        until_unserved(world, "Widget", "FellBack", 0.0).await;
+    });
+}
+
+#[test]
+fn an_object_that_lost_its_policy_is_counted_although_it_goes_on_to_be_ready() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.until_ready("Widget/w").await;
+        world.delete("kaos-system:ConfigMap/widgets").await;
+        until_unserved(world, "Widget", "NoPolicy", 1.0).await;
+        let is_ready = ["kind=\"Widget\"", "ready=\"true\""];
+        assert!(world.counted("kaos_operator_objects", &is_ready) > 0.0, "{}", world.metrics());
+        world.apply(&package("widgets", "2", "")).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        until_unserved(world, "Widget", "NoPolicy", 0.0).await;
+    });
+}
+
+#[test]
+fn a_package_that_was_refused_is_current_only_as_long_as_it_is_shipped() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        let refused = |current: bool| {
+            let current = format!("current=\"{current}\"");
+            world.counted("kaos_operator_policy_revisions", &["state=\"Refused\"", &current]) > 0.0
+        };
+        let mut broken = package("widgets", "2", "");
+        broken["binaryData"]["policy.wasm.gz"] = json!("AGFzbQ==");
+        world.apply(&broken).await;
+        until_state(world, "widgets", "Refused").await;
+        world.until_true("it is counted", async || refused(true) && !refused(false)).await;
+        world.apply(&package("widgets", "3", "")).await;
+        until_edition(world, "ConfigMap/w", "3").await;
+        world.until_true("it is remembered", async || refused(false) && !refused(true)).await;
+    });
+}
+
+#[test]
+fn an_operator_for_listed_namespaces_is_told_from_one_for_all() {
+    let everywhere = |world: &World| {
+        world.spawn();
+        world.metrics().lines().find_map(|line| line.strip_prefix("kaos_operator_everywhere ").map(str::to_owned))
+    };
+    play(scenario().idle(), async |world| assert_eq!(everywhere(world).as_deref(), Some("1")));
+    let listed = scenario().idle().tuned(|options| options.namespaces = Scope::Listed(["test".to_owned()].into()));
+    play(listed, async |world| assert_eq!(everywhere(world).as_deref(), Some("0")));
+}
