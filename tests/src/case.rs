@@ -83,6 +83,13 @@ pub fn all() -> Result<Vec<Case>> {
     folders.into_iter().map(|folder| load(folder, &profiles)).collect()
 }
 
+/// The cases that are put on a real API server as the Go operator leaves them: those that run something, have to end as
+/// recorded, and take neither another environment nor a second apply.
+pub fn left_by_go() -> Result<Vec<Case>> {
+    let environment = default_environment()?;
+    Ok(all()?.into_iter().filter(|case| case.can_be_left(&environment)).collect())
+}
+
 fn load(folder: PathBuf, profiles: &Profiles) -> Result<Case> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let about: About = serde_saphyr::from_str(&read(&folder.join("case.yaml"))?).with_context(|| name.clone())?;
@@ -125,6 +132,18 @@ impl Case {
     /// The file with the wanted deviation: a JSON patch on `expected.json`.
     pub fn deviation(&self) -> PathBuf {
         self.folder.join("desired.yaml")
+    }
+
+    fn can_be_left(&self, environment: &BTreeMap<String, String>) -> bool {
+        let children: Vec<&Value> = self.recorded["children"].as_array().into_iter().flatten().collect();
+        self.environment == *environment
+            && self.update.is_empty()
+            && !self.deviation().exists()
+            // A stranger's child is another story.
+            && children.iter().all(|child| child["metadata"]["ownerReferences"].is_array())
+            && children.iter().any(|child| child["kind"] == "Deployment")
+            // No node of the tests is like that.
+            && children.iter().all(|child| child["spec"]["template"]["spec"]["nodeSelector"].is_null())
     }
 }
 

@@ -51,6 +51,20 @@ fn a_changed_image_is_told_field_by_field_with_before_and_after() {
 }
 
 #[test]
+fn what_the_operators_own_config_map_says_is_what_holds_before() {
+    let folder = Folder::new("plan-config");
+    let config = "---\napiVersion: v1\nkind: ConfigMap\n\
+        metadata: {name: kaos-operator-config, namespace: kaos-system}\ndata: {DEFAULT_AGENT_IMAGE: 'x:1'}\n";
+    let objects = folder.write("team.yaml", team(1) + config);
+    for (image, code) in [("x:1", 0), ("x:2", 2)] {
+        let settings = folder.write("settings.yaml", format!("image: {image}\n"));
+        let ran = run(["policy", "plan", "--settings", &settings, "--for", "agent", "-f", &objects], "");
+        assert_eq!(ran.code, code, "{image}: {}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.stdout.contains("x:1"), code == 2, "{image}: {}", ran.stdout);
+    }
+}
+
+#[test]
 fn the_table_tells_what_is_the_same_for_many_once() {
     let folder = Folder::new("plan-table");
     let ran = plan(&folder, "image: registry.example/agent:2\n", &["--for", "agent"]);

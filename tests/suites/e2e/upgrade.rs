@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use kaos_tests::blocks::blocks;
 use kaos_tests::case::{self, Case};
 use kaos_tests::control_plane::ControlPlane;
 use kaos_tests::harness::kinds::At;
@@ -12,7 +13,7 @@ use kaos_tests::harness::{World, is_ready};
 use kube::api::{Api, DynamicObject, PostParams};
 use serde_json::{Value, json};
 
-use crate::support::{CHART, LEASE, RELEASE, Release, SYSTEM, at, moved, until, until_ready};
+use crate::support::{CHART, LEASE, RELEASE, Release, SYSTEM, at, moved, recorded, until, until_image, until_ready};
 
 /// The Go operator's field manager. It writes by create and update.
 const GO: &str = "manager";
@@ -65,21 +66,42 @@ async fn leave(world: &World, object: &Value) {
     api(world, &object).replace_status(name, &params, &typed).await.unwrap();
 }
 
-/// The cases whose outcome ours has to be, and that run something.
-fn cases() -> Vec<Case> {
-    let environment = case::default_environment().unwrap();
-    let plain = |case: &Case| {
-        let children: Vec<&Value> = case.recorded["children"].as_array().into_iter().flatten().collect();
-        case.environment == environment
-            && case.update.is_empty()
-            && !case.deviation().exists()
-            // A stranger's child is another story.
-            && children.iter().all(|child| child["metadata"]["ownerReferences"].is_array())
-            && children.iter().any(|child| child["kind"] == "Deployment")
-            // No node here is like that.
-            && children.iter().all(|child| child["spec"]["template"]["spec"]["nodeSelector"].is_null())
-    };
-    case::all().unwrap().into_iter().filter(plain).collect()
+/// Puts a case into a namespace as the Go operator leaves it: its objects, and the children, which it names.
+async fn put(world: &World, case: &Case) -> Vec<String> {
+    for object in moved(&case.input, &world.namespace) {
+        if at(&object).starts_with("Agent/")
+            || at(&object).starts_with("ModelAPI/")
+            || at(&object).starts_with("MCPServer/")
+        {
+            leave(world, &object).await;
+        } else {
+            world.apply(&object).await;
+        }
+    }
+    let children = case.stored().unwrap()["children"].as_array().unwrap().clone();
+    let mut made = Vec::new();
+    for mut child in moved(&children, &world.namespace) {
+        for reference in
+            child["metadata"].get_mut("ownerReferences").and_then(Value::as_array_mut).into_iter().flatten()
+        {
+            let owner = format!("{}/{}", text(&reference["kind"]), text(&reference["name"]));
+            reference["uid"] = json!(uid(&world.look(&owner).await));
+        }
+        child.as_object_mut().unwrap().remove("status");
+        // What the server allocates is masked in the recording.
+        for field in ["clusterIP", "clusterIPs"] {
+            child["spec"].as_object_mut().map(|spec| spec.remove(field));
+        }
+        create(world, &child).await;
+        made.push(at(&child));
+    }
+    made
+}
+
+/// The chart with what the cases were recorded with.
+async fn installed() -> Release {
+    let values = registry(ControlPlane::shared().folder());
+    Release::install(&[&IMAGES[..], &["--values", &values]].concat()).await
 }
 
 async fn pods(world: &World) -> BTreeMap<String, String> {
@@ -94,40 +116,12 @@ fn is_of_go(object: &Value) -> bool {
 
 #[tokio::test]
 async fn what_the_go_operator_left_is_taken_over_without_restarting_a_pod() {
-    let values = registry(ControlPlane::shared().folder());
-    let release = Release::install(&[&IMAGES[..], &["--values", &values]].concat()).await;
+    let release = installed().await;
     let mut left = Vec::new();
-    let cases = cases();
-    assert!(cases.len() > 30, "only {} cases are left", cases.len());
+    let cases = case::left_by_go().unwrap();
     for (number, case) in cases.iter().enumerate() {
         let world = release.world(&format!("go-{number}")).await;
-        for object in moved(&case.input, &world.namespace) {
-            if at(&object).starts_with("Agent/")
-                || at(&object).starts_with("ModelAPI/")
-                || at(&object).starts_with("MCPServer/")
-            {
-                leave(&world, &object).await;
-            } else {
-                world.apply(&object).await;
-            }
-        }
-        let children = case.stored().unwrap()["children"].as_array().unwrap().clone();
-        let mut made = Vec::new();
-        for mut child in moved(&children, &world.namespace) {
-            for reference in
-                child["metadata"].get_mut("ownerReferences").and_then(Value::as_array_mut).into_iter().flatten()
-            {
-                let owner = format!("{}/{}", text(&reference["kind"]), text(&reference["name"]));
-                reference["uid"] = json!(uid(&world.look(&owner).await));
-            }
-            child.as_object_mut().unwrap().remove("status");
-            // What the server allocates is masked in the recording.
-            for field in ["clusterIP", "clusterIPs"] {
-                child["spec"].as_object_mut().map(|spec| spec.remove(field));
-            }
-            create(&world, &child).await;
-            made.push(at(&child));
-        }
+        let made = put(&world, case).await;
         left.push((case, world, made));
     }
     let mut before = Vec::new();
@@ -187,6 +181,46 @@ async fn what_the_go_operator_left_is_taken_over_without_restarting_a_pod() {
         .expect();
     for name in made {
         world.until_gone(name).await;
+    }
+}
+
+#[tokio::test]
+async fn the_guide_shows_beforehand_what_would_be_different() {
+    let release = installed().await;
+    let world = release.world("beforehand").await;
+    // One takes its runtime from the registry, the other its image from the settings.
+    for name in ["mcpserver-full-overrides", "modelapi-proxy-minimal"] {
+        put(&world, &recorded(name)).await;
+    }
+    let folder = release.cluster.folder().join("beforehand");
+    std::fs::create_dir_all(&folder).unwrap();
+    let typed = || -> Vec<String> {
+        let blocks = blocks("docs/guide/upgrade-from-kaos.md", &["cluster"]).unwrap();
+        let typed = blocks.iter().map(|block| {
+            // Other namespaces are other tests'.
+            let block = block.replace(" -A ", &format!(" -n {} ", world.namespace));
+            release.cluster.shell(&format!("cd {}\n{block}", folder.display())).expect()
+        });
+        typed.collect()
+    };
+    let printed = typed();
+    let [table, difference] = &printed[..] else { panic!("{printed:?}") };
+    assert_eq!(table.matches(" rendered ").count(), 2, "{table}");
+    assert_eq!(difference, "");
+    release.is_changed();
+    let other = json!({"data": {"DEFAULT_LITELLM_IMAGE": "registry.example/litellm:other"}});
+    release.over(SYSTEM).patch("ConfigMap/kaos-operator-config", &other).await;
+    let printed = typed();
+    let changed: Vec<&str> =
+        printed[1].lines().filter(|line| line.starts_with('+') && !line.starts_with("+++")).collect();
+    assert_eq!(changed.len(), 1, "{printed:?}");
+    assert!(changed[0].ends_with("image: registry.example/litellm:other"), "{changed:?}");
+
+    // What was shown is what is done.
+    let _operator = release.working_operator().await;
+    until_image(&world, "Deployment/modelapi-m", "registry.example/litellm:other").await;
+    for name in ["MCPServer/t", "ModelAPI/m"] {
+        world.until("it is taken over", name, |object| finalizers(object).is_empty()).await;
     }
 }
 

@@ -14,6 +14,7 @@ mod values;
 
 use std::{fs, path::Path};
 
+use kaos_tests::case;
 use page::{ROOT, stands};
 
 #[test]
@@ -80,6 +81,14 @@ fn every_line_of_the_threat_model_names_a_test_that_is_there() {
         let text = fs::read_to_string(Path::new(ROOT).join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
         assert!(text.contains(&format!("fn {test}(")), "{file} has no test {test}");
     }
+}
+
+#[test]
+fn the_guide_of_the_upgrade_says_how_many_outcomes_are_taken_over_on_a_real_api_server() {
+    let page = fs::read_to_string(Path::new(ROOT).join("docs/guide/upgrade-from-kaos.md")).unwrap();
+    let words: Vec<&str> = page.split_whitespace().collect();
+    let said = format!("{} of the {} recorded outcomes", case::left_by_go().unwrap().len(), case::all().unwrap().len());
+    assert!(words.join(" ").contains(&said), "the page does not say {said}");
 }
 
 #[test]

@@ -1,10 +1,16 @@
-//! The settings that hold for a run: environment, policy files, `--settings`, `--set`.
+//! The settings that hold for a run: environment, the operator's own ConfigMap, policy files, `--settings`, `--set`.
 
 use std::path::Path;
 
+use anyhow::Context;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::settings::{self, Layer, Origin, Schema};
 
-use crate::{catalogue::environment, input, policies::Loaded};
+use crate::{
+    catalogue::{OPERATOR_CONFIG, environment, operator_config},
+    input::{self, Document},
+    policies::Loaded,
+};
 
 /// All layers, in no order: the origin of each says how strong it is.
 pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) -> anyhow::Result<Vec<Layer>> {
@@ -24,6 +30,20 @@ pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) ->
     }
     layers.extend(settings::assignments(set, &schemas)?);
     Ok(layers)
+}
+
+/// What the operator's own ConfigMap says, where it is among objects from files: these are what the cluster holds.
+pub(super) fn held(documents: &[Document], operator_namespace: &str) -> anyhow::Result<Option<Layer>> {
+    let is_it = |document: &&Document| {
+        let identity = &document.identity;
+        identity.group.is_empty()
+            && identity.kind == "ConfigMap"
+            && identity.namespace.as_deref() == Some(operator_namespace)
+            && identity.name == OPERATOR_CONFIG
+    };
+    let Some(Document { origin, identity, object }) = documents.iter().find(is_it) else { return Ok(None) };
+    let config: ConfigMap = serde_json::from_value(object.clone()).with_context(|| format!("{origin}: {identity}"))?;
+    Ok(Some(operator_config(&config)))
 }
 
 /// The schema of each policy, by the policy's name.

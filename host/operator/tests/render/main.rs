@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod ends;
+mod held;
 mod large;
 #[path = "../support/mod.rs"]
 mod support;

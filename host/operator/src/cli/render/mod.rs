@@ -106,7 +106,8 @@ impl Render {
         let Some(documents) = documents(sources, &catalogue) else { return Ok(ExitCode::from(UNUSABLE)) };
         let cluster = facts.cluster();
         let policies = Loader::cached(cluster.clone())?.load(&policies)?;
-        let layers = settings::layers(&policies, settings.as_deref(), &set)?;
+        let mut layers = settings::layers(&policies, settings.as_deref(), &set)?;
+        layers.extend(settings::held(&documents, &cluster.operator_namespace)?);
         let stacks = select(&policies)?;
         let unserved = Unserved::new(unserved, &stacks)?;
         let renderers = renderers(&stacks, &layers, &cluster, |of| !unserved.contains(of))?;

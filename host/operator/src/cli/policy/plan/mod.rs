@@ -98,7 +98,9 @@ impl Plan {
         let namespace = namespace.as_deref().unwrap_or("default");
         let sources = Sources { paths: &filenames, recursive, namespace };
         let Some(documents) = documents(sources, &catalogue) else { bail!("the objects cannot be used") };
-        let sides = Sides::of(&Standing::new(&own, settings::layers(&own, None, &[])?, &home)?, new)?;
+        let mut layers = settings::layers(&own, None, &[])?;
+        layers.extend(settings::held(&documents, &home)?);
+        let sides = Sides::of(&Standing::new(&own, layers, &home)?, new)?;
         warn_of_strangers(&documents, &catalogue, &sides.kinds());
         if !sides.answer_for(&documents) {
             bail!("nothing to plan for: no object is of a kind that a policy claims");

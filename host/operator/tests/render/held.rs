@@ -1,0 +1,51 @@
+//! What the files hold of the operator's own: its settings, and the registries of runtimes.
+
+use super::{LLM, render};
+
+fn config(namespace: &str, data: &str) -> String {
+    format!(
+        "{LLM}---\napiVersion: v1\nkind: ConfigMap\n\
+         metadata: {{name: kaos-operator-config, namespace: {namespace}}}\ndata: {{{data}}}\n"
+    )
+}
+
+#[test]
+fn the_operators_own_config_map_is_read_as_settings_where_the_operator_is() {
+    let image = "image: registry.example/litellm:2\n";
+    let input = config("kaos-system", "DEFAULT_LITELLM_IMAGE: 'registry.example/litellm:2'");
+    let cases: [(&[&str], bool); 3] = [
+        (&[], true),
+        (&["--set", "modelapi.proxy.image=registry.example/litellm:3"], false),
+        (&["--operator-namespace", "elsewhere"], false),
+    ];
+    for (more, counts) in cases {
+        let ran = render(&input, more);
+        assert_eq!(ran.code, 0, "{more:?}: {}", ran.stderr);
+        assert_eq!(ran.stdout.contains(image), counts, "{more:?}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn what_does_not_fit_in_the_operators_own_config_map_is_named() {
+    let ran = render(&config("kaos-system", "GATEWAY_API_ENABLED: maybe"), &[]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("GATEWAY_API_ENABLED of ConfigMap kaos-operator-config"), "{}", ran.stderr);
+    let ran = render(&config("kaos-system", "GATEWAY_API_ENABLED: true"), &[]);
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    assert!(ran.stderr.contains("ConfigMap kaos-system/kaos-operator-config"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_registry_of_the_operators_namespace_says_what_runs_tools() {
+    let registry = "---\napiVersion: v1\nkind: ConfigMap\n\
+        metadata: {name: kaos-mcp-runtimes, namespace: kaos-system}\ndata:\n  runtimes.yaml: |\n    \
+        runtimes:\n      mine: {type: python, image: 'registry.example/mine:1', description: mine}\n";
+    let server =
+        "---\napiVersion: kaos.tools/v1alpha1\nkind: MCPServer\nmetadata: {name: own}\nspec: {runtime: mine}\n";
+    let ran = render(server, &[]);
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    assert!(ran.stderr.contains("unknown runtime: mine"), "{}", ran.stderr);
+    let ran = render(&format!("{server}{registry}"), &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("image: registry.example/mine:1\n"), "{}", ran.stdout);
+}
