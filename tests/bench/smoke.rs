@@ -5,20 +5,23 @@ use std::fs;
 use std::process::Command;
 
 use kaos_tests::control_plane::programs::Programs;
+use serde_json::Value;
 
-#[test]
-fn the_bench_tells_of_an_operator_from_start_to_restart_and_of_silence_in_between() {
-    let operator = Programs::operator().unwrap();
-    let command = format!(
-        "{} run --metrics-bind-address=$METRICS --health-probe-bind-address=$HEALTH",
-        operator.canonicalize().unwrap().display()
-    );
-    let folder = std::env::temp_dir().join(format!("kaos-bench-smoke-{}", std::process::id()));
+/// The operator that is built, as the bench starts it.
+fn operator() -> String {
+    let program = Programs::operator().unwrap().canonicalize().unwrap();
+    format!("{} run --metrics-bind-address=$METRICS --health-probe-bind-address=$HEALTH", program.display())
+}
+
+/// Runs the bench with these flags, too: what it printed, and what it wrote.
+fn bench(name: &str, more: &[&str]) -> (String, Value) {
+    let folder = std::env::temp_dir().join(format!("kaos-bench-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let json = folder.join("bench.json");
     let ran = Command::new(env!("CARGO_BIN_EXE_kaos-bench"))
         .args(["--agents=12", "--modelapis=4", "--mcpservers=4", "--silence=3", "--still=2", "--assert"])
-        .args(["--operator", &command])
+        .args(["--operator", &operator()])
+        .args(more)
         .arg("--json")
         .arg(&json)
         .env_remove("UPDATE_PERFORMANCE")
@@ -26,12 +29,48 @@ fn the_bench_tells_of_an_operator_from_start_to_restart_and_of_silence_in_betwee
         .unwrap();
     let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert!(ran.status.success(), "{out}\n{err}");
-    assert!(out.contains("| Load: writes | "), "{out}");
-    let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let written = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    fs::remove_dir_all(folder).unwrap();
+    (out.into_owned(), written)
+}
+
+/// The cells of a row of the table that was printed.
+fn row<'o>(out: &'o str, text: &str) -> Vec<&'o str> {
+    let row = out.lines().find(|line| line.starts_with(&format!("| {text} |")));
+    let row = row.unwrap_or_else(|| panic!("no row {text} in\n{out}"));
+    row.trim_matches('|').split('|').map(str::trim).collect()
+}
+
+#[test]
+fn the_bench_tells_of_an_operator_from_start_to_restart_and_of_silence_in_between() {
+    let (out, json) = bench("smoke", &[]);
+    assert_eq!(row(&out, "Load: writes").len(), 3, "{out}");
     let median = &json["operators"][0]["median"];
     // One write for each child and each status at least: the instrument hears what is written.
     assert!(median["load.writes"].as_f64().unwrap() >= 60.0, "{median:#}");
     assert!(median["load.passes"].as_f64().unwrap() >= 20.0, "{median:#}");
     assert!(median["peaks"].as_f64().unwrap() >= median["peak"].as_f64().unwrap(), "{median:#}");
-    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn an_operator_beside_itself_makes_the_same_calls() {
+    let (out, json) = bench("pair", &["--versus", &operator(), "--rounds=2"]);
+    assert!(out.contains("medians of 2 rounds") && out.contains("| | aim | one | other | one / other |"), "{out}");
+    let operators = json["operators"].as_array().unwrap();
+    assert_eq!(operators.len(), 2, "{json:#}");
+    for operator in operators {
+        assert_eq!(operator["rounds"].as_array().unwrap().len(), 2, "{operator:#}");
+    }
+    // Calls are counted and not timed, so that they are alike on any machine.
+    for (key, text) in [
+        ("load.writes", "Load: writes"),
+        ("load.status", "Load: writes of statuses among them"),
+        ("mode.writes", "Mode changed: writes"),
+        ("mode.deployments", "Mode changed: writes of Deployments"),
+    ] {
+        let [one, other] = [0, 1].map(|number: usize| operators[number]["median"][key].as_f64().unwrap());
+        assert!(one > 0.0 && (one / other - 1.0).abs() <= 0.1, "{text}: {one} and {other}");
+        let cells = row(&out, text);
+        assert_eq!((cells.len(), cells[4]), (5, &*format!("{:.2}", one / other)), "{cells:?}");
+    }
 }

@@ -67,7 +67,7 @@ struct Arguments {
     audit_log: Option<PathBuf>,
     #[command(flatten)]
     load: Load,
-    /// Measure so often, by turns, and tell the median
+    /// Measure so often, and tell the median; of two operators another one goes first in each round
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
     /// Seconds of silence that are listened to
@@ -102,7 +102,8 @@ async fn run(arguments: Arguments) -> Result<ExitCode> {
         story::Pace { still: Duration::from_secs(arguments.still), silence: Duration::from_secs(arguments.silence) };
     let mut measured: Vec<Measured> = subjects.iter().map(|(command, _)| Measured::of(command)).collect();
     for round in 0..arguments.rounds {
-        for (number, (command, install)) in subjects.iter().enumerate() {
+        for number in turns(round, subjects.len()) {
+            let (command, install) = &subjects[number];
             let namespace = format!("bench-{round}-{number}");
             writeln!(std::io::stderr(), "round {} of {}: {command}", round + 1, arguments.rounds)?;
             let figures: Figures = story::tell(&cluster, install, command, &load, &pace, &namespace).await?;
@@ -117,4 +118,21 @@ async fn run(arguments: Arguments) -> Result<ExitCode> {
         writeln!(std::io::stderr(), "missed: {line}")?;
     }
     Ok(if arguments.assert && !missed.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Whose turn it is when in a round. Who goes first in one goes last in the next, so that a machine that becomes slower
+/// while it works favours nobody.
+fn turns(round: u16, subjects: usize) -> Vec<usize> {
+    let forth = 0..subjects;
+    if round.is_multiple_of(2) { forth.collect() } else { forth.rev().collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn who_goes_first_in_a_round_goes_last_in_the_next() {
+        let rounds: Vec<Vec<usize>> = (0..3).map(|round| super::turns(round, 2)).collect();
+        assert_eq!(rounds, [[0, 1], [1, 0], [0, 1]]);
+        assert_eq!(super::turns(1, 1), [0]);
+    }
 }

@@ -91,14 +91,26 @@ impl Report<'_> {
         table
     }
 
-    /// Prints the table and what it was measured with; with `UPDATE_PERFORMANCE`, into the page of figures, too.
+    /// Which aims the first operator misses, for people.
+    fn verdict(&self) -> String {
+        let by = if self.measured.len() > 1 { " by the one" } else { "" };
+        let missed = self.missed();
+        if missed.is_empty() {
+            return format!("No aim is missed{by}.");
+        }
+        format!("Aims that are missed{by}:\n\n- {}", missed.join("\n- "))
+    }
+
+    /// Prints the table and what it was measured with; with `UPDATE_PERFORMANCE`, into the page of figures, too, where
+    /// two operators have a place of their own.
     pub(crate) fn publish(&self) -> Result<()> {
         let Load { agents, modelapis, mcpservers, .. } = self.load;
         let rounds = self.measured.first().map_or(0, |measured| measured.rounds.len());
         let medians = if rounds > 1 { format!(", medians of {rounds} rounds") } else { String::new() };
         let machine = machine();
         let said = format!("{modelapis} ModelAPIs, {mcpservers} MCPServers, {agents} Agents{medians}; {machine}.");
-        page::publish("whole", &format!("{said}\n\n{}", self.table()))
+        let section = if self.measured.len() > 1 { "pair" } else { "whole" };
+        page::publish(section, &format!("{said}\n\n{}\n{}", self.table(), self.verdict()))
     }
 
     /// What the first operator does not reach.
@@ -133,4 +145,46 @@ fn machine() -> String {
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let model = model.map_or("unknown", |(_, model)| model);
     format!("{cores} cores, {model}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOAD: Load = Load { agents: 1000, modelapis: 300, mcpservers: 300, seed: 1 };
+
+    /// One operator, with these figures in one round.
+    fn one(values: &[(&'static str, f64)]) -> Measured {
+        let mut figures = Figures::default();
+        for &(key, value) in values {
+            figures.note(key, value);
+        }
+        Measured { rounds: vec![figures], ..Measured::of("operator") }
+    }
+
+    #[test]
+    fn two_operators_stand_beside_each_other_with_their_ratio() {
+        let pair = [
+            one(&[("load.writes", 10.0), ("silence.writes", 0.0), ("ready", 0.5)]),
+            one(&[("load.writes", 20.0), ("silence.writes", 0.0)]),
+        ];
+        let table = Report { load: &LOAD, measured: &pair }.table();
+        for row in [
+            "| Start until ready | ≤ 1.00 s | 0.50 s |  | |\n",
+            "| Load: writes | ≤ 5500 | 10 | 20 | 0.50 |\n",
+            "| Silence: writes | ≤ 0 | 0 | 0 | 1.00 |\n",
+        ] {
+            assert!(table.contains(row), "{row}{table}");
+        }
+    }
+
+    #[test]
+    fn aims_that_the_first_misses_are_named_with_what_was_measured() {
+        let verdict = |measured: &[Measured]| Report { load: &LOAD, measured }.verdict();
+        let missed = "Load: writes: 5501, and not at most 5500";
+        assert_eq!(verdict(&[one(&[("load.writes", 5500.0)])]), "No aim is missed.");
+        assert_eq!(verdict(&[one(&[("load.writes", 5501.0)])]), format!("Aims that are missed:\n\n- {missed}"));
+        let pair = [one(&[("load.writes", 1.0)]), one(&[("load.writes", 5501.0)])];
+        assert_eq!(verdict(&pair), "No aim is missed by the one.");
+    }
 }
