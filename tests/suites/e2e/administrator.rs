@@ -38,7 +38,8 @@ async fn whoever_is_admin_of_the_namespaces_installs_it_once_an_administrator_ga
         cluster.kubectl(&[&binding[..], &["-n", namespace]].concat()).expect();
     }
     let may = |verb: &str, what: &str, namespace: &str| cluster.may(User::Developer.name(), verb, what, namespace);
-    let is_admin = async || NAMESPACES.iter().all(|namespace| may("create", "roles", namespace));
+    let is_admin =
+        async || NAMESPACES.iter().all(|namespace| may("create", "roles.rbac.authorization.k8s.io", namespace));
     world.until_true("the developer is admin of the namespaces", is_admin).await;
     let kubeconfig = cluster.kubeconfig_for("developer", &User::Developer.token()).unwrap();
     let developer = |commands: &str| cluster.shell(&format!("export KUBECONFIG={}\n{commands}", kubeconfig.display()));

@@ -80,7 +80,7 @@ async fn a_right_that_is_taken_away_while_it_runs_is_missed_and_found_again() {
     let operator = release.working_operator().await;
     let world = release.world("taken").await;
     release.cluster.kubectl(&["delete", "clusterrolebinding", "kaos-kaos-operator-kaos-operator-rolebinding"]).expect();
-    let may_not = async || !release.cluster.may(USER, "create", "deployments", "taken");
+    let may_not = async || !release.cluster.may(USER, "create", "deployments.apps", "taken");
     world.until_true("it may no longer", may_not).await;
     let mark = release.cluster.audit().mark().unwrap();
     world.apply_all(&many(3)).await;
