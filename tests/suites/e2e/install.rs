@@ -112,6 +112,17 @@ async fn of_releases_that_work_in_all_namespaces_there_is_one() {
         ("an operator in namespace kaos-system (kaos) works in all namespaces already", "watchNamespaces");
     assert!(refused.contains(which) && refused.contains(remedy), "{refused}");
     second(&["--set", "watchNamespaces={second}", "--set", "crds.install=false"]).expect();
+    // As the KAOS chart binds the operator of a release that is called kaos-operator.
+    let (role, account) = ("--clusterrole=kaos-operator-kaos-operator", "--serviceaccount=second:kaos-operator");
+    let cluster = release.cluster;
+    cluster.kubectl(&["create", "clusterrolebinding", "kaos-operator-rolebinding", role, account]).expect();
+    let upgraded = cluster.helm(&["upgrade", RELEASE, CHART, "--namespace", SYSTEM, "--dry-run=server"]);
+    cluster.kubectl(&["delete", "clusterrolebinding", "kaos-operator-rolebinding"]).expect();
+    let refused = upgraded.expect_failure();
+    assert!(
+        refused.contains("an operator in namespace second (kaos-operator) works in all namespaces already"),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
