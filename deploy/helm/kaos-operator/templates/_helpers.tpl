@@ -36,7 +36,7 @@ control-plane: controller-manager
 {{- if .Values.serviceAccount.create -}}
 {{- .Values.serviceAccount.name | default (include "kaos-operator.fullname" .) }}
 {{- else -}}
-{{- .Values.serviceAccount.name | default "default" }}
+{{- required "serviceAccount.name is to say which account the operator has, if none is made: that of every other pod here would give these its rights" .Values.serviceAccount.name }}
 {{- end }}
 {{- end }}
 
