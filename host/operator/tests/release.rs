@@ -98,6 +98,12 @@ async fn records_of_policies_that_are_gone_go_and_those_for_the_next_operator_st
         assert_eq!((ran.code, left()), (0, all.clone()), "{flag}: {}{}", ran.stdout, ran.stderr);
         assert_eq!(ran.stdout.contains("would remove PolicyRevision kaos-system/gone-1"), flag == "--dry-run");
     }
+    // Whoever may see more has to know from them what there is to release.
+    stage.cluster.authorise(|attempt| attempt.namespace != "barred");
+    let ran = stage.ask(&[&RELEASE[..], &["--namespaces", "barred,team"]].concat()).await;
+    assert_eq!((ran.code, left()), (0, all), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("nothing may be seen in namespace barred"), "{}", ran.stderr);
+    stage.cluster.allow_everything();
     let ran = stage.ask(&RELEASE).await;
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("removed PolicyRevision kaos-system/gone-1"), "{}", ran.stdout);

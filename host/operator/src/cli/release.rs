@@ -33,9 +33,10 @@ const HOLDER: &str = "kaos-operator-release";
 /// Arguments of `release`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Records of policies whose ConfigMap is gone are removed, unless the Lease is kept. Where nothing may be \
-    seen, as in a namespace that is gone, nothing is done, which is told and is no failure. Exit codes: 0 nothing holds \
-    objects back any more, as far as may be seen; 1 some objects could not be released; 2 the cluster cannot be asked."
+    after_help = "Records of policies whose ConfigMap is gone are removed, unless the Lease is kept or something is left to \
+    release. Where nothing may be seen, as in a namespace that is gone, nothing is done, which is told and is no failure; \
+    the records stay then, to release the rest by. Exit codes: 0 nothing holds objects back any more, as far as may be \
+    seen; 1 some objects could not be released; 2 the cluster cannot be asked."
 )]
 pub(super) struct Release {
     #[command(flatten)]
@@ -86,8 +87,8 @@ impl Release {
                     Err(error) => events.push(unlisted(&error)),
                 }
                 release(&client, &finalizers, &scope, dry_run, |event| events.push(event)).await?;
-                // The next try has to know from them what there is to release.
-                if !keep_lease && failures(&events) == 0 {
+                // The next try has to know from them what there is to release, also one by somebody who may see more.
+                if !keep_lease && !events.iter().any(is_left) {
                     events.extend(forget_records(&client, &operator_namespace, dry_run).await);
                 }
                 if takes_lease {
@@ -114,6 +115,11 @@ impl Release {
         }
         Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::from(HELD_BACK) })
     }
+}
+
+/// Whether something may be held back still.
+fn is_left(event: &Event) -> bool {
+    matches!(event, Event::Failed { .. } | Event::Barred { .. })
 }
 
 fn failures(events: &[Event]) -> usize {
