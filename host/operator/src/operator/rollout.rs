@@ -17,16 +17,20 @@ use crate::{
 pub(super) fn cover(context: &Context) {
     if let Some(snapshot) = context.catalogue.load() {
         let mut coverage = coverage(&snapshot);
-        // Objects of a kind that lost its policy are told so, those too that come later.
-        for (of, _) in context.watch.coverage().primaries() {
+        // Objects of a kind that lost its policy are told so, those too that come later. Those of a kind that is answered for
+        // in another version are the same objects.
+        let (covered, remembered) = (context.watch.coverage(), context.catalogue.remembered());
+        for of in covered.primaries().map(|(of, _)| of).chain(&remembered).filter(|of| !is_answered(&snapshot, of)) {
             coverage.keep(of);
-        }
-        for of in context.catalogue.remembered() {
-            coverage.keep(&of);
         }
         context.watch.cover(coverage);
         context.metrics.policies(&snapshot.active());
     }
+}
+
+/// Whether a policy answers for a kind, in whichever version.
+fn is_answered(snapshot: &Snapshot, of: &ResourceType) -> bool {
+    snapshot.kinds().any(|(answered, _)| (answered.group(), &answered.kind) == (of.group(), &of.kind))
 }
 
 fn coverage(snapshot: &Snapshot) -> Coverage {

@@ -190,8 +190,11 @@ impl Lifecycle {
         self.tidy(&found).await?;
         self.count(&found).await?;
         // Only another process needs what is kept: that it cannot be now holds nothing up.
-        let kept = self.keep_fitted().await;
-        match followed_up.and(advanced).and(kept) {
+        if let Err(error) = self.keep_fitted().await {
+            tracing::warn!(%error, "settings that fit are not kept for the next process, which is tried again");
+            wait = Some(wait.unwrap_or(LOOK_AGAIN).min(PATIENCE.0 * 10));
+        }
+        match followed_up.and(advanced) {
             // Whatever cannot be done is tried again in the next round, which does not wait for that.
             Err(error) if self.turns.is_taken() => {
                 tracing::warn!(%error, "policies cannot be looked after, and are looked at again");

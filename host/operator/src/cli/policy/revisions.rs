@@ -105,8 +105,12 @@ impl Revisions {
         };
         let PolicySource { namespace, config_map } = &revision.spec.source;
         let sources: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
-        // Where it may not be seen it is of no help.
-        let source = read(&sources, config_map).await.ok().flatten();
+        let source = match read(&sources, config_map).await {
+            Ok(source) => source,
+            Err(error) if is_passing(&error) => return Err(error),
+            // Where it may not be seen, or is no package, it is of no help.
+            Err(_) => None,
+        };
         Ok(source.filter(|package| is_of(package, revision)).ok_or(lost))
     }
 }
@@ -120,6 +124,13 @@ pub(super) enum Lost {
     Changed,
     #[error("what was kept of it is damaged: {0}")]
     Damaged(PackageError),
+}
+
+/// Whether the cluster might answer otherwise a moment later.
+fn is_passing(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<kube::Error>()
+        .is_some_and(|error| !matches!(error, kube::Error::Api(answer) if answer.code == 403))
 }
 
 /// Whether a revision was made from a package.

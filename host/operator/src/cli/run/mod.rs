@@ -37,6 +37,8 @@ pub(super) use flags::Run;
 
 /// Between two tries to reach the API server, at most.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two questions that the API server did not answer.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Run {
     /// Runs until a signal comes or something is lost.
@@ -171,17 +173,22 @@ fn brought_along(
     Ok((loader, loaded, settings))
 }
 
-/// Tells what the environment has from the operator's own ConfigMap apart from what it has itself; nothing, where that cannot
-/// be read.
+/// Tells what the environment has from the operator's own ConfigMap apart from what it has itself; nothing, where that may
+/// not be read.
 async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> Vec<Layer> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    match api.get_opt(OPERATOR_CONFIG).await {
-        Ok(Some(config_map)) => told_apart(settings, &config_map),
-        Ok(None) => settings,
-        Err(error) => {
-            warn!("ConfigMap {OPERATOR_CONFIG} cannot be read, and counts as a part of the environment: {error}");
-            settings
+    loop {
+        match api.get_opt(OPERATOR_CONFIG).await {
+            Ok(Some(config_map)) => return told_apart(settings, &config_map),
+            Ok(None) => return settings,
+            Err(kube::Error::Api(answer)) if answer.code == 403 => {
+                warn!("ConfigMap {OPERATOR_CONFIG} may not be read, and counts as a part of the environment: {answer}");
+                return settings;
+            }
+            // What it said would be the environment's for as long as the process runs.
+            Err(error) => warn!("ConfigMap {OPERATOR_CONFIG} cannot be read, which is tried again: {error}"),
         }
+        tokio::time::sleep(ASK_AGAIN).await;
     }
 }
 

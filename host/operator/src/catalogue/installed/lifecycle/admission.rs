@@ -303,9 +303,9 @@ impl Lifecycle {
         };
         package.namespace.clone_from(&revision.spec.source.namespace);
         let age = found.iter().find(|found| found.source == revision.spec.source).map(|found| found.age.clone());
-        let content = match (self.reach(&package), self.content(&package).await) {
-            (Ok(reach), Ok(content)) => Ok((reach, content)),
-            (Err(refused), _) | (_, Err(refused)) => Err(refused),
+        let content = match self.reach(&package) {
+            Ok(reach) => self.content(&package).await.map(|content| (reach, content)),
+            Err(refused) => Err(refused),
         };
         match content {
             Err(NotAdmitted { turn, again: false }) => {
