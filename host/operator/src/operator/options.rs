@@ -78,7 +78,7 @@ impl Default for Options {
             compute: Compute::default(),
             clock: Clock::default(),
             seed: 0,
-            memo: 4 << 20,
+            memo: 6 << 20,
         }
     }
 }
