@@ -6,8 +6,8 @@ use kaos_tests::harness::{Fault, World, condition, play};
 use serde_json::{Value, json};
 
 use crate::support::{
-    define, first_edition_serves, namespace, package, retry, revisions, scenario, settings, until_edition, until_state,
-    widget, widget_in,
+    define, first_edition_serves, namespace, next_edition_traps_on_one, package, retry, revisions, scenario, settings,
+    until_edition, until_state, widget, widget_in,
 };
 
 /// Widgets in two namespaces, one in three of them fragile, made by the first edition.
@@ -125,13 +125,7 @@ fn a_policy_is_not_blamed_for_what_the_one_before_it_fails_on_too() {
 #[test]
 fn one_object_falls_back_at_once_and_revokes_nothing() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&widget("fragile", &json!({"fragile": true}))).await;
-        world.apply(&widget("sturdy", &json!({}))).await;
-        until_edition(world, "ConfigMap/fragile", "1").await;
-        world.apply(&package("widgets", "2 traps", "")).await;
-        until_edition(world, "ConfigMap/sturdy", "2").await;
+        next_edition_traps_on_one(world).await;
         let told = world
             .until("it is told", "Widget/fragile", |widget| condition(widget, "PolicyFallback")["status"] == "True")
             .await;

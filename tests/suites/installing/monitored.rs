@@ -7,7 +7,9 @@ use kaos_tests::gadget::gadget;
 use kaos_tests::harness::{World, condition, play, reason};
 use serde_json::json;
 
-use crate::support::{define, first_edition_serves, package, scenario, until_edition, until_state, widget};
+use crate::support::{
+    define, first_edition_serves, next_edition_traps_on_one, package, scenario, until_edition, until_state, widget,
+};
 
 /// The chart's alerts.
 const ALERTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/helm/kaos-operator/files/monitoring/alerts.yaml");
@@ -90,13 +92,7 @@ fn an_object_whose_policy_fails_to_report_on_it_is_counted_too() {
 #[test]
 fn an_object_that_what_served_before_answers_for_is_counted_until_something_else_does() {
     play(scenario(), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "1", "")).await;
-        world.apply(&widget("fragile", &json!({"fragile": true}))).await;
-        world.apply(&widget("sturdy", &json!({}))).await;
-        until_edition(world, "ConfigMap/fragile", "1").await;
-        world.apply(&package("widgets", "2 traps", "")).await;
-        until_edition(world, "ConfigMap/sturdy", "2").await;
+        next_edition_traps_on_one(world).await;
         until_unserved(world, "Widget", "FellBack", 1.0).await;
         let told = world.look("Widget/fragile").await;
         assert_eq!(condition(&told, "PolicyFallback")["status"], "True", "{told:#}");

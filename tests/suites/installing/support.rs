@@ -72,6 +72,17 @@ pub(crate) async fn first_edition_serves(world: &World, spec: &Value) {
     until_edition(world, "ConfigMap/w", "1").await;
 }
 
+/// Of two Widgets that the first edition answered for, the next one traps on `fragile`, and answers for `sturdy`.
+pub(crate) async fn next_edition_traps_on_one(world: &World) {
+    define(world).await;
+    world.apply(&package("widgets", "1", "")).await;
+    world.apply(&widget("fragile", &json!({"fragile": true}))).await;
+    world.apply(&widget("sturdy", &json!({}))).await;
+    until_edition(world, "ConfigMap/fragile", "1").await;
+    world.apply(&package("widgets", "2 traps", "")).await;
+    until_edition(world, "ConfigMap/sturdy", "2").await;
+}
+
 /// The revisions of a package, the oldest first.
 pub(crate) async fn revisions(world: &World, source: &str) -> Vec<Value> {
     let mut all = world.list_in(Kind::named("PolicyRevision"), "kaos-system").await;

@@ -30,7 +30,7 @@ pub(super) fn cover(context: &Context) {
 
 /// Whether a policy answers for a kind, in whichever version.
 fn is_answered(snapshot: &Snapshot, of: &ResourceType) -> bool {
-    snapshot.kinds().any(|(answered, _)| (answered.group(), &answered.kind) == (of.group(), &of.kind))
+    snapshot.kinds().any(|(answered, _)| answered.group_kind() == of.group_kind())
 }
 
 fn coverage(snapshot: &Snapshot) -> Coverage {

@@ -13,7 +13,7 @@ use super::{
     context::Context,
     decide::is_going,
     error::{CallError, Class},
-    times::Transition,
+    times::{Transition, passed},
     wanted::rank,
 };
 use crate::watch::{ObjectKey, Seen, Served};
@@ -147,10 +147,7 @@ impl Context {
 
     /// How long cleanup may go on.
     fn time_left(&self, object: &Value) -> Duration {
-        let since =
-            object["metadata"]["deletionTimestamp"].as_str().and_then(|text| text.parse::<jiff::Timestamp>().ok());
-        let passed = since.map(|since| self.rules.clock.now().duration_since(since));
-        let passed = passed.and_then(|passed| Duration::try_from(passed).ok()).unwrap_or_default();
+        let passed = passed(object["metadata"]["deletionTimestamp"].as_str(), self.rules.clock.now());
         self.rules.cleanup.saturating_sub(passed)
     }
 }

@@ -64,4 +64,4 @@ pub(crate) use halt::Halt;
 pub(crate) use memory::Memories;
 pub(crate) use pass::{Ended, Next};
 pub(crate) use projection::Projections;
-pub(crate) use times::written;
+pub(crate) use times::{passed, read, written};

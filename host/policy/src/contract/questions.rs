@@ -34,6 +34,11 @@ impl ResourceType {
         self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }
 
+    /// Group and kind, the same for every version of a type.
+    pub fn group_kind(&self) -> (&str, &str) {
+        (self.group(), &self.kind)
+    }
+
     /// Whether this is the type whose content no policy sees.
     pub fn is_secret(&self) -> bool {
         self.group().is_empty() && self.kind == "Secret"

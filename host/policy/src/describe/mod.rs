@@ -153,12 +153,12 @@ pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result
     let mut kinds = BTreeSet::new();
     for (i, claim) in claims.iter().enumerate() {
         check_claim(&format!("claims[{i}]"), claim, world, file)?;
-        if !kinds.insert((claim.primary.group(), &claim.primary.kind)) {
+        if !kinds.insert(claim.primary.group_kind()) {
             return Err(DescribeError::ClaimedTwice(claim.primary.clone()));
         }
     }
     for (i, claim) in claims.iter().enumerate() {
-        if let Some(of) = claim.emits.iter().find(|of| kinds.contains(&(of.group(), &of.kind))) {
+        if let Some(of) = claim.emits.iter().find(|of| kinds.contains(&of.group_kind())) {
             return Err(DescribeError::EmitsClaimed { path: format!("claims[{i}].emits"), of: of.clone() });
         }
     }
@@ -169,9 +169,9 @@ pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result
 /// may be sound by itself and two of them still feed each other for ever: whoever puts policies into service asks
 /// this of all claims that would be in service together.
 pub fn emitted_primary<'a>(claims: &[&'a Claim]) -> Option<(&'a Claim, &'a ResourceType)> {
-    let primaries: BTreeSet<_> = claims.iter().map(|claim| (claim.primary.group(), &claim.primary.kind)).collect();
+    let primaries: BTreeSet<_> = claims.iter().map(|claim| claim.primary.group_kind()).collect();
     claims.iter().find_map(|claim| {
-        let of = claim.emits.iter().find(|of| primaries.contains(&(of.group(), &of.kind)))?;
+        let of = claim.emits.iter().find(|of| primaries.contains(&of.group_kind()))?;
         Some((*claim, of))
     })
 }

@@ -183,8 +183,7 @@ fn fit(answers: &BTreeMap<kaos_policy::contract::ResourceType, Answers>) -> Resu
     let Some((claim, of)) = emitted_primary(&claims) else { return Ok(()) };
     // Either of both can be what a namespace brought.
     let answers_for = |kind: &&Arc<Kind>| {
-        kind.claims()
-            .any(|it| std::ptr::eq(it, claim) || (it.primary.group(), &it.primary.kind) == (of.group(), &of.kind))
+        kind.claims().any(|it| std::ptr::eq(it, claim) || it.primary.group_kind() == of.group_kind())
     };
     Err(Unfit {
         reason: "EmitsClaimed",

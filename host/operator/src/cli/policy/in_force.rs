@@ -3,7 +3,6 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use anyhow::Context;
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_crds::PolicyRevisionStatus;
 use kaos_policy::{contract::ResourceType, gate, settings::Layer};
@@ -17,6 +16,7 @@ use super::{
 use crate::{
     catalogue::{FITTED_CONFIG, OPERATOR_CONFIG, operator_config},
     policies::{Candidate, Loaded, Loader, Origin},
+    reconcile::read,
 };
 
 /// Everything that answers now: what the operator brought along, what was shipped, and what served before that. Where the
@@ -30,8 +30,9 @@ pub(super) async fn standing(
     let revisions = Revisions::new(client.clone(), namespace);
     let config = settings(client, namespace, OPERATOR_CONFIG).await?;
     let mut standing = Standing::new(own, config.into_iter().collect(), namespace)?;
-    standing.shipped = in_force(&revisions, loader).await?;
-    standing.before = before(&revisions, &standing.shipped, loader).await?;
+    let all = revisions.all().await?;
+    standing.shipped = in_force(&revisions, &all, loader).await?;
+    standing.before = before(&revisions, &all, &standing.shipped, loader).await;
     let Some(why) = standing.misfit() else { return Ok(standing) };
     let fitted = settings(client, namespace, FITTED_CONFIG).await?;
     let Some(fitted) = fitted.map(|fitted| standing.under(vec![fitted])).filter(|it| it.misfit().is_none()) else {
@@ -51,9 +52,9 @@ async fn settings(client: &Client, namespace: &str, name: &str) -> anyhow::Resul
 
 /// Everything that was shipped and let in, from the bytes that the operator kept: what answers, and what would if nothing
 /// else had its place. What cannot be loaded is left out, with a warning.
-async fn in_force(revisions: &Revisions, loader: &Loader) -> anyhow::Result<Vec<Shipped>> {
+async fn in_force(revisions: &Revisions, all: &[Revision], loader: &Loader) -> anyhow::Result<Vec<Shipped>> {
     let mut found = Vec::new();
-    for revision in revisions.all().await?.iter().filter(|revision| state(revision).is_let_in()) {
+    for revision in all.iter().filter(|revision| state(revision).is_let_in()) {
         match shipped(revisions, revision, loader).await? {
             Ok(shipped) => found.push(shipped),
             Err(why) => {
@@ -66,8 +67,7 @@ async fn in_force(revisions: &Revisions, loader: &Loader) -> anyhow::Result<Vec<
 }
 
 /// What served before these, as far as the operator keeps it.
-async fn before(revisions: &Revisions, serving: &[Shipped], loader: &Loader) -> anyhow::Result<Vec<Shipped>> {
-    let all = revisions.all().await?;
+async fn before(revisions: &Revisions, all: &[Revision], serving: &[Shipped], loader: &Loader) -> Vec<Shipped> {
     let mut found: Vec<Shipped> = Vec::new();
     let mut wanted: Vec<String> = serving.iter().filter_map(|shipped| shipped.predecessor.clone()).collect();
     while let Some(next) = wanted.pop() {
@@ -81,7 +81,7 @@ async fn before(revisions: &Revisions, serving: &[Shipped], loader: &Loader) -> 
             found.push(earlier);
         }
     }
-    Ok(found)
+    found
 }
 
 /// The kinds that installed policies answer for, or did.
@@ -124,7 +124,7 @@ async fn shipped(
         policy,
         file: package.file,
         age: revisions.age(revision).await,
-        since: since.as_deref().and_then(|since| since.parse::<Timestamp>().ok()),
+        since: read(since.as_deref()),
         predecessor,
     }))
 }

@@ -2,12 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jiff::Timestamp;
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::Layer;
 use tokio::time::Instant;
 
-use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, Unfit, others_of};
+use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, others_of};
 use crate::{
     catalogue::{
         Age, OPERATOR_CONFIG, Overreach, Reach,
@@ -15,14 +14,14 @@ use crate::{
             Tools,
             records::Revision,
             rights,
-            roster::{Content, Entry},
+            roster::{Content, Entry, Unfit},
             sources::{MOST, NoPackage},
             store::Taken,
         },
         reach,
     },
     package::Package,
-    reconcile::written,
+    reconcile::{passed, read, written},
 };
 
 /// Why settings are refused whose policy may yet come.
@@ -119,10 +118,7 @@ impl Lifecycle {
         if !self.waiting.contains_key(name) {
             return LOOK_AGAIN;
         }
-        let since = self.records.status(name).since.and_then(|since| since.parse::<Timestamp>().ok());
-        let waited = since.map(|since| self.tools.clock.now().duration_since(since));
-        let waited = waited.and_then(|waited| Duration::try_from(waited).ok()).unwrap_or_default();
-        waited.clamp(PATIENCE.0, LOOK_AGAIN)
+        passed(self.records.status(name).since.as_deref(), self.tools.clock.now()).clamp(PATIENCE.0, LOOK_AGAIN)
     }
 
     /// Every check that does not take knowing what serves beside it.
@@ -324,7 +320,7 @@ impl Lifecycle {
                     pinned: package.file.scope.pinned,
                     content,
                     on_refusal: package.file.on_refusal,
-                    since: status.since.as_deref().and_then(|since| since.parse::<Timestamp>().ok()),
+                    since: read(status.since.as_deref()),
                     predecessor: status.predecessor,
                 };
                 self.roster.entries.insert(name, entry);

@@ -1,0 +1,101 @@
+//! What serves now, under which settings of the operator's own ConfigMap, and what is kept of these for the next process.
+
+use std::collections::BTreeSet;
+
+use kaos_crds::RevisionState;
+use kaos_policy::settings::Layer;
+
+use super::{Lifecycle, StepError, Turn};
+use crate::catalogue::{OPERATOR_CONFIG, installed::roster::Unfit};
+
+impl Lifecycle {
+    /// Lets serve what is to, if that is something else than what does.
+    pub(super) async fn serve(&mut self) -> Result<(), StepError> {
+        let (serving, config) = (self.serving(), self.config());
+        self.inherit(&serving);
+        if self.installed.as_ref().is_some_and(|installed| installed.0 == serving && installed.1 == config) {
+            self.misfit = None;
+            return Ok(());
+        }
+        let (arranged, config) = match self.roster.arrange(&serving, &self.shared(config.as_ref())) {
+            Ok(arranged) => {
+                self.misfit = None;
+                (arranged, config)
+            }
+            Err(unfit) => {
+                self.tell_misfit(unfit).await;
+                let fitted = match &self.installed {
+                    Some((before, _)) if *before == serving => return Ok(()),
+                    // Who serves may change all the same, under the settings that fitted last.
+                    Some((_, fitted)) => fitted.clone(),
+                    // One that just began has them from the process before it.
+                    None => match self.fitted.get().await? {
+                        Some(fitted) => Some(fitted),
+                        None => return Ok(()),
+                    },
+                };
+                let Ok(arranged) = self.roster.arrange(&serving, &self.shared(fitted.as_ref())) else { return Ok(()) };
+                (arranged, fitted)
+            }
+        };
+        // What serves does not wait for what is told of it; that is told again if it cannot be now.
+        self.tools.catalogue.install(arranged.answers);
+        for name in &serving {
+            let status = self.records.status(name);
+            match (arranged.conflicts.get(name.as_str()), status.state) {
+                (Some(why), state)
+                    if state != RevisionState::Conflict || status.message.as_ref() != Some(&why.message) =>
+                {
+                    self.enter(name, Turn::new(RevisionState::Conflict, why.reason, &why.message), |_| {}).await?;
+                }
+                (None, RevisionState::Conflict) => {
+                    let before = self.roster.entries.get(name).and_then(|entry| entry.predecessor.clone());
+                    let serves = Turn::new(RevisionState::Active, "Active", "");
+                    self.enter(name, serves, |status| status.predecessor = before).await?;
+                }
+                _ => {}
+            }
+        }
+        self.installed = Some((serving, config));
+        Ok(())
+    }
+
+    /// Tells why the operator's own ConfigMap is not used; the same thing once.
+    async fn tell_misfit(&mut self, Unfit { reason, message, .. }: Unfit) {
+        // What serves fitted when it was let in: the only thing that nobody checked is this ConfigMap.
+        let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
+        self.tools.catalogue.waits_for(message.clone());
+        if self.misfit.as_ref() == Some(&message) {
+            return;
+        }
+        tracing::error!(message, "settings that do not fit are not used");
+        if let Some(config_map) = self.sources.config_map() {
+            self.news.warn(&config_map, reason, &message).await;
+        }
+        self.misfit = Some(message);
+    }
+
+    /// Keeps the settings under which everything serves, for a process that begins while there are only others.
+    pub(super) async fn keep_fitted(&mut self) -> Result<(), StepError> {
+        match &self.installed {
+            Some((_, config)) => self.fitted.keep(config.as_ref()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The revisions that are to serve, as far as they go together.
+    pub(super) fn serving(&self) -> BTreeSet<String> {
+        let is_let_in = |name: &&String| self.records.status(name).state.is_let_in();
+        self.roster.entries.keys().filter(is_let_in).cloned().collect()
+    }
+
+    /// What the operator's own ConfigMap says; where it is gone, what it said when the process began.
+    pub(super) fn config(&self) -> Option<Layer> {
+        self.sources.config().or_else(|| self.began_with.clone())
+    }
+
+    /// The settings that hold everywhere, with these in the operator's own ConfigMap.
+    pub(super) fn shared(&self, config: Option<&Layer>) -> Vec<Layer> {
+        self.settings.iter().chain(config).cloned().collect()
+    }
+}
