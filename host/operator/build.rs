@@ -1,6 +1,8 @@
 //! Embeds the default policies: finds them, builds them for Wasm, makes components of them, and writes the
 //! table that `src/embedded.rs` includes. Knows no policy by name.
 
+#[path = "build/code.rs"]
+mod code;
 #[path = "build/compile.rs"]
 mod compile;
 #[path = "build/embed.rs"]
@@ -32,7 +34,9 @@ fn main() -> ExitCode {
     for path in ["build.rs", "build", "src/sections.rs"] {
         println!("cargo::rerun-if-changed={path}");
     }
-    println!("cargo::rerun-if-env-changed={}", prebuilt::VARIABLE);
+    for variable in [prebuilt::VARIABLE, code::VARIABLE] {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
@@ -50,7 +54,8 @@ fn run() -> Result<()> {
         Some(dir) => prebuilt::read(&PathBuf::from(dir))?,
         None => build(&environment::target_directory(&out)?.join("policies"))?,
     };
-    embed::write_table(&out, &components)
+    let code = code::Folder::named()?;
+    embed::write_table(&out, &components, code.as_ref())
 }
 
 fn build(target_dir: &std::path::Path) -> Result<Vec<Component>> {

@@ -5,7 +5,7 @@ use std::{fmt::Write, fs, path::Path};
 use sha2::{Digest, Sha256};
 use wit_component::ComponentEncoder;
 
-use crate::{Component, Result, sections::slim, sources::Policy};
+use crate::{Component, Result, code::Folder, sections::slim, sources::Policy};
 
 /// Makes a valid component of a policy's core module.
 pub(crate) fn componentize(policy: &Policy, module: &[u8]) -> Result<Component> {
@@ -18,8 +18,8 @@ pub(crate) fn componentize(policy: &Policy, module: &[u8]) -> Result<Component> 
     Ok(Component { name: policy.package.clone(), bytes, manifest: policy.manifest.clone() })
 }
 
-/// Writes the components and the table that includes them.
-pub(crate) fn write_table(out: &Path, components: &[Component]) -> Result<()> {
+/// Writes the components, with their code where a folder has it, and the table that includes them.
+pub(crate) fn write_table(out: &Path, components: &[Component], code: Option<&Folder>) -> Result<()> {
     let directory = out.join("policies");
     fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     let mut table = String::from("&[\n");
@@ -31,10 +31,16 @@ pub(crate) fn write_table(out: &Path, components: &[Component]) -> Result<()> {
         for (extension, content) in [("wasm", bytes.as_slice()), ("yaml", manifest.as_bytes())] {
             write_if_changed(&directory.join(format!("{name}.{extension}")), content)?;
         }
+        let mut included = "None".to_owned();
+        if let Some(code) = code {
+            write_if_changed(&directory.join(format!("{name}.code")), &code.of(name, &digest)?)?;
+            included =
+                format!("Some(include_bytes!(concat!(env!(\"OUT_DIR\"), {:?})))", format!("/policies/{name}.code"));
+        }
         let _ = writeln!(
             table,
             "EmbeddedPolicy {{ component: include_bytes!(concat!(env!(\"OUT_DIR\"), {wasm:?})), \
-             manifest: include_str!(concat!(env!(\"OUT_DIR\"), {yaml:?})), digest: {digest:?} }},",
+             manifest: include_str!(concat!(env!(\"OUT_DIR\"), {yaml:?})), digest: {digest:?}, code: {included} }},",
             wasm = format!("/policies/{name}.wasm"),
             yaml = format!("/policies/{name}.yaml"),
         );

@@ -64,6 +64,7 @@ fn check(cache: Option<&Cache>, compiler: &dyn Compile) -> Check {
     let gate = Gate {
         engine: support::engine(),
         compiler,
+        built_in: &[],
         cache,
         bounds: Bounds::default(),
         limits: support::limits(),

@@ -134,8 +134,13 @@ fn shown(figure: &Figure, value: f64) -> String {
 }
 
 fn ratio(one: f64, other: f64) -> String {
-    let both_nothing = one.abs() < f64::EPSILON && other.abs() < f64::EPSILON;
-    if both_nothing { "1.00".to_owned() } else { format!("{:.2}", one / other) }
+    let is_nothing = |value: f64| value.abs() < f64::EPSILON;
+    match (is_nothing(one), is_nothing(other)) {
+        (true, true) => "1.00".to_owned(),
+        // However many times as much it is, that says nothing.
+        (false, true) => "–".to_owned(),
+        _ => format!("{:.2}", one / other),
+    }
 }
 
 /// What it ran on.
@@ -165,14 +170,15 @@ mod tests {
     #[test]
     fn two_operators_stand_beside_each_other_with_their_ratio() {
         let pair = [
-            one(&[("load.writes", 10.0), ("silence.writes", 0.0), ("ready", 0.5)]),
-            one(&[("load.writes", 20.0), ("silence.writes", 0.0)]),
+            one(&[("load.writes", 10.0), ("silence.writes", 0.0), ("silence.processor", 0.01), ("ready", 0.5)]),
+            one(&[("load.writes", 20.0), ("silence.writes", 0.0), ("silence.processor", 0.0)]),
         ];
         let table = Report { load: &LOAD, measured: &pair }.table();
         for row in [
             "| Start until ready | ≤ 1.00 s | 0.50 s |  | |\n",
             "| Load: writes | ≤ 5500 | 10 | 20 | 0.50 |\n",
             "| Silence: writes | ≤ 0 | 0 | 0 | 1.00 |\n",
+            "| Silence: processor |  | 0.01 s | 0.00 s | – |\n",
         ] {
             assert!(table.contains(row), "{row}{table}");
         }

@@ -55,6 +55,7 @@ fn compiling(criterion: &mut Criterion) -> Result<()> {
         let gate = Gate {
             engine: &engine,
             compiler: &compiler,
+            built_in: &[],
             cache: Some(&cache),
             bounds: Bounds::default(),
             limits: Limits::default(),

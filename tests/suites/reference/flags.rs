@@ -8,7 +8,7 @@ use kaos_operator::cli::Cli;
 use crate::page::{code, head, prose, table};
 
 /// Variables that no flag stands for: who reads one, and what for.
-pub(crate) const OTHERS: [(&str, &str); 8] = [
+pub(crate) const OTHERS: [(&str, &str); 9] = [
     ("KUBECONFIG", "Files that tell how to reach the cluster, as kubectl reads them; `--kubeconfig` goes before it."),
     (
         "KUBERNETES_SERVICE_HOST",
@@ -27,6 +27,11 @@ pub(crate) const OTHERS: [(&str, &str); 8] = [
     (
         "KAOS_EMBEDDED_POLICIES",
         "At build time: a folder of prebuilt default policies to embed, instead of building them.",
+    ),
+    (
+        "KAOS_EMBEDDED_CODE",
+        "At build time: a folder that `kaos-operator compile-embedded FOLDER` of an earlier build of the same sources \
+         wrote. The default policies are then compiled when the program is built, and not each time it starts.",
     ),
 ];
 

@@ -1,5 +1,6 @@
 //! The command line: one file a verb.
 
+mod compile_embedded;
 mod connection;
 mod crds;
 #[cfg(feature = "demo")]
@@ -69,6 +70,9 @@ enum Verb {
     /// The process in which components are compiled, confined by its arguments
     #[command(name = COMPILE_CHILD, hide = true)]
     CompileChild { limits: Vec<OsString> },
+    /// Compile the default policies for every processor of this architecture, for a build that takes them in
+    #[command(hide = true)]
+    CompileEmbedded(compile_embedded::CompileEmbedded),
     /// Work on a policy
     Policy(policy::Policy),
 }
@@ -106,6 +110,7 @@ impl Cli {
             Verb::Rbac(rbac) => rbac.run(&mut out),
             Verb::Release(release) => release.run(&mut out),
             Verb::CompileChild { limits } => Ok(compile_child_main(&limits)),
+            Verb::CompileEmbedded(compile) => compile.run(&mut out),
             Verb::Policy(policy) => policy.run(&mut out),
         };
         match outcome.and_then(|code| Ok(out.flush().map(|()| code)?)) {

@@ -7,7 +7,7 @@ use kaos_policy::{
     clock::SystemClock,
     compile::{ChildCompiler, Compile, CompileError, CompileLimits, InProcessCompiler},
     contract::Cluster,
-    engine::{Engine, EngineError},
+    engine::{BuiltIn, Engine, EngineError},
     gate::{Bounds, Check, Gate},
     limits::Limits,
     policy::Policy,
@@ -15,7 +15,11 @@ use kaos_policy::{
 use serde_json::Value;
 
 use super::{Candidate, Origin, PolicyError};
-use crate::{catalogue::Gatekeeper, cli::COMPILE_CHILD};
+use crate::{
+    catalogue::Gatekeeper,
+    cli::COMPILE_CHILD,
+    embedded::{DEFAULTS, EmbeddedPolicy},
+};
 
 /// A policy that passed the gate.
 #[derive(Debug, Clone)]
@@ -39,6 +43,7 @@ pub struct Loader {
     engine: Engine,
     cluster: Cluster,
     clock: SystemClock,
+    built_in: Vec<BuiltIn>,
     in_children: bool,
     cache: Option<Cache>,
 }
@@ -46,10 +51,12 @@ pub struct Loader {
 impl Loader {
     /// A loader of its own engine.
     pub fn new(cluster: Cluster) -> Result<Self, EngineError> {
-        Ok(Self { engine: Engine::new()?, cluster, clock: SystemClock::start(), in_children: false, cache: None })
+        let built_in = DEFAULTS.iter().filter_map(EmbeddedPolicy::built_in).collect();
+        let (engine, clock) = (Engine::new()?, SystemClock::start());
+        Ok(Self { engine, cluster, clock, built_in, in_children: false, cache: None })
     }
 
-    /// Compiles what this build embedded in processes of their own as well: one that runs for months is not to keep the
+    /// Compiles what this build embedded, and has not compiled, in processes of their own as well: one that runs for months is not to keep the
     /// memory that a compiler needs.
     #[must_use]
     pub fn in_children(self) -> Self {
@@ -96,6 +103,7 @@ impl Loader {
         let gate = Gate {
             engine: &self.engine,
             compiler: &*compiler,
+            built_in: &self.built_in,
             cache: self.cache.as_ref(),
             bounds: Bounds::default(),
             limits: Limits::default(),
@@ -144,7 +152,6 @@ impl Compile for NoProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::embedded;
 
     #[test]
     fn compiled_code_is_kept_where_caches_are() {
@@ -160,7 +167,7 @@ mod tests {
     fn a_strangers_component_is_never_compiled_in_this_process() {
         let loader = Loader::new(sample_cluster()).unwrap();
         let lost = || Err(io::ErrorKind::NotFound.into());
-        let component = embedded::DEFAULTS[0].component;
+        let component = DEFAULTS[0].component;
         let stranger = loader.compiler(&Origin::File("x.wasm".into()), lost()).compile(component);
         assert!(matches!(stranger, Err(CompileError::NotRun(_))), "{stranger:?}");
     }

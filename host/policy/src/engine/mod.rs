@@ -53,6 +53,16 @@ impl Engine {
         Self::with(&config::compiling())
     }
 
+    /// An engine that only compiles, for every machine of this architecture: code of it uses nothing that only some
+    /// processors have.
+    pub fn portable() -> Result<Self, EngineError> {
+        let mut config = config::compiling();
+        // Who names a target, even their own, does not get what this very processor has.
+        let target = format!("{}-unknown-{}", std::env::consts::ARCH, std::env::consts::OS);
+        config.target(&target).map_err(|error| EngineError::Start(format!("{target}: {error:#}")))?;
+        Self::with(&config)
+    }
+
     fn with(config: &wasmtime::Config) -> Result<Self, EngineError> {
         let inner = wasmtime::Engine::new(config).map_err(|error| EngineError::Start(format!("{error:#}")))?;
         Ok(Self { inner })
@@ -88,6 +98,7 @@ impl std::fmt::Debug for Engine {
     }
 }
 
+pub use precompiled::BuiltIn;
 pub(crate) use precompiled::Compiled;
 
 /// The most that any sandbox may have, whatever limits a policy is given.

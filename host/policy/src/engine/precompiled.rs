@@ -1,7 +1,7 @@
 //! Loading compiled code: the only unsafe code of this crate.
 //!
 //! Compiled code is machine code, and wasmtime checks it only lightly: whoever makes the bytes decides what
-//! this process does. So the bytes come from two places alone, and [`Compiled`] can be made by nothing else
+//! this process does. So the bytes come from three places alone, and [`Compiled`] can be made by nothing else
 //! than the functions that name them:
 //!
 //! - the compile step ([`crate::compile`]), which runs this same binary on a component that the gate
@@ -9,7 +9,8 @@
 //! - the cache ([`crate::cache`]) of the command line, whose entries carry a keyed hash of these very bytes, of the
 //!   component's digest and of the engine's fingerprint, under a key that nobody but the user can read. An entry is mapped
 //!   into memory after it was found authentic; nobody but the user can put another in its place, and who can do that can
-//!   as well exchange this program.
+//!   as well exchange this program;
+//! - this program's own file ([`BuiltIn`]): its build included what an earlier step of that build had compiled.
 //!
 //! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]; the gate refuses compiled code as
 //! input before anything else is done with it. wasmtime itself refuses code of another version or of other
@@ -21,6 +22,36 @@ use std::path::PathBuf;
 use wasmtime::component::Component;
 
 use super::EngineError;
+use crate::digest::Digest;
+
+/// Compiled code of a component that is part of this program, as the component is.
+#[derive(Debug, Clone, Copy)]
+pub struct BuiltIn {
+    component: Digest,
+    code: &'static [u8],
+}
+
+impl BuiltIn {
+    /// Code of the component with this digest.
+    ///
+    /// # Safety
+    ///
+    /// [`Engine::compile`](super::Engine::compile) made the code from that component, and it came into this program with
+    /// its build, not while it runs.
+    pub const unsafe fn new(component: Digest, code: &'static [u8]) -> Self {
+        Self { component, code }
+    }
+
+    /// Whether the engine takes it: one of another version does not, nor does a processor that lacks what it uses.
+    pub fn fits(self, engine: &super::Engine) -> Result<(), EngineError> {
+        Compiled(Origin::Build(self.code)).load(&engine.inner).map(drop)
+    }
+
+    /// The code, for a component that it was made from.
+    pub(crate) fn of(self, component: &Digest) -> Option<Compiled> {
+        (self.component == *component).then_some(Compiled(Origin::Build(self.code)))
+    }
+}
 
 /// Compiled code of a trusted origin.
 pub(crate) struct Compiled(Origin);
@@ -28,6 +59,7 @@ pub(crate) struct Compiled(Origin);
 enum Origin {
     CompileStep(Vec<u8>),
     Cache(PathBuf),
+    Build(&'static [u8]),
 }
 
 impl Compiled {
@@ -42,12 +74,13 @@ impl Compiled {
     }
 
     pub(super) fn load(&self, engine: &wasmtime::Engine) -> Result<Component, EngineError> {
-        // SAFETY: by the module's argument, this code was made by `Engine::compile` of this binary and was not changed
+        // SAFETY: by the module's argument, this code was made by `Engine::compile` of these sources and was not changed
         // since.
         let loaded = unsafe {
             match &self.0 {
                 Origin::CompileStep(code) => Component::deserialize(engine, code),
                 Origin::Cache(entry) => Component::deserialize_file(engine, entry),
+                Origin::Build(code) => Component::deserialize(engine, code),
             }
         };
         loaded.map_err(|error| EngineError::Precompiled(format!("{error:#}")))

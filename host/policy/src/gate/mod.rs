@@ -22,7 +22,7 @@ use crate::{
     code::Code,
     compile::Compile,
     contract::Cluster,
-    engine::{Compiled, Engine, WasmCode},
+    engine::{BuiltIn, Compiled, Engine, WasmCode},
     limits::Limits,
     manifest::PolicyFile,
     policy::Policy,
@@ -92,6 +92,8 @@ pub struct Gate<'a> {
     pub engine: &'a Engine,
     /// The compile step.
     pub compiler: &'a dyn Compile,
+    /// Code that came with this program.
+    pub built_in: &'a [BuiltIn],
     /// Where compiled code is kept, if anywhere.
     pub cache: Option<&'a Cache>,
     /// Bounds of a component.
@@ -153,10 +155,15 @@ impl Run<'_> {
         Ok(policy)
     }
 
-    /// The component's code: from the cache, if it is there and can be loaded, and else compiled.
+    /// The component's code: what came with the program or is in the cache, if it can be loaded, and else compiled.
     fn code(&mut self, inspection: &Inspection, component: &[u8]) -> Result<WasmCode, LoadError> {
-        let Gate { engine, cache, compiler, .. } = *self.gate;
+        let Gate { engine, built_in, cache, compiler, .. } = *self.gate;
         let (fingerprint, world) = (engine.fingerprint(), inspection.world);
+        let built_in = built_in.iter().find_map(|it| it.of(&inspection.digest));
+        if let Some(code) = built_in.and_then(|compiled| engine.load(&compiled, world).ok()) {
+            self.passed(Step::Compile, "compiled with this program".to_owned());
+            return Ok(code);
+        }
         let cached = cache.and_then(|cache| cache.load(&inspection.digest, &fingerprint));
         if let Some(code) = cached.and_then(|compiled| engine.load(&compiled, world).ok()) {
             self.passed(Step::Compile, "from the cache".to_owned());

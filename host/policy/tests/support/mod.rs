@@ -96,6 +96,7 @@ pub(crate) fn check(candidate: &Candidate, limits: Limits) -> Check {
     let gate = Gate {
         engine: engine(),
         compiler: &compiler,
+        built_in: &[],
         cache: None,
         bounds: Bounds::default(),
         limits,

@@ -41,6 +41,7 @@ impl Gatekeeper {
             let gate = Gate {
                 engine,
                 compiler: &**compiler,
+                built_in: &[],
                 cache: None,
                 bounds: Bounds::default(),
                 limits: Limits::default(),
