@@ -1,5 +1,6 @@
 //! What metrics say of policies that do not do what they should: that is what the chart's alerts go by.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use kaos_operator::watch::Scope;
@@ -8,7 +9,8 @@ use kaos_tests::harness::{World, condition, play, reason};
 use serde_json::json;
 
 use crate::support::{
-    define, first_edition_serves, next_edition_traps_on_one, package, scenario, until_edition, until_state, widget,
+    define, first_edition_serves, next_edition_traps_on_one, package, package_in, scenario, until_edition, until_state,
+    widget,
 };
 
 /// The chart's alerts.
@@ -52,6 +54,34 @@ fn what_an_alert_takes_the_rate_of_is_there_before_it_happens() {
         }
         let failures = r#"kaos_operator_policy_failures_total{policy="widget",version="1.0.0",reason="Trap"} 0"#;
         assert!(page.contains(failures), "{page}");
+    });
+}
+
+/// The versions of the Widgets' policy that are told of.
+fn versions(world: &World) -> BTreeSet<String> {
+    let page = world.metrics();
+    let version = |line: &str| Some(line.split_once("version=\"")?.1.split_once('"')?.0.to_owned());
+    page.lines().filter(|line| line.contains("policy=\"widget\"")).filter_map(version).collect()
+}
+
+#[test]
+fn versions_that_can_answer_no_more_are_told_of_no_more() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.apply(&widget("w", &json!({}))).await;
+        for edition in 1..=7 {
+            world.apply(&package_in("test", "own", &edition.to_string(), "")).await;
+            until_edition(world, "ConfigMap/w", &edition.to_string()).await;
+        }
+        // Beside the one that answers, two before it may have to, and what might until the last change is left.
+        let old = ["1.0.0", "2.0.0", "3.0.0"];
+        let no_more = async || versions(world).iter().all(|version| !old.contains(&version.as_str()));
+        world.until_true("the old ones are told of no more", no_more).await;
+        assert!(versions(world).is_superset(&["6.0.0", "7.0.0"].map(str::to_owned).into()), "{}", world.metrics());
+        world.apply(&package_in("test", "own", "1", "")).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        let anew = r#"kaos_operator_policy_failures_total{policy="widget",version="1.0.0",reason="Trap"} 0"#;
+        world.until_true("one that comes back is counted anew", async || world.metrics().contains(anew)).await;
     });
 }
 

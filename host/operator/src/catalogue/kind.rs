@@ -169,9 +169,14 @@ impl Kind {
         self.policies().filter_map(|policy| policy.claim(&self.of))
     }
 
-    /// What they and those before them claim.
+    /// They and those before them.
+    pub(super) fn policies_ever(&self) -> impl Iterator<Item = &Arc<Policy>> {
+        self.members.iter().flat_map(Member::line).map(|member| &member.policy)
+    }
+
+    /// What those claim.
     pub(super) fn claims_ever(&self) -> impl Iterator<Item = &Claim> {
-        self.members.iter().flat_map(Member::line).filter_map(|member| member.policy.claim(&self.of))
+        self.policies_ever().filter_map(|policy| policy.claim(&self.of))
     }
 
     /// The revisions that answer.

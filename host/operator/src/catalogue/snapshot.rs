@@ -95,6 +95,12 @@ impl Snapshot {
         };
         self.kinds().flat_map(ids).collect()
     }
+
+    /// Every policy that may have to answer: those in place, those that objects may name, and those before them.
+    pub fn able(&self) -> BTreeSet<PolicyId> {
+        let kinds = self.kinds.values().flat_map(Answers::all);
+        kinds.flat_map(|kind| kind.policies_ever()).map(|policy| policy.id().clone()).collect()
+    }
 }
 
 impl Answers {

@@ -1,6 +1,6 @@
 //! What answers where, with policies that say who they are and nothing else.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use kaos_policy::{
@@ -233,6 +233,32 @@ fn an_object_may_name_what_holds_where_it_is_and_nothing_else() {
         panic!("it is out of reach")
     };
     assert_eq!((names(&usual), choice.len()), (vec![named(&cluster)], 3));
+}
+
+#[test]
+fn what_may_have_to_answer_is_what_holds_somewhere_what_objects_may_name_and_what_was_before() {
+    let own = member("widget", World::Policy, "", None);
+    let oldest = member("widget", World::Policy, "1", None);
+    let older = member("widget", World::Policy, "12", Some(&oldest));
+    let local = member("widget", World::Policy, "123", Some(&older));
+    let before = member("over", World::EnvironmentOverlay, "o", None);
+    let over = member("over", World::EnvironmentOverlay, "oo", Some(&before));
+    let mut canary = offer(&member("canary", World::Policy, "canary", None), namespaces(&["a"]), "2");
+    canary.pinned = true;
+    let able = |catalogue: &Catalogue| catalogue.load().unwrap().able();
+    let ids = |members: &[&Arc<Member>]| -> BTreeSet<PolicyId> {
+        members.iter().map(|member| member.policy.id().clone()).collect()
+    };
+    let all = ids(&[&own, &oldest, &older, &local, &before, &over, &canary.member]);
+    let (catalogue, _) = catalogue(&[
+        offer(&own, Reach::Process, ""),
+        offer(&over, Reach::Cluster, "1"),
+        offer(&local, Reach::Own("a".to_owned()), "3"),
+        canary,
+    ]);
+    assert_eq!(able(&catalogue), all);
+    catalogue.install(arrange(&[offer(&own, Reach::Process, "")], &[], &[]).answers);
+    assert_eq!(able(&catalogue), ids(&[&own]));
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub(super) struct WatchError {
     pub(super) reason: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
 pub(super) struct Policy {
     policy: String,
     version: String,

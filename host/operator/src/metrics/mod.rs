@@ -1,8 +1,10 @@
 //! What the operator counts of itself, as `OpenMetrics`.
 //!
 //! One method an occasion; whoever calls them knows nothing of registries and names. The names are in `table`, and the
-//! reference page is made from it. Serving the text is left to `serve`.
+//! reference page is made from it. What is counted of single policies, and for how long, is left to `by_policy`; serving the
+//! text to `serve`.
 
+mod by_policy;
 mod labels;
 mod states;
 mod table;
@@ -10,14 +12,14 @@ mod table;
 mod tests;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{Mutex, PoisonError, atomic::AtomicU64},
     time::Duration,
 };
 
 use kaos_crds::RevisionState;
-use kaos_policy::{contract::ResourceType, failure::Failure, policy::PolicyId};
+use kaos_policy::{contract::ResourceType, policy::PolicyId};
 use prometheus_client::{
     encoding::text,
     metrics::{
@@ -30,6 +32,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
+use by_policy::ByPolicy;
 pub use states::{PassResult, Readiness, Tally, Unserved, WatchState};
 pub use table::reference;
 
@@ -54,9 +57,7 @@ pub struct Metrics {
     queue_depth: Gauge,
     queue_age: Gauge<f64, AtomicU64>,
     policies: Family<labels::Active, Gauge>,
-    fuel: Sizes<labels::Policy>,
-    policy_failures: Family<labels::PolicyFailure, Counter>,
-    policy_fallbacks: Family<labels::Policy, Counter>,
+    by_policy: ByPolicy,
     policy_revisions: Family<labels::RevisionState, Gauge>,
     api_calls: Family<labels::ApiCall, Counter>,
     api_duration: Sizes<labels::Verb>,
@@ -97,9 +98,7 @@ impl Metrics {
             queue_depth: table::QUEUE_DEPTH.register(r, Gauge::default()),
             queue_age: table::QUEUE_AGE.register(r, Gauge::default()),
             policies: table::POLICY.register(r, Family::default()),
-            fuel: table::FUEL.register(r, Sizes::new_with_constructor(fuel as fn() -> Histogram)),
-            policy_failures: table::POLICY_FAILURES.register(r, Family::default()),
-            policy_fallbacks: table::POLICY_FALLBACKS.register(r, Family::default()),
+            by_policy: ByPolicy::register(r),
             policy_revisions: table::POLICY_REVISIONS.register(r, Family::default()),
             api_calls: table::API_CALLS.register(r, Family::default()),
             api_duration: table::API_DURATION.register(r, Sizes::new_with_constructor(seconds as fn() -> Histogram)),
@@ -158,44 +157,40 @@ impl Metrics {
     }
 
     /// Which policies answer now: each layer for each kind. Takes the place of what was said before. What they may do is
-    /// counted from here on.
-    pub fn policies(&self, active: &[(ResourceType, PolicyId)]) {
+    /// counted from here on. `able` has them and all that may come to answer; what was counted of others goes with the next
+    /// call.
+    pub fn policies(&self, active: &[(ResourceType, PolicyId)], able: &BTreeSet<PolicyId>) {
+        self.by_policy.keep(able);
         self.policies.clear();
         for (of, id) in active {
             let labels = labels::Active { of: of.into(), policy: id.into(), digest: id.digest.hex() };
             self.policies.get_or_create(&labels).set(1);
-            self.begin(of, id);
+            self.begin(of);
+            self.by_policy.begin(id);
         }
     }
 
     /// Begins to count at zero: of what is first seen at one, nobody who looks at increases learns.
-    fn begin(&self, of: &ResourceType, id: &PolicyId) {
+    fn begin(&self, of: &ResourceType) {
         for result in PassResult::ALL {
             drop(self.passes.get_or_create(&labels::Pass { of: of.into(), result: result.label() }));
         }
         drop(self.retries.get_or_create(&of.into()));
-        drop(self.policy_fallbacks.get_or_create(&id.into()));
-        for reason in Failure::CATEGORIES {
-            drop(self.policy_failures.get_or_create(&labels::PolicyFailure { policy: id.into(), reason }));
-        }
     }
 
     /// What a policy burnt in one pass.
     pub fn fuel(&self, policy: &PolicyId, burnt: u64) {
-        // A histogram counts in floating point; fuel is far below what that can hold exactly.
-        #[allow(clippy::cast_precision_loss)]
-        self.fuel.get_or_create(&policy.into()).observe(burnt as f64);
+        self.by_policy.fuel(policy, burnt);
     }
 
     /// A policy failed, with the category of the failure.
     pub fn policy_failure(&self, policy: &PolicyId, reason: &'static str) {
-        let labels = labels::PolicyFailure { policy: policy.into(), reason };
-        self.policy_failures.get_or_create(&labels).inc();
+        self.by_policy.failure(policy, reason);
     }
 
     /// What served before a policy answered in its place.
     pub fn fallback(&self, from: &PolicyId) {
-        self.policy_fallbacks.get_or_create(&from.into()).inc();
+        self.by_policy.fallback(from);
     }
 
     /// How many policy packages there are in each state, those apart that nobody ships any more. Takes the place of what
@@ -270,9 +265,4 @@ fn count(number: usize) -> i64 {
 /// From a millisecond to half a minute.
 fn seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 16))
-}
-
-/// From what an empty answer costs to what no pass may.
-fn fuel() -> Histogram {
-    Histogram::new(exponential_buckets(100_000.0, 2.0, 12))
 }

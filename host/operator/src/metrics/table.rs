@@ -109,6 +109,8 @@ pub fn reference() -> String {
         "Kubernetes type; the core group is empty. Histograms have `_bucket`, `_sum` and `_count`.\n\n",
         "What a policy may lead to is counted from 0 on when it begins to answer. Requests and broken watches are there from ",
         "their first on, which no `increase` shows.\n\n",
+        "Samples of a version of a policy are there for as long as it may have to answer, also as what served before ",
+        "another, and until policies change the next time after that. One that comes back begins at 0.\n\n",
         "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n",
     ));
     for row in ROWS {

@@ -24,7 +24,7 @@ pub(super) fn cover(context: &Context) {
             coverage.keep(of);
         }
         context.watch.cover(coverage);
-        context.metrics.policies(&snapshot.active());
+        context.metrics.policies(&snapshot.active(), &snapshot.able());
     }
 }
 

@@ -20,7 +20,7 @@ fn used() -> Metrics {
     metrics.objects(&BTreeMap::from([(of.clone(), tally)]));
     metrics.awaiting_policy(&of, 2);
     metrics.queue(1, Duration::from_millis(1500));
-    metrics.policies(&[(of.clone(), policy.clone())]);
+    metrics.policies(&[(of.clone(), policy.clone())], &BTreeSet::from([policy.clone()]));
     metrics.fuel(&policy, 400_000);
     metrics.policy_failure(&policy, "Trap");
     metrics.fallback(&policy);
@@ -76,7 +76,7 @@ fn the_reference_page_is_the_table() {
 #[test]
 fn policies_that_no_longer_answer_are_no_longer_shown() -> Result<(), fmt::Error> {
     let metrics = used();
-    metrics.policies(&[]);
+    metrics.policies(&[], &BTreeSet::new());
     assert!(!metrics.encode()?.contains("policy_info{"));
     Ok(())
 }
@@ -85,7 +85,8 @@ fn policies_that_no_longer_answer_are_no_longer_shown() -> Result<(), fmt::Error
 fn what_a_policy_may_do_is_counted_from_zero() -> Result<(), fmt::Error> {
     let (of, policy) = widgets();
     let metrics = Metrics::new();
-    metrics.policies(&[(of.clone(), policy.clone())]);
+    let able = BTreeSet::from([policy.clone()]);
+    metrics.policies(&[(of.clone(), policy.clone())], &able);
     let text = metrics.encode()?;
     for line in [
         r#"kaos_operator_passes_total{group="example.dev",kind="Widget",result="failed"} 0"#,
@@ -96,9 +97,72 @@ fn what_a_policy_may_do_is_counted_from_zero() -> Result<(), fmt::Error> {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
     metrics.retry(&of);
-    metrics.policies(&[(of, policy)]);
+    metrics.policies(&[(of, policy)], &able);
     assert!(metrics.encode()?.contains(r#"retries_total{group="example.dev",kind="Widget"} 1"#), "it goes on");
     Ok(())
+}
+
+/// The Widgets' policy in another version.
+fn version(version: usize) -> PolicyId {
+    PolicyId { version: format!("{version}.0.0"), ..widgets().1 }
+}
+
+/// A version answers, and these may have to.
+fn serves(metrics: &Metrics, number: usize, able: &[usize]) {
+    let able: BTreeSet<PolicyId> = able.iter().copied().chain([number]).map(version).collect();
+    metrics.policies(&[(widgets().0, version(number))], &able);
+}
+
+/// A version does everything that is counted of it.
+fn counts(metrics: &Metrics, number: usize) {
+    metrics.fuel(&version(number), 400_000);
+    metrics.policy_failure(&version(number), "Trap");
+    metrics.fallback(&version(number));
+}
+
+/// How often a version trapped; none if nothing is told of it.
+fn told_of(metrics: &Metrics, number: usize) -> Option<String> {
+    let text = metrics.encode().unwrap();
+    let labels = format!(r#"policy="widget",version="{number}.0.0""#);
+    let trapped = format!(r#"kaos_operator_policy_failures_total{{{labels},reason="Trap"}} "#);
+    let told = text.contains(&labels);
+    let trapped = text.lines().find_map(|line| line.strip_prefix(&trapped));
+    told.then(|| trapped.unwrap_or("not told").to_owned())
+}
+
+#[test]
+fn what_is_counted_of_a_version_is_there_until_policies_change_after_it_could_answer() {
+    let metrics = Metrics::new();
+    serves(&metrics, 1, &[]);
+    counts(&metrics, 1);
+    serves(&metrics, 2, &[1]);
+    assert_eq!(told_of(&metrics, 1).as_deref(), Some("1"), "it served before, and may have to again");
+    serves(&metrics, 3, &[2]);
+    counts(&metrics, 1);
+    assert_eq!(told_of(&metrics, 1).as_deref(), Some("2"), "a pass of it may have been under way");
+    serves(&metrics, 3, &[2]);
+    assert_eq!(told_of(&metrics, 1), None);
+    assert_eq!(told_of(&metrics, 2).as_deref(), Some("0"));
+    counts(&metrics, 1);
+    assert_eq!(told_of(&metrics, 1).as_deref(), Some("1"), "one took very long");
+    serves(&metrics, 3, &[2]);
+    assert_eq!(told_of(&metrics, 1), None);
+    serves(&metrics, 1, &[3]);
+    assert_eq!(told_of(&metrics, 1).as_deref(), Some("0"), "it comes back, and begins anew");
+}
+
+#[test]
+fn the_page_does_not_grow_with_one_version_after_another() {
+    let metrics = Metrics::new();
+    let mut lengths = BTreeSet::new();
+    for number in 1..=100 {
+        serves(&metrics, number, &[number - 1]);
+        counts(&metrics, number);
+        if number > 3 {
+            lengths.insert(metrics.encode().unwrap().lines().count());
+        }
+    }
+    assert_eq!(lengths.len(), 1, "{lengths:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use std::{fs, path::Path};
 
+use kaos_policy::failure::Failure;
 use serde_json::Value;
 
 use super::*;
