@@ -63,6 +63,7 @@ pub struct Metrics {
     api_duration: Sizes<labels::Verb>,
     watch_state: Family<labels::WatchState, Gauge>,
     watch_errors: Family<labels::WatchError, Counter>,
+    barred: Gauge,
     stored: Family<labels::Type, Gauge>,
     stored_size: Family<labels::Type, Gauge>,
 }
@@ -104,6 +105,7 @@ impl Metrics {
             api_duration: table::API_DURATION.register(r, Sizes::new_with_constructor(seconds as fn() -> Histogram)),
             watch_state: table::WATCH_STATE.register(r, Family::default()),
             watch_errors: table::WATCH_ERRORS.register(r, Family::default()),
+            barred: table::BARRED.register(r, Gauge::default()),
             stored: table::STORED.register(r, Family::default()),
             stored_size: table::STORED_SIZE.register(r, Family::default()),
             refreshers: Mutex::default(),
@@ -237,6 +239,11 @@ impl Metrics {
     /// A watch broke.
     pub fn watch_error(&self, of: &ResourceType, reason: &str) {
         self.watch_errors.get_or_create(&labels::WatchError { of: of.into(), reason: reason.to_owned() }).inc();
+    }
+
+    /// In how many listed namespaces nothing may be read, while something may be in others.
+    pub fn barred(&self, namespaces: usize) {
+        self.barred.set(count(namespaces));
     }
 
     /// What is kept in memory of a type.

@@ -71,8 +71,9 @@ rows! {
     POLICY_REVISIONS: Gauge "policy_revisions" ["state", "current"] "Policy packages by their state; current are those that a ConfigMap holds now, and not what came before them";
     API_CALLS: Counter "api_calls" ["verb", "group", "resource", "code"] "Requests to the API server, by HTTP status code; timeout and unreachable stand for those without an answer";
     API_DURATION: Histogram "api_call_duration" in "seconds" ["verb"] "Time until the API server answered; watches until they were open";
-    WATCH_STATE: Gauge "watch_state" ["group", "kind", "state"] "1 for the state that the watch on a type is in: unserved, forbidden, listing, synced or failing";
+    WATCH_STATE: Gauge "watch_state" ["group", "kind", "state"] "1 for the state that the watch on a type is in: unserved, forbidden, listing, synced or failing; namespaces in which nothing may be read, while something may be in others, do not count";
     WATCH_ERRORS: Counter "watch_errors" ["group", "kind", "reason"] "Watches that broke, with what the API server said";
+    BARRED: Gauge "namespaces_barred" [] "Listed namespaces in which nothing may be read, while something may be in others: they are gone, or without rights for the operator";
     STORED: Gauge "stored_objects" ["group", "kind"] "Objects of a type that are kept in memory";
     STORED_SIZE: Gauge "stored" in "bytes" ["group", "kind"] "Size of the objects of a type that are kept in memory";
 }

@@ -11,14 +11,15 @@ use super::{
 use crate::metrics::{Metrics, WatchState};
 
 impl State {
-    /// What the watch on a type is doing.
-    fn doing(&self, of: &ResourceType) -> WatchState {
+    /// What the watch on a type is doing, somewhere else than in these namespaces.
+    fn doing(&self, of: &ResourceType, barred: &BTreeSet<String>) -> WatchState {
         match self.served.get(of) {
             None => return if self.undiscovered.is_empty() { WatchState::Listing } else { WatchState::Failing },
             Some(None) => return WatchState::Unserved,
             Some(Some(_)) => {}
         }
-        let states = self.slots_of(of).map(|(_, slot)| match &slot.shelf.trouble {
+        let elsewhere = self.slots_of(of).filter(|(spec, _)| is_outside(spec, barred));
+        let states = elsewhere.map(|(_, slot)| match &slot.shelf.trouble {
             Some(trouble) if trouble.forbidden => WatchState::Forbidden,
             Some(_) => WatchState::Failing,
             None if slot.shelf.synced => WatchState::Synced,
@@ -57,7 +58,7 @@ impl State {
 
     /// Why a type that is served was never listed, somewhere else than in these namespaces.
     pub(super) fn refused(&self, of: &ResourceType, barred: &BTreeSet<String>) -> Option<String> {
-        let counts = |spec: &Spec| spec.is_store() && spec.namespace.as_ref().is_none_or(|at| !barred.contains(at));
+        let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred);
         let lacking = self.slots_of(of).filter(|(spec, slot)| counts(spec) && !slot.shelf.synced);
         let mut troubles = lacking.filter_map(|(_, slot)| slot.shelf.trouble.as_ref());
         troubles.next().map(|trouble| format!("{of}: {}", trouble.text))
@@ -70,6 +71,11 @@ impl State {
     }
 }
 
+/// Whether what a watch covers lies somewhere else than in these namespaces.
+fn is_outside(spec: &Spec, namespaces: &BTreeSet<String>) -> bool {
+    spec.namespace.as_ref().is_none_or(|at| !namespaces.contains(at))
+}
+
 /// The types that were told of last, so that those that are watched no longer are taken back.
 #[derive(Debug, Default)]
 pub(super) struct Reported(Mutex<BTreeSet<ResourceType>>);
@@ -77,10 +83,11 @@ pub(super) struct Reported(Mutex<BTreeSet<ResourceType>>);
 impl Reported {
     /// Tells what is so now.
     pub(super) fn report(&self, state: &State, metrics: &Metrics) {
-        let types = state.coverage.types();
+        let (types, barred) = (state.coverage.types(), state.barred());
+        metrics.barred(barred.len());
         for of in &types {
             let (objects, bytes) = state.stored(of);
-            metrics.watch(of, Some(state.doing(of)));
+            metrics.watch(of, Some(state.doing(of, &barred)));
             metrics.stored(of, objects, bytes);
         }
         let mut before = self.0.lock().unwrap_or_else(PoisonError::into_inner);

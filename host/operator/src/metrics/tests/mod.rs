@@ -30,6 +30,7 @@ fn used() -> Metrics {
     metrics.everywhere(true);
     metrics.watch(&of, Some(WatchState::Synced));
     metrics.watch_error(&of, "Expired");
+    metrics.barred(1);
     metrics.stored(&of, 7, 7000);
     metrics
 }

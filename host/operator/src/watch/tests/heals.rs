@@ -143,14 +143,19 @@ async fn a_listed_namespace_in_which_nothing_may_be_read_is_not_waited_for_while
     bench.until("synced", |bench| bench.watch.synced().is_ok()).await;
     assert_eq!(bench.watch.barred(), BTreeSet::from(["u".to_owned()]));
     assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
+    // It is told by itself, and not as a watch that is broken for as long as it is listed.
     let text = bench.metrics.encode().unwrap();
-    assert!(text.contains(r#"watch_state{group="test.io",kind="Widget",state="forbidden"} 1"#), "{text}");
+    assert!(text.contains(r#"watch_state{group="test.io",kind="Widget",state="synced"} 1"#), "{text}");
+    assert!(text.contains("kaos_operator_namespaces_barred 1"), "{text}");
     // Where something may be read, the rest is waited for.
     bench
         .cluster
         .authorise(|attempt| attempt.user != "operator" || attempt.namespace != "u" || attempt.resource == "gadgets");
     bench.until("waited for", |bench| bench.watch.synced().is_err()).await;
     assert!(bench.watch.barred().is_empty());
+    let text = bench.metrics.encode().unwrap();
+    assert!(text.contains(r#"watch_state{group="test.io",kind="Widget",state="forbidden"} 1"#), "{text}");
+    assert!(text.contains("kaos_operator_namespaces_barred 0"), "{text}");
     bench.cluster.allow_everything();
     bench.until("synced", |bench| bench.watch.synced().is_ok() && bench.watch.trouble(&widget()).is_none()).await;
     assert!(bench.watch.barred().is_empty());
@@ -168,6 +173,8 @@ async fn rights_that_are_missing_in_all_listed_namespaces_are_waited_for() {
     let missing = bench.watch.synced().unwrap_err();
     assert!(missing[0].contains("the operator may not read it"), "{missing:?}");
     assert!(bench.watch.barred().is_empty());
+    let text = bench.metrics.encode().unwrap();
+    assert!(text.contains(r#"watch_state{group="test.io",kind="Widget",state="forbidden"} 1"#), "{text}");
     bench.cluster.allow_everything();
     bench.until("synced", |bench| bench.watch.synced().is_ok()).await;
 }
