@@ -161,3 +161,37 @@ async fn it_begins_under_the_settings_that_fitted_last_while_its_config_map_hold
     system.patch(own, &json!({"data": mended})).await;
     until_image(&world, deployment, image).await;
 }
+
+#[tokio::test]
+async fn while_its_config_map_is_gone_it_goes_on_under_what_it_began_with() {
+    let release = Release::install(&[]).await;
+    let (system, world) = (release.over(SYSTEM), release.world("bereft").await);
+    let (own, variable, deployment) =
+        ("ConfigMap/kaos-operator-config", "DEFAULT_LITELLM_IMAGE", "Deployment/modelapi-llm");
+    let of_the_chart = text(&system.look(own).await["data"][variable]).to_owned();
+    let [first, second] = ["registry.example/litellm:1", "registry.example/litellm:2"];
+    let says = |image: &str| json!({"data": {variable: image}});
+    system.patch(own, &says(first)).await;
+    // As a pod does, it has all of that in its environment, too.
+    let operator = release.working_operator().await;
+    world.apply(&model_api("llm")).await;
+    until_image(&world, deployment, first).await;
+    system.patch(own, &says(second)).await;
+    until_image(&world, deployment, second).await;
+
+    let changes = async || world.look(deployment).await["metadata"]["generation"].as_u64();
+    let before = changes().await;
+    system.delete(own).await;
+    until_image(&world, deployment, first).await;
+    until_ready(&world, &[model_api("llm")]).await;
+    assert_eq!(changes().await, before.map(|count| count + 1), "the defaults held in between");
+    let kept = "ConfigMap/kaos-operator-config-fitted";
+    system.until("that is kept", kept, |kept| kept["data"][variable] == first).await;
+    // Nothing is told to be wrong.
+    assert!(operator.is_ready(), "{}", operator.get("/readyz"));
+    let log = operator.log();
+    assert!(!log.contains("settings that do not fit"), "{log}");
+
+    release.helm("upgrade", &[]).expect();
+    until_image(&world, deployment, &of_the_chart).await;
+}
