@@ -92,6 +92,11 @@ impl Broken {
         }
     }
 
+    /// Whether nobody looked at the request: a server that ends, begins or has too much to do, or what stands before it.
+    pub(super) fn is_outage(&self) -> bool {
+        matches!(self, Self::Silent | Self::Connection(_) | Self::Answered { code: 429 | 502..=504, .. })
+    }
+
     /// Whether the server does not take the request as it is, so that it must be put differently.
     pub(super) fn is_refusal(&self) -> bool {
         matches!(self, Self::Answered { code: 400 | 405 | 406 | 415 | 422, .. })

@@ -6,6 +6,7 @@ use kaos_policy::{contract::ResourceType, stamp};
 use serde_json::Value;
 
 use super::{
+    broken::Broken,
     facts::Answer,
     item::{Arrived, Extract},
     key::ObjectKey,
@@ -113,12 +114,16 @@ impl State {
         wakes
     }
 
-    /// A watch does not work, or works again.
-    pub(super) fn set_trouble(&mut self, handle: &Handle, trouble: Option<Trouble>) -> Wakes {
+    /// A watch does not work, or works again. What was refused is so for as long as nobody answers: a server that restarts
+    /// gives no rights.
+    pub(super) fn set_trouble(&mut self, handle: &Handle, broken: Option<&Broken>) -> Wakes {
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
-        let forbidden = |trouble: &Option<Trouble>| trouble.as_ref().is_some_and(|trouble| trouble.forbidden);
-        let turned = forbidden(&slot.shelf.trouble) != forbidden(&trouble);
-        slot.shelf.trouble = trouble;
+        let refused = slot.shelf.is_refused();
+        if refused && broken.is_some_and(Broken::is_outage) {
+            return Wakes::new();
+        }
+        slot.shelf.trouble = broken.map(Trouble::of);
+        let turned = slot.shelf.is_refused() != refused;
         if turned { self.answered(&handle.spec) } else { Wakes::new() }
     }
 

@@ -1,14 +1,26 @@
 //! What metrics and readiness say of the watches.
 
-use std::{collections::BTreeSet, sync::Mutex, sync::PoisonError};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, PoisonError},
+};
 
 use kaos_policy::contract::ResourceType;
 
 use super::{
-    plan::{Scope, Spec},
+    plan::Spec,
     state::{Slot, State},
 };
 use crate::metrics::{Metrics, WatchState};
+
+/// What there is to see in a listed namespace.
+#[derive(Default)]
+struct Sight {
+    /// Whether some watch on it is not refused.
+    is_open: bool,
+    /// Whether something in it was listed.
+    was_listed: bool,
+}
 
 impl State {
     /// What the watch on a type is doing, somewhere else than in these namespaces.
@@ -36,24 +48,32 @@ impl State {
     }
 
     /// Listed namespaces in which nothing may be read, as where one is gone and its Roles with it, while something is in
-    /// others. Where nothing is anywhere, it is the rights that are waited for.
+    /// others. Where nothing is anywhere, it is the rights that are waited for, of those namespaces that were read before: a
+    /// server that begins may refuse everything, and those in which nothing ever was are what they were.
     pub(super) fn barred(&self) -> BTreeSet<String> {
-        let Scope::Listed(namespaces) = &self.scope else { return BTreeSet::new() };
-        let (barred, others): (BTreeSet<String>, BTreeSet<String>) =
-            namespaces.iter().cloned().partition(|namespace| self.is_barred(namespace));
-        let is_seen = |namespace: &String| self.stores_in(namespace).any(|slot| slot.shelf.synced);
-        if others.iter().any(is_seen) { barred } else { BTreeSet::new() }
+        let mut sights: BTreeMap<&str, Sight> = BTreeMap::new();
+        for (namespace, slot) in self.listed_stores() {
+            let sight = sights.entry(namespace).or_default();
+            sight.is_open |= !slot.shelf.is_refused();
+            sight.was_listed |= slot.shelf.synced;
+        }
+        let is_seen = sights.values().any(|sight| sight.is_open && sight.was_listed);
+        let was_seen = sights.values().any(|sight| sight.was_listed);
+        let is_barred = |sight: &Sight| !sight.is_open && (is_seen || (was_seen && !sight.was_listed));
+        let barred = sights.iter().filter(|(_, sight)| is_barred(sight));
+        barred.map(|(namespace, _)| (*namespace).to_owned()).collect()
     }
 
     /// Whether every watch on a namespace is refused.
     pub(super) fn is_barred(&self, namespace: &str) -> bool {
-        let is_refused = |slot: &Slot| slot.shelf.trouble.as_ref().is_some_and(|trouble| trouble.forbidden);
-        self.stores_in(namespace).next().is_some() && self.stores_in(namespace).all(is_refused)
+        let mut here = self.listed_stores().filter(|(at, _)| *at == namespace).peekable();
+        here.peek().is_some() && here.all(|(_, slot)| slot.shelf.is_refused())
     }
 
-    fn stores_in<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Slot> {
-        let here = self.slots.iter().filter(move |(spec, _)| spec.namespace.as_deref() == Some(namespace));
-        here.filter(|(spec, _)| spec.is_store()).map(|(_, slot)| slot)
+    /// The stores of one namespace each, which there are where namespaces are listed.
+    fn listed_stores(&self) -> impl Iterator<Item = (&str, &Slot)> {
+        let stores = self.slots.iter().filter(|(spec, _)| spec.is_store());
+        stores.filter_map(|(spec, slot)| Some((spec.namespace.as_deref()?, slot)))
     }
 
     /// Why a type that is served was never listed, somewhere else than in these namespaces.

@@ -15,7 +15,6 @@ use super::{
     intake::Event,
     item::Arrived,
     reflector::{Collection, Pace, Reflector, Sink},
-    shelf::Trouble,
     state::{Handle, State, Wakes},
 };
 use crate::{hashing::hash, metrics::Metrics};
@@ -98,7 +97,7 @@ impl Sink for SlotSink {
 
     fn trouble(&self, broken: Option<&Broken>) {
         let spec = &self.handle.spec;
-        let trouble = broken.map(|broken| {
+        if let Some(broken) = broken {
             let known = self.shared.with(|state| state.trouble(&spec.of).is_some());
             if matches!(broken, Broken::Forbidden(_)) && !known {
                 tracing::warn!(watch = %spec, "{broken}");
@@ -109,8 +108,7 @@ impl Sink for SlotSink {
             if *broken == Broken::Unserved {
                 self.shared.rediscover.notify_one();
             }
-            Trouble { forbidden: matches!(broken, Broken::Forbidden(_)), text: broken.to_string() }
-        });
+        }
         // A version that is too old is no trouble: a new list follows.
         if broken == Some(&Broken::Gone) {
             return;
@@ -118,7 +116,7 @@ impl Sink for SlotSink {
         let mut barred = None;
         self.shared.tell(|state| {
             let open = spec.namespace.as_deref().filter(|namespace| !state.is_barred(namespace));
-            let wakes = state.set_trouble(&self.handle, trouble);
+            let wakes = state.set_trouble(&self.handle, broken);
             barred = open.filter(|namespace| state.is_barred(namespace));
             wakes
         });

@@ -11,7 +11,10 @@ use std::{
     sync::Arc,
 };
 
-use super::item::{Arrived, Item, Owner, owner_of};
+use super::{
+    broken::Broken,
+    item::{Arrived, Item, Owner, owner_of},
+};
 
 /// Why a watch does not work now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +22,13 @@ pub(super) struct Trouble {
     /// Whether the API server refuses.
     pub(super) forbidden: bool,
     pub(super) text: String,
+}
+
+impl Trouble {
+    /// What it means for a watch that it broke.
+    pub(super) fn of(broken: &Broken) -> Self {
+        Self { forbidden: matches!(broken, Broken::Forbidden(_)), text: broken.to_string() }
+    }
 }
 
 /// What is known of the objects of one watch.
@@ -75,6 +85,11 @@ impl Change {
 }
 
 impl Shelf {
+    /// Whether the API server refuses to tell of them.
+    pub(super) fn is_refused(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.forbidden)
+    }
+
     pub(super) fn get(&self, namespace: &str, name: &str) -> Option<&Item> {
         self.objects.get(namespace)?.get(name)
     }

@@ -161,6 +161,58 @@ async fn a_listed_namespace_in_which_nothing_may_be_read_is_not_waited_for_while
     assert!(bench.watch.barred().is_empty());
 }
 
+/// Lets two minutes pass, in which everything is tried again, and the namespace `u` is never waited for.
+async fn u_is_not_waited_for(bench: &Bench) {
+    bench.requests();
+    for _ in 0..1_200 {
+        assert_eq!((bench.watch.synced(), bench.watch.barred()), (Ok(()), BTreeSet::from(["u".to_owned()])));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let tried = bench.requests().into_iter().filter(|entry| entry.attempt.namespace == "u").count();
+    assert!(tried > 0, "nothing was asked for");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listed_namespace_in_which_nothing_may_be_read_is_not_waited_for_while_the_server_restarts() {
+    let (cluster, client) = cluster(0);
+    Bench::prepare(&cluster, &client).await;
+    put(&client, object(&widget(), "a", json!({}))).await;
+    cluster.authorise(|attempt| attempt.user != "operator" || attempt.namespace != "u");
+    let scope = Scope::Listed(["t", "u"].map(str::to_owned).into());
+    let bench = Bench::attach(cluster, client, WatchOptions { scope, ..options() });
+    bench.until("synced", |bench| bench.watch.synced().is_ok()).await;
+    bench.quiet().await;
+    bench.woken();
+    for failure in [Failure::Disconnect, Failure::Server(503), Failure::Throttled(1)] {
+        bench.cluster.set_faults(move |attempt: &Attempt, _: &mut fastrand::Rng| match attempt.user.as_str() {
+            "operator" => Verdict::from(Outcome::FailBefore(failure)),
+            _ => Verdict::default(),
+        });
+        bench.cluster.cut_watches();
+        u_is_not_waited_for(&bench).await;
+        bench.cluster.set_faults(NoFaults);
+        u_is_not_waited_for(&bench).await;
+        assert_eq!(bench.woken(), BTreeSet::new(), "nobody has anything to look at");
+    }
+    // One that begins may know no Roles yet.
+    bench.cluster.authorise(|attempt| attempt.user != "operator");
+    bench.cluster.cut_watches();
+    u_is_not_waited_for(&bench).await;
+    // What is wrong beside rights is told.
+    bench.cluster.allow_everything();
+    bench.cluster.set_faults(|attempt: &Attempt, _: &mut fastrand::Rng| match attempt.namespace.as_str() {
+        "u" => Verdict::from(Outcome::FailBefore(Failure::Server(500))),
+        _ => Verdict::default(),
+    });
+    let is_told =
+        |bench: &Bench| bench.watch.synced().is_err_and(|missing| missing.iter().all(|it| it.contains("500")));
+    bench.until("told", is_told).await;
+    assert!(bench.watch.barred().is_empty());
+    bench.cluster.set_faults(NoFaults);
+    bench.until("synced", |bench| bench.watch.synced().is_ok() && bench.watch.trouble(&widget()).is_none()).await;
+    assert!(bench.watch.barred().is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn rights_that_are_missing_in_all_listed_namespaces_are_waited_for() {
     let (cluster, client) = cluster(0);
