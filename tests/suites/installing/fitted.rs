@@ -1,14 +1,19 @@
 //! What fitted last of the operator's own ConfigMap outlives the process that used it.
 
+use std::time::Duration;
+
 use kaos_cluster::faults::Failure;
 use kaos_tests::case;
+use kaos_tests::harness::faults::is_operator;
 use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::samples::{agent, model_api};
 use kaos_tests::harness::{Fault, World, play};
 use serde_json::{Value, json};
 
 use crate::support::{
-    first_edition_serves, own_config, own_config_of, restart_writes_nothing, scenario, settings, until_state, widget,
+    define, first_edition_serves, own_config, own_config_of, package_in, restart_writes_nothing, scenario, settings,
+    until_state, widget,
 };
 
 const OWN: &str = "kaos-system:ConfigMap/kaos-operator-config";
@@ -139,5 +144,36 @@ fn what_cannot_be_kept_now_holds_all_the_same_and_is_kept_later() {
         assert_ne!(world.look(KEPT).await["data"]["WIDGET_SIZE"], "5");
         world.mend();
         until_kept(world, "WIDGET_SIZE", "5").await;
+    });
+}
+
+/// How often the operator asks in ten minutes what it may do, once what waits has waited for long.
+async fn asked_in_ten_minutes(world: &World) -> usize {
+    world.pass_time(Duration::from_mins(2)).await;
+    world.forget_requests();
+    world.pass_time(Duration::from_mins(10)).await;
+    world.requests(Sort::Read).iter().filter(|entry| entry.attempt.resource == "selfsubjectaccessreviews").count()
+}
+
+#[test]
+fn while_settings_do_not_fit_what_waits_is_looked_at_no_more_often() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.embedded().authorise(|attempt| !is_operator(&attempt.user) || attempt.group != "test.example.com");
+        world.apply(&package_in("test", "own", "1", "")).await;
+        until_state(world, "own", "NotPermitted").await;
+        let usual = asked_in_ten_minutes(world).await;
+        assert!(usual > 0, "it is looked at again");
+        world.apply(&says(FIRST, false)).await;
+        world.until_warned(OWN, "BadSettings").await;
+        let asked = asked_in_ten_minutes(world).await;
+        assert!((1..=2 * usual).contains(&asked), "{asked} times, and {usual} times before");
+        world.embedded().allow_everything();
+        let waits = until_state(world, "own", "Pending").await;
+        assert_eq!(waits["status"]["reason"], "BadSettings", "{waits}");
+        let asked = asked_in_ten_minutes(world).await;
+        assert!((1..=2 * usual).contains(&asked), "{asked} times, and {usual} times before");
+        world.delete(OWN).await;
+        until_state(world, "own", "Active").await;
     });
 }

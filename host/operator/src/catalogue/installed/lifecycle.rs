@@ -50,6 +50,8 @@ pub(super) struct Lifecycle {
     /// What was installed last, and under which settings of the operator's own ConfigMap, to tell whether something else is
     /// to be.
     installed: Option<(BTreeSet<String>, Option<Layer>)>,
+    /// Under which settings of that ConfigMap packages were looked at last, whether or not they fit.
+    looked_under: Option<Layer>,
     /// Why that ConfigMap is not used, as it was told.
     misfit: Option<String>,
     /// Revisions that this process began to check.
@@ -104,6 +106,7 @@ impl Lifecycle {
             roster,
             restored: false,
             installed: None,
+            looked_under: None,
             misfit: None,
             checking: BTreeSet::new(),
             waiting: BTreeMap::new(),
@@ -147,9 +150,11 @@ impl Lifecycle {
             self.restore(&found).await?;
             self.restored = true;
         }
-        if self.installed.as_ref().is_some_and(|(_, fitted)| *fitted != self.config()) {
-            // Whatever waits for settings that fit is looked at again.
+        let config = self.config();
+        if self.looked_under != config {
+            // Whatever waits for settings that fit is looked at again; once, however long these do not.
             self.due.clear();
+            self.looked_under = config;
         }
         // What cannot be followed up now holds nothing else up.
         let followed_up = self.follow_up(&found).await;

@@ -14,12 +14,12 @@ impl Lifecycle {
         let (serving, config) = (self.serving(), self.config());
         self.inherit(&serving);
         if self.installed.as_ref().is_some_and(|installed| installed.0 == serving && installed.1 == config) {
-            self.misfit = None;
+            self.fits();
             return Ok(());
         }
         let (arranged, config) = match self.roster.arrange(&serving, &self.shared(config.as_ref())) {
             Ok(arranged) => {
-                self.misfit = None;
+                self.fits();
                 (arranged, config)
             }
             Err(unfit) => {
@@ -58,6 +58,14 @@ impl Lifecycle {
         }
         self.installed = Some((serving, config));
         Ok(())
+    }
+
+    /// The operator's own ConfigMap is used. If it was not, what waited for that is looked at again: not only another
+    /// ConfigMap can have come, but something else may serve.
+    fn fits(&mut self) {
+        if self.misfit.take().is_some() {
+            self.due.clear();
+        }
     }
 
     /// Tells why the operator's own ConfigMap is not used; the same thing once.
