@@ -109,3 +109,40 @@ async fn records_of_policies_that_are_gone_go_and_those_for_the_next_operator_st
     assert!(ran.stdout.contains("removed PolicyRevision kaos-system/gone-1"), "{}", ran.stdout);
     assert_eq!(left(), ["there-1", "there-2", "before-1", "aside-1"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_namespaces_named_the_records_of_others_stay_unless_the_operator_goes_for_good() {
+    let stage = Stage::start("release-named").await;
+    let records = [(HOME, "home-1"), ("team", "team-1"), ("other", "other-1")];
+    for (age, (namespace, name)) in (0_u32..).zip(records) {
+        let package = Package { name: "gone".to_owned(), namespace: namespace.to_owned(), ..package("x:1") };
+        stage.record(name, &package, age, &json!({"state": "Active"}));
+    }
+    let fitted = "kaos-operator-config-fitted";
+    stage.cluster.plant(
+        "",
+        "configmaps",
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": fitted, "namespace": HOME}}),
+    );
+    let left = || {
+        let is_left = |name: &str| stage.cluster.object("kaos.tools", "policyrevisions", HOME, name).is_some();
+        let mut left: Vec<&str> = records.iter().map(|(_, name)| *name).filter(|name| is_left(name)).collect();
+        left.extend(stage.cluster.object("", "configmaps", HOME, fitted).map(|_| fitted));
+        left
+    };
+    let release = async |further: &[&str]| {
+        let ran = stage.ask(&[&RELEASE[..], &["--namespaces", "team"], further].concat()).await;
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        ran.stdout
+    };
+    let told = release(&[]).await;
+    assert_eq!(left(), ["home-1", "other-1", fitted], "{told}");
+    assert!(told.contains("removed PolicyRevision kaos-system/team-1"), "{told}");
+    let told = release(&["--for-good", "--dry-run"]).await;
+    assert_eq!(left(), ["home-1", "other-1", fitted], "{told}");
+    assert!(told.contains("would remove PolicyRevision kaos-system/home-1"), "{told}");
+    let told = release(&["--for-good"]).await;
+    assert_eq!(left(), [""; 0], "{told}");
+    let ran = stage.ask(&[&RELEASE[..], &["--keep-lease", "--for-good"]].concat()).await;
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+}

@@ -21,6 +21,7 @@ use crate::{
     lead::{LEASE, seize},
     policies::{Loader, sample_cluster},
     release::{Event, finalizers, release},
+    watch::Scope,
 };
 
 /// For so long nobody else has the Lease, from the last time that it was taken: until the operator's pods are gone. One
@@ -34,9 +35,10 @@ const HOLDER: &str = "kaos-operator-release";
 #[derive(Debug, Args)]
 #[command(
     after_help = "Records of policies whose ConfigMap is gone are removed, unless the Lease is kept or something is left to \
-    release. Where nothing may be seen, as in a namespace that is gone, nothing is done, which is told and is no failure; \
-    the records stay then, to release the rest by. Exit codes: 0 nothing holds objects back any more, as far as may be \
-    seen; 1 some objects could not be released; 2 the cluster cannot be asked."
+    release; with --namespaces and without --for-good, only those of policies that came from these. Where nothing may be \
+    seen, as in a namespace that is gone, nothing is done, which is told and is no failure; the records stay then, to \
+    release the rest by. Exit codes: 0 nothing holds objects back any more, as far as may be seen; 1 some objects could \
+    not be released; 2 the cluster cannot be asked."
 )]
 pub(super) struct Release {
     #[command(flatten)]
@@ -50,6 +52,9 @@ pub(super) struct Release {
     /// Only in these namespaces
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B")]
     namespaces: Vec<String>,
+    /// The operator works in these namespaces alone, and goes for good: what it kept for itself goes, too
+    #[arg(long, conflicts_with = "keep_lease")]
+    for_good: bool,
     /// A policy's component whose claims count, too
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
@@ -67,11 +72,23 @@ pub(super) struct Release {
 impl Release {
     /// Releases everything.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { connection, operator_namespace, keep_lease, namespaces, policies, further, dry_run, output } = self;
+        let Self {
+            connection,
+            operator_namespace,
+            keep_lease,
+            namespaces,
+            for_good,
+            policies,
+            further,
+            dry_run,
+            output,
+        } = self;
         let loader = Loader::cached(sample_cluster())?;
         let loaded = loader.load(&policies)?;
         let mut finalizers = finalizers(loaded.iter().map(|loaded| &*loaded.policy), &further);
         let (scope, mut events) = (scope(&namespaces), Vec::new());
+        // Of an operator that goes on elsewhere only what belongs to these namespaces goes.
+        let goes = if for_good { Scope::All } else { scope.clone() };
         on_cluster(connection, async |client| {
             let takes_lease = !(keep_lease || dry_run);
             if takes_lease {
@@ -89,9 +106,9 @@ impl Release {
                 release(&client, &finalizers, &scope, dry_run, |event| events.push(event)).await?;
                 // The next try has to know from them what there is to release, also one by somebody who may see more.
                 if !keep_lease && !events.iter().any(is_left) {
-                    events.extend(forget_records(&client, &operator_namespace, dry_run).await);
+                    events.extend(forget_records(&client, &operator_namespace, &goes, dry_run).await);
                 }
-                if takes_lease {
+                if takes_lease && goes.holds(&operator_namespace) {
                     forget(&client, &operator_namespace).await;
                 }
                 Ok::<(), kube::Error>(())
@@ -166,9 +183,9 @@ async fn forget(client: &Client, namespace: &str) {
 }
 
 /// Removes the records of policies that are not there any more, with the bytes that the operator kept of them.
-async fn forget_records(client: &Client, namespace: &str, dry_run: bool) -> Vec<Event> {
+async fn forget_records(client: &Client, namespace: &str, goes: &Scope, dry_run: bool) -> Vec<Event> {
     let of = || ResourceType::new(API_VERSION, "PolicyRevision");
-    match forget_gone(client.clone(), namespace, dry_run).await {
+    match forget_gone(client.clone(), namespace, goes, dry_run).await {
         Ok(gone) => {
             gone.iter().map(|name| Event::Removed { of: of(), object: format!("{namespace}/{name}") }).collect()
         }

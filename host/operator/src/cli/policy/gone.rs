@@ -1,7 +1,8 @@
 //! Records of policies that are not there any more, which nobody needs when the operator goes for good.
 //!
 //! What stands for a ConfigMap that is there is for the next operator, which lets serve what served, and so is what that
-//! falls back to; and what was put aside stays so, wherever it comes from the next time.
+//! falls back to; and what was put aside stays so, wherever it comes from the next time. So does whatever came from a
+//! namespace that is not meant.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +10,22 @@ use kaos_crds::{PolicySource, RevisionState};
 use kube::Client;
 
 use super::revisions::{Revision, Revisions, name, state, status};
+use crate::watch::Scope;
 
-/// Removes them, unless this is only to be tried; their names.
-pub(in crate::cli) async fn forget_gone(client: Client, namespace: &str, dry_run: bool) -> anyhow::Result<Vec<String>> {
+/// Removes those of policies that came from namespaces within a scope, unless this is only to be tried; their names.
+pub(in crate::cli) async fn forget_gone(
+    client: Client,
+    namespace: &str,
+    meant: &Scope,
+    dry_run: bool,
+) -> anyhow::Result<Vec<String>> {
     let revisions = Revisions::new(client, namespace);
     let all = revisions.all().await?;
     let sources: BTreeSet<&PolicySource> = all.iter().map(|revision| &revision.spec.source).collect();
     let mut there = BTreeSet::new();
     for source in sources {
-        if revisions.is_there(source).await? {
+        // What is not meant stays as if it was there, with what it falls back to.
+        if !meant.holds(&source.namespace) || revisions.is_there(source).await? {
             there.insert(source);
         }
     }
