@@ -1,8 +1,11 @@
 //! Code that came with the program, instead of what a compiler makes each time.
-#![allow(unsafe_code, clippy::unwrap_used)]
+#![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
 
+use std::io::Write as _;
+
+use flate2::{Compression, write::GzEncoder};
 use kaos_policy::{
     clock::SystemClock,
     compile::{Compile, CompileError},
@@ -35,9 +38,17 @@ fn check(built_in: &[BuiltIn]) -> Check {
     gate.check(&Candidate { bytes: support::hostile("well-behaved"), ..Candidate::default() })
 }
 
+/// As a program holds it.
+fn packed(code: &[u8]) -> &'static [u8] {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(code).unwrap();
+    packed.finish().unwrap().leak()
+}
+
 /// Code for every machine of this architecture.
 fn portable() -> &'static [u8] {
-    Engine::portable().unwrap().compile(&support::hostile("well-behaved")).unwrap().leak()
+    let code = Engine::portable().unwrap().compile(&support::hostile("well-behaved")).unwrap();
+    packed(&code)
 }
 
 #[test]
@@ -61,9 +72,11 @@ fn code_is_for_its_component_alone() {
 
 #[test]
 fn code_that_the_engine_does_not_take_is_as_if_it_were_not_there() {
-    // SAFETY: it is no code, and the engine sees that.
-    let code = unsafe { BuiltIn::new(Digest::of(&support::hostile("well-behaved")), b"of another version") };
-    assert!(code.fits(support::engine()).is_err());
-    let refused = check(&[code]).result.unwrap_err();
-    assert!(matches!(refused, LoadError::Compile(CompileError::NotRun(_))), "{refused:?}");
+    for code in [packed(b"of another version"), b"not packed"] {
+        // SAFETY: it is no code, and that is seen.
+        let code = unsafe { BuiltIn::new(Digest::of(&support::hostile("well-behaved")), code) };
+        assert!(code.fits(support::engine()).is_err());
+        let refused = check(&[code]).result.unwrap_err();
+        assert!(matches!(refused, LoadError::Compile(CompileError::NotRun(_))), "{refused:?}");
+    }
 }

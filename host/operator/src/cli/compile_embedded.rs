@@ -11,7 +11,7 @@ use clap::Args;
 use kaos_policy::engine::Engine;
 
 use super::{HELD_BACK, output::Output};
-use crate::embedded::DEFAULTS;
+use crate::{embedded::DEFAULTS, package::gzip};
 
 /// Arguments of `compile-embedded`.
 #[derive(Debug, Args)]
@@ -29,13 +29,13 @@ impl CompileEmbedded {
     }
 }
 
-/// One file a policy, by its component's digest.
+/// One file a policy, named by its component's digest, packed.
 fn write(folder: &Path) -> anyhow::Result<ExitCode> {
     let engine = Engine::portable()?;
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     for policy in DEFAULTS {
         let file = folder.join(policy.digest).with_extension("code");
-        fs::write(&file, engine.compile(policy.component)?).with_context(|| file.display().to_string())?;
+        fs::write(&file, gzip(&engine.compile(policy.component)?)?).with_context(|| file.display().to_string())?;
     }
     Ok(ExitCode::SUCCESS)
 }
