@@ -1,8 +1,8 @@
 //! Compiled code of the default policies, from a folder that `kaos-operator compile-embedded` of an earlier build of the
 //! same sources wrote: `<digest of the component>.code`.
 //!
-//! What is in there becomes part of the program and is run as such. The program notices code of another version of wasmtime,
-//! and compiles the policy instead; it does not notice code that somebody else wrote. So the folder has to be as
+//! What is in there becomes part of the program and is run as such. The program notices code of another version or with other
+//! options, and compiles the policy instead; it does not notice code that somebody forged. So the folder has to be as
 //! trustworthy as the sources are.
 
 use std::{

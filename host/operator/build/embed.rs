@@ -18,7 +18,7 @@ pub(crate) fn componentize(policy: &Policy, module: &[u8]) -> Result<Component> 
     Ok(Component { name: policy.package.clone(), bytes, manifest: policy.manifest.clone() })
 }
 
-/// Writes the components, with their code where a folder has it, and the table that includes them.
+/// Writes the components, with their code if a folder is given, and the table that includes them.
 pub(crate) fn write_table(out: &Path, components: &[Component], code: Option<&Folder>) -> Result<()> {
     let directory = out.join("policies");
     fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;

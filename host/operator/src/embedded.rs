@@ -2,8 +2,8 @@
 
 use kaos_policy::{digest::Digest, engine::BuiltIn};
 
-/// A policy as it was built in.
-#[derive(Debug, Clone, Copy)]
+/// A policy as it was built in. It cannot be copied: whoever could exchange a field would give code to another component.
+#[derive(Debug)]
 pub struct EmbeddedPolicy {
     /// The component.
     pub component: &'static [u8],
@@ -24,7 +24,7 @@ impl EmbeddedPolicy {
     pub fn built_in(&self) -> Option<BuiltIn> {
         let component = self.digest.parse::<Digest>().ok()?;
         // SAFETY: `build.rs` took the file that is named after this component from a folder that `compile-embedded` wrote,
-        // and nothing else can fill the field.
+        // and nothing but its table can make one of these.
         #[allow(unsafe_code)]
         self.code.map(|code| unsafe { BuiltIn::new(component, code) })
     }

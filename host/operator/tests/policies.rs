@@ -32,6 +32,20 @@ fn every_embedded_policy_passes_the_whole_gate() {
 }
 
 #[test]
+fn the_embedded_policies_are_compiled_for_a_build_that_takes_them_in() {
+    let folder = Folder::new("compiled");
+    let ran = run(["compile-embedded", &folder.path()], "");
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
+    for policy in embedded::DEFAULTS {
+        assert!(std::fs::exists(format!("{}/{}.code", folder.path(), policy.digest)).unwrap());
+    }
+    // This one was built without.
+    let ran = run(["compile-embedded"], "");
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(ran.stdout.matches("compiled at each start").count(), embedded::DEFAULTS.len(), "{}", ran.stdout);
+}
+
+#[test]
 fn inspect_shows_what_a_policy_is() {
     let folder = Folder::new("inspect");
     let policy = &embedded::DEFAULTS[0];

@@ -1,4 +1,4 @@
-//! Clusters that tests take turns on. Most of what a test does is to wait, so two of them run side by side, each on a
+//! Clusters that tests take turns on. Most of what a test does is to wait, so some of them run side by side, each on a
 //! cluster of its own.
 
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use kaos_tests::control_plane::ControlPlane;
 
 /// Clusters, at most. The first is the one that tests share which install nothing.
-const LANES: usize = 2;
+const LANES: usize = 3;
 
 /// A cluster, for one test at a time.
 pub(crate) struct Lane {

@@ -8,10 +8,10 @@ use std::{
 
 use anyhow::Context as _;
 use clap::Args;
-use kaos_policy::engine::Engine;
+use kaos_policy::engine::{BuiltIn, Engine};
 
 use super::{HELD_BACK, output::Output};
-use crate::{embedded::DEFAULTS, package::gzip};
+use crate::embedded::DEFAULTS;
 
 /// Arguments of `compile-embedded`.
 #[derive(Debug, Args)]
@@ -29,30 +29,28 @@ impl CompileEmbedded {
     }
 }
 
-/// One file a policy, named by its component's digest, packed.
+/// One file a policy, named by its component's digest.
 fn write(folder: &Path) -> anyhow::Result<ExitCode> {
-    let engine = Engine::portable()?;
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     for policy in DEFAULTS {
         let file = folder.join(policy.digest).with_extension("code");
-        fs::write(&file, gzip(&engine.compile(policy.component)?)?).with_context(|| file.display().to_string())?;
+        fs::write(&file, BuiltIn::make(policy.component)?).with_context(|| file.display().to_string())?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn tell(out: &mut Output) -> anyhow::Result<ExitCode> {
     let engine = Engine::compiling()?;
-    let mut all = ExitCode::SUCCESS;
+    let mut told = ExitCode::SUCCESS;
     for policy in DEFAULTS {
-        let told = match policy.built_in().map(|code| code.fits(&engine)) {
-            Some(Ok(())) => "compiled".to_owned(),
-            Some(Err(error)) => error.to_string(),
-            None => "compiled at each start".to_owned(),
-        };
-        if told != "compiled" {
-            all = ExitCode::from(HELD_BACK);
+        let compiled = policy.built_in().context("compiled at each start").and_then(|code| Ok(code.fits(&engine)?));
+        match compiled {
+            Ok(()) => out.text(&format!("{}  compiled\n", policy.digest))?,
+            Err(why) => {
+                told = ExitCode::from(HELD_BACK);
+                out.text(&format!("{}  {why}\n", policy.digest))?;
+            }
         }
-        out.text(&format!("{}  {told}\n", policy.digest))?;
     }
-    Ok(all)
+    Ok(told)
 }

@@ -52,7 +52,8 @@ pub(super) struct Release {
     /// Only in these namespaces
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B")]
     namespaces: Vec<String>,
-    /// The operator works in these namespaces alone, and goes for good: what it kept for itself goes, too
+    /// The operator works in these namespaces alone, and goes for good: what it kept for itself goes, too, as it does
+    /// without --namespaces
     #[arg(long, conflicts_with = "keep_lease")]
     for_good: bool,
     /// A policy's component whose claims count, too
@@ -88,6 +89,7 @@ impl Release {
         let mut finalizers = finalizers(loaded.iter().map(|loaded| &*loaded.policy), &further);
         let (scope, mut events) = (scope(&namespaces), Vec::new());
         // Of an operator that goes on elsewhere only what belongs to these namespaces goes.
+        let for_good = for_good || namespaces.is_empty();
         let goes = if for_good { Scope::All } else { scope.clone() };
         on_cluster(connection, async |client| {
             let takes_lease = !(keep_lease || dry_run);
@@ -108,7 +110,7 @@ impl Release {
                 if !keep_lease && !events.iter().any(is_left) {
                     events.extend(forget_records(&client, &operator_namespace, &goes, dry_run).await);
                 }
-                if takes_lease && goes.holds(&operator_namespace) {
+                if takes_lease && for_good {
                     forget(&client, &operator_namespace).await;
                 }
                 Ok::<(), kube::Error>(())

@@ -48,7 +48,7 @@ impl ByPolicy {
     }
 
     /// Takes back what was counted of all but those that may have to answer now, or might until now: passes of these may be
-    /// under way, and whoever looks why one was put aside is to see what it failed with.
+    /// under way, and what a policy failed with that was put aside is there until something else changes.
     pub(super) fn keep(&self, able: &BTreeSet<PolicyId>) {
         let able: BTreeSet<labels::Policy> = able.iter().map(labels::Policy::from).collect();
         let mut kept = self.kept();

@@ -24,7 +24,6 @@ use serde_json::json;
 pub use error::{PackageError, Problem};
 pub use read::{chunk_names, index_of, is_chunk, is_index};
 pub use unpacking::{unpack, unpack_reading};
-pub(crate) use write::gzip;
 pub use write::{Packed, pack};
 
 /// The label of every ConfigMap of a package.

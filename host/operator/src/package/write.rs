@@ -116,7 +116,7 @@ fn is_void(value: &Value) -> bool {
 }
 
 /// The same bytes every time: without a time or a file name in the header.
-pub(crate) fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
     encoder.finish()

@@ -103,7 +103,7 @@ impl Loader {
         let gate = Gate {
             engine: &self.engine,
             compiler: &*compiler,
-            built_in: &self.built_in,
+            built_in: if candidate.origin == Origin::Embedded { &self.built_in } else { &[] },
             cache: self.cache.as_ref(),
             bounds: Bounds::default(),
             limits: Limits::default(),

@@ -114,12 +114,12 @@ impl State {
         wakes
     }
 
-    /// A watch does not work, or works again. What was refused is so for as long as nobody answers: a server that restarts
-    /// gives no rights.
+    /// A watch does not work, or works again. What was refused and never seen is refused for as long as nobody answers: a
+    /// server that restarts gives no rights. What was seen can be looked at again meanwhile.
     pub(super) fn set_trouble(&mut self, handle: &Handle, broken: Option<&Broken>) -> Wakes {
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
         let refused = slot.shelf.is_refused();
-        if refused && broken.is_some_and(Broken::is_outage) {
+        if refused && !slot.shelf.synced && broken.is_some_and(Broken::is_outage) {
             return Wakes::new();
         }
         slot.shelf.trouble = broken.map(Trouble::of);

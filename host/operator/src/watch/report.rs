@@ -84,6 +84,15 @@ impl State {
         troubles.next().map(|trouble| format!("{of}: {}", trouble.text))
     }
 
+    /// Whether people were told of trouble with what a watch covers: with this very watch, or with its type somewhere else than
+    /// where nothing may be read at all.
+    pub(super) fn is_told(&self, of: &Spec) -> bool {
+        let barred = self.barred();
+        let mut troubled = self.slots_of(&of.of).filter(|(_, slot)| slot.shelf.trouble.is_some());
+        self.undiscovered.contains_key(&of.of.api_version)
+            || troubled.any(|(spec, _)| spec == of || is_outside(spec, &barred))
+    }
+
     /// Objects and bytes of text that are kept of a type.
     pub(super) fn stored(&self, of: &ResourceType) -> (usize, usize) {
         let items = self.slots_of(of).flat_map(|(_, slot)| slot.shelf.iter(None));

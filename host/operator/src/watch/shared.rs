@@ -98,8 +98,8 @@ impl Sink for SlotSink {
     fn trouble(&self, broken: Option<&Broken>) {
         let spec = &self.handle.spec;
         if let Some(broken) = broken {
-            let known = self.shared.with(|state| state.trouble(&spec.of).is_some());
-            if matches!(broken, Broken::Forbidden(_)) && !known {
+            let is_told = self.shared.with(|state| state.is_told(spec));
+            if matches!(broken, Broken::Forbidden(_)) && !is_told {
                 tracing::warn!(watch = %spec, "{broken}");
             } else {
                 tracing::debug!(watch = %spec, %broken, "a watch broke and is tried again");

@@ -58,7 +58,8 @@ impl Engine {
     pub fn portable() -> Result<Self, EngineError> {
         let mut config = config::compiling();
         // Who names a target, even their own, does not get what this very processor has.
-        let target = format!("{}-unknown-{}", std::env::consts::ARCH, std::env::consts::OS);
+        let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
+        let target = format!("{}-unknown-{system}", std::env::consts::ARCH);
         config.target(&target).map_err(|error| EngineError::Start(format!("{target}: {error:#}")))?;
         Self::with(&config)
     }

@@ -90,6 +90,27 @@ async fn rights_that_are_taken_away_are_told_and_heal_by_themselves() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_seen_is_refused_for_as_long_as_the_server_says_so_and_no_longer() {
+    let bench = Bench::start().await;
+    bench.put(object(&widget(), "a", json!({}))).await;
+    bench.put(object(&gadget(), "g", json!({}))).await;
+    bench.wakes(&["t/a"]).await;
+    let target = named(&gadget(), "t", "g");
+    bench.watch.set_needs(&Bench::key("a"), &needs([&target]));
+    bench.cluster.authorise(|attempt| attempt.resource != "gadgets" || attempt.user != "operator");
+    bench.cluster.cut_watches();
+    bench.until("refused", |bench| bench.watch.forbidden(&gadget()).is_some()).await;
+    assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
+    bench.cluster.set_faults(|attempt: &Attempt, _: &mut fastrand::Rng| match attempt.resource.as_str() {
+        "gadgets" => Verdict::from(Outcome::FailBefore(Failure::Server(503))),
+        _ => Verdict::default(),
+    });
+    bench.until("nobody answers", |bench| bench.watch.forbidden(&gadget()).is_none()).await;
+    assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
+    assert!(matches!(bench.watch.lookup().look_up(&target), Sighting::Objects(found) if found.len() == 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_start_without_rights_says_what_is_missing_and_goes_on_when_they_are_given() {
     let (cluster, client) = cluster(0);
     Bench::prepare(&cluster, &client).await;
