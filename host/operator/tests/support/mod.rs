@@ -22,10 +22,12 @@ impl Ran {
     }
 }
 
-/// The binary, with nothing of this process's environment that could feed a setting.
+/// The binary, with nothing of this process's environment that could feed a setting. What one run compiles the next finds,
+/// as it is for a user.
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kaos-operator"));
-    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    command.env_clear().env("PATH", path).env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 
