@@ -7,6 +7,9 @@ use std::process::Command;
 use kaos_tests::control_plane::programs::Programs;
 use serde_json::Value;
 
+/// The objects of the load: twelve Agents, four of each other kind.
+const OBJECTS: f64 = 20.0;
+
 /// The operator that is built, as the bench starts it.
 fn operator() -> String {
     let program = Programs::operator().unwrap().canonicalize().unwrap();
@@ -61,16 +64,17 @@ fn an_operator_beside_itself_makes_the_same_calls() {
     for operator in operators {
         assert_eq!(operator["rounds"].as_array().unwrap().len(), 2, "{operator:#}");
     }
-    // Calls are counted and not timed, so that they are alike on any machine.
-    for (key, text) in [
-        ("load.writes", "Load: writes"),
-        ("load.status", "Load: writes of statuses among them"),
-        ("mode.writes", "Mode changed: writes"),
-        ("mode.deployments", "Mode changed: writes of Deployments"),
-    ] {
-        let [one, other] = [0, 1].map(|number: usize| operators[number]["median"][key].as_f64().unwrap());
-        assert!(one > 0.0 && (one / other - 1.0).abs() <= 0.1, "{text}: {one} and {other}");
-        let cells = row(&out, text);
-        assert_eq!((cells.len(), cells[4]), (5, &*format!("{:.2}", one / other)), "{cells:?}");
+    // What is made of the objects is the same on any machine. How many statuses there are on the way is not: whether an
+    // Agent is looked at before its ModelAPI or after it is up to the moment.
+    let median = |number: usize, key: &str| operators[number]["median"][key].as_f64().unwrap();
+    let children = |number: usize| median(number, "load.writes") - median(number, "load.status");
+    assert!(children(0) > 0.0 && (children(0) / children(1) - 1.0).abs() <= 0.1, "{json:#}");
+    for number in [0, 1] {
+        assert!((OBJECTS..=2.0 * OBJECTS).contains(&median(number, "load.status")), "{json:#}");
     }
+    let text = "Mode changed: writes of Deployments";
+    let [one, other] = [0, 1].map(|number| median(number, "mode.deployments"));
+    assert!(one > 0.0 && (one / other - 1.0).abs() <= 0.1, "{text}: {one} and {other}");
+    let cells = row(&out, text);
+    assert_eq!((cells.len(), cells[4]), (5, &*format!("{:.2}", one / other)), "{cells:?}");
 }
