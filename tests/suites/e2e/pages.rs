@@ -3,9 +3,8 @@
 use kaos_tests::blocks::blocks;
 use kaos_tests::case;
 use kaos_tests::control_plane::Process;
-use kaos_tests::harness::World;
 use kaos_tests::harness::read::text;
-use serde_json::Value;
+use kaos_tests::harness::{World, is_true};
 
 use crate::support::{Release, SYSTEM, until_image, until_ready};
 
@@ -63,8 +62,7 @@ async fn the_guide_leads_from_nothing_to_a_policy_for_a_new_kind_that_serves() {
     // The kind is one like the operator's own: what is changed comes back, and what is its goes with it.
     world.delete(FUJI).await;
     world.until("it is made anew", FUJI, |live| live["status"]["readyReplicas"] == 1).await;
-    let conditions = &world.look("Kite/fuji").await["status"]["conditions"];
-    assert!(conditions.as_array().is_some_and(|all| all.iter().any(is_ready)), "{conditions}");
+    world.until("it is told to be ready", "Kite/fuji", |kite| is_true(kite, "Ready")).await;
     release.cluster.kubectl(&["delete", "-f", "../target/guide/kite.yaml"]).expect();
     world.until_gone(FUJI).await;
     let crd = "../target/guide/red-kite/crd.yaml";
@@ -73,7 +71,3 @@ async fn the_guide_leads_from_nothing_to_a_policy_for_a_new_kind_that_serves() {
 }
 
 const FUJI: &str = "Deployment/fuji";
-
-fn is_ready(condition: &Value) -> bool {
-    condition["type"] == "Ready" && condition["status"] == "True"
-}

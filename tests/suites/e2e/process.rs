@@ -191,6 +191,7 @@ async fn while_its_config_map_is_gone_it_goes_on_under_what_it_began_with() {
     assert!(operator.is_ready(), "{}", operator.get("/readyz"));
     let log = operator.log();
     assert!(!log.contains("settings that do not fit"), "{log}");
+    assert!(log.contains("it is gone, and what it said when this process began holds"), "{log}");
 
     release.helm("upgrade", &[]).expect();
     until_image(&world, deployment, &of_the_chart).await;

@@ -218,6 +218,11 @@ impl Drop for Release {
         if std::thread::panicking() || self.installed.borrow().is_none() {
             self.uninstall();
         }
+        if std::thread::panicking() {
+            // What a policy's package gave the operator, and the test did not come to take back.
+            let further = ["--selector", "rbac.kaos.tools/aggregate-to-operator=true", "--ignore-not-found"];
+            self.cluster.kubectl(&[&["delete", "clusterroles"], &further[..]].concat());
+        }
         let here = ["--namespace", SYSTEM, "--ignore-not-found"];
         self.cluster.kubectl(&[&["delete", "configmaps", "--selector", "kaos.tools/policy"], &here[..]].concat());
         self.cluster.kubectl(&[&["delete", "configmap", "kaos-operator-config-fitted"], &here[..]].concat());

@@ -56,8 +56,21 @@ impl Lifecycle {
                 _ => {}
             }
         }
+        if self.installed.as_ref().is_some_and(|(_, before)| *before != config) {
+            self.tell_change();
+        }
         self.installed = Some((serving, config));
         Ok(())
+    }
+
+    /// Says which settings hold from now on.
+    fn tell_change(&self) {
+        let holds = match (self.sources.config(), &self.began_with) {
+            (Some(_), _) => "what it says now holds",
+            (None, Some(_)) => "it is gone, and what it said when this process began holds",
+            (None, None) => "it is gone, and the defaults hold",
+        };
+        tracing::info!(config_map = OPERATOR_CONFIG, "{holds}");
     }
 
     /// The operator's own ConfigMap is used. If it was not, what waited for that is looked at again: not only another
