@@ -10,6 +10,8 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
+use super::files;
+
 /// Users with a token of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum User {
@@ -108,7 +110,8 @@ pub(super) fn write(folder: &Path, url: &str, name: &str, token: &str) -> Result
         "contexts": [{"name": "test", "context": {"cluster": "test", "user": "user"}}],
     });
     let path = path(folder, name);
-    fs::write(&path, serde_json::to_string_pretty(&config)?)?;
+    // Several tests are the same user.
+    files::write(&path, &serde_json::to_string_pretty(&config)?)?;
     Ok(path)
 }
 

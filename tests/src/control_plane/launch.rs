@@ -1,10 +1,12 @@
 //! Starting the parts, with their flags.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -24,10 +26,13 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const BEAT: Duration = Duration::from_millis(50);
 
 /// A port that nobody listens on, below those that the system gives to connections: nobody takes it before who it is for
-/// listens, or while that is restarted.
+/// listens, or while that is restarted. This process gives each of them once.
 pub fn free_port() -> Result<u16> {
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut ports = std::iter::repeat_with(|| fastrand::u16(10_000..32_000)).take(1000);
-    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).context("no port is free")
+    let is_free = |port: &u16| given.insert(*port) && TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    ports.find(is_free).context("no port is free")
 }
 
 /// A folder that no other run has. Those of runs before today are of no use to anybody.
@@ -37,8 +42,13 @@ fn own_folder() -> Result<PathBuf> {
     fs::create_dir_all(&runs)?;
     for old in fs::read_dir(&runs)? {
         let old = old?;
-        if old.metadata()?.modified()?.elapsed().unwrap_or_default() > Duration::from_hours(24) {
-            fs::remove_dir_all(old.path())?;
+        // Whoever starts at the same time takes the same ones away.
+        let Ok(about) = old.metadata() else { continue };
+        if about.modified()?.elapsed().unwrap_or_default() > Duration::from_hours(24) {
+            match fs::remove_dir_all(old.path()) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                removed => removed?,
+            }
         }
     }
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;

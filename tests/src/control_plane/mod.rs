@@ -9,6 +9,7 @@
 //! | [`programs`] | where the programs are |
 //! | [`group`] | processes that end together, and with this one |
 //! | [`access`] | tokens, users, kubeconfigs |
+//! | [`files`] | files that some write while others read them |
 //! | [`launch`], `parts` | starting the parts, with their flags; killing them, and starting them again |
 //! | [`storage`] | etcd, asked by the test itself |
 //! | [`chart`] | what the chart installs, without Helm |
@@ -20,6 +21,7 @@
 pub mod access;
 pub mod audit;
 pub mod chart;
+pub mod files;
 pub mod group;
 pub mod launch;
 mod parts;
