@@ -34,7 +34,10 @@ async fn pods_below_the_standard_of_their_namespace_are_refused() {
     // With the label from its first moment: admission looks at what it knows of a namespace.
     let strict = json!({"pod-security.kubernetes.io/enforce": "restricted"});
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "strict", "labels": strict}});
-    World::over(cluster.client().await.unwrap(), "strict").apply(&namespace).await;
+    let world = World::over(cluster.client().await.unwrap(), "strict");
+    world.apply(&namespace).await;
+    // A pod without an account is refused for that.
+    world.until("it has its account", "ServiceAccount/default", Value::is_object).await;
     let run = ["-n", "strict", "run", "web", "--image=registry.example/web"];
     assert!(cluster.kubectl(&run).expect_failure().contains("violates PodSecurity"));
 }

@@ -4,7 +4,7 @@ use kaos_tests::harness::{World, condition};
 use kaos_tests::widgets::{definition, widget};
 use serde_json::{Value, json};
 
-use crate::support::{Release, SYSTEM, until_active, until_state};
+use crate::support::{Release, SYSTEM, until, until_active, until_state};
 
 const MADE: &str = "ConfigMap/w";
 
@@ -51,5 +51,5 @@ async fn a_new_kind_waits_for_its_rights_says_which_and_is_then_one_like_the_oth
     release.cluster.kubectl(&["delete", "-f", &file]).expect();
     world.apply(&widget("late", &json!({}))).await;
     release.cluster.kubectl(&["delete", "crd", "widgets.test.example.com"]).expect();
-    assert!(operator.is_ready());
+    until("it is ready", &operator, || operator.is_ready()).await;
 }

@@ -32,6 +32,9 @@ async fn the_readme_installs_the_operator_runs_a_team_and_changes_a_default() {
             operator = Some(release.working_operator().await);
             continue;
         }
+        if block.contains("policy push") {
+            until_image(&world, COORDINATOR, "registry.example/agent:2").await;
+        }
         if block.contains("delete configmap") {
             until_image(&world, COORDINATOR, &images[0]).await;
         }

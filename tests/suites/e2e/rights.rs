@@ -220,13 +220,20 @@ async fn until_used(idle: impl Fn() -> Vec<String>) {
     }
 }
 
+/// Takes the definition of routes away: the next test may bring it again at once.
+async fn end_routes(world: &World) {
+    let definition = at(&routes());
+    world.delete(&definition).await;
+    world.until_gone(&definition).await;
+}
+
 #[tokio::test]
 async fn in_a_life_every_right_is_used() {
     let release = Release::install(&GATEWAY).await;
     let world = release.world("used").await;
     world.apply(&routes()).await;
     live(&release, &world, &[EVERYWHERE, HOME]).await;
-    world.delete("CustomResourceDefinition/httproutes.gateway.networking.k8s.io").await;
+    end_routes(&world).await;
 }
 
 #[tokio::test]
@@ -240,7 +247,7 @@ async fn with_namespaces_listed_every_right_is_used_too() {
     release.until_owners_are_known().await;
     let here = Role { name: "kaos-kaos-operator", namespace: Some("team-a") };
     live(&release, &world, &[here, HOME]).await;
-    world.delete("CustomResourceDefinition/httproutes.gateway.networking.k8s.io").await;
+    end_routes(&world).await;
 }
 
 /// Rules without one right.
@@ -314,5 +321,5 @@ async fn without_what_the_api_server_asks_for_on_the_way_children_are_refused() 
     world.apply_all(&team()).await;
     until_ready(&world, &team()).await;
     drop(operator);
-    world.delete("CustomResourceDefinition/httproutes.gateway.networking.k8s.io").await;
+    end_routes(&world).await;
 }

@@ -63,6 +63,8 @@ async fn kubectl_shows_what_a_person_asks_for() {
     }
     assert_eq!(kubectl(&["get", "agents,apis,mcps", "-o", "name"]).lines().count(), 3);
 
+    // Events are written after what they tell of.
+    world.until_true("it is told", async || !world.events("Agent/simple-agent").await.is_empty()).await;
     let described = kubectl(&["describe", "agent", "simple-agent"]);
     for text in [
         "Accepted",

@@ -43,7 +43,7 @@ impl Release {
         let wanted: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
         let release = Self::begin(Some(&wanted)).await;
         if release.installed.borrow().as_ref() != Some(&wanted) {
-            release.uninstall();
+            release.uninstall().expect();
             release.helm("install", flags).expect();
             release.until_owners_are_known().await;
         }
@@ -62,24 +62,27 @@ impl Release {
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "prober"}]});
         world.apply(&binding).await;
-        let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "name": "a", "uid": "0",
-            "blockOwnerDeletion": true});
-        let child = json!({"apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {"name": "owned", "namespace": "prober", "ownerReferences": [owner]}});
-        let file = self.cluster.folder().join("owned.json");
-        std::fs::write(&file, child.to_string()).unwrap();
-        let file = file.display().to_string();
-        let known = async || {
-            let ran = self.cluster.kubectl(&["create", "--dry-run=server", "--as=prober", "-f", &file]);
+        // When it looks, one of them may be served already and another not yet.
+        let files = ["Agent", "MCPServer", "ModelAPI"].map(|kind| {
+            let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "name": "a", "uid": "0",
+                "blockOwnerDeletion": true});
+            let child = json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": "owned", "namespace": "prober", "ownerReferences": [owner]}});
+            let file = self.cluster.folder().join(format!("owned-by-{kind}.json"));
+            std::fs::write(&file, child.to_string()).unwrap();
+            file.display().to_string()
+        });
+        let is_known = |file: &String| {
+            let ran = self.cluster.kubectl(&["create", "--dry-run=server", "--as=prober", "-f", file]);
             ran.err.contains("cannot set blockOwnerDeletion") && !ran.err.contains("RESTMapping")
         };
-        world.until_true("the kinds are known as owners", known).await;
+        world.until_true("the kinds are known as owners", async || files.iter().all(is_known)).await;
     }
 
     /// Waits for its turn, and installs nothing.
     pub(crate) async fn prepare() -> Self {
         let release = Self::begin(None).await;
-        release.uninstall();
+        release.uninstall().expect();
         release
     }
 
@@ -97,10 +100,31 @@ impl Release {
     }
 
     /// Takes the release away, if there is one.
-    fn uninstall(&self) {
+    fn uninstall(&self) -> Ran {
         self.is_changed();
-        let flags = ["--namespace", SYSTEM, "--wait", "--timeout", "90s", "--ignore-not-found"];
-        self.cluster.helm(&[&["uninstall", RELEASE], &flags[..]].concat());
+        let flags = ["--namespace", SYSTEM, "--wait", "--timeout", "5m", "--ignore-not-found"];
+        self.cluster.helm(&[&["uninstall", RELEASE], &flags[..]].concat())
+    }
+
+    /// Takes away what a test that failed did not come to take away.
+    fn clear_up(&self) {
+        // What holds objects: nobody is left who would let go of them.
+        let names = r#"jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{"\n"}{end}"#;
+        let nothing = r#"{"metadata": {"finalizers": null}}"#;
+        for kind in ["agents", "modelapis", "mcpservers", "widgets"] {
+            let listed = self.cluster.kubectl(&["get", kind, "--all-namespaces", "-o", names]).out;
+            for (namespace, name) in listed.lines().filter_map(|line| line.split_once(' ')) {
+                self.cluster.kubectl(&["patch", kind, name, "-n", namespace, "--type=merge", "-p", nothing]);
+            }
+        }
+        // What a policy's package gave the operator.
+        let further = ["--selector", "rbac.kaos.tools/aggregate-to-operator=true", "--ignore-not-found"];
+        self.cluster.kubectl(&[&["delete", "clusterroles"], &further[..]].concat());
+        // What the developer was given.
+        let names = r#"jsonpath={.items[?(@.subjects[0].name=="developer")].metadata.name}"#;
+        let bindings = self.cluster.kubectl(&["get", "rolebindings", "-n", SYSTEM, "-o", names]).out;
+        let bindings: Vec<&str> = bindings.split_whitespace().collect();
+        self.cluster.kubectl(&[&["delete", "rolebindings", "-n", SYSTEM], &bindings[..]].concat());
     }
 
     /// What is installed is not for the next test.
@@ -124,6 +148,9 @@ impl Release {
     /// A namespace of the test's own.
     pub(crate) async fn world(&self, namespace: &str) -> World {
         let world = self.over(namespace);
+        // The one before it of this name may still be going, and what is applied to that goes with it.
+        let stays = |object: &Value| object["metadata"]["deletionTimestamp"].is_null();
+        world.until("the one before it is gone", &format!("Namespace/{namespace}"), stays).await;
         world.apply(&samples::namespace(namespace)).await;
         self.namespaces.borrow_mut().push(namespace.to_owned());
         world
@@ -206,6 +233,9 @@ impl Release {
 
 impl Drop for Release {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.clear_up();
+        }
         // The objects at once, the rest on its way: the next test counts objects, and has namespaces of its own.
         let objects = ["delete", "agents,modelapis,mcpservers", "--all", "--all-namespaces", "--timeout=90s"];
         self.cluster.kubectl(&objects);
@@ -216,12 +246,8 @@ impl Drop for Release {
                 .kubectl(&[&["delete", "namespace", "--ignore-not-found", "--wait=false"], &names[..]].concat());
         }
         if std::thread::panicking() || self.installed.borrow().is_none() {
+            // The next test tries again, and tells what is in the way.
             self.uninstall();
-        }
-        if std::thread::panicking() {
-            // What a policy's package gave the operator, and the test did not come to take back.
-            let further = ["--selector", "rbac.kaos.tools/aggregate-to-operator=true", "--ignore-not-found"];
-            self.cluster.kubectl(&[&["delete", "clusterroles"], &further[..]].concat());
         }
         let here = ["--namespace", SYSTEM, "--ignore-not-found"];
         self.cluster.kubectl(&[&["delete", "configmaps", "--selector", "kaos.tools/policy"], &here[..]].concat());

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kaos_tests::blocks::blocks;
 use kaos_tests::case::{self, Case};
-use kaos_tests::control_plane::ControlPlane;
+use kaos_tests::control_plane::{ControlPlane, files};
 use kaos_tests::harness::kinds::At;
 use kaos_tests::harness::read::{controller, entries, finalizers, text, uid};
 use kaos_tests::harness::samples::model_api;
@@ -33,7 +33,7 @@ fn registry(folder: &Path) -> String {
     let recorded = case::documents(&case::golden().join("runtimes.yaml")).unwrap().remove(0);
     let runtimes: Value = serde_saphyr::from_str(text(&recorded["data"]["runtimes.yaml"])).unwrap();
     let file = folder.join("registry.json");
-    std::fs::write(&file, json!({"mcpRuntimes": {"custom": runtimes["runtimes"]}}).to_string()).unwrap();
+    files::write(&file, &json!({"mcpRuntimes": {"custom": runtimes["runtimes"]}}).to_string()).unwrap();
     file.display().to_string()
 }
 
@@ -98,6 +98,13 @@ async fn put(world: &World, case: &Case) -> Vec<String> {
     made
 }
 
+/// Waits until the pods of what was put into a namespace are ready.
+async fn until_it_runs(world: &World, case: &Case, made: &[String]) {
+    let names: Vec<&str> = made.iter().map(String::as_str).filter(|at| at.starts_with("Deployment/")).collect();
+    let run = |all: &[Value]| all.iter().all(|deployment| deployment["status"]["readyReplicas"] == 1);
+    world.until_all(&format!("{} runs", case.name), &names, run).await;
+}
+
 /// The chart with what the cases were recorded with.
 async fn installed() -> Release {
     let values = registry(ControlPlane::shared().folder());
@@ -126,12 +133,7 @@ async fn what_the_go_operator_left_is_taken_over_without_restarting_a_pod() {
     }
     let mut before = Vec::new();
     for (case, world, made) in &left {
-        let names: Vec<&str> = made.iter().map(String::as_str).filter(|at| at.starts_with("Deployment/")).collect();
-        world
-            .until_all(&format!("{} runs", case.name), &names, |all| {
-                all.iter().all(|d| d["status"]["readyReplicas"] == 1)
-            })
-            .await;
+        until_it_runs(world, case, made).await;
         before.push(pods(world).await);
     }
 
@@ -190,8 +192,12 @@ async fn the_guide_shows_beforehand_what_would_be_different() {
     let world = release.world("beforehand").await;
     // One takes its runtime from the registry, the other its image from the settings.
     for name in ["mcpserver-full-overrides", "modelapi-proxy-minimal"] {
-        put(&world, &recorded(name)).await;
+        let case = recorded(name);
+        let made = put(&world, &case).await;
+        until_it_runs(&world, &case, &made).await;
     }
+    // A status that is written while it is compared is a difference, too.
+    world.quiet().await;
     let folder = release.cluster.folder().join("beforehand");
     std::fs::create_dir_all(&folder).unwrap();
     let typed = || -> Vec<String> {

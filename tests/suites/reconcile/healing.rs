@@ -186,8 +186,8 @@ fn a14_after_healing_the_object_is_ready_again_without_anybodys_help() {
         })
         .await;
         w.quiet().await;
-        let after = w.look("Gadget/web").await;
-        assert!(is_ready(&after) && is_true(&after, "Accepted") && is_true(&after, "Applied"), "{after:#}");
+        let after = w.until_ready("Gadget/web").await;
+        assert!(is_true(&after, "Accepted") && is_true(&after, "Applied"), "{after:#}");
         assert_eq!(after["metadata"]["generation"], before["metadata"]["generation"]);
     });
 }

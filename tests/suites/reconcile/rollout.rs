@@ -47,9 +47,12 @@ fn b2_a_change_inside_what_is_referred_to_rolls_those_who_refer_to_it_and_no_oth
         let far = w.look("Deployment/far").await;
         w.apply(&config_map("two", &json!({"value": "new"}))).await;
         w.until("it has the value", "Deployment/near", |now| variable(now, "CHAIN") == "new").await;
+        // A template that is there for a moment only may be passed over.
+        w.until_true("that rolled", async || w.rollouts("near").await == 2).await;
         w.apply(&config_map("three", &json!({"value": "newest"}))).await;
         w.apply(&config_map("one", &json!({"next": "three"}))).await;
         w.until("it follows the chain", "Deployment/near", |now| variable(now, "CHAIN") == "newest").await;
+        w.until_true("that rolled, too", async || w.rollouts("near").await == 3).await;
         w.quiet().await;
         assert_eq!((w.rollouts("near").await, w.rollouts("far").await), (3, 1));
         assert_eq!(w.look("Deployment/far").await["metadata"]["resourceVersion"], far["metadata"]["resourceVersion"]);
