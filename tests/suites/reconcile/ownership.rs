@@ -261,6 +261,26 @@ fn c6_what_replaced_a_child_in_the_last_moment_is_not_deleted_in_its_place() {
 }
 
 #[test]
+fn what_others_added_stays_theirs_when_the_server_refuses_an_apply_for_another_reason() {
+    play(Scenario::embedded("the server checks what it is given"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.patch("Service/web", &json!({"spec": {"sessionAffinity": "ClientIP"}})).await;
+        w.apply(&web_with(&json!({"port": 70_000}))).await;
+        w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+        w.quiet().await;
+        let managed = w.look("Service/web").await["metadata"]["managedFields"].take();
+        let theirs = |entry: &&Value| entry["manager"] == "somebody" && entry["operation"] == "Update";
+        let theirs = managed.as_array().unwrap().iter().find(theirs).map(|entry| &entry["fieldsV1"]["f:spec"]);
+        assert!(theirs.is_some_and(|spec| !spec["f:sessionAffinity"].is_null()), "{managed:#}");
+        w.apply(&web_with(&json!({"port": 81}))).await;
+        let service = w.until("the next is taken", "Service/web", |now| now["spec"]["ports"][0]["port"] == 81).await;
+        assert_eq!(service["spec"]["sessionAffinity"], "ClientIP");
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
 fn c7_labels_that_are_no_longer_wanted_go_and_foreign_ones_stay() {
     play(Scenario::default(), async |w| {
         let both = json!({"labels": {"keep": "1", "drop": "1"}, "annotations": {"keep": "1", "drop": "1"}});

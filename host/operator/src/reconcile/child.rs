@@ -18,6 +18,8 @@ use crate::{hashing::hash, watch::Writing};
 
 /// Why a child is made that nobody has seen.
 const NOT_THERE: &str = "it was not there";
+/// The replicas of a workload, as managed fields name them.
+const REPLICAS: [&str; 2] = ["f:spec", "f:replicas"];
 
 /// What became of a child.
 #[derive(Debug, Clone, PartialEq)]
@@ -249,7 +251,8 @@ impl Context {
     }
 
     /// Applies, also where what others wrote beside it does not go with it: a port that was given another number is to
-    /// the server one that is theirs, and ours is missing. Then the whole spec is ours.
+    /// the server one that is theirs, and ours is missing. Then the whole spec is ours. Where that does not help, what
+    /// others wrote had nothing to do with it, and is theirs again: the next apply that the server takes would remove it.
     async fn force(&self, known: &Known<'_>, memory: &mut Memory, reason: &str) -> Result<Made<Done>, CallError> {
         let error = match self.apply(known, memory, reason).await {
             // A field that there is not has nothing to do with what others wrote.
@@ -257,10 +260,17 @@ impl Context {
             done => return done,
         };
         let live = found_is_news!(known.read().await?);
-        let Some(entries) = fields::seized(entries_of(&live), &known.wanted.of.api_version) else { return Err(error) };
-        known.calls.manage(&live, &entries).await?;
-        found_is_news!(known.release_replicas().await?);
-        self.apply(known, memory, reason).await
+        let before = entries_of(&live);
+        let Some(entries) = fields::seized(before, &known.wanted.of.api_version) else { return Err(error) };
+        let seized = known.calls.manage(&live, &known.without_replicas(entries)).await?;
+        let forced = self.apply(known, memory, reason).await;
+        if forced.is_err()
+            // Whoever wrote since then has seen to the fields that they want.
+            && let Err(error) = known.calls.manage(&seized, before).await
+        {
+            tracing::warn!(child = %named(&known.wanted.reference()), %error, "fields of others could not be given back");
+        }
+        forced
     }
 
     async fn apply(&self, known: &Known<'_>, memory: &mut Memory, reason: &str) -> Result<Made<Done>, CallError> {
@@ -300,10 +310,16 @@ impl Known<'_> {
             return Ok(Made::Done(()));
         }
         let live = found_is_news!(self.read().await?);
-        if let Some(entries) = fields::released(entries_of(&live), &["f:spec", "f:replicas"]) {
+        if let Some(entries) = fields::released(entries_of(&live), &REPLICAS) {
             self.calls.manage(&live, &entries).await?;
         }
         Ok(Made::Done(()))
+    }
+
+    /// Managed fields without our claim on the replicas, where somebody else drives them.
+    fn without_replicas(&self, entries: Vec<Value>) -> Vec<Value> {
+        let released = self.wanted.releases_replicas.then(|| fields::released(&entries, &REPLICAS));
+        released.flatten().unwrap_or(entries)
     }
 }
 
