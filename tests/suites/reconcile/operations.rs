@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use kaos_cluster::PodFate;
 use kaos_cluster::faults::Verb;
-use kaos_tests::gadget::gadget;
+use kaos_tests::gadget::{FINALIZER, gadget};
 use kaos_tests::harness::faults::OPERATOR;
 use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::samples::{agent, mcp_server, model_api};
-use kaos_tests::harness::{Fault, Scenario, condition, is_ready, play, reason};
+use kaos_tests::harness::{Fault, Scenario, World, condition, is_ready, play, reason};
 use serde_json::json;
 
-use crate::support::{web, web_with};
+use crate::support::{image, web, web_with};
 
 #[test]
 fn g1_the_types_that_policies_claim_emit_and_read_are_watched_and_no_others() {
@@ -132,6 +132,53 @@ fn g6_nothing_is_written_before_everything_is_seen() {
         w.start().await;
         w.quiet().await;
         assert_eq!(w.writes(), Vec::<String>::new());
+    });
+}
+
+/// Starts the operator again, so that for a minute it has seen everything but Deployments.
+async fn start_without_deployments(w: &World) {
+    w.crash().await;
+    w.forget_requests();
+    w.break_it(Fault::on(&["list", "watch"]).of("deployments").slow(Duration::from_mins(1)));
+    w.spawn();
+    w.pass_time(Duration::from_secs(10)).await;
+}
+
+#[test]
+fn an_event_from_before_everything_is_seen_makes_nothing_look_as_if_it_were_gone() {
+    play(Scenario::embedded("requests take their time"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.quiet().await;
+        start_without_deployments(w).await;
+        w.patch("Gadget/web", &json!({"metadata": {"annotations": {"touch": "1"}}})).await;
+        w.pass_time(Duration::from_secs(20)).await;
+        assert!(w.probe().ready().is_err(), "the Deployments are listed already");
+        assert_eq!((w.writes(), w.requests(Sort::Refused).len()), (Vec::new(), 0));
+        w.until_true("it is ready", async || w.probe().ready().is_ok()).await;
+        w.quiet().await;
+        assert_eq!((w.writes(), w.requests(Sort::Event).len()), (Vec::new(), 0));
+        w.mend();
+        w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
+        w.until("it follows", "Deployment/web", |now| image(now) == "registry.example/gadget:2").await;
+    });
+}
+
+#[test]
+fn an_object_that_is_deleted_before_everything_is_seen_keeps_its_finalizer_until_then() {
+    play(Scenario::embedded("requests take their time"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.quiet().await;
+        start_without_deployments(w).await;
+        w.delete("Gadget/web").await;
+        w.pass_time(Duration::from_secs(20)).await;
+        assert!(w.probe().ready().is_err(), "the Deployments are listed already");
+        assert_eq!(w.writes(), Vec::<String>::new());
+        assert_eq!(w.look("Gadget/web").await["metadata"]["finalizers"], json!([FINALIZER]));
+        w.mend();
+        w.until_gone("Gadget/web").await;
+        assert!(w.look("Deployment/web").await.is_null());
     });
 }
 

@@ -64,6 +64,12 @@ pub(super) struct Subject<'a> {
 impl Context {
     /// Makes one pass. Errors end in a retry and nothing else.
     pub(crate) async fn pass(&self, key: &ObjectKey) -> Ended {
+        // What was not listed yet looks as if it were not there. All objects are woken once it was.
+        let waits_for = self.watch.waiting_for(&key.of);
+        if !waits_for.is_empty() {
+            tracing::debug!(object = %key, ?waits_for, "the pass waits");
+            return Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) };
+        }
         let Some(object) = self.watch.object(key) else { return self.gone(key) };
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let Some(selected) = self.select(key, &object) else {
