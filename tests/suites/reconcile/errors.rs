@@ -64,6 +64,57 @@ fn e2_a_field_that_the_api_server_does_not_know_is_told_once_and_not_tried_again
     });
 }
 
+/// Lets the server refuse what a Gadget with another image wants of a type.
+async fn is_refused(w: &World, plural: &'static str) {
+    w.break_it(Fault::on_writes().of(plural).fail(Failure::Server(422)));
+    w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
+    w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+    w.quiet().await;
+}
+
+/// Less than any wait for another try.
+const SOON: Duration = Duration::from_secs(40);
+
+#[test]
+fn e2_what_was_refused_is_tried_again_when_the_object_is_touched() {
+    play(Scenario::embedded("the API server changes its mind"), async |w| {
+        is_refused(w, "services").await;
+        w.mend();
+        w.patch("Gadget/web", &json!({"metadata": {"annotations": {"touch": "1"}}})).await;
+        w.pass_time(SOON).await;
+        assert!(is_ready(&w.look("Gadget/web").await));
+    });
+}
+
+#[test]
+fn e2_a_child_that_the_server_did_not_let_change_is_made_anew_when_it_is_deleted() {
+    play(Scenario::embedded("the API server changes its mind"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        is_refused(w, "deployments").await;
+        w.mend();
+        w.delete("Deployment/web").await;
+        w.pass_time(SOON).await;
+        assert_eq!(image(&w.look("Deployment/web").await), "registry.example/gadget:2");
+        w.until_ready("Gadget/web").await;
+    });
+}
+
+#[test]
+fn e2_what_is_refused_is_tried_ever_more_rarely_in_silence_and_heals_when_nobody_does_anything() {
+    play(Scenario::embedded("the API server changes its mind"), async |w| {
+        is_refused(w, "services").await;
+        w.forget_requests();
+        w.pass_time(Duration::from_hours(10)).await;
+        let refused = w.requests(Sort::Refused).len();
+        assert!((8..=16).contains(&refused), "{refused} refused writes in ten hours");
+        assert_eq!((w.writes(), w.requests(Sort::Event).len()), (Vec::new(), 0));
+        w.mend();
+        w.pass_time(Duration::from_hours(1)).await;
+        w.until_ready("Gadget/web").await;
+    });
+}
+
 #[test]
 fn e3_a_users_mistake_is_told_with_the_name_of_the_field() {
     play(Scenario::default(), async |w| {

@@ -11,10 +11,11 @@ use super::{
     child::{Done, Made, is_final},
     context::Context,
     error::{CallError, Class},
-    memory::{Memory, Rejected, child_mark},
+    memory::{Mark, Memory, child_mark},
+    rejected::{Rejected, tried},
     wanted::{Wanted, rank},
 };
-use crate::{hashing::hash, status::Hindrance};
+use crate::status::Hindrance;
 
 /// How often a pass looks at a name at which something turns out to be.
 pub(super) const LOOKS: u32 = 2;
@@ -26,6 +27,8 @@ pub(crate) struct Applied {
     pub(crate) hindrances: Vec<(Hindrance, String)>,
     /// The error that decides when to try again.
     pub(crate) error: Option<CallError>,
+    /// When what the server does not take is tried again.
+    pub(crate) tried_again: Option<Instant>,
     /// Names that somebody else has.
     pub(crate) conflicts: Vec<Reference>,
     /// Whether a child has to go before it can be made.
@@ -56,6 +59,12 @@ impl Applied {
         self.hindrances.push((by, text));
     }
 
+    /// The server does not take a child, and is asked again then.
+    fn rejected(&mut self, until: Instant, error: CallError) {
+        self.tried_again = Some(self.tried_again.map_or(until, |soonest| soonest.min(until)));
+        self.failed(error);
+    }
+
     /// A call failed, for a child or on the way to them.
     pub(super) fn failed(&mut self, error: CallError) {
         let by = if error.class == Class::Forbidden { Hindrance::NotPermitted } else { Hindrance::ApplyFailed };
@@ -84,14 +93,19 @@ impl Context {
             reached = rank;
             let child = Reference::of_object(manifest);
             let mut sight = self.sight(&child, uid, memory);
+            // As the watch knows it: of what only a closer look finds no event tells when it goes.
+            let there = sight.live().and_then(|live| live["metadata"]["uid"].as_str()).map(str::to_owned);
             for look in 0.. {
                 let live = sight.live();
                 let wanted = Wanted::new(manifest, object, live, &|child| before.get(child).cloned(), plan);
                 if let Some(live) = live {
                     before.insert(child.clone(), live.clone());
                 }
-                if let Some(rejected) = rejected(&wanted, memory) {
-                    applied.failed(rejected);
+                let tried = tried(&wanted, there.as_deref(), object);
+                if let Some(rejected) = memory.rejected.get(&child_mark(&child))
+                    && let Some(error) = rejected.stands(tried, Instant::now())
+                {
+                    applied.rejected(rejected.until, error);
                     break;
                 }
                 let done = match self.make(&wanted, sight, uid, memory).await {
@@ -103,7 +117,7 @@ impl Context {
                     Ok(Made::Done(done)) => Ok(done),
                     Err(error) => Err(error),
                 };
-                self.note(&wanted, done, memory, &mut applied);
+                self.note(&child, tried, done, memory, &mut applied);
                 break;
             }
         }
@@ -111,44 +125,45 @@ impl Context {
         applied
     }
 
-    fn note(&self, wanted: &Wanted, done: Result<Done, CallError>, memory: &mut Memory, applied: &mut Applied) {
-        let child = wanted.reference();
+    fn note(
+        &self,
+        child: &Reference,
+        tried: Mark,
+        done: Result<Done, CallError>,
+        memory: &mut Memory,
+        applied: &mut Applied,
+    ) {
         match done {
             Ok(Done::Same) => {}
             Ok(Done::Written(reason, answer)) => {
-                tracing::info!(child = %named(&child), reason, "applied");
-                applied.decisions.push(format!("{} was applied: {reason}", named(&child)));
+                tracing::info!(child = %named(child), reason, "applied");
+                applied.decisions.push(format!("{} was applied: {reason}", named(child)));
                 applied.wrote = true;
-                memory.rejected.remove(&child_mark(&child));
-                applied.answers.insert(child, answer);
+                memory.rejected.remove(&child_mark(child));
+                applied.answers.insert(child.clone(), answer);
             }
             Ok(Done::Foreign(owner)) => {
                 let text = format!(
                     "{} is there and belongs to {owner}: delete or rename it, or rename this object",
-                    named(&child)
+                    named(child)
                 );
                 applied.hindered(Hindrance::OwnershipConflict, text);
-                applied.conflicts.push(child);
+                applied.conflicts.push(child.clone());
             }
             Ok(Done::Going) => {
                 applied.hindered(
                     Hindrance::ApplyFailed,
-                    format!("{} is being deleted and is made anew then", named(&child)),
+                    format!("{} is being deleted and is made anew then", named(child)),
                 );
                 applied.waits = true;
             }
-            Err(error) => {
-                if is_final(&error) {
-                    let rejected = Rejected {
-                        wanted: hash(wanted.digest()),
-                        what: error.what.clone(),
-                        message: error.message.clone(),
-                        until: Instant::now() + self.rules.resync,
-                    };
-                    memory.rejected.insert(child_mark(&child), rejected);
-                }
-                applied.failed(error);
+            Err(error) if is_final(&error) => {
+                let before = memory.rejected.get(&child_mark(child));
+                let rejected = Rejected::new(tried, &error, before, self.rules.resync, Instant::now());
+                applied.rejected(rejected.until, error);
+                memory.rejected.insert(child_mark(child), rejected);
             }
+            Err(error) => applied.failed(error),
         }
     }
 }
@@ -156,14 +171,6 @@ impl Context {
 pub(super) fn comes_and_goes(child: &Reference) -> CallError {
     let message = "something of this name comes and goes: see who else makes and deletes it".to_owned();
     CallError { what: format!("apply {}", named(child)), class: Class::Transient(None), message }
-}
-
-/// The server's refusal of exactly this manifest, unless it is old.
-fn rejected(wanted: &Wanted, memory: &Memory) -> Option<CallError> {
-    let rejected = memory.rejected.get(&child_mark(&wanted.reference()))?;
-    let same = rejected.wanted == hash(wanted.digest()) && Instant::now() < rejected.until;
-    let Rejected { what, message, .. } = rejected.clone();
-    same.then_some(CallError { what, class: Class::Permanent, message })
 }
 
 fn rank_of(manifest: &Value) -> u8 {

@@ -11,7 +11,7 @@ use kaos_policy::{
 };
 use tokio::time::Instant;
 
-use super::effort::Effort;
+use super::{effort::Effort, rejected::Rejected};
 use crate::{
     hashing::hash,
     metrics::{Readiness, Tally, Unserved},
@@ -65,15 +65,6 @@ pub(crate) enum Stored {
     Exactly(Mark),
     /// It came back differently, and this is how it looks: no drift as long as it looks like this.
     Otherwise(Mark, Mark),
-}
-
-/// A manifest that the server refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Rejected {
-    pub(crate) wanted: Mark,
-    pub(crate) what: String,
-    pub(crate) message: String,
-    pub(crate) until: Instant,
 }
 
 /// The last pass, for whoever asks.

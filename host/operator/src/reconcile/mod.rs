@@ -13,6 +13,7 @@
 //! | manifests as they are applied here | `wanted` |
 //! | what rolls pods beside their template | `rolls` |
 //! | what counts as a difference, and how often it is put right | `drift`, `effort` |
+//! | what the server does not take, and when it is asked again | `rejected` |
 //! | what is no longer wanted | `prune` |
 //! | finalizers and deletion | `finalize` |
 //! | status: what is said, what the kind declares, since when, written if different | `assess`, `projection`, `times`, `write` |
@@ -47,6 +48,7 @@ mod projection;
 mod prune;
 mod reach;
 mod rehearse;
+mod rejected;
 mod resolve;
 mod rolls;
 mod select;

@@ -191,6 +191,7 @@ impl Context {
         if let Some(error) = error {
             tracing::warn!(object = %subject.key, %error, failures = memory.failures, "the pass is made again");
         }
+        let later = applied.tried_again.map_or(self.rules.resync, |at| at.saturating_duration_since(Instant::now()));
         let (result, next) = match (&outcome, error) {
             (_, Some(error)) => {
                 let wait = if let Class::Transient(wait) = error.class { wait } else { None };
@@ -203,9 +204,9 @@ impl Context {
             (Outcome::Failed(_), None) if applied.waits => (PassResult::Waiting, Next::Retry(None)),
             (Outcome::Failed(_), None) if !applied.conflicts.is_empty() => {
                 let followed = applied.conflicts.iter().all(|name| self.watch.follows(name));
-                (PassResult::Waiting, if followed { self.resync() } else { Next::After(LOOK_AGAIN) })
+                (PassResult::Waiting, Next::After(if followed { later } else { LOOK_AGAIN }))
             }
-            (Outcome::Failed(_), None) => (PassResult::Failed, self.resync()),
+            (Outcome::Failed(_), None) => (PassResult::Failed, Next::After(later)),
             (Outcome::Applied, None) => (PassResult::Settled, self.resync()),
         };
         let quiet = (applied.waits && memory.failures < SHOWN_FROM)
