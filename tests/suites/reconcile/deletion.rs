@@ -178,6 +178,20 @@ fn f5_finalizers_of_others_are_kept() {
 }
 
 #[test]
+fn f5_a_finalizer_that_comes_while_ours_is_put_on_is_kept() {
+    play(Scenario::embedded("a request takes its time"), async |w| {
+        w.break_it(Fault::on(&["patch"]).of("gadgets").slow(Duration::from_secs(30)).times(1));
+        w.apply(&web()).await;
+        w.pass_time(Duration::from_secs(5)).await;
+        w.patch("Gadget/web", &json!({"metadata": {"finalizers": ["example.com/foreign"]}})).await;
+        let told = w.until_ready("Gadget/web").await;
+        assert_eq!(finalizers(&told), ["example.com/foreign", FINALIZER]);
+        w.quiet().await;
+        assert_eq!(finalizers(&w.look("Gadget/web").await), ["example.com/foreign", FINALIZER]);
+    });
+}
+
+#[test]
 fn f6_an_object_that_is_deleted_while_referred_to_leaves_conditions_and_running_pods() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;

@@ -118,8 +118,7 @@ impl<'a> Calls<'a> {
         let metadata = &read["metadata"];
         let operations = json!([
             {"op": "replace", "path": "/metadata/managedFields", "value": entries},
-            // The server refuses a version that is not the newest with a conflict.
-            {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},
+            unchanged(metadata),
         ]);
         self.patch(metadata["name"].as_str().unwrap_or_default(), &operations).await
     }
@@ -197,12 +196,20 @@ pub(crate) fn without_finalizer(object: &Value, finalizer: &str) -> Option<Value
 
 /// The operations that put a finalizer on.
 pub(crate) fn with_finalizer(object: &Value, finalizer: &str) -> Value {
-    let uid = json!({"op": "test", "path": "/metadata/uid", "value": object["metadata"]["uid"]});
-    if object["metadata"]["finalizers"].as_array().is_some_and(|held| !held.is_empty()) {
+    let metadata = &object["metadata"];
+    if metadata["finalizers"].as_array().is_some_and(|held| !held.is_empty()) {
+        let uid = json!({"op": "test", "path": "/metadata/uid", "value": metadata["uid"]});
         json!([uid, {"op": "add", "path": "/metadata/finalizers/-", "value": finalizer}])
     } else {
-        json!([uid, {"op": "add", "path": "/metadata/finalizers", "value": [finalizer]}])
+        // A member that is there is replaced by what is added: somebody else's finalizer may have come in between.
+        json!([unchanged(metadata), {"op": "add", "path": "/metadata/finalizers", "value": [finalizer]}])
     }
+}
+
+/// The operation that fails unless the object is as it was read: the server refuses a version that is not the newest with a
+/// conflict.
+fn unchanged(metadata: &Value) -> Value {
+    json!({"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]})
 }
 
 /// A child as messages name it.
@@ -232,7 +239,10 @@ mod tests {
     fn a_finalizer_is_added_behind_those_of_others() {
         let some = with_finalizer(&json!({"metadata": {"uid": "u", "finalizers": ["x/a"]}}), "x/b");
         assert_eq!(some[1], json!({"op": "add", "path": "/metadata/finalizers/-", "value": "x/b"}));
-        let none = with_finalizer(&json!({"metadata": {"uid": "u"}}), "x/b");
+        assert_eq!(some[0], json!({"op": "test", "path": "/metadata/uid", "value": "u"}));
+        let none = with_finalizer(&json!({"metadata": {"uid": "u", "resourceVersion": "7"}}), "x/b");
         assert_eq!(none[1]["value"], json!(["x/b"]));
+        let version = json!({"op": "replace", "path": "/metadata/resourceVersion", "value": "7"});
+        assert_eq!(none[0], version, "another first finalizer would be lost");
     }
 }
