@@ -26,6 +26,8 @@ pub(crate) struct Question {
     pub(crate) is_local: bool,
     pub(crate) rendered: Arc<Rendered>,
     pub(crate) object: Arc<Value>,
+    /// The generation that was translated; the object may have come to a newer one since.
+    pub(crate) generation: i64,
     pub(crate) outcome: Outcome,
     pub(crate) hindrance: Hindrance,
     pub(crate) children: Vec<Child>,
@@ -85,7 +87,8 @@ impl Context {
     /// What is to be told.
     pub(crate) async fn assess(&self, question: Question) -> Told {
         let (watch, metrics) = (self.watch.clone(), Arc::clone(&self.metrics));
-        let Question { renderer, is_local, rendered, object, outcome, hindrance, children, fallback } = question;
+        let Question { renderer, is_local, rendered, object, generation, outcome, hindrance, children, fallback } =
+            question;
         self.compute(is_local, move || {
             let assessed: Result<Assessed, PolicyFailure> = match &rendered.verdict {
                 // A policy that just failed is not asked what to make of it.
@@ -96,7 +99,6 @@ impl Context {
             };
             let fuel = assessed.as_ref().map_or(0, |assessed| assessed.fuel);
             let is_failed = assessed.is_err();
-            let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
             let applied_generation = match outcome {
                 Outcome::Applied => Some(generation),
                 Outcome::Gated | Outcome::Refused(_) | Outcome::Failed(_) => {

@@ -59,6 +59,9 @@ pub(super) struct Subject<'a> {
     pub(super) selected: Selected,
     pub(super) object: Value,
     pub(super) uid: String,
+    /// The generation that the pass looks at. What our own writes are answered with may be newer: of that nobody has made
+    /// a plan yet.
+    pub(super) generation: i64,
 }
 
 impl Context {
@@ -83,7 +86,8 @@ impl Context {
         memory.unserved = memory.unserved.filter(|why| *why != Unserved::NoPolicy);
         let ended = match self.served(&key.of) {
             Ok(served) => {
-                let mut subject = Subject { key, served, selected, object: (*object).clone(), uid };
+                let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
+                let mut subject = Subject { key, served, selected, object: (*object).clone(), uid, generation };
                 self.advance(&mut subject, &mut memory).await
             }
             Err(error) => Err(error),
@@ -229,6 +233,7 @@ impl Context {
                 is_local: subject.selected.descent.kind.is_local(),
                 rendered: Arc::clone(&rendered),
                 object: Arc::new(subject.object.clone()),
+                generation: subject.generation,
                 outcome,
                 hindrance,
                 children,
