@@ -219,6 +219,29 @@ fn e7_objects_whose_requests_hang_do_not_starve_the_others() {
 }
 
 #[test]
+fn e7_what_a_pass_that_hung_began_to_follow_is_not_followed_in_place_of_what_is_needed() {
+    let soon = |options: &mut kaos_operator::operator::Options| options.pass_deadline = Duration::from_secs(30);
+    play(Scenario::embedded("requests hang on purpose").tuned(soon), async |w| {
+        w.apply_all(&[model_api("llm"), model_api("other"), agent("a", "llm", &json!({}))]).await;
+        w.until_all("all are ready", &["ModelAPI/llm", "ModelAPI/other", "Agent/a"], |all| all.iter().all(is_ready))
+            .await;
+        w.quiet().await;
+        w.break_it(Fault::on_writes().of("deployments").named("agent-a").slow(Duration::from_hours(24)));
+        w.apply(&agent("a", "other", &json!({}))).await;
+        let told = w.until("it says so", "Agent/a", |agent| reason(agent, "Applied") == "ApplyFailed").await;
+        assert!(text(&condition(&told, "Applied")["message"]).contains("30 s"), "{told:#}");
+        // What it needed before is what it needs again.
+        w.apply(&agent("a", "llm", &json!({}))).await;
+        w.mend();
+        w.until_ready("Agent/a").await;
+        w.until("it is over", "Agent/a", |agent| is_true(agent, "Applied")).await;
+        w.quiet().await;
+        w.delete("ModelAPI/llm").await;
+        w.until("it follows", "Agent/a", |agent| reason(agent, "Resolved") == "NotFound").await;
+    });
+}
+
+#[test]
 fn e8_what_is_forbidden_is_told_tried_again_and_heals_when_it_is_allowed() {
     play(Scenario::embedded("rights are taken away"), async |w| {
         w.apply(&web()).await;

@@ -92,6 +92,14 @@ impl Memories {
         self.lock().insert(key.clone(), memory);
     }
 
+    /// The watch is about to be told other needs of an object: what it was told before counts no longer, whether or not the
+    /// pass that tells it comes to its end.
+    pub(crate) fn doubt_needs(&self, key: &ObjectKey) {
+        if let Some(memory) = self.lock().get_mut(key) {
+            memory.needs = None;
+        }
+    }
+
     /// A copy, for whoever asks.
     pub(crate) fn look(&self, key: &ObjectKey) -> Option<Memory> {
         self.lock().get(key).cloned()

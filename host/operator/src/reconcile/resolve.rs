@@ -68,6 +68,8 @@ impl Context {
 
     /// Has the watch follow what an object needs. Says whether all of it is known.
     fn set_needs(&self, key: &ObjectKey, needs: &[Need], memory: &mut Memory) -> bool {
+        // A pass that is broken off takes what it remembers along.
+        self.memories.doubt_needs(key);
         memory.needs = Some(hash(needs));
         self.watch.set_needs(key, needs)
     }
