@@ -19,7 +19,7 @@ fn module() -> Result<&'static [u8]> {
 }
 
 /// An edition of the Widgets' policy: a digit, and what it does to fragile Widgets, or `and kites` for one that answers
-/// for Kites, too.
+/// for Kites, too. One that `keeps` makes a second ConfigMap, and traps on fragile Widgets.
 pub fn component(edition: &str) -> Result<Vec<u8>> {
     guests::component(&guests::told(module()?, "EDITION=", 32, edition)?)
 }

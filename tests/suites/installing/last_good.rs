@@ -140,6 +140,38 @@ fn one_object_falls_back_at_once_and_revokes_nothing() {
 }
 
 #[test]
+fn what_only_the_newer_revision_makes_outlives_its_failure_on_one_object() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&widget("sturdy", &json!({}))).await;
+        world.apply(&package("widgets", "2 keeps", "")).await;
+        let uid = |kept: &Value| kept["metadata"]["uid"].clone();
+        let kept = uid(&world.until("it is made", "ConfigMap/w-kept", |kept| !kept.is_null()).await);
+        world.apply(&widget("w", &json!({"fragile": true}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.until("it is told", "Widget/w", |widget| condition(widget, "PolicyFallback")["status"] == "True").await;
+        world.quiet().await;
+        assert_eq!(uid(&world.look("ConfigMap/w-kept").await), kept);
+        world.apply(&widget("w", &json!({"fragile": false}))).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        assert_eq!(uid(&world.look("ConfigMap/w-kept").await), kept);
+    });
+}
+
+#[test]
+fn what_only_a_revision_made_that_is_put_aside_goes() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&package("widgets", "2 keeps", "")).await;
+        world.until("it is made", "ConfigMap/w-kept", |kept| !kept.is_null()).await;
+        world.apply(&widget("w", &json!({"fragile": true}))).await;
+        until_state(world, "widgets", "Quarantined").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.until_gone("ConfigMap/w-kept").await;
+    });
+}
+
+#[test]
 fn what_was_put_aside_is_tried_again_when_somebody_asks() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({"fragile": true})).await;

@@ -97,7 +97,10 @@ impl Context {
         }
         let mut applied = self.apply_all(&subject.object, plan, &subject.uid, memory).await;
         self.watch.contest(subject.key, &memory.conflicts);
-        if applied.in_full() {
+        // Who stands in for a revision that fails on the object does not know what that made, and that is wanted again when
+        // it answers again: data that is deleted for one mistake does not come back.
+        let stands_in = subject.selected.descent.without.iter().any(|without| without.counts);
+        if applied.in_full() && !stands_in {
             let wanted: Vec<_> = plan.iter().map(Reference::of_object).collect();
             self.prune(&subject.uid, &wanted, &mut applied).await;
         }

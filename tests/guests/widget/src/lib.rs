@@ -8,8 +8,9 @@ use kaos::policy::types::*;
 
 struct Widgets;
 
-/// A digit, which is the edition, and what is special about it: what it does to Widgets whose spec says `fragile`, or
-/// `and kites`; overwritten in the module's bytes before it becomes a component.
+/// A digit, which is the edition, and what is special about it: what it does to Widgets whose spec says `fragile`, `and
+/// kites`, or `keeps`, for one that makes a second ConfigMap of others and traps on fragile ones; overwritten in the
+/// module's bytes before it becomes a component.
 #[used]
 static EDITION: [u8; 40] = *b"EDITION=1                               ";
 
@@ -104,7 +105,7 @@ impl translation::Guest for Widgets {
         if fragile {
             match does.as_str() {
                 "" => {}
-                "traps" => panic!(),
+                "traps" | "keeps" => panic!(),
                 "loops" => loop {
                     std::hint::black_box(number);
                 },
@@ -122,7 +123,9 @@ impl translation::Guest for Widgets {
         let manifest = format!(
             r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"{namespace}}},"data":{{"{key}":"{number}","size":"{size}"}}{beside}}}"#
         );
-        Ok(Plan { manifests: vec![manifest], gates: vec![], env, notes: vec![], extra: text("{}") })
+        let kept = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}-kept"}}}}"#);
+        let manifests = std::iter::once(manifest).chain((does == "keeps").then_some(kept)).collect();
+        Ok(Plan { manifests, gates: vec![], env, notes: vec![], extra: text("{}") })
     }
 }
 
