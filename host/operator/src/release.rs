@@ -8,8 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kaos_policy::{contract::ResourceType, policy::Policy, stamp::MANAGER};
+use kaos_policy::{contract::ResourceType, policy::Policy};
 use kube::{
     Api, Client, ResourceExt as _,
     api::{DynamicObject, ListParams, PartialObjectMeta, Patch, PatchParams},
@@ -17,7 +16,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::{discovered, watch::Scope};
+use crate::{discovered, reconcile::put_on, watch::Scope};
 
 /// Objects in one page of a list.
 const PAGE: u32 = 500;
@@ -192,7 +191,9 @@ impl Job<'_> {
             namespace => Api::namespaced_with(self.client.clone(), namespace, self.resource),
         };
         loop {
-            let own = put_on(&object.metadata);
+            let entries = object.metadata.managed_fields.iter().flatten();
+            let entries: Vec<Value> = entries.filter_map(|entry| serde_json::to_value(entry).ok()).collect();
+            let own = put_on(&entries);
             let is_ours = |finalizer: &String| self.names.contains(finalizer) || own.contains(finalizer);
             let (gone, kept): (Vec<String>, Vec<String>) = object.finalizers().iter().cloned().partition(is_ours);
             if gone.is_empty() {
@@ -221,36 +222,5 @@ impl Job<'_> {
             };
             return Some(Event::Failed { of, object: shown, because: failed.to_string() });
         }
-    }
-}
-
-/// The finalizers that the operator put on an object.
-fn put_on(metadata: &ObjectMeta) -> BTreeSet<String> {
-    let entries = metadata.managed_fields.iter().flatten();
-    let own = entries.filter(|entry| entry.manager.as_deref() == Some(MANAGER));
-    let fields = own.filter_map(|entry| Some(&entry.fields_v1.as_ref()?.0["f:metadata"]["f:finalizers"]));
-    let items = fields.filter_map(Value::as_object).flat_map(serde_json::Map::keys);
-    // An item of a set is its value, as JSON.
-    items.filter_map(|item| serde_json::from_str(item.strip_prefix("v:")?).ok()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn managed_fields_tell_which_finalizers_the_operator_put_on() {
-        let fields = |names: &[&str]| {
-            let items: serde_json::Map<String, Value> =
-                names.iter().map(|name| (format!("v:{}", json!(name)), json!({}))).collect();
-            json!({"f:metadata": {"f:finalizers": items}})
-        };
-        let metadata = serde_json::from_value(json!({"managedFields": [
-            {"manager": MANAGER, "operation": "Update", "fieldsV1": fields(&["a.io/ours"])},
-            {"manager": MANAGER, "operation": "Apply", "fieldsV1": {"f:spec": {}}},
-            {"manager": "kubectl", "operation": "Update", "fieldsV1": fields(&["b.io/theirs"])},
-            {"manager": MANAGER, "operation": "Update"},
-        ]}));
-        assert_eq!(put_on(&metadata.unwrap_or_default()), ["a.io/ours".to_owned()].into());
     }
 }

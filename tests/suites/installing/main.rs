@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `swapping` | what is applied comes into service, and what does not change anything writes nothing |
 //! | `refusing` | what is wrong is refused with its reason, and disturbs nothing |
+//! | `finalizers` | finalizers that settings name, when those change or the operator does |
 //! | `fitted` | the operator's own settings that fitted last, kept for the next process |
 //! | `last_good` | what fails in service is put aside, and stays so |
 //! | `rehearsed` | what is told when the API server does not let a plan be tried |
@@ -21,6 +22,7 @@
 
 mod assembled;
 mod candidates;
+mod finalizers;
 mod fitted;
 mod interrupted;
 mod isolation;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kaos_cluster::faults::Failure;
+use kaos_cluster::faults::{Entry, Failure};
 use kaos_operator::lead::seize;
 use kaos_operator::release::{Event, finalizers as finalizers_of, release};
 use kaos_operator::watch::Scope;
@@ -103,6 +103,32 @@ fn f3_an_object_without_a_finalizer_takes_its_children_along() {
             all.iter().all(Value::is_null)
         })
         .await;
+    });
+}
+
+#[test]
+fn f3_an_object_that_nobody_answers_for_any_more_is_cleaned_up_after_and_let_go() {
+    play(Scenario::embedded("policies are taken away, and requests are counted"), async |w| {
+        let mut gadget = web();
+        gadget["metadata"]["finalizers"] = json!(["example.com/foreign"]);
+        w.apply(&gadget).await;
+        w.until_ready("Gadget/web").await;
+        w.withdraw("Gadget");
+        w.until("nobody answers", "Gadget/web", |gadget| reason(gadget, "Accepted") == "NoPolicy").await;
+        w.quiet().await;
+        w.forget_requests();
+        w.delete("Gadget/web").await;
+        w.until("only the foreign one is left", "Gadget/web", |now| finalizers(now) == ["example.com/foreign"]).await;
+        let deletes = |entry: &Entry| entry.attempt.verb.name() == "delete" && entry.attempt.resource == "deployments";
+        assert!(w.requests(Sort::Write).iter().any(deletes), "its children were taken down first: {:#?}", w.writes());
+        for round in ["1", "2", "3"] {
+            w.patch("Gadget/web", &json!({"metadata": {"annotations": {"touch": round}}})).await;
+            w.quiet().await;
+        }
+        assert!(w.reads().len() <= 1, "whose it is was known: {:#?}", w.reads());
+        w.patch("Gadget/web", &json!({"metadata": {"finalizers": null}})).await;
+        w.until_gone("Gadget/web").await;
+        w.until_all("nothing is left", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
     });
 }
 

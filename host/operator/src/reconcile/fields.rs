@@ -3,6 +3,8 @@
 //! The operator that was here before wrote through updates. Fields that it wrote and nobody wants any more would stay
 //! for ever, since server-side apply removes only what the applier owned. So its entries are turned into ours first.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 /// Our name as a field manager.
@@ -102,6 +104,14 @@ pub(crate) fn owned(entries: &[Value], subresource: &str, path: &[&str]) -> bool
     })
 }
 
+/// The finalizers that we put on an object.
+pub(crate) fn put_on(entries: &[Value]) -> BTreeSet<String> {
+    let own = entries.iter().filter(|entry| entry["manager"] == MANAGER);
+    let fields = own.filter_map(|entry| entry["fieldsV1"]["f:metadata"]["f:finalizers"].as_object());
+    // An item of a set is its value, as JSON.
+    fields.flat_map(Map::keys).filter_map(|item| serde_json::from_str(item.strip_prefix("v:")?).ok()).collect()
+}
+
 fn reaches(fields: &Value, path: &[&str]) -> bool {
     let Some((step, rest)) = path.split_first() else { return true };
     let whole = |fields: &Value| fields.as_object().is_some_and(Map::is_empty);
@@ -195,6 +205,22 @@ mod tests {
         assert_eq!(after[0]["fieldsV1"], json!({"f:spec": {"f:ports": {}, "f:selector": {}, "f:type": {}}}));
         assert_eq!(after[1]["fieldsV1"], json!({"f:metadata": {"f:labels": {}}}));
         assert_eq!(seized(&after, "v1"), None);
+    }
+
+    #[test]
+    fn managed_fields_tell_which_finalizers_we_put_on() {
+        let held = |names: &[&str]| {
+            let items: Map<String, Value> =
+                names.iter().map(|name| (format!("v:{}", json!(name)), json!({}))).collect();
+            json!({"f:metadata": {"f:finalizers": items}})
+        };
+        let entries = [
+            entry(MANAGER, "Update", &held(&["a.io/ours"])),
+            entry(MANAGER, "Apply", &json!({"f:spec": {}})),
+            entry("kubectl", "Update", &held(&["b.io/theirs"])),
+            json!({"manager": MANAGER, "operation": "Update"}),
+        ];
+        assert_eq!(put_on(&entries), ["a.io/ours".to_owned()].into());
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! Finalizers: ours goes on before there are children, those of earlier operators come off on sight, and an object that
 //! is being deleted is cleaned up after, in order and for a bounded time.
+//!
+//! Settings and policies that named a finalizer may be gone, and so may the process that put it on. What we put on stands in
+//! the managed fields of the object, which the watch does not keep: only where there is a finalizer that nothing names the
+//! object is read, once in the life of a process.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -13,6 +17,8 @@ use super::{
     context::Context,
     decide::is_going,
     error::{CallError, Class},
+    fields::{entries_of, put_on},
+    memory::Memory,
     times::{Transition, passed},
     wanted::rank,
 };
@@ -57,6 +63,19 @@ impl Held {
         held.retired = present.iter().filter(comes_off).map(|finalizer| (*finalizer).to_owned()).collect();
         held
     }
+
+    /// With those that we put on and nothing names any more. They came before the one that is ours now; where there is none,
+    /// the cleanup is done for one of them.
+    pub(crate) fn with_left(mut self, left: Vec<String>) -> Self {
+        let mut left = left.into_iter();
+        self.ours = self.ours.or_else(|| left.next());
+        self.retired.extend(left);
+        self
+    }
+
+    fn names(&self, finalizer: &str) -> bool {
+        self.ours.iter().chain(&self.retired).any(|named| named == finalizer)
+    }
 }
 
 impl Context {
@@ -77,6 +96,30 @@ impl Context {
         }
         self.patch(served, object, &with_finalizer(object, finalizer)).await?;
         Ok(true)
+    }
+
+    /// The finalizers of an object that we put on it, and that are none of those that are `known` to concern us.
+    pub(crate) async fn left_on(
+        &self,
+        served: &Served,
+        object: &Value,
+        known: &Held,
+        memory: &mut Memory,
+    ) -> Result<Vec<String>, CallError> {
+        let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        // Those without a domain are Kubernetes' own.
+        let unnamed: Vec<&str> = finalizers.filter(|name| name.contains('/') && !known.names(name)).collect();
+        if unnamed.iter().any(|name| !memory.put_on.contains_key(*name)) {
+            let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+            let live = self.calls(served, text("namespace")).get(text("name")).await?;
+            let Some(live) = live.filter(|live| live["metadata"]["uid"] == object["metadata"]["uid"]) else {
+                return Ok(Vec::new());
+            };
+            let ours = put_on(entries_of(&live));
+            memory.put_on.extend(unnamed.iter().map(|name| ((*name).to_owned(), ours.contains(*name))));
+        }
+        let is_ours = |name: &&str| memory.put_on.get(*name) == Some(&true);
+        Ok(unnamed.into_iter().filter(is_ours).map(str::to_owned).collect())
     }
 
     async fn take_off(&self, served: &Served, object: &mut Value, finalizer: &str) -> Result<bool, CallError> {
@@ -218,6 +261,15 @@ mod tests {
     fn one_that_the_plan_asks_for_is_ours_also_if_it_was_retired() {
         let claim = claim(None, &["x.io/old"]);
         assert_eq!(held(&["x.io/old"], &claim, Some("x.io/old")), (Some("x.io/old".to_owned()), vec![]));
+    }
+
+    #[test]
+    fn what_nothing_names_any_more_holds_the_object_only_where_nothing_else_of_ours_does() {
+        let left = || vec!["x.io/one".to_owned(), "x.io/two".to_owned()];
+        let Held { ours, retired } = Held::default().with_left(left());
+        assert_eq!((ours.as_deref(), retired), (Some("x.io/one"), vec!["x.io/two".to_owned()]));
+        let held = Held { ours: Some("x.io/hold".to_owned()), retired: Vec::new() }.with_left(left());
+        assert_eq!((held.ours.as_deref(), held.retired), (Some("x.io/hold"), left()));
     }
 
     #[test]

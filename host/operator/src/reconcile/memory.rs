@@ -49,6 +49,8 @@ pub(crate) struct Memory {
     pub(crate) unseen: Option<Instant>,
     /// The finalizer that the last plan asked for.
     pub(crate) finalizer: Option<String>,
+    /// Finalizers that nothing names any more: whether it was us who put them on.
+    pub(crate) put_on: BTreeMap<String, bool>,
     /// What was told of its readiness last.
     pub(crate) ready: Option<Readiness>,
     /// Why what should serve it does not, as far as the last pass that told of it could say.

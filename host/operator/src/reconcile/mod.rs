@@ -62,6 +62,7 @@ pub use context::{Clock, Compute};
 pub(crate) use context::{Context, Rules};
 pub(crate) use error::root;
 pub(crate) use events::Events;
+pub(crate) use fields::put_on;
 pub(crate) use halt::Halt;
 pub(crate) use memory::Memories;
 pub(crate) use pass::{Ended, Next};

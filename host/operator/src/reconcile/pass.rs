@@ -76,8 +76,13 @@ impl Context {
         let Some(object) = self.watch.object(key) else { return self.gone(key) };
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let Some(selected) = self.select(key, &object) else {
-            let memory = self.memories.take(key, &uid);
-            self.memories.put(key, Memory { unserved: Some(Unserved::NoPolicy), ..memory });
+            let mut memory = self.memories.take(key, &uid);
+            memory.unserved = Some(Unserved::NoPolicy);
+            if is_going(&object) {
+                let ended = self.end_unserved(key, &object, &mut memory).await;
+                return self.ended(key, ended, memory);
+            }
+            self.memories.put(key, memory);
             self.tell_halt(key, &Halt::NoPolicy).await;
             return Ended { result: PassResult::Waiting, next: Next::Never };
         };
@@ -92,6 +97,11 @@ impl Context {
             }
             Err(error) => Err(error),
         };
+        self.ended(key, ended, memory)
+    }
+
+    /// The pass is over: what it remembers is kept.
+    fn ended(&self, key: &ObjectKey, ended: Result<Ended, CallError>, mut memory: Memory) -> Ended {
         let ended = match ended {
             Ok(ended) => ended,
             Err(error) => self.failed(key, &error, &mut memory),
@@ -288,11 +298,32 @@ impl Context {
                 going = held(subject, memory);
             }
         }
-        let cleaned = self.clean_up(subject.key, &subject.served, &mut subject.object, &going).await;
+        self.let_go(subject.key, &subject.served, &mut subject.object, going, memory).await
+    }
+
+    /// The same where nobody answers for the object any more.
+    async fn end_unserved(&self, key: &ObjectKey, object: &Value, memory: &mut Memory) -> Result<Ended, CallError> {
+        let served = self.served(&key.of)?;
+        self.let_go(key, &served, &mut object.clone(), Held::default(), memory).await
+    }
+
+    /// Lets an object go that is being deleted, as far as it is held by us.
+    async fn let_go(
+        &self,
+        key: &ObjectKey,
+        served: &Served,
+        object: &mut Value,
+        going: Held,
+        memory: &mut Memory,
+    ) -> Result<Ended, CallError> {
+        let cleaned = match self.left_on(served, object, &going, memory).await {
+            Ok(left) => self.clean_up(key, served, object, &going.with_left(left)).await,
+            Err(error) => Err(error),
+        };
         if let Err(error) = &cleaned
             && is_shown(error, memory.failures.saturating_add(1))
         {
-            self.tell_cleanup_failed(&subject.object, error).await;
+            self.tell_cleanup_failed(object, error).await;
         }
         let next = match cleaned? {
             Cleanup::Done => Next::Never,

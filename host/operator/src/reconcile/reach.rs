@@ -15,6 +15,7 @@ use super::{
     apply::Applied,
     context::Context,
     error::CallError,
+    finalize::Held,
     gates,
     memory::Memory,
     pass::{Subject, held},
@@ -89,11 +90,10 @@ impl Context {
             return Reached::stopped_by(error);
         }
         let claimed = subject.selected.descent.kind.claims().find_map(|claim| claim.finalizer.clone());
-        if let Some(finalizer) = memory.finalizer.clone().or(claimed) {
-            match self.hold(&subject.served, &mut subject.object, &finalizer).await {
-                Ok(held) => *wrote |= held,
-                Err(error) => return Reached::stopped_by(error),
-            }
+        let ours = memory.finalizer.clone().or(claimed);
+        match self.hold_by(subject, ours, memory).await {
+            Ok(held) => *wrote |= held,
+            Err(error) => return Reached::stopped_by(error),
         }
         let mut applied = self.apply_all(&subject.object, plan, &subject.uid, memory).await;
         self.watch.contest(subject.key, &memory.conflicts);
@@ -106,5 +106,21 @@ impl Context {
         }
         *wrote |= applied.wrote;
         Reached::with(applied, again)
+    }
+
+    /// Has the object held by this finalizer of ours and by no other, or by none. Says whether anything was written.
+    async fn hold_by(
+        &self,
+        subject: &mut Subject<'_>,
+        ours: Option<String>,
+        memory: &mut Memory,
+    ) -> Result<bool, CallError> {
+        let held = match &ours {
+            Some(finalizer) => self.hold(&subject.served, &mut subject.object, finalizer).await?,
+            None => false,
+        };
+        let known = Held { ours, retired: Vec::new() };
+        let left = self.left_on(&subject.served, &subject.object, &known, memory).await?;
+        Ok(self.retire(&subject.served, &mut subject.object, &left).await? || held)
     }
 }

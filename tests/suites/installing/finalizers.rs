@@ -1,0 +1,62 @@
+//! Finalizers that settings name, when those settings change, or no operator runs while the object is deleted.
+
+use kaos_tests::harness::read::finalizers;
+use kaos_tests::harness::requests::Sort;
+use kaos_tests::harness::samples::{agent, model_api};
+use kaos_tests::harness::{World, play};
+use serde_json::{Value, json};
+
+use crate::support::{scenario, settings};
+
+const FIRST: &str = "kaos.tools/first";
+const SECOND: &str = "kaos.tools/second";
+
+/// Settings that have Agents held by a finalizer.
+fn held_by(finalizer: &str) -> Value {
+    settings("agents", &format!("{{name: agent, settings: {{finalizer: {finalizer}}}}}"))
+}
+
+/// An Agent that is held by the first finalizer, and ready.
+async fn agent_is_held(world: &World) {
+    world.apply(&held_by(FIRST)).await;
+    world.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
+    world.until("it is held", "Agent/a", |agent| finalizers(agent) == [FIRST]).await;
+    world.until_ready("Agent/a").await;
+    world.quiet().await;
+}
+
+#[test]
+fn what_other_settings_had_put_on_comes_off() {
+    play(scenario(), async |world| {
+        agent_is_held(world).await;
+        world.patch("Agent/a", &json!({"metadata": {"finalizers": [FIRST, "example.com/foreign"]}})).await;
+        world.apply(&held_by(SECOND)).await;
+        let next = ["example.com/foreign", SECOND];
+        world.until("the second holds it", "Agent/a", |agent| finalizers(agent) == next).await;
+        world.delete("kaos-system:ConfigMap/agents").await;
+        world.until("none holds it", "Agent/a", |agent| finalizers(agent) == ["example.com/foreign"]).await;
+        world.quiet().await;
+        world.forget_requests();
+        world.patch("Agent/a", &json!({"metadata": {"annotations": {"touch": "1"}}})).await;
+        world.quiet().await;
+        assert_eq!((world.writes(), world.reads()), (Vec::new(), Vec::new()));
+    });
+}
+
+#[test]
+fn an_object_that_is_deleted_while_no_operator_runs_is_cleaned_up_after_and_let_go() {
+    play(scenario(), async |world| {
+        agent_is_held(world).await;
+        world.stop_all().await;
+        world.delete("Agent/a").await;
+        assert_eq!(finalizers(&world.look("Agent/a").await), [FIRST]);
+        world.forget_requests();
+        world.start().await;
+        world.until_gone("Agent/a").await;
+        let writes = world.requests(Sort::Write);
+        let is_taken_down =
+            writes.iter().any(|it| it.attempt.verb.name() == "delete" && it.attempt.resource == "deployments");
+        assert!(is_taken_down, "its children go before it: {writes:#?}");
+        world.until_gone("Deployment/agent-a").await;
+    });
+}
