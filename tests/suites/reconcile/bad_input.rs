@@ -189,6 +189,33 @@ fn a_namespace_that_is_deleted_in_the_middle_of_a_pass_goes_and_can_come_back() 
 }
 
 #[test]
+fn a_server_that_refuses_for_some_seconds_restarts_no_pod() {
+    play(Scenario::embedded("rights are taken away"), async |w| {
+        let boss = agent("boss", "llm", &json!({"agentNetwork": {"access": ["worker"]}}));
+        w.apply_all(&[model_api("llm"), agent("worker", "llm", &json!({})), boss]).await;
+        w.until_all("both are ready", &["Agent/boss", "Agent/worker"], |all| all.iter().all(is_ready)).await;
+        w.quiet().await;
+        let (before, rollouts) = (w.look("Deployment/agent-boss").await, w.rollouts("agent-boss").await);
+        // As one that restarts, and knows no roles yet.
+        w.embedded().authorise(|attempt| attempt.user != OPERATOR || attempt.verb.is_write());
+        w.embedded().cut_watches();
+        w.until_true("it is told", async || {
+            w.counted("kaos_operator_watch_state", &["kind=\"Agent\"", "state=\"forbidden\""]) >= 1.0
+        })
+        .await;
+        w.pass_time(Duration::from_secs(20)).await;
+        w.embedded().allow_everything();
+        w.until_true("it is over", async || {
+            w.counted("kaos_operator_watch_state", &["kind=\"Agent\"", "state=\"synced\""]) >= 1.0
+        })
+        .await;
+        w.quiet().await;
+        assert_eq!(w.look("Deployment/agent-boss").await["spec"], before["spec"]);
+        assert_eq!(w.rollouts("agent-boss").await, rollouts);
+    });
+}
+
+#[test]
 fn rights_that_are_taken_away_and_given_back_heal_and_were_told() {
     play(Scenario::embedded("rights are taken away"), async |w| {
         w.apply(&web()).await;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use kaos_policy::{
-    contract::Need,
+    contract::{Need, Reference},
     render::{RenderError, Rendered, Renderer},
 };
 use serde_json::Value;
@@ -90,6 +90,10 @@ impl Context {
         }
         let lookup = self.watch.lookup();
         let digest = |secret: &Value| self.watch.secret_digest(secret);
-        rolls::stamped(plan, &lookup, &digest, &|| !lookup.pending().is_empty())
+        let live = |child: &Reference| {
+            let namespace = child.namespace.as_deref().unwrap_or_default();
+            self.watch.live(&child.of(), namespace, &child.name)?.object()
+        };
+        rolls::stamped(plan, &lookup, &digest, &|| !lookup.pending().is_empty(), &live)
     }
 }

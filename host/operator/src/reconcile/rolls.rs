@@ -2,6 +2,7 @@
 //! that a pod template refers to by name. ConfigMaps that the plan itself emits are in the hash already.
 //!
 //! Of a Secret only a digest is known, keyed with the operator's own key, and only a digest of that gets into the hash.
+//! While some of it may not be read, nobody knows whether it changed: pods that are otherwise as they should be stay.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +10,11 @@ use kaos_policy::{
     contract::{Need, Reference, Target},
     digest::{Digest, canonical},
     lookup::{Lookup, Sighting},
-    stamp::{carried_hash, pod_template, seal, set_hash},
+    stamp::{APPLIED_DIGEST, HASH_STANDS_FOR, carried_hash, pod_template, seal, set_hash},
 };
 use serde_json::{Value, json};
+
+use super::drift;
 
 /// Fields of a pod that refer to a ConfigMap, and to a Secret, by `name`; a volume's Secret is called `secretName`.
 const CONFIG_MAPS: [&str; 3] = ["configMap", "configMapRef", "configMapKeyRef"];
@@ -32,37 +35,62 @@ pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
         .collect()
 }
 
+/// The content of something that pods refer to.
+enum Content {
+    Is(String),
+    Absent,
+    Unreadable,
+}
+
+impl From<Option<String>> for Content {
+    fn from(digest: Option<String>) -> Self {
+        digest.map_or(Self::Absent, Self::Is)
+    }
+}
+
 /// The plan with hashes that stand for the content of what its pods refer to; none while some of that is not known yet.
+/// `live` has the children as they are.
 pub(crate) fn stamped(
     plan: &[Value],
     lookup: &dyn Lookup,
     secret_digest: &dyn Fn(&Value) -> String,
     is_pending: &dyn Fn() -> bool,
+    live: &dyn Fn(&Reference) -> Option<Value>,
 ) -> Option<Vec<Value>> {
-    let content = |reference: &Reference| -> Option<String> {
+    let content = |reference: &Reference| -> Content {
         if let Some(own) = emitted(plan, reference) {
             // The server stores both fields as one.
             let whole = json!({"data": [own["data"], own["stringData"]]});
-            return (reference.kind == "Secret").then(|| secret_digest(&whole));
+            return (reference.kind == "Secret").then(|| secret_digest(&whole)).into();
         }
         match lookup.look_up(&Target::Named(reference.clone())) {
-            Sighting::Secret(facts) => facts.present.then_some(facts.digest),
+            Sighting::Secret(facts) => facts.present.then_some(facts.digest).into(),
             Sighting::Objects(objects) => {
-                let config = objects.first()?;
-                Some(Digest::of(canonical(&json!([config["data"], config["binaryData"]])).as_bytes()).hex())
+                let digest = objects.first().map(|config| {
+                    Digest::of(canonical(&json!([config["data"], config["binaryData"]])).as_bytes()).hex()
+                });
+                digest.into()
             }
-            Sighting::Unserved | Sighting::Forbidden(_) => None,
+            Sighting::Unserved => Content::Absent,
+            Sighting::Forbidden(_) => Content::Unreadable,
         }
     };
     let stamp = |manifest: &Value| {
         let mut manifest = manifest.clone();
-        let contents: Vec<Value> = references(&manifest)
-            .iter()
-            .filter_map(|reference| Some(json!([reference.kind, reference.name, content(reference)?])))
-            .collect();
-        let carried = carried_hash(&manifest).map(str::to_owned);
-        if let (Some(carried), false) = (carried, contents.is_empty()) {
-            let hash = Digest::of(canonical(&json!([carried, contents])).as_bytes()).short();
+        let (mut contents, mut unreadable) = (Vec::new(), false);
+        for reference in &references(&manifest) {
+            match content(reference) {
+                Content::Is(digest) => contents.push(json!([reference.kind, reference.name, digest])),
+                Content::Absent => {}
+                Content::Unreadable => unreadable = true,
+            }
+        }
+        let kept = if unreadable { kept(&manifest, plan, live) } else { None };
+        let hash = kept.or_else(|| {
+            let carried = carried_hash(&manifest).filter(|_| !contents.is_empty())?;
+            Some(Digest::of(canonical(&json!([carried, contents])).as_bytes()).short())
+        });
+        if let Some(hash) = hash {
             set_hash(&mut manifest, &hash);
             seal(&mut manifest);
         }
@@ -70,6 +98,25 @@ pub(crate) fn stamped(
     };
     let stamped = plan.iter().map(stamp).collect();
     (!is_pending()).then_some(stamped)
+}
+
+/// The hash of a workload that is there, or what that stands for, as long as nothing that the plan says of its pods is
+/// different.
+fn kept(manifest: &Value, plan: &[Value], live: &dyn Fn(&Reference) -> Option<Value>) -> Option<String> {
+    let there = live(&Reference::of_object(manifest))?;
+    let carried = carried_hash(&there)?;
+    let mut wanted = manifest.clone();
+    set_hash(&mut wanted, carried);
+    let (wanted, template) = (pod_template(&wanted)?, pod_template(&there)?);
+    let digest = |object: &Value| object["metadata"]["annotations"][APPLIED_DIGEST].clone();
+    let takes_from = references(manifest);
+    let is_as_applied = |reference: &Reference| {
+        let own = emitted(plan, reference);
+        own.is_none_or(|own| live(reference).is_some_and(|there| digest(&there) == digest(own)))
+    };
+    let stays = drift::missing(wanted, template).is_none() && takes_from.iter().all(is_as_applied);
+    let stands_for = there["metadata"]["annotations"][HASH_STANDS_FOR].as_str();
+    stays.then(|| stands_for.unwrap_or(carried).to_owned())
 }
 
 /// Everything that a workload's pods take from ConfigMaps and Secrets.
@@ -115,9 +162,22 @@ fn emitted<'a>(plan: &'a [Value], reference: &Reference) -> Option<&'a Value> {
 
 #[cfg(test)]
 mod tests {
-    use kaos_policy::lookup::Fixed;
+    use kaos_policy::{contract::ResourceType, lookup::Fixed};
 
     use super::*;
+
+    /// A cluster of which nothing may be read.
+    struct Closed;
+
+    impl Lookup for Closed {
+        fn look_up(&self, _: &Target) -> Sighting {
+            Sighting::Forbidden("no".to_owned())
+        }
+
+        fn is_cluster_scoped(&self, _: &ResourceType) -> bool {
+            false
+        }
+    }
 
     fn plan() -> Vec<Value> {
         vec![
@@ -137,8 +197,40 @@ mod tests {
 
     fn hash(plan: &[Value], objects: &[Value]) -> String {
         let lookup = Fixed::new(objects.iter().cloned());
-        let stamped = stamped(plan, &lookup, &|secret| secret.to_string(), &|| false).unwrap();
+        let stamped = stamp(plan, &lookup, &[]);
         carried_hash(&stamped[2]).unwrap().to_owned()
+    }
+
+    /// The plan, stamped beside these children.
+    fn stamp(plan: &[Value], lookup: &dyn Lookup, live: &[Value]) -> Vec<Value> {
+        let live = |child: &Reference| emitted(live, child).cloned();
+        stamped(plan, lookup, &|secret| secret.to_string(), &|| false, &live).unwrap()
+    }
+
+    #[test]
+    fn what_may_not_be_read_any_more_says_nothing_of_a_change() {
+        let mut plan = plan();
+        plan.iter_mut().for_each(seal);
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "t", "name": "keyed"},
+            "data": {"k": "dg=="}});
+        let live = stamp(&plan, &Fixed::new([secret]), &[]);
+        let hash = |plan: &[Value], live: &[Value]| carried_hash(&stamp(plan, &Closed, live)[2]).unwrap().to_owned();
+        let carried = carried_hash(&live[2]).unwrap();
+        assert_eq!(hash(&plan, &live), carried);
+        assert_ne!(hash(&plan, &[]), carried, "what is not there has no hash to keep");
+        // One that keeps the hash of an earlier operator goes on to.
+        let mut taken_over = live.clone();
+        taken_over[2]["metadata"]["annotations"][HASH_STANDS_FOR] = json!("computed");
+        assert_eq!(hash(&plan, &taken_over), "computed");
+        let mut changed = plan.clone();
+        changed[2]["spec"]["template"]["spec"]["containers"][0]["image"] = json!("new");
+        assert_ne!(hash(&changed, &live), carried, "another template");
+        for emitted in [0, 1] {
+            let mut changed = plan.clone();
+            changed[emitted]["stringData"] = json!({"k": "new"});
+            seal(&mut changed[emitted]);
+            assert_ne!(hash(&changed, &live), carried, "{emitted}: other content of the plan itself");
+        }
     }
 
     #[test]
@@ -166,13 +258,12 @@ mod tests {
 
     #[test]
     fn nothing_is_stamped_on_what_is_not_known_yet() {
-        assert!(stamped(&plan(), &Fixed::new([]), &|_| String::new(), &|| true).is_none());
+        assert!(stamped(&plan(), &Fixed::new([]), &|_| String::new(), &|| true, &|_| None).is_none());
     }
 
     #[test]
     fn a_plan_that_refers_to_nothing_stays_as_it_is() {
         let plain = [json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}})];
-        let lookup = Fixed::new([]);
-        assert_eq!(stamped(&plain, &lookup, &|_| String::new(), &|| false).unwrap(), plain);
+        assert_eq!(stamp(&plain, &Fixed::new([]), &[]), plain);
     }
 }

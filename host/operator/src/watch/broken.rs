@@ -25,6 +25,9 @@ pub(super) enum Broken {
     /// The operator may not.
     #[error("the operator may not read it: {0}")]
     Forbidden(String),
+    /// The server does not know who asks, and so cannot say whether they may.
+    #[error("the API server does not know the operator: {0}")]
+    Unauthenticated(String),
     /// The server answered with an error.
     #[error("the API server answered {code}: {text}")]
     Answered {
@@ -71,7 +74,8 @@ impl Broken {
         match code {
             410 => Self::Gone,
             404 => Self::Unserved,
-            401 | 403 => Self::Forbidden(text.to_owned()),
+            401 => Self::Unauthenticated(text.to_owned()),
+            403 => Self::Forbidden(text.to_owned()),
             _ => Self::Answered { code, text: text.to_owned(), wait },
         }
     }
@@ -97,6 +101,11 @@ impl Broken {
         matches!(self, Self::Silent | Self::Connection(_) | Self::Answered { code: 429 | 502..=504, .. })
     }
 
+    /// Whether the server lets nobody in who asks like this.
+    pub(super) fn is_denial(&self) -> bool {
+        matches!(self, Self::Forbidden(_) | Self::Unauthenticated(_))
+    }
+
     /// Whether the server does not take the request as it is, so that it must be put differently.
     pub(super) fn is_refusal(&self) -> bool {
         matches!(self, Self::Answered { code: 400 | 405 | 406 | 415 | 422, .. })
@@ -107,7 +116,7 @@ impl Broken {
         match self {
             Self::Gone => "gone".to_owned(),
             Self::Unserved => "unserved".to_owned(),
-            Self::Forbidden(_) => "forbidden".to_owned(),
+            Self::Forbidden(_) | Self::Unauthenticated(_) => "forbidden".to_owned(),
             Self::Answered { code, .. } => code.to_string(),
             Self::Silent => "silent".to_owned(),
             Self::Connection(_) => "connection".to_owned(),

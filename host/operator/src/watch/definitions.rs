@@ -154,7 +154,7 @@ impl Sink for Definitions {
         if let Some(broken) = broken {
             tracing::debug!(%broken, "definitions are not watched; what is served is asked now and then");
         }
-        if matches!(broken, Some(Broken::Forbidden(_) | Broken::Unserved)) {
+        if broken.is_some_and(|broken| broken.is_denial() || *broken == Broken::Unserved) {
             let watched = self.shared.definitions_watched.swap(false, Ordering::Relaxed);
             if watched {
                 self.shared.rediscover.notify_one();

@@ -1,7 +1,7 @@
 //! What has to be asked for beside watching: needed objects that are read one by one, and once for each type the sweep
 //! for children that carry no label of ours because an operator before us made them.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use kaos_policy::stamp;
 use kube::{
@@ -10,6 +10,7 @@ use kube::{
 };
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{
     broken::{Broken, in_time},
@@ -17,6 +18,7 @@ use super::{
     item::{Arrived, Extract, version_of},
     plan::Select,
     shared::Shared,
+    shelf::PATIENCE,
     state::Handle,
 };
 
@@ -34,19 +36,28 @@ pub(super) async fn run(shared: Arc<Shared>, handle: Handle) {
 async fn read_needed(shared: &Shared, handle: &Handle) {
     let mut rng = shared.rng(("read", &*handle.spec));
     let mut failures = 0;
+    // Since when reading an object is refused without a break.
+    let mut refused: BTreeMap<Arc<str>, Instant> = BTreeMap::new();
     loop {
         handle.errand.notified().await;
         let mut failed = Vec::new();
+        let mut still = BTreeMap::new();
         while let Some((name, version)) = next(shared, handle) {
             if let Err(broken) = read(shared, handle, &name, version).await {
                 shared.metrics.watch_error(&handle.spec.of, &broken.reason());
-                if let Broken::Forbidden(text) = &broken {
-                    let answer = Answer::Forbidden(text.clone());
-                    shared.tell(|state| state.fetched(handle, &name, 0, answer));
+                let mut lasts = false;
+                if matches!(broken, Broken::Forbidden(_)) {
+                    let since = refused.get(&name).copied().unwrap_or_else(Instant::now);
+                    lasts = since.elapsed() >= PATIENCE;
+                    still.insert(Arc::clone(&name), since);
+                }
+                if let Broken::Forbidden(why) | Broken::Unauthenticated(why) = &broken {
+                    shared.tell(|state| state.unreadable(handle, &name, why, lasts));
                 }
                 failed.push((name, version));
             }
         }
+        refused = still;
         if failed.is_empty() {
             failures = 0;
             continue;

@@ -55,10 +55,14 @@ impl Facts {
         self.dirty.pop_first()
     }
 
+    /// Whether an object was read, or found to be absent.
+    pub(super) fn is_known(&self, name: &str) -> bool {
+        matches!(self.get(name), Some(Answer::Absent | Answer::Object(_) | Answer::Secret(_)))
+    }
+
     /// An object could not be read. Unless it is known by now, it is to be read again.
     pub(super) fn read_again(&mut self, name: &Arc<str>, version: u64) {
-        let known = matches!(self.get(name), Some(Answer::Absent | Answer::Object(_) | Answer::Secret(_)));
-        if version > 0 || !known {
+        if version > 0 || !self.is_known(name) {
             self.version(name, version);
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kaos_policy::{contract::ResourceType, stamp};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{
     broken::Broken,
@@ -12,7 +13,7 @@ use super::{
     key::ObjectKey,
     owners::{Place, Stray},
     plan::{Select, Spec},
-    shelf::{Change, Trouble},
+    shelf::Change,
     state::{Handle, Slot, State, Wakes},
 };
 use crate::queue::Urgency;
@@ -91,7 +92,7 @@ impl State {
         let needed = if spec.by_metadata() { self.needed(spec) } else { std::collections::BTreeSet::new() };
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
         let first = !std::mem::replace(&mut slot.shelf.synced, true);
-        let healed = slot.shelf.trouble.take().is_some_and(|trouble| trouble.forbidden);
+        let healed = slot.shelf.heal();
         let mut wakes = Wakes::new();
         if spec.by_metadata() {
             slot.shelf.relist(Vec::new(), version);
@@ -115,16 +116,23 @@ impl State {
     }
 
     /// A watch does not work, or works again. What was refused and never seen is refused for as long as nobody answers: a
-    /// server that restarts gives no rights. What was seen can be looked at again meanwhile.
+    /// server that restarts gives no rights. What was seen can be looked at meanwhile, and goes on to be for the first minute
+    /// of refusals; that there is trouble is told at once.
     pub(super) fn set_trouble(&mut self, handle: &Handle, broken: Option<&Broken>) -> Wakes {
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
-        let refused = slot.shelf.is_refused();
-        if refused && !slot.shelf.synced && broken.is_some_and(Broken::is_outage) {
+        if slot.shelf.is_refused() && !slot.shelf.synced && broken.is_some_and(Broken::is_outage) {
             return Wakes::new();
         }
-        slot.shelf.trouble = broken.map(Trouble::of);
-        let turned = slot.shelf.is_refused() != refused;
+        let turned = slot.shelf.set_trouble(broken, Instant::now());
         if turned { self.answered(&handle.spec) } else { Wakes::new() }
+    }
+
+    /// A needed object may not be read. What it was when it was read counts until that has lasted.
+    pub(super) fn unreadable(&mut self, handle: &Handle, name: &Arc<str>, why: &str, lasts: bool) -> Wakes {
+        if !lasts && self.slot(handle).is_some_and(|slot| slot.facts.is_known(name)) {
+            return Wakes::new();
+        }
+        self.fetched(handle, name, 0, Answer::Forbidden(why.to_owned()))
     }
 
     /// A needed object was read.

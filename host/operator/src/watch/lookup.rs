@@ -150,7 +150,7 @@ fn fact(slot: &Slot, name: &str) -> Look {
 /// What to say while a watch does not say what there is.
 fn unknown(slot: &Slot) -> Option<Look> {
     match &slot.shelf.trouble {
-        Some(trouble) if trouble.forbidden => Some(Look::Forbidden(trouble.text.clone())),
+        Some(trouble) if slot.shelf.withheld => Some(Look::Forbidden(trouble.text.clone())),
         _ if !slot.shelf.synced => Some(Look::Pending),
         _ => None,
     }

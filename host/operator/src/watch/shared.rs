@@ -99,7 +99,7 @@ impl Sink for SlotSink {
         let spec = &self.handle.spec;
         if let Some(broken) = broken {
             let is_told = self.shared.with(|state| state.is_told(spec));
-            if matches!(broken, Broken::Forbidden(_)) && !is_told {
+            if broken.is_denial() && !is_told {
                 tracing::warn!(watch = %spec, "{broken}");
             } else {
                 tracing::debug!(watch = %spec, %broken, "a watch broke and is tried again");

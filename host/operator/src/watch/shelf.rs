@@ -9,12 +9,19 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
+
+use tokio::time::Instant;
 
 use super::{
     broken::Broken,
     item::{Arrived, Item, Owner, owner_of},
 };
+
+/// For how long what was seen goes on to be answered while the API server refuses to tell more of it. One that begins knows
+/// no roles yet, and whoever took its first words for a right that is gone would restart pods, and soon after again.
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Why a watch does not work now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +34,7 @@ pub(super) struct Trouble {
 impl Trouble {
     /// What it means for a watch that it broke.
     pub(super) fn of(broken: &Broken) -> Self {
-        Self { forbidden: matches!(broken, Broken::Forbidden(_)), text: broken.to_string() }
+        Self { forbidden: broken.is_denial(), text: broken.to_string() }
     }
 }
 
@@ -42,6 +49,10 @@ pub(super) struct Shelf {
     /// Listed once.
     pub(super) synced: bool,
     pub(super) trouble: Option<Trouble>,
+    /// Since when the API server refuses without a break, where something was seen.
+    refused_since: Option<Instant>,
+    /// Whether the refusal is what is answered, and not what was seen.
+    pub(super) withheld: bool,
 }
 
 /// One object that is different now.
@@ -85,6 +96,24 @@ impl Change {
 }
 
 impl Shelf {
+    /// Takes why a watch does not work, or that it does (none). Says whether that changes what is answered: what was never
+    /// seen is refused at once, and what was seen when it was refused for long enough. A server that does not know who asks
+    /// says nothing about rights.
+    pub(super) fn set_trouble(&mut self, broken: Option<&Broken>, now: Instant) -> bool {
+        self.trouble = broken.map(Trouble::of);
+        let counts = self.synced && matches!(broken, Some(Broken::Forbidden(_)));
+        self.refused_since = counts.then(|| self.refused_since.unwrap_or(now));
+        let lasts = self.refused_since.is_some_and(|since| now.duration_since(since) >= PATIENCE);
+        let withheld = if self.synced { lasts } else { self.is_refused() };
+        std::mem::replace(&mut self.withheld, withheld) != withheld
+    }
+
+    /// Takes that everything was listed. Says whether that changes what is answered of what was seen before.
+    pub(super) fn heal(&mut self) -> bool {
+        (self.trouble, self.refused_since) = (None, None);
+        std::mem::take(&mut self.withheld)
+    }
+
     /// Whether the API server refuses to tell of them.
     pub(super) fn is_refused(&self) -> bool {
         self.trouble.as_ref().is_some_and(|trouble| trouble.forbidden)
@@ -223,6 +252,36 @@ mod tests {
         let mut shelf = Shelf::default();
         shelf.relist(items, version);
         shelf
+    }
+
+    #[test]
+    fn what_was_seen_is_withheld_after_a_minute_of_refusals_without_a_break() {
+        let (forbidden, unknown) = (Broken::Forbidden("no".to_owned()), Broken::Unauthenticated("who?".to_owned()));
+        let start = Instant::now();
+        let mut shelf = listed(vec![at("a", "1", 5)], 5);
+        shelf.synced = true;
+        let mut take = |seconds: u64, broken: Option<&Broken>| {
+            let turned = shelf.set_trouble(broken, start + Duration::from_secs(seconds));
+            (turned, shelf.is_refused(), shelf.withheld)
+        };
+        assert_eq!(take(0, Some(&forbidden)), (false, true, false));
+        assert_eq!(take(59, Some(&forbidden)), (false, true, false));
+        assert_eq!(take(60, Some(&Broken::Silent)), (false, false, false));
+        assert_eq!(take(61, Some(&forbidden)), (false, true, false));
+        assert_eq!(take(110, Some(&unknown)), (false, true, false));
+        assert_eq!(take(200, Some(&unknown)), (false, true, false));
+        assert_eq!(take(201, Some(&forbidden)), (false, true, false));
+        assert_eq!(take(261, Some(&forbidden)), (true, true, true));
+        assert_eq!(take(300, Some(&forbidden)), (false, true, true));
+        assert_eq!(take(301, None), (true, false, false));
+    }
+
+    #[test]
+    fn what_was_never_seen_is_refused_at_once() {
+        let mut shelf = Shelf::default();
+        assert!(shelf.set_trouble(Some(&Broken::Forbidden("no".to_owned())), Instant::now()));
+        assert!(shelf.withheld);
+        assert!(shelf.heal() && !shelf.withheld && !shelf.is_refused());
     }
 
     #[test]

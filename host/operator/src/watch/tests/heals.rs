@@ -10,7 +10,10 @@ use std::{
 };
 
 use kaos_cluster::faults::{Attempt, EventFate, Failure, FaultPlan, NoFaults, Outcome, Verb, Verdict};
-use kaos_policy::lookup::{Lookup as _, Sighting};
+use kaos_policy::{
+    contract::Target,
+    lookup::{Lookup as _, Sighting},
+};
 use kube::api::DeleteParams;
 use serde_json::json;
 
@@ -66,23 +69,38 @@ async fn a_primary_type_may_be_removed_and_installed_again() {
     bench.wakes(&["t/b"]).await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn rights_that_are_taken_away_are_told_and_heal_by_themselves() {
+/// Whether whoever asks for a target is told that it may not be read.
+fn is_withheld(bench: &Bench, target: &Target) -> bool {
+    matches!(bench.watch.lookup().look_up(target), Sighting::Forbidden(_))
+}
+
+/// The operator has seen a Gadget that a widget needs.
+async fn one_needs_a_gadget() -> (Bench, Target) {
     let bench = Bench::start().await;
     bench.put(object(&widget(), "a", json!({}))).await;
     bench.put(object(&gadget(), "g", json!({}))).await;
     bench.wakes(&["t/a"]).await;
     let target = named(&gadget(), "t", "g");
     bench.watch.set_needs(&Bench::key("a"), &needs([&target]));
+    (bench, target)
+}
+
+#[tokio::test(start_paused = true)]
+async fn rights_that_are_taken_away_are_told_and_heal_by_themselves() {
+    let (bench, target) = one_needs_a_gadget().await;
     bench.cluster.authorise(|attempt| attempt.resource != "gadgets" || attempt.user != "operator");
     bench.cluster.cut_watches();
     bench.until("refused", |bench| bench.watch.forbidden(&gadget()).is_some()).await;
     assert!(bench.watch.trouble(&gadget()).unwrap().contains("cannot watch resource \"gadgets\""));
     assert!(bench.watch.waiting_for(&widget()).is_empty(), "what is refused is not waited for");
-    assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
-    assert!(matches!(bench.watch.lookup().look_up(&target), Sighting::Forbidden(_)));
     let text = bench.metrics.encode().unwrap();
     assert!(text.contains(r#"watch_errors_total{group="test.io",kind="Gadget",reason="forbidden"}"#), "{text}");
+    assert!(text.contains(r#"watch_state{group="test.io",kind="Gadget",state="forbidden"} 1"#), "{text}");
+    // What was seen counts for a while.
+    assert!(matches!(bench.watch.lookup().look_up(&target), Sighting::Objects(found) if found.len() == 1));
+    assert_eq!(bench.woken(), BTreeSet::new());
+    bench.until("withheld", |bench| is_withheld(bench, &target)).await;
+    assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
     bench.cluster.allow_everything();
     bench.until("given back", |bench| bench.watch.trouble(&gadget()).is_none()).await;
     assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
@@ -91,15 +109,10 @@ async fn rights_that_are_taken_away_are_told_and_heal_by_themselves() {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_seen_is_refused_for_as_long_as_the_server_says_so_and_no_longer() {
-    let bench = Bench::start().await;
-    bench.put(object(&widget(), "a", json!({}))).await;
-    bench.put(object(&gadget(), "g", json!({}))).await;
-    bench.wakes(&["t/a"]).await;
-    let target = named(&gadget(), "t", "g");
-    bench.watch.set_needs(&Bench::key("a"), &needs([&target]));
+    let (bench, target) = one_needs_a_gadget().await;
     bench.cluster.authorise(|attempt| attempt.resource != "gadgets" || attempt.user != "operator");
     bench.cluster.cut_watches();
-    bench.until("refused", |bench| bench.watch.forbidden(&gadget()).is_some()).await;
+    bench.until("withheld", |bench| is_withheld(bench, &target)).await;
     assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
     bench.cluster.set_faults(|attempt: &Attempt, _: &mut fastrand::Rng| match attempt.resource.as_str() {
         "gadgets" => Verdict::from(Outcome::FailBefore(Failure::Server(503))),
@@ -108,6 +121,60 @@ async fn what_was_seen_is_refused_for_as_long_as_the_server_says_so_and_no_longe
     bench.until("nobody answers", |bench| bench.watch.forbidden(&gadget()).is_none()).await;
     assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
     assert!(matches!(bench.watch.lookup().look_up(&target), Sighting::Objects(found) if found.len() == 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_for_some_seconds_takes_nothing_back_that_was_seen() {
+    let (bench, target) = one_needs_a_gadget().await;
+    bench.cluster.authorise(|attempt| attempt.resource != "gadgets" || attempt.user != "operator");
+    bench.cluster.cut_watches();
+    bench.until("refused", |bench| bench.watch.forbidden(&gadget()).is_some()).await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert!(!is_withheld(&bench, &target));
+    bench.cluster.allow_everything();
+    bench.until("given back", |bench| bench.watch.trouble(&gadget()).is_none()).await;
+    assert!(!is_withheld(&bench, &target));
+    assert_eq!(bench.woken(), BTreeSet::new(), "nobody has anything to look at");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_know_who_asks_takes_nothing_back_that_was_seen() {
+    let (bench, target) = one_needs_a_gadget().await;
+    bench.cluster.set_faults(|attempt: &Attempt, _: &mut fastrand::Rng| match attempt.resource.as_str() {
+        "gadgets" => Verdict::from(Outcome::FailBefore(Failure::Server(401))),
+        _ => Verdict::default(),
+    });
+    bench.cluster.cut_watches();
+    bench.until("it is told", |bench| bench.watch.forbidden(&gadget()).is_some()).await;
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    assert!(bench.watch.forbidden(&gadget()).is_some() && !is_withheld(&bench, &target));
+    assert_eq!(bench.woken(), BTreeSet::new(), "nobody has anything to look at");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_needed_secret_that_may_no_longer_be_read_is_for_a_while_what_it_was() {
+    let bench = Bench::start().await;
+    bench.put(object(&widget(), "a", json!({}))).await;
+    bench.put(secret("s", "1")).await;
+    let target = named(&of("v1 Secret"), "t", "s");
+    bench.watch.set_needs(&Bench::key("a"), &needs([&target]));
+    let look = |bench: &Bench| bench.watch.lookup().look_up(&target);
+    let is_there = |bench: &Bench| matches!(look(bench), Sighting::Secret(facts) if facts.present);
+    bench.until("it was read", is_there).await;
+    let before = look(&bench);
+    bench.quiet().await;
+    bench.woken();
+    let reads = |attempt: &Attempt| attempt.verb == Verb::Get && attempt.resource == "secrets";
+    bench.cluster.authorise(move |attempt| !reads(attempt) || attempt.user != "operator");
+    bench.put(secret("s", "2")).await;
+    bench.quiet().await;
+    assert_eq!((look(&bench), bench.woken()), (before.clone(), BTreeSet::new()));
+    bench.until("withheld", |bench| is_withheld(bench, &target)).await;
+    assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
+    bench.cluster.allow_everything();
+    bench.until("it was read again", is_there).await;
+    assert_ne!(look(&bench), before);
+    assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
 }
 
 #[tokio::test(start_paused = true)]
