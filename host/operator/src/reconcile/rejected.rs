@@ -1,7 +1,7 @@
 //! What the server did not take. It is not asked to take the same again, until something of it is different: the manifest,
 //! the child that is there, or what the user says in the object. The reason may lie elsewhere, as in a rule of admission
-//! that somebody mends, and nothing tells of that: so it is tried again all the same, after minutes at first and at longest
-//! once an hour.
+//! that somebody mends, and nothing tells of that: so it is tried again all the same, after minutes at first, and after an
+//! hour at the longest.
 
 use std::time::Duration;
 
