@@ -2,14 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::Result;
 use kaos_operator::catalogue::{Catalogue, Gatekeeper, Installing, Offer};
 use kaos_operator::metrics::Metrics;
 use kaos_operator::operator::{Clock, Compute, Operator, OperatorError, Options, Probe};
 use kaos_operator::watch::Scope;
-use kaos_policy::compile::InProcessCompiler;
+use kaos_policy::compile::{Compile, CompileError, InProcessCompiler};
 use kaos_policy::contract::ResourceType;
 use kaos_policy::engine::Engine;
 use kaos_policy::policy::{Policy, Stack};
@@ -35,8 +35,28 @@ pub(super) struct Setting {
     tune: fn(&mut Options),
     installing: Option<bool>,
     only: Option<(BTreeSet<String>, Config)>,
+    killed: Killed,
     /// Replicas that were started so far.
     pub(super) lives: Cell<u32>,
+}
+
+/// The text of components whose compiler is killed, if there is one.
+type Killed = Arc<Mutex<Option<&'static str>>>;
+
+/// Compiles in this process, and is killed over some components.
+struct Mortal {
+    compiler: InProcessCompiler,
+    killed: Killed,
+}
+
+impl Compile for Mortal {
+    fn compile(&self, component: &[u8]) -> Result<Vec<u8>, CompileError> {
+        let killed = *self.killed.lock().unwrap_or_else(PoisonError::into_inner);
+        if killed.is_some_and(|text| component.windows(text.len()).any(|at| at == text.as_bytes())) {
+            return Err(CompileError::Killed);
+        }
+        self.compiler.compile(component)
+    }
 }
 
 /// An operator that runs.
@@ -65,6 +85,7 @@ impl Setting {
             tune: *tune,
             installing: *installing,
             only: None,
+            killed: Killed::default(),
             lives: Cell::new(0),
         }
     }
@@ -106,7 +127,8 @@ impl Setting {
     /// What looks after policies that the test installs.
     fn installing(&self, in_namespaces: bool) -> Result<Installing> {
         let engine = Engine::new()?;
-        let compiler = Box::new(InProcessCompiler(engine.clone()));
+        let killed = Arc::clone(&self.killed);
+        let compiler = Box::new(Mortal { compiler: InProcessCompiler(engine.clone()), killed });
         let cluster = kaos_policy::contract::Cluster { operator_namespace: SYSTEM.to_owned(), ..Default::default() };
         let own = self.stacks()?.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
         let gatekeeper = Gatekeeper::new(engine, compiler, cluster);
@@ -279,6 +301,12 @@ impl World {
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn policies(&self) -> Vec<Arc<Policy>> {
         self.setting.policies().unwrap_or_else(|error| panic!("the policies are not in order: {error:#}"))
+    }
+
+    /// Has the compiler killed over every component that holds this text, as on a machine that is short of memory; with
+    /// none, over none.
+    pub fn kill_compiler_over(&self, text: Option<&'static str>) {
+        *self.setting.killed.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 
     /// Changes one setting of the operator's environment; it counts from the next start.

@@ -1,6 +1,8 @@
 //! Packages of namespaces other than the operator's: the metadata of all their ConfigMaps is watched, and those that count
 //! are read.
 
+use std::time::Duration;
+
 use kaos_cluster::faults::Failure;
 use kaos_tests::harness::kinds::Kind;
 use kaos_tests::harness::{Fault, World, play};
@@ -126,5 +128,62 @@ fn a_package_that_cannot_be_read_loses_nothing_that_is_known_of_it() {
         let all = world.list_in(Kind::named("PolicyRevision"), "kaos-system").await;
         assert_eq!(all.len(), 2, "{all:?}");
         assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1");
+    });
+}
+
+#[test]
+fn a_policy_that_cannot_be_loaded_for_now_holds_no_other_namespace_up() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.apply(&namespace("other")).await;
+        world.apply(&package("widgets", "3", "")).await;
+        world.apply(&package_in("test", "own", "1", "")).await;
+        world.apply(&package_in("other", "theirs", "2", "")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        world.apply(&widget_in("other", "w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        until_edition(world, "other:ConfigMap/w", "2").await;
+        world.quiet().await;
+        let before = world.look("ConfigMap/w").await;
+
+        world.kill_compiler_over(Some("EDITION=1"));
+        world.restart().await;
+        world.delete("other:ConfigMap/w").await;
+        until_edition(world, "other:ConfigMap/w", "2").await;
+        let told = until_state(world, "own", "Active").await;
+        assert_eq!(told["status"]["reason"], "NotLoaded", "{told}");
+        assert!(told["status"]["message"].as_str().unwrap().contains("memory"), "{told}");
+        world.pass_time(Duration::from_mins(5)).await;
+        let after = world.look("ConfigMap/w").await;
+        assert_eq!(after, before, "what it was let in to replace makes nothing of its objects");
+
+        world.kill_compiler_over(None);
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        let told = until_state(world, "own", "Active").await;
+        assert_eq!(told["status"]["reason"], "Active", "{told}");
+        assert_eq!(revisions(world, "own").await.len(), 1);
+    });
+}
+
+#[test]
+fn a_policy_that_cannot_be_loaded_is_replaced_by_its_next_edition_and_goes_with_its_config_map() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "3", "")).await;
+        world.apply(&package_in("test", "own", "1", "")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.quiet().await;
+        world.kill_compiler_over(Some("EDITION=1"));
+        world.restart().await;
+        world.apply(&package_in("test", "own", "2", "")).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        until_state(world, "own", "Superseded").await;
+
+        world.kill_compiler_over(Some("EDITION=2"));
+        world.restart().await;
+        world.delete("ConfigMap/own").await;
+        until_edition(world, "ConfigMap/w", "3").await;
     });
 }

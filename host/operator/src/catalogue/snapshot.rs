@@ -146,6 +146,12 @@ impl Answers {
         now.len() == before.len() && now.iter().zip(&before).all(|(now, before)| Arc::ptr_eq(now, before))
     }
 
+    /// Has nothing answer in a namespace.
+    pub(super) fn withhold(&mut self, namespace: &str) {
+        self.namespaces.insert(namespace.to_owned(), None);
+        self.pins.retain(|(place, _)| place.as_deref() != Some(namespace));
+    }
+
     /// Keeps what is as it was before, so that nobody looks at objects again that nothing changes for.
     pub(super) fn keep(&mut self, before: &Self) {
         let keep = |kind: &mut Arc<Kind>, before: Option<&Arc<Kind>>| {

@@ -3,6 +3,7 @@
 mod admission;
 mod census;
 mod judgement;
+mod late;
 mod renaming;
 mod serving;
 
@@ -164,7 +165,8 @@ impl Lifecycle {
             self.serve().await?;
         }
         self.retire(&found).await?;
-        let (mut wait, mut advanced) = (self.sources.again(), Ok(()));
+        let late = self.load_late(&found).await;
+        let (mut wait, mut advanced) = ([self.sources.again(), late].into_iter().flatten().min(), Ok(()));
         let sources: Vec<_> = found.iter().map(|found| &found.source).collect();
         for package in self.turns.begin(&sources).into_iter().map(|at| &found[at]) {
             match self.advance(package).await {

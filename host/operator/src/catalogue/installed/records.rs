@@ -117,9 +117,7 @@ impl Records {
         let answered = |status: &&PolicyRevisionStatus| {
             matches!(status.state, RevisionState::Active | RevisionState::Superseded | RevisionState::Quarantined)
         };
-        let statuses = self.book.values().filter_map(|revision| revision.status.as_ref()).filter(answered);
-        let kinds = statuses.flat_map(|status| &status.kinds).filter_map(|kind| kind.split_once(' '));
-        kinds.map(|(api_version, kind)| ResourceType::new(api_version, kind)).collect()
+        self.book.values().filter_map(|revision| revision.status.as_ref()).filter(answered).flat_map(kinds_of).collect()
     }
 
     /// Makes a record.
@@ -164,4 +162,10 @@ impl Records {
         self.book.remove(name);
         Ok(())
     }
+}
+
+/// The kinds that a status says a revision claims.
+pub(super) fn kinds_of(status: &PolicyRevisionStatus) -> impl Iterator<Item = ResourceType> {
+    let kinds = status.kinds.iter().filter_map(|kind| kind.split_once(' '));
+    kinds.map(|(api_version, kind)| ResourceType::new(api_version, kind))
 }

@@ -8,7 +8,11 @@ use std::{
 use jiff::Timestamp;
 use kaos_crds::PolicySource;
 use kaos_policy::{
-    contract::Cluster, describe::emitted_primary, manifest::OnRefusal, policy::Policy, render::Renderer,
+    contract::{Cluster, ResourceType},
+    describe::emitted_primary,
+    manifest::OnRefusal,
+    policy::Policy,
+    render::Renderer,
     settings::Layer,
 };
 use serde_json::Value;
@@ -39,6 +43,8 @@ pub(crate) enum Content {
     Policy(Arc<Policy>, Value),
     /// Settings for the policy of this name.
     Settings(String, Value),
+    /// The policy of this name, which was let in, serves these kinds, and could not be loaded yet.
+    Unloaded(String, Vec<ResourceType>),
 }
 
 /// Everything that was let in, and what the process brought along.
@@ -64,6 +70,7 @@ impl Content {
             Self::Policy(policy, _) => {
                 policy.descriptor().claims.iter().map(|claim| claim.primary.to_string()).collect()
             }
+            Self::Unloaded(_, kinds) => kinds.iter().map(ToString::to_string).collect(),
             Self::Settings(..) => Vec::new(),
         }
     }
@@ -125,9 +132,36 @@ impl Roster {
                     reach: entry.reach.clone(),
                     age: entry.age.clone(),
                 })),
+                Content::Unloaded(..) => {}
             }
         }
-        arrange(&offers, &given, shared)
+        let mut arranged = arrange(&offers, &given, shared);
+        for (_, entry) in self.unloaded(serving).filter(|(_, entry)| !entry.pinned) {
+            let Content::Unloaded(_, kinds) = &entry.content else { continue };
+            for of in kinds {
+                // What it was let in to replace must make nothing of its objects.
+                let Some(answers) = arranged.answers.get_mut(of) else { continue };
+                for namespace in entry.reach.places() {
+                    answers.withhold(namespace);
+                }
+            }
+        }
+        arranged
+    }
+
+    /// Those that are to serve and could not be loaded yet.
+    pub(super) fn unloaded<'a>(
+        &'a self,
+        serving: &'a BTreeSet<String>,
+    ) -> impl Iterator<Item = (&'a String, &'a Entry)> {
+        let entries = serving.iter().filter_map(move |name| self.entries.get_key_value(name));
+        entries.filter(|(_, entry)| matches!(entry.content, Content::Unloaded(..)))
+    }
+
+    /// Whether a revision is of a namespace one of whose own could not be loaded yet: what serves beside what is open there.
+    pub(super) fn is_open(&self, name: &str, serving: &BTreeSet<String>) -> bool {
+        let Some(entry) = self.entries.get(name) else { return false };
+        matches!(entry.reach, Reach::Own(_)) && self.unloaded(serving).any(|(_, other)| other.reach == entry.reach)
     }
 
     fn member(&self, name: &str, back: usize) -> Option<Arc<Member>> {
@@ -161,15 +195,17 @@ impl Roster {
     /// Whether a policy of this name answers, or could.
     pub(super) fn knows_policy(&self, name: &str) -> bool {
         let own = self.own.iter().any(|offer| offer.member.policy.id().name == name);
-        own || self
-            .entries
-            .values()
-            .any(|entry| matches!(&entry.content, Content::Policy(policy, _) if policy.id().name == name))
+        let is_it = |entry: &Entry| match &entry.content {
+            Content::Policy(policy, _) => policy.id().name == name,
+            Content::Unloaded(policy, _) => policy == name,
+            Content::Settings(..) => false,
+        };
+        own || self.entries.values().any(is_it)
     }
 }
 
 /// Whether all of it can answer: the settings fit the schemas, and nothing that is emitted is an object for another.
-fn fit(answers: &BTreeMap<kaos_policy::contract::ResourceType, Answers>) -> Result<(), Unfit> {
+fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit> {
     for of in answers.values() {
         for kind in of.all() {
             if let Err(errors) = Renderer::new(kind.stack(), kind.layers(), Cluster::default()) {

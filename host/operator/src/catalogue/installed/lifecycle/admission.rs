@@ -6,7 +6,7 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::Layer;
 use tokio::time::Instant;
 
-use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, others_of};
+use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, late::NOT_LOADED, others_of};
 use crate::{
     catalogue::{
         Age, OPERATOR_CONFIG, Overreach, Reach,
@@ -260,7 +260,9 @@ impl Lifecycle {
         // Settings are for a policy that has to be there.
         active.sort_by_key(|revision| revision.spec.digest.is_none());
         for revision in active {
-            self.reload(&revision, found).await?;
+            if let Err(error) = self.reload(&revision, found).await {
+                self.put_off(&revision, found, error).await?;
+            }
             for before in self.before(revision.metadata.name.as_deref().unwrap_or_default()) {
                 // What serves does not wait for what it might fall back to.
                 if let Some(before) = self.records.get(&before).cloned()
@@ -276,7 +278,8 @@ impl Lifecycle {
     /// Loads one revision. One that cannot be loaded does not serve, and says why.
     pub(super) async fn reload(&mut self, revision: &Revision, found: &[Found]) -> Result<bool, StepError> {
         let name = revision.metadata.name.clone().unwrap_or_default();
-        if self.roster.entries.contains_key(&name) {
+        let is_loaded = |entry: &Entry| !matches!(entry.content, Content::Unloaded(..));
+        if self.roster.entries.get(&name).is_some_and(is_loaded) {
             return Ok(true);
         }
         let mut held = found.iter().filter_map(|found| found.held.as_ref());
@@ -298,7 +301,6 @@ impl Lifecycle {
             return Ok(false);
         };
         package.namespace.clone_from(&revision.spec.source.namespace);
-        let age = found.iter().find(|found| found.source == revision.spec.source).map(|found| found.age.clone());
         let content = match self.reach(&package) {
             Ok(reach) => self.content(&package).await.map(|content| (reach, content)),
             Err(refused) => Err(refused),
@@ -313,9 +315,12 @@ impl Lifecycle {
             }
             Ok((reach, content)) => {
                 let status = revision.status.clone().unwrap_or_default();
+                if status.reason.as_deref() == Some(NOT_LOADED) {
+                    self.enter(&name, Turn::new(RevisionState::Active, "Active", ""), |_| {}).await?;
+                }
                 let entry = Entry {
                     source: revision.spec.source.clone(),
-                    age: age.unwrap_or_else(|| Age { name: name.clone(), ..Age::default() }),
+                    age: age_of(revision, found),
                     reach,
                     pinned: package.file.scope.pinned,
                     content,
@@ -330,6 +335,13 @@ impl Lifecycle {
     }
 }
 
+/// How old what a revision came from is, as far as it is there.
+pub(super) fn age_of(revision: &Revision, found: &[Found]) -> Age {
+    let source = found.iter().find(|found| found.source == revision.spec.source);
+    let name = || revision.metadata.name.clone().unwrap_or_default();
+    source.map_or_else(|| Age { name: name(), ..Age::default() }, |found| found.age.clone())
+}
+
 /// Writes into a status what a revision turned out to be.
 fn describe(status: &mut PolicyRevisionStatus, entry: &Entry) {
     match &entry.content {
@@ -337,7 +349,7 @@ fn describe(status: &mut PolicyRevisionStatus, entry: &Entry) {
             status.policy = Some(policy.id().name.clone());
             status.version = Some(policy.id().version.clone());
         }
-        Content::Settings(policy, _) => status.policy = Some(policy.clone()),
+        Content::Settings(policy, _) | Content::Unloaded(policy, _) => status.policy = Some(policy.clone()),
     }
     status.kinds = entry.content.kinds();
     status.predecessor.clone_from(&entry.predecessor);

@@ -41,6 +41,9 @@ impl Lifecycle {
         // What serves does not wait for what is told of it; that is told again if it cannot be now.
         self.tools.catalogue.install(arranged.answers);
         for name in &serving {
+            if self.roster.is_open(name, &serving) {
+                continue;
+            }
             let status = self.records.status(name);
             match (arranged.conflicts.get(name.as_str()), status.state) {
                 (Some(why), state)

@@ -1,0 +1,89 @@
+//! A namespace's own policy that was let in, and that cannot be loaded for now when a process begins: the compiler is
+//! killed for want of memory, or gets no processor.
+
+use std::time::Duration;
+
+use kaos_crds::{PolicyRevisionSpec, RevisionState};
+use kaos_policy::manifest::OnRefusal;
+use tokio::time::Instant;
+
+use super::{Found, LOOK_AGAIN, Lifecycle, StepError, Turn, admission::age_of};
+use crate::{
+    catalogue::{
+        Reach,
+        installed::{
+            records::{Revision, kinds_of},
+            roster::{Content, Entry},
+        },
+    },
+    reconcile::read,
+};
+
+/// Why a revision that serves answers for nothing now.
+pub(super) const NOT_LOADED: &str = "NotLoaded";
+
+impl Lifecycle {
+    /// Has nothing answer in the place of a namespace's own policy that cannot be loaded for now, until it is: that holds
+    /// nobody else up. What holds for others, too, is waited for.
+    pub(super) async fn put_off(
+        &mut self,
+        revision: &Revision,
+        found: &[Found],
+        error: StepError,
+    ) -> Result<(), StepError> {
+        let PolicyRevisionSpec { source, scope, digest, .. } = &revision.spec;
+        if source.namespace == self.tools.duties.operator_namespace || digest.is_none() {
+            return Err(error);
+        }
+        let name = revision.metadata.name.clone().unwrap_or_default();
+        tracing::warn!(revision = name, %error, "nothing answers in its place until it can be loaded");
+        let status = revision.status.clone().unwrap_or_default();
+        // One that an older package keeps out holds no place.
+        let serves = status.state == RevisionState::Active;
+        let kinds = if serves { kinds_of(&status).collect() } else { Vec::new() };
+        let entry = Entry {
+            source: source.clone(),
+            age: age_of(revision, found),
+            reach: Reach::Own(source.namespace.clone()),
+            pinned: scope.pinned,
+            content: Content::Unloaded(status.policy.unwrap_or_default(), kinds),
+            on_refusal: OnRefusal::default(),
+            since: read(status.since.as_deref()),
+            predecessor: status.predecessor,
+        };
+        self.roster.entries.insert(name.clone(), entry);
+        self.due.insert(name.clone(), Instant::now() + LOOK_AGAIN);
+        if serves {
+            let message = format!("nothing answers in its place until it can be loaded: {}", error.message);
+            self.enter(&name, Turn::new(RevisionState::Active, NOT_LOADED, message), |_| {}).await?;
+        }
+        Ok(())
+    }
+
+    /// Loads one of those that were put off, if it is due. Gives when the next one is.
+    pub(super) async fn load_late(&mut self, found: &[Found]) -> Option<Duration> {
+        if let Some((due, name)) = self.next_unloaded()
+            && due <= Instant::now()
+            && let Some(revision) = self.records.get(&name).cloned()
+        {
+            self.due.remove(&name);
+            match self.reload(&revision, found).await {
+                // Another thing answers now, although the same revisions serve.
+                Ok(true) => self.installed = None,
+                Ok(false) => drop(self.roster.entries.remove(&name)),
+                Err(error) => {
+                    tracing::warn!(revision = name, %error, "it cannot be loaded yet, and is tried again");
+                    self.due.insert(name, Instant::now() + LOOK_AGAIN);
+                }
+            }
+        }
+        self.next_unloaded().map(|(due, _)| due.saturating_duration_since(Instant::now()))
+    }
+
+    /// Which of those that were put off is due first, and when.
+    fn next_unloaded(&self) -> Option<(Instant, String)> {
+        let serving = self.serving();
+        let due = |name: &String| self.due.get(name).copied().unwrap_or_else(Instant::now);
+        self.roster.unloaded(&serving).map(|(name, _)| (due(name), name.clone())).min()
+    }
+}
