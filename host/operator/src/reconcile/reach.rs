@@ -97,10 +97,9 @@ impl Context {
         }
         let mut applied = self.apply_all(&subject.object, plan, &subject.uid, memory).await;
         self.watch.contest(subject.key, &memory.conflicts);
-        // Who stands in for a revision that fails on the object does not know what that made, and that is wanted again when
-        // it answers again: data that is deleted for one mistake does not come back.
-        let stands_in = subject.selected.descent.without.iter().any(|without| without.counts);
-        if applied.in_full() && !stands_in {
+        // Who stands in for a revision does not know what that made, and that is wanted again when it answers again: data
+        // that is deleted for one mistake does not come back.
+        if applied.in_full() && !subject.selected.stands_in() {
             let wanted: Vec<_> = plan.iter().map(Reference::of_object).collect();
             self.prune(&subject.uid, &wanted, &mut applied).await;
         }
@@ -108,7 +107,8 @@ impl Context {
         Reached::with(applied, again)
     }
 
-    /// Has the object held by this finalizer of ours and by no other, or by none. Says whether anything was written.
+    /// Has the object held by this finalizer of ours and by no other, or by none; what a revision put on that is stood in
+    /// for stays, as what it made does. Says whether anything was written.
     async fn hold_by(
         &self,
         subject: &mut Subject<'_>,
@@ -119,6 +119,9 @@ impl Context {
             Some(finalizer) => self.hold(&subject.served, &mut subject.object, finalizer).await?,
             None => false,
         };
+        if subject.selected.stands_in() {
+            return Ok(held);
+        }
         let known = Held { ours, retired: Vec::new() };
         let left = self.left_on(&subject.served, &subject.object, &known, memory).await?;
         Ok(self.retire(&subject.served, &mut subject.object, &left).await? || held)

@@ -46,6 +46,11 @@ impl Selected {
         let told: Vec<String> = self.descent.without.iter().map(told).collect();
         (!told.is_empty()).then(|| told.join("; "))
     }
+
+    /// Whether what answers only stands in for a revision that fails on the object.
+    pub(super) fn stands_in(&self) -> bool {
+        self.descent.without.iter().any(|without| without.counts)
+    }
 }
 
 impl Context {
