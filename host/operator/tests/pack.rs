@@ -50,6 +50,26 @@ fn a_component_becomes_a_config_map_and_the_rights_that_its_claims_take() {
 }
 
 #[test]
+fn for_an_operator_of_listed_namespaces_the_rights_are_roles_bound_to_its_account() {
+    let folder = Folder::new("pack-roles");
+    let listed = ["--namespaces", "a,b", "--service-account", "kaos-kaos-operator", "-n", "home"];
+    let objects = objects(&run([&["policy", "pack", &component(&folder)], &listed[..]].concat(), ""));
+    let all = of_kind(&self::objects(&run(["policy", "pack", &component(&folder)], "")), "ClusterRole")[0].clone();
+    assert!(of_kind(&objects, "ClusterRole").is_empty());
+    for namespace in ["a", "b"] {
+        let here = |object: &&&Value| object["metadata"]["namespace"] == namespace;
+        let roles = of_kind(&objects, "Role");
+        let role = roles.iter().find(here).unwrap();
+        assert_eq!(role["rules"], all["rules"]);
+        let bindings = of_kind(&objects, "RoleBinding");
+        let binding = bindings.iter().find(here).unwrap();
+        assert_eq!(binding["roleRef"]["name"], role["metadata"]["name"]);
+        let account = serde_json::json!({"kind": "ServiceAccount", "name": "kaos-kaos-operator", "namespace": "home"});
+        assert_eq!(binding["subjects"], serde_json::json!([account]));
+    }
+}
+
+#[test]
 fn the_chart_takes_up_the_rights_that_are_printed() {
     let installed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/install.yaml");
     let installed = std::fs::read_to_string(installed).unwrap();

@@ -4,7 +4,7 @@ use kaos_tests::harness::{World, condition};
 use kaos_tests::widgets::{definition, widget};
 use serde_json::{Value, json};
 
-use crate::support::{Release, SYSTEM, until, until_active, until_state};
+use crate::support::{CHART, Release, SYSTEM, until, until_active, until_state};
 
 const MADE: &str = "ConfigMap/w";
 
@@ -52,4 +52,36 @@ async fn a_new_kind_waits_for_its_rights_says_which_and_is_then_one_like_the_oth
     world.apply(&widget("late", &json!({}))).await;
     release.cluster.kubectl(&["delete", "crd", "widgets.test.example.com"]).expect();
     until("it is ready", &operator, || operator.is_ready()).await;
+}
+
+#[tokio::test]
+async fn with_namespaces_listed_its_rights_are_roles_in_them() {
+    let release = Release::prepare().await;
+    let (world, elsewhere) = (release.world("team-a").await, release.world("elsewhere").await);
+    release.world("team-b").await;
+    world.apply(&definition()).await;
+    release.helm("install", &["--values", &format!("{CHART}/ci/namespaced-values.yaml")]).expect();
+    release.until_owners_are_known().await;
+    let _operator = release.working_operator().await;
+    // What an operator for all namespaces is given is taken up by nothing here.
+    let for_all = release.packed_widgets("1", &[]);
+    release.apply(&for_all);
+    let waits = until_state(&release, "policy-widget", "NotPermitted").await;
+    let message = waits["status"]["message"].as_str().unwrap();
+    let remedy = "`kaos-operator policy pack --namespaces team-a,team-b --service-account NAME`";
+    assert!(message.contains(remedy) && message.contains("in team-a"), "{message}");
+    release.cluster.kubectl(&["delete", "clusterrole", "kaos-policy-widget"]).expect();
+
+    let account = ["--service-account", "kaos-kaos-operator"];
+    let file = release.packed_widgets("1", &[&["--namespaces", "team-a,team-b"], &account[..]].concat());
+    release.apply(&file);
+    until_active(&release, "policy-widget").await;
+    elsewhere.apply(&widget("w", &json!({}))).await;
+    world.apply(&widget("w", &json!({}))).await;
+    until_edition(&world, "1").await;
+    world.until_ready("Widget/w").await;
+    assert!(elsewhere.look(MADE).await.is_null());
+
+    release.cluster.kubectl(&["delete", "-f", &file]).expect();
+    release.cluster.kubectl(&["delete", "crd", "widgets.test.example.com"]).expect();
 }

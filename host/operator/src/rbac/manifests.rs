@@ -29,20 +29,30 @@ pub fn manifests(rights: &Rights, duties: &Duties, name: &str) -> Vec<Value> {
     objects
 }
 
-/// What adds the rights that one policy's claims take to those of an operator that is there already. `account` is the
-/// operator's service account.
-pub fn aggregated(rights: &Rights, duties: &Duties, name: &str, account: &str) -> Vec<Value> {
+/// What adds the rights that one policy's claims take to those of an operator that is there already: a `ClusterRole` that
+/// its own takes up, or a Role in each namespace that it works in, which nothing takes up and which is bound to `account`,
+/// its service account.
+pub fn further(rights: &Rights, duties: &Duties, name: &str, account: &str) -> Vec<Value> {
     let home = duties.operator_namespace.as_str();
     let mut objects = Vec::new();
-    if !rights.working.is_empty() {
-        let rules: Vec<Value> = rights.working.iter().map(Rule::manifest).collect();
-        let mut metadata = metadata(name, None);
-        metadata["labels"][AGGREGATED] = "true".into();
-        objects.push(
-            json!({"apiVersion": format!("{API}/v1"), "kind": "ClusterRole", "metadata": metadata, "rules": rules}),
-        );
+    match duties.namespaces() {
+        None if rights.working.is_empty() => {}
+        None => {
+            let rules: Vec<Value> = rights.working.iter().map(Rule::manifest).collect();
+            let mut metadata = metadata(name, None);
+            metadata["labels"][AGGREGATED] = "true".into();
+            objects.push(
+                json!({"apiVersion": format!("{API}/v1"), "kind": "ClusterRole", "metadata": metadata, "rules": rules}),
+            );
+        }
+        Some(namespaces) => {
+            for namespace in namespaces {
+                objects.extend(grant(name, Some(namespace), &rights.working, (account, home)));
+            }
+        }
     }
-    objects.extend(grant(name, Some(home), &rights.operator, (account, home)));
+    // Under a name of its own: the operator may work where it lives.
+    objects.extend(grant(&format!("{name}-home"), Some(home), &rights.operator, (account, home)));
     objects
 }
 

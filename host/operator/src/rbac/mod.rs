@@ -11,7 +11,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-pub use manifests::{AGGREGATED, aggregated, manifests};
+pub use manifests::{AGGREGATED, further, manifests};
 pub use rule::Rule;
 pub use rules::{Rights, claimed, rules};
 

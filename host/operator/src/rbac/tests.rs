@@ -85,6 +85,38 @@ fn with_listed_namespaces_nothing_holds_for_the_cluster() {
 }
 
 #[test]
+fn a_further_policys_rights_are_roles_where_nothing_takes_up_a_cluster_role() {
+    let claims = Rights {
+        working: vec![Rule {
+            group: "sky.io".to_owned(),
+            resources: ["kites".to_owned()].into(),
+            names: BTreeSet::new(),
+            verbs: ["watch"].into(),
+        }],
+        operator: rights(&duties(listed(&["home"]))).operator,
+    };
+    let places = |duties: &Duties, rights: &Rights| -> Vec<String> {
+        let objects = further(rights, duties, "kites", "account");
+        let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+        let place = |object: &Value| {
+            let metadata = &object["metadata"];
+            format!("{} {} {}", text(&object["kind"]), text(&metadata["namespace"]), text(&metadata["name"]))
+        };
+        let mut accounts = objects.iter().map(|object| &object["subjects"][0]["name"]).filter(|name| !name.is_null());
+        assert!(accounts.all(|name| name == "account"));
+        objects.iter().map(place).collect()
+    };
+    let at_home = ["Role home kites-home", "RoleBinding home kites-home"];
+    let expected =
+        [&["Role a kites", "RoleBinding a kites", "Role home kites", "RoleBinding home kites"][..], &at_home];
+    assert_eq!(places(&duties(listed(&["a", "home"])), &claims), expected.concat(), "no two have one name");
+    let expected = [&["ClusterRole - kites"][..], &at_home].concat();
+    assert_eq!(places(&duties(Scope::All), &claims), expected);
+    assert_eq!(places(&duties(listed(&["a"])), &Rights::default()), [""; 0]);
+    assert_eq!(places(&duties(Scope::All), &Rights::default()), [""; 0]);
+}
+
+#[test]
 fn what_holds_everywhere_is_not_given_once_more_at_home() {
     let reads_config = |rights: &Rights| may(&rights.operator, "", "configmaps", "watch");
     assert!(!reads_config(&rights(&duties(Scope::All))));

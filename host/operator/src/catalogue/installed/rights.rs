@@ -45,6 +45,20 @@ pub(super) async fn missing(
     Ok(missing)
 }
 
+/// How the operator gets them.
+pub(super) fn remedy(duties: &Duties) -> String {
+    match duties.namespaces() {
+        None => "grant that with the ClusterRole that `kaos-operator policy pack` prints".to_owned(),
+        Some(namespaces) => {
+            let listed = namespaces.iter().map(String::as_str).collect::<Vec<_>>().join(",");
+            format!(
+                "grant that with the Roles that `kaos-operator policy pack --namespaces {listed} --service-account NAME` \
+                 prints, with the name of its account"
+            )
+        }
+    }
+}
+
 /// What of a rule the operator may not do in a namespace, or in all.
 async fn refused(client: &Client, rule: &Rule, namespace: Option<&str>) -> Result<Vec<String>, StepError> {
     let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());

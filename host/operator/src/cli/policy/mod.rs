@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::{
-    Form, HELD_BACK, UNUSABLE, connection, connection::on_cluster, facts, namespace, objects, output,
+    Form, HELD_BACK, UNUSABLE, connection, connection::on_cluster, facts, namespace, objects, output, rbac::scope,
     render::env::variables, settings, table, told,
 };
 use output::Output;

@@ -7,18 +7,20 @@ use serde_json::{Value, json};
 
 use super::{
     output::Output,
+    scope,
     shipment::{Ready, Shipment},
 };
 use crate::{
     policies::{Loader, sample_cluster},
-    rbac::{Duties, Scope, aggregated, claimed},
+    rbac::{Duties, claimed, further},
     yaml,
 };
 
 /// Arguments of `policy pack`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Who applies ClusterRoles must hold the rights in them; --without-rights leaves them to somebody else."
+    after_help = "Who applies ClusterRoles and Roles must hold the rights in them; --without-rights leaves them to \
+                  somebody else."
 )]
 pub(super) struct Pack {
     #[command(flatten)]
@@ -29,6 +31,9 @@ pub(super) struct Pack {
     /// Leave out the rights that the policy's claims take
     #[arg(long)]
     without_rights: bool,
+    /// Namespaces of an operator that works in these only: the rights are a Role in each, bound to its service account
+    #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B")]
+    namespaces: Vec<String>,
     /// With the right to look at Secrets, as far as the policy claims to
     #[arg(long, conflicts_with = "without_rights")]
     watch_secrets: bool,
@@ -52,20 +57,20 @@ enum Form {
 impl Pack {
     /// Prints the objects in an order that works.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { shipment, namespace, without_rights, watch_secrets, service_account, output } = self;
+        let Self { shipment, namespace, without_rights, namespaces, watch_secrets, service_account, output } = self;
         let loader = Loader::cached(sample_cluster())?;
         let Ready { policy, packed, .. } = shipment.ready(&loader, |_| Ok(namespace.clone()))?;
         let mut objects = Vec::new();
         if let Some(loaded) = policy.filter(|_| !without_rights) {
             let duties = Duties {
-                scope: Scope::All,
+                scope: scope(&namespaces),
                 operator_namespace: namespace,
                 secrets: watch_secrets,
                 leader_election: false,
                 namespace_policies: false,
             };
             let name = format!("kaos-policy-{}", loaded.policy.id().name);
-            objects.extend(aggregated(&claimed(&loaded.policy, &duties), &duties, &name, &service_account));
+            objects.extend(further(&claimed(&loaded.policy, &duties), &duties, &name, &service_account));
         }
         let config_maps = packed.config_maps().map(serde_json::to_value).collect::<Result<Vec<Value>, _>>()?;
         objects.extend(config_maps);

@@ -145,10 +145,7 @@ impl Lifecycle {
             let Tools { client, duties, watch, .. } = &self.tools;
             let missing = rights::missing(client, policy, &own, duties, &watch.barred()).await?;
             if !missing.is_empty() {
-                let message = format!(
-                    "the operator may not {}: grant that with the ClusterRole that `kaos-operator policy pack` prints",
-                    missing.join("; ")
-                );
+                let message = format!("the operator may not {}: {}", missing.join("; "), rights::remedy(duties));
                 let turn = Turn::new(RevisionState::NotPermitted, "NotPermitted", message);
                 self.waiting.insert(name.to_owned(), content);
                 return Ok(Err(NotAdmitted { turn, again: true }));
