@@ -111,6 +111,8 @@ async fn of_releases_that_work_in_all_namespaces_there_is_one() {
     let (which, remedy) =
         ("an operator in namespace kaos-system (kaos) works in all namespaces already", "watchNamespaces");
     assert!(refused.contains(which) && refused.contains(remedy), "{refused}");
+    let taken = second(&["--set", "watchNamespaces={second}"]).expect_failure();
+    assert!(taken.contains("invalid ownership metadata"), "the definitions are the first one's: {taken}");
     second(&["--set", "watchNamespaces={second}", "--set", "crds.install=false"]).expect();
     // As the KAOS chart binds the operator of a release that is called kaos-operator.
     let (role, account) = ("--clusterrole=kaos-operator-kaos-operator", "--serviceaccount=second:kaos-operator");

@@ -9,7 +9,7 @@ use kaos_tests::harness::samples::{agent, model_api};
 use kaos_tests::shipped;
 use serde_json::{Value, json};
 
-use crate::support::{Release, SYSTEM, until_active, until_image, until_ready};
+use crate::support::{CHART, RELEASE, Release, SYSTEM, until_active, until_image, until_ready};
 
 fn team() -> Vec<Value> {
     vec![model_api("llm"), agent("a", "llm", &json!({}))]
@@ -97,6 +97,15 @@ async fn policies_in_the_charts_values_serve_and_go_with_the_values() {
     until_ready(&world, &team()).await;
     let serves = |told: &Value| told["status"]["policy"]["digest"] == policy["spec"]["digest"];
     world.until("it tells which policy that was", "Agent/a", serves).await;
+
+    // As the guide says to take out one of them.
+    let upgrade = ["upgrade", RELEASE, CHART, "--namespace", SYSTEM, "--wait", "--timeout", "2m"];
+    let without = ["--reset-then-reuse-values", "--set", "policies.images=null"];
+    release.cluster.helm(&[&upgrade[..], &without].concat()).expect();
+    let other_image =
+        |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["image"] != "registry.example/agent:4";
+    world.until("the settings are gone", AGENT, other_image).await;
+    assert!(serves(&world.look("Agent/a").await), "the component is not");
 
     release.helm("upgrade", &[]).expect();
     world

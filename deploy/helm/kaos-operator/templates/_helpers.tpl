@@ -2,15 +2,20 @@
 {{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
+{{- /* Also the name of a Service: Helm takes release names that none can have, and would fail half-way. */ -}}
 {{- define "kaos-operator.fullname" -}}
 {{- $name := include "kaos-operator.name" . -}}
+{{- $full := .Release.Name -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 43 | trimSuffix "-" }}
-{{- else if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 43 | trimSuffix "-" }}
-{{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 43 | trimSuffix "-" }}
-{{- end }}
+{{- $full = .Values.fullnameOverride -}}
+{{- else if not (contains $name .Release.Name) -}}
+{{- $full = printf "%s-%s" .Release.Name $name -}}
+{{- end -}}
+{{- $full = $full | trunc 43 | trimSuffix "-" -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $full) -}}
+{{- fail (printf "%s cannot stand before the names of objects, since it has a dot in it or no letter at its beginning: choose another name for the release, or set fullnameOverride" $full) -}}
+{{- end -}}
+{{- $full }}
 {{- end }}
 
 {{- /* The KAOS chart's: the selector of a Deployment cannot be changed. */ -}}
@@ -74,9 +79,6 @@ env:
     fieldRef: {fieldPath: metadata.namespace}
 - name: KUBERNETES_CLUSTER_DOMAIN
   value: {{ $.Values.kubernetesClusterDomain | quote }}
-- name: POD_NAME
-  valueFrom:
-    fieldRef: {fieldPath: metadata.name}
 {{- with .env }}
 {{ toYaml . }}
 {{- end }}
