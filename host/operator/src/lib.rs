@@ -27,5 +27,6 @@ pub mod schema;
 mod sections;
 pub mod serve;
 pub mod status;
+mod telling;
 pub mod watch;
 mod yaml;

@@ -25,7 +25,7 @@ const PAGE: u32 = 500;
 
 /// Why a cluster cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("{what} cannot be read: {source}")]
+#[error("{what} cannot be read")]
 pub struct LiveError {
     what: String,
     source: kube::Error,

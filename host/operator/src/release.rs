@@ -16,7 +16,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::{discovered, reconcile::put_on, watch::Scope};
+use crate::{discovered, reconcile::put_on, telling::told, watch::Scope};
 
 /// Objects in one page of a list.
 const PAGE: u32 = 500;
@@ -165,7 +165,7 @@ impl Job<'_> {
                 Err(kube::Error::Api(status)) if status.code == 403 => return Err(status.message),
                 Err(error) => {
                     let (of, object) = (self.of.clone(), unlisted(place.namespace()));
-                    tell(Event::Failed { of, object, because: error.to_string() });
+                    tell(Event::Failed { of, object, because: told(&error) });
                     return Ok(());
                 }
             };
@@ -220,7 +220,7 @@ impl Job<'_> {
                 }
                 Err(error) => error,
             };
-            return Some(Event::Failed { of, object: shown, because: failed.to_string() });
+            return Some(Event::Failed { of, object: shown, because: told(&failed) });
         }
     }
 }

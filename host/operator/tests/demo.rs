@@ -13,7 +13,7 @@ use std::{
 };
 
 use serde_json::Value;
-use support::{Folder, binary};
+use support::{Folder, binary, ignores};
 
 /// How long kubectl waits for what is to come about.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -128,6 +128,29 @@ fn a_demo_that_is_terminated_leaves_nothing_behind() {
     assert!(sent.success());
     lines.read_to_string(&mut told).unwrap();
     assert_eq!(process.wait().unwrap().code(), Some(0), "{told}");
+    assert!(!folder.exists(), "{} is left behind", folder.display());
+}
+
+#[test]
+fn a_demo_whose_reader_and_then_whose_terminal_goes_away_ends_quietly_and_leaves_nothing_behind() {
+    let mut demo = binary();
+    let mut process = demo.args(["demo", "--plain"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap());
+    let mut told = String::new();
+    // Its last words, with an empty line below: nothing is written any more unless something happens.
+    while !(told.contains("# they come back") && told.ends_with("\n\n")) {
+        assert!(lines.read_line(&mut told).unwrap() > 0, "the demo ended\n{told}");
+    }
+    let folder = std::env::temp_dir().join(format!("kaos-demo-{}", process.id()));
+    assert!(folder.join("kubeconfig").exists());
+    drop(lines);
+    let signal = if ignores(1) { "-TERM" } else { "-HUP" };
+    let sent = Command::new("kill").args([signal, &process.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let output = process.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(!stderr.contains("panicked"), "{stderr}");
     assert!(!folder.exists(), "{} is left behind", folder.display());
 }
 

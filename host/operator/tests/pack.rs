@@ -6,7 +6,7 @@ mod support;
 use kaos_operator::embedded;
 use kaos_policy::digest::Digest;
 use serde_json::Value;
-use support::{Folder, Ran, run};
+use support::{Folder, Ran, binary, finish, run};
 
 fn objects(ran: &Ran) -> Vec<Value> {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -90,6 +90,22 @@ fn what_was_packed_can_be_packed_again_and_is_the_same() {
     let again = run(["policy", "pack", &folder.write("packed.yaml", &first.stdout), "-n", "home"], "");
     assert_eq!(again.code, 0, "{}", again.stderr);
     assert_eq!(again.stdout, first.stdout);
+}
+
+#[test]
+fn what_was_packed_for_a_namespace_is_packed_for_it_again_and_for_no_other() {
+    let folder = Folder::new("pack-place");
+    let settings = folder.write("settings.yaml", "image: registry.example/agent:2\n");
+    let first = run(["policy", "pack", "--settings", &settings, "--for", "agent", "-n", "team"], "");
+    assert_eq!(objects(&first)[0]["metadata"]["namespace"], "team");
+    let packed = folder.write("packed.yaml", &first.stdout);
+    let again = finish(binary().args(["policy", "pack", &packed]).env("SYSTEM_NAMESPACE", "home"), "");
+    assert_eq!((again.code, &again.stdout), (0, &first.stdout), "{}", again.stderr);
+    let ran = run(["policy", "pack", &packed, "-n", "home"], "");
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    assert!(ran.stderr.contains("--namespace home: the file was packed for namespace team"), "{}", ran.stderr);
+    let home = ["policy", "pack", "--settings", &settings, "--for", "agent", "--operator-namespace", "home"];
+    assert_eq!(objects(&run(home, ""))[0]["metadata"]["namespace"], "home");
 }
 
 #[test]

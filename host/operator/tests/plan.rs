@@ -5,7 +5,7 @@ mod support;
 
 use kaos_operator::embedded;
 use serde_json::Value;
-use support::{Folder, Ran, run};
+use support::{Folder, Ran, full, run, run_into, unread};
 
 fn team(agents: usize) -> String {
     let agent = |number: usize| {
@@ -169,6 +169,23 @@ fn a_question_that_cannot_be_answered_ends_with_1() {
     let nothing = folder.write("nothing.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}");
     let ran = run(["policy", "plan", "--settings", &settings, "--for", "agent", "-f", &nothing], "");
     assert!(ran.code == 1 && ran.stderr.contains("nothing to plan for"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_verdict_stands_where_nobody_reads_it_and_there_is_none_where_it_cannot_be_written() {
+    let folder = Folder::new("plan-unread");
+    let settings = folder.write("settings.yaml", "image: registry.example/agent:2\n");
+    let objects = folder.write("team.yaml", team(2));
+    for form in ["text", "json"] {
+        let plan = ["policy", "plan", "--settings", &settings, "--for", "agent", "-f", &objects, "-o", form];
+        let ran = run_into(unread(), plan);
+        assert_eq!(ran.code, 2, "{form}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("error: "), "{form}: {}", ran.stderr);
+        let ran = run_into(full(), plan);
+        assert_eq!(ran.code, 1, "{form}: {}", ran.stderr);
+        let told = "error: standard output: No space left on device";
+        assert_eq!(ran.stderr.matches(told).count(), 1, "{form}: {}", ran.stderr);
+    }
 }
 
 #[test]

@@ -3,8 +3,10 @@
 
 mod support;
 
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+
 use kaos_operator::embedded;
-use support::{Folder, run};
+use support::{Folder, run, run_into, unread};
 
 #[test]
 fn the_crds_are_printed_ready_to_apply() {
@@ -103,6 +105,49 @@ fn what_is_no_policy_does_not_pass() {
             assert_ne!(ran.code, 0, "{verb} {name}: {}", ran.stdout);
         }
     }
+}
+
+#[test]
+fn what_does_not_pass_does_not_where_nobody_reads_it_either() {
+    let folder = Folder::new("unread");
+    let file = folder.write("core.wasm", b"\0asm\x01\0\0\0");
+    let ran = run_into(unread(), ["policy", "check", &file]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("error: ").count(), 1, "{}", ran.stderr);
+}
+
+#[test]
+fn an_argument_that_is_no_text_is_an_error_like_any_other() {
+    let ran = run([OsStr::from_bytes(b"\xff")], "");
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("error: ") && !ran.stderr.contains("panicked"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_policy_file_that_cannot_be_used_is_not_as_good_as_none() {
+    let folder = Folder::new("beside");
+    let component = folder.write("a.wasm", embedded::DEFAULTS[0].component);
+    let file = format!("{}/policy.yaml", folder.path());
+    let refused = |why: &str| {
+        for verb in ["check", "inspect", "pack"] {
+            let ran = run(["policy", verb, &component], "");
+            assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{verb}: {}", ran.stderr);
+            assert!(ran.stderr.contains(&format!("{file}: {why}")), "{verb}: {}", ran.stderr);
+        }
+    };
+    std::os::unix::fs::symlink("nowhere", &file).unwrap();
+    refused("No such file");
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    refused("Is a directory");
+    std::fs::remove_dir(&file).unwrap();
+    // As a shell leaves it that was told to write there what comes out.
+    std::fs::write(&file, "").unwrap();
+    refused("is empty");
+    std::fs::write(&file, "{}").unwrap();
+    // It has one name.
+    folder.write("a.policy.yaml", "nonsense: 1");
+    assert_eq!(run(["policy", "pack", &component], "").code, 0);
 }
 
 #[test]

@@ -53,6 +53,9 @@ async fn an_installation_that_never_got_its_rights_can_be_released_and_loses_not
         assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
         assert!(ran.stdout.contains("0 released, 0 failed"), "{}", ran.stdout);
         assert!(ran.stderr.contains("nothing may be seen"), "{}", ran.stderr);
+        for noise in ["ApiError", "Status {", ": Forbidden"] {
+            assert!(!ran.stderr.contains(noise), "{noise}: {}", ran.stderr);
+        }
     }
     assert!(is_held(&stage, "a"));
     // Some rights are there, and others are not: that is to be mended.

@@ -211,6 +211,29 @@ async fn the_list_tells_what_became_of_everything() {
     assert!(told[1]["packageDigest"].as_str().unwrap().parse::<Digest>().is_ok());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_api_server_refuses_is_told_once_and_in_its_words() {
+    let stage = Stage::start("forbidden").await;
+    stage.cluster.authorise(|_| false);
+    let settings = stage.settings("x:1");
+    let settings = ["--settings", settings.as_str(), "--for", "agent"];
+    let cases: [(&str, &[&str], i32); 5] = [
+        ("list", &[], 2),
+        ("rollback", &["agent"], 2),
+        ("explain", &["agent/a"], 2),
+        ("push", &settings, 2),
+        ("plan", &settings, 1),
+    ];
+    for (verb, more, code) in cases {
+        let ran = stage.policy(&[&[verb], more].concat()).await;
+        assert_eq!((ran.code, ran.stdout.as_str()), (code, ""), "{verb}: {}", ran.stderr);
+        assert_eq!(ran.stderr.matches(" is forbidden: ").count(), 1, "{verb}: {}", ran.stderr);
+        for noise in ["ApiError", "Status {", ": Forbidden", "does not answer"] {
+            assert!(!ran.stderr.contains(noise), "{verb}, {noise}: {}", ran.stderr);
+        }
+    }
+}
+
 /// An operator as a process, ended with the test.
 struct Process(std::process::Child);
 

@@ -18,9 +18,12 @@ fn team() -> Vec<Value> {
 /// The Agents' own policy with other bytes, and a `policy.yaml` beside it that says these settings.
 fn write(folder: &Path, settings: &str) -> PathBuf {
     let (component, file) = shipped::embedded("agent").unwrap();
-    let path = folder.join("other-agents.wasm");
+    // In a folder of its own, since the file beside it is everybody's there.
+    let folder = folder.join("other-agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("agents.wasm");
     std::fs::write(&path, shipped::with_section(component, "edition", b"2").unwrap()).unwrap();
-    std::fs::write(path.with_extension("policy.yaml"), format!("{file}\nsettings: {settings}\n")).unwrap();
+    std::fs::write(path.with_file_name("policy.yaml"), format!("{file}\nsettings: {settings}\n")).unwrap();
     path
 }
 

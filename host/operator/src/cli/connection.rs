@@ -9,6 +9,7 @@ use crate::{
     client::{self, CallLayer, Place},
     lead::Fence,
     metrics::Metrics,
+    telling::is_unanswered,
 };
 
 /// How long one request of a verb may take.
@@ -41,6 +42,11 @@ pub(super) fn on_cluster<T>(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let layer = CallLayer { deadline: DEADLINE, fence: Fence::open(), metrics: Arc::new(Metrics::new()) };
-        work(client::connect(connection.place().config().await?, &layer)?).await
+        let config = connection.place().config().await?;
+        let url = config.cluster_url.to_string();
+        work(client::connect(config, &layer)?).await.map_err(|error| {
+            let is_unanswered = is_unanswered(error.as_ref());
+            if is_unanswered { error.context(format!("the API server at {url} does not answer")) } else { error }
+        })
     })
 }

@@ -25,6 +25,8 @@ use kaos_policy::{
 };
 use output::Output;
 
+use crate::telling::told;
+
 /// Input that cannot be used, and anything else that is no answer.
 const UNUSABLE: u8 = 2;
 
@@ -89,7 +91,7 @@ impl Cli {
         // Nobody is left to be told that this fails.
         let _told = error.print();
         // To `policy plan`, 2 is an answer.
-        let plans = std::env::args().skip(1).take(2).eq(["policy", "plan"]);
+        let plans = std::env::args_os().skip(1).take(2).eq(["policy", "plan"]);
         match u8::try_from(error.exit_code()) {
             Ok(0) => ExitCode::SUCCESS,
             _ if plans => ExitCode::from(HELD_BACK),
@@ -115,9 +117,8 @@ impl Cli {
         };
         match outcome.and_then(|code| Ok(out.flush().map(|()| code)?)) {
             Ok(code) => code,
-            Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
             Err(error) => {
-                output::complain("error", told(&error));
+                output::complain("error", told(error.as_ref()));
                 ExitCode::from(UNUSABLE)
             }
         }
@@ -131,37 +132,25 @@ fn without_empty(command: clap::Command) -> clap::Command {
     command.mut_args(arguments).mut_subcommands(without_empty)
 }
 
-/// An error with its causes, each once: some show theirs themselves.
-fn told(error: &anyhow::Error) -> String {
-    error.chain().skip(1).fold(error.to_string(), |text, cause| {
-        let cause = cause.to_string();
-        if text.ends_with(&cause) { text } else { format!("{text}: {cause}") }
-    })
-}
-
 /// Reads the name of a namespace.
 fn namespace(text: &str) -> Result<String, String> {
     let remedy = "use at most 63 lower-case letters, digits and inner hyphens";
     if is_label(text) { Ok(text.to_owned()) } else { Err(format!("not the name of a namespace: {remedy}")) }
 }
 
+/// Reads one of several namespaces, between which there may be spaces.
+fn one_namespace(text: &str) -> Result<String, String> {
+    namespace(text.trim())
+}
+
+/// Reads the name of an object.
+fn name(text: &str) -> Result<String, String> {
+    let remedy = "use lower-case letters, digits and inner hyphens, with dots between the parts";
+    if is_subdomain(text) { Ok(text.to_owned()) } else { Err(format!("not the name of an object: {remedy}")) }
+}
+
 /// Reads a domain.
 fn domain(text: &str) -> Result<String, String> {
     let remedy = "use lower-case letters, digits and inner hyphens, with dots between the parts";
     if is_subdomain(text) { Ok(text.to_owned()) } else { Err(format!("not a domain: {remedy}")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use anyhow::Context;
-
-    use super::*;
-
-    #[test]
-    fn a_cause_that_is_shown_already_is_not_shown_again() {
-        let shown = anyhow::anyhow!("no such file").context("a.wasm: no such file");
-        assert_eq!(told(&shown), "a.wasm: no such file");
-        let hidden = Err::<(), _>(anyhow::anyhow!("no such file")).context("a.wasm").unwrap_err();
-        assert_eq!(told(&hidden), "a.wasm: no such file");
-    }
 }

@@ -7,14 +7,14 @@ use std::{
 
 use serde::Serialize;
 
-/// Buffered standard output. A reader that goes away (`| head`) is no error: see [`is_broken_pipe`].
+/// Buffered standard output.
 #[derive(Debug)]
-pub(super) struct Output(BufWriter<Stdout>);
+pub(super) struct Output(BufWriter<Heard<Stdout>>);
 
 impl Output {
     /// Standard output.
     pub(super) fn stdout() -> Self {
-        Self(BufWriter::with_capacity(64 * 1024, io::stdout()))
+        Self(BufWriter::with_capacity(64 * 1024, Heard::new(io::stdout())))
     }
 
     /// Writes text as it is.
@@ -31,6 +31,57 @@ impl Output {
     /// Hands everything on.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
+    }
+}
+
+/// What is written to for as long as somebody reads it. A reader that goes away (`| head`) is no error: the rest goes
+/// nowhere, and whatever the verb comes to stands. What cannot be written for another reason is an error, once.
+#[derive(Debug)]
+pub(super) struct Heard<W> {
+    inner: W,
+    ended: bool,
+}
+
+impl<W> Heard<W> {
+    pub(super) fn new(inner: W) -> Self {
+        Self { inner, ended: false }
+    }
+
+    /// Whether what is written goes nowhere by now.
+    #[cfg(feature = "demo")]
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// What a try to write comes to, with what it comes to where nobody reads it.
+    fn heard<T>(&mut self, tried: io::Result<T>, unheard: T) -> io::Result<T> {
+        let error = match tried {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => error,
+            tried => return tried,
+        };
+        self.ended = true;
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Ok(unheard),
+            kind => Err(io::Error::new(kind, format!("standard output: {error}"))),
+        }
+    }
+}
+
+impl<W: Write> Write for Heard<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.ended {
+            return Ok(bytes.len());
+        }
+        let tried = self.inner.write(bytes);
+        self.heard(tried, bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.ended {
+            return Ok(());
+        }
+        let tried = self.inner.flush();
+        self.heard(tried, ())
     }
 }
 
@@ -66,17 +117,32 @@ pub(super) fn printable(text: &str) -> String {
     shown
 }
 
-/// Whether something failed because nobody reads our output any more.
-pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .any(|error| error.kind() == io::ErrorKind::BrokenPipe)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Takes nothing.
+    struct Shut(io::ErrorKind);
+
+    impl Write for Shut {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Err(self.0.into())
+        }
+    }
+
+    #[test]
+    fn what_nobody_reads_goes_nowhere_and_what_cannot_be_written_is_an_error_once() {
+        let mut unread = Heard::new(Shut(io::ErrorKind::BrokenPipe));
+        assert!(unread.write_all(b"a").is_ok() && unread.flush().is_ok());
+        let mut full = Heard::new(Shut(io::ErrorKind::StorageFull));
+        let error = full.write_all(b"a").unwrap_err().to_string();
+        assert!(error.starts_with("standard output: "), "{error}");
+        assert!(full.write_all(b"b").is_ok() && full.flush().is_ok());
+    }
 
     #[test]
     fn nothing_that_is_told_can_steer_the_terminal() {

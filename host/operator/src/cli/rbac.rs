@@ -1,6 +1,6 @@
 //! `rbac`: the least rights that the operator needs, ready for `kubectl apply -f -`.
 
-use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, ValueEnum};
 use kaos_policy::policy::Policy;
@@ -20,7 +20,7 @@ pub(super) struct Rbac {
     #[arg(short = 'n', long = "namespace", env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
     namespace: String,
     /// Work in these namespaces only, with Roles and nothing cluster-wide
-    #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B")]
+    #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::one_namespace)]
     namespaces: Vec<String>,
     /// With the right to hold a Lease
     #[arg(long)]
@@ -35,7 +35,7 @@ pub(super) struct Rbac {
     #[arg(long = "policy", value_name = "X.wasm")]
     policies: Vec<PathBuf>,
     /// Name of the service account and of what gives it rights
-    #[arg(long, default_value = "kaos-operator")]
+    #[arg(long, default_value = "kaos-operator", value_parser = super::name)]
     name: String,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
@@ -80,7 +80,5 @@ impl Rbac {
 
 /// Where to work: with no namespace named, everywhere.
 pub(super) fn scope(namespaces: &[String]) -> Scope {
-    let named: BTreeSet<String> =
-        namespaces.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
-    if named.is_empty() { Scope::All } else { Scope::Listed(named) }
+    if namespaces.is_empty() { Scope::All } else { Scope::Listed(namespaces.iter().cloned().collect()) }
 }

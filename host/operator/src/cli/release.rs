@@ -21,6 +21,7 @@ use crate::{
     lead::{LEASE, seize},
     policies::{Loader, sample_cluster},
     release::{Event, finalizers, release},
+    telling::told,
     watch::Scope,
 };
 
@@ -50,7 +51,7 @@ pub(super) struct Release {
     #[arg(long)]
     keep_lease: bool,
     /// Only in these namespaces
-    #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B")]
+    #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::one_namespace)]
     namespaces: Vec<String>,
     /// The operator works in these namespaces alone, and goes for good: what it kept for itself goes, too, as it does
     /// without --namespaces
@@ -159,10 +160,10 @@ async fn stop_writers(client: &Client, namespace: &str) {
             );
             complain("took", what);
         }
-        Err(error) => complain(
-            "warning",
-            format_args!("Lease {namespace}/{LEASE}: {error}: an operator that runs may put finalizers on again"),
-        ),
+        Err(error) => {
+            let so = "an operator that runs may put finalizers on again";
+            complain("warning", format_args!("Lease {namespace}/{LEASE}: {}: {so}", told(&error)));
+        }
     }
 }
 
@@ -180,7 +181,9 @@ async fn forget(client: &Client, namespace: &str) {
     match api.delete(FITTED_CONFIG, &DeleteParams::default()).await {
         Ok(_) => {}
         Err(kube::Error::Api(status)) if status.is_not_found() => {}
-        Err(error) => complain("warning", format_args!("ConfigMap {namespace}/{FITTED_CONFIG} is left: {error}")),
+        Err(error) => {
+            complain("warning", format_args!("ConfigMap {namespace}/{FITTED_CONFIG} is left: {}", told(&error)));
+        }
     }
 }
 
@@ -193,7 +196,7 @@ async fn forget_records(client: &Client, namespace: &str, goes: &Scope, dry_run:
         }
         Err(error) if [403, 404].into_iter().any(|code| is_answered(&error, code)) => Vec::new(),
         Err(error) => {
-            complain("warning", format_args!("records of policies that are gone are left: {error:#}"));
+            complain("warning", format_args!("records of policies that are gone are left: {}", told(error.as_ref())));
             Vec::new()
         }
     }
@@ -207,7 +210,7 @@ async fn installed(client: &Client, namespace: &str) -> anyhow::Result<BTreeSet<
         // Whoever may not see them never installed one.
         Err(error) if is_answered(&error, 403) => {
             let so = "objects of kinds that policies were installed for are left as they are";
-            complain("warning", format_args!("{error:#}: {so}"));
+            complain("warning", format_args!("{}: {so}", told(error.as_ref())));
             Ok(BTreeSet::new())
         }
         claimed => claimed,
@@ -218,7 +221,7 @@ fn unlisted(error: &anyhow::Error) -> Event {
     Event::Failed {
         of: ResourceType::new(API_VERSION, "PolicyRevision"),
         object: "the kinds of installed policies are not known".to_owned(),
-        because: format!("{error:#}"),
+        because: told(error.as_ref()),
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::{
 use tracing::{info, warn};
 
 use super::{Fence, Held, LEASE, SILENT, Standing, Timing, record};
-use crate::hashing::hash;
+use crate::{hashing::hash, telling::told};
 
 /// A replica that wants the Lease.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Election {
                     return Held::new(self, lease, asked);
                 }
                 Ok(Ok(None)) => {}
-                Ok(Err(error)) => self.tell(Standing::Unknown(error.to_string())),
+                Ok(Err(error)) => self.tell(Standing::Unknown(told(&error))),
                 Err(_) => self.tell(Standing::Unknown(SILENT.to_owned())),
             }
             let pause = self.pause();

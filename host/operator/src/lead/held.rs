@@ -6,6 +6,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tracing::warn;
 
 use super::{Election, LEASE, Lost, SILENT, record};
+use crate::telling::told;
 
 /// The Lease, while it is held.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ impl Held {
                     continue;
                 }
                 Ok(Err(NotRenewed::Lost(lost))) => break lost,
-                Ok(Err(NotRenewed::Error(error))) => because = error.to_string(),
+                Ok(Err(NotRenewed::Error(error))) => because = told(&error),
                 Err(_) => SILENT.clone_into(&mut because),
             }
             warn!("the lease {LEASE} was not renewed: {because}");

@@ -3,7 +3,10 @@
 mod load;
 mod select;
 
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
 
 use kaos_policy::{
     contract::ResourceType,
@@ -60,6 +63,12 @@ pub enum PolicyError {
         path: String,
         /// What is wrong.
         source: PolicyFileError,
+    },
+    /// A policy file with nothing in it.
+    #[error("{path}: is empty: write {{}} into it if that is meant, or take it away")]
+    Empty {
+        /// The file.
+        path: String,
     },
     /// A component that is no policy.
     #[error("{origin}: {source}")]
@@ -118,19 +127,26 @@ impl Candidate {
             .collect()
     }
 
-    /// A component from a file. What it is granted stands beside it: in `<name>.policy.yaml`, or else in `policy.yaml`.
-    /// Not in `<name>.yaml`: into that people write what `policy pack` prints.
-    pub fn read(path: &std::path::Path) -> Result<Self, PolicyError> {
+    /// A component from a file. Where it holds and what it is granted stands beside it, in `policy.yaml`.
+    pub fn read(path: &Path) -> Result<Self, PolicyError> {
         let bytes = reading::bytes(path, COMPONENT)?;
-        let beside = [path.with_extension("policy.yaml"), path.with_file_name("policy.yaml")];
-        let file = match beside.into_iter().find(|file| file.is_file()) {
-            None => PolicyFile::default(),
-            Some(beside) => {
-                let text = reading::text(&beside, SETTINGS)?;
-                PolicyFile::parse(&text)
-                    .map_err(|source| PolicyError::File { path: beside.display().to_string(), source })?
-            }
-        };
+        let file = beside(&path.with_file_name("policy.yaml"))?;
         Ok(Self { origin: Origin::File(path.to_owned()), inner: gate::Candidate { bytes, file } })
     }
+}
+
+/// A policy file, or an empty one where there is none. One that is there and cannot be used must not look like none: the
+/// policy would hold everywhere.
+fn beside(path: &Path) -> Result<PolicyFile, PolicyError> {
+    // Not the file that a link leads to: where that is gone the link is still there.
+    if path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        return Ok(PolicyFile::default());
+    }
+    let named = || path.display().to_string();
+    let text = reading::text(path, SETTINGS)?;
+    if text.trim().is_empty() {
+        // As a shell leaves what the output is written into, before anybody has read it.
+        return Err(PolicyError::Empty { path: named() });
+    }
+    PolicyFile::parse(&text).map_err(|source| PolicyError::File { path: named(), source })
 }

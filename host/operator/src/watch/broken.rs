@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::telling::told;
+
 /// How long the API server may take to answer, the answer's body included except for a watch.
 const ANSWER: Duration = Duration::from_mins(1);
 
@@ -59,7 +61,7 @@ impl Broken {
                 Self::answered(status.code, &status.message, wait)
             }
             kube::Error::SerdeError(error) => Self::Odd(format!("what came is not what was asked for: {error}")),
-            other => Self::Connection(other.to_string()),
+            other => Self::Connection(told(other)),
         }
     }
 

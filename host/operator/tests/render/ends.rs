@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     LLM, READY,
-    support::{Folder, binary},
+    support::{Folder, binary, ignores, run_into, unread},
     writer,
 };
 
@@ -32,10 +32,20 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
+fn what_waits_ends_with_1_also_where_nobody_reads_it() {
+    let folder = Folder::new("unread");
+    let file = folder.write("a.yaml", format!("{LLM}---\n{}", writer("writer")));
+    for form in ["yaml", "json", "table"] {
+        let ran = run_into(unread(), ["render", "-f", &file, "-o", form]);
+        assert_eq!(ran.code, 1, "{form}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("error: "), "{form}: {}", ran.stderr);
+    }
+}
+
+#[test]
 #[cfg(unix)]
 fn an_interrupt_ends_it_at_once() {
-    if ignores_interrupts() {
-        // A shell without job control lets its background jobs ignore them, and what these start inherits that.
+    if ignores(2) {
         return;
     }
     let mut child =
@@ -48,13 +58,4 @@ fn an_interrupt_ends_it_at_once() {
         assert!(Instant::now() < deadline, "it goes on after an interrupt");
         std::thread::sleep(Duration::from_millis(20));
     }
-}
-
-/// Whether this process was started so that an interrupt does nothing.
-#[cfg(unix)]
-fn ignores_interrupts() -> bool {
-    const INTERRUPT: u64 = 1 << 1;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & INTERRUPT != 0)
 }

@@ -42,10 +42,42 @@ pub(crate) fn finish(command: &mut Command, stdin: &str) -> Ran {
     let text = stdin.to_owned();
     // On a thread: a long input and a long output would wait for each other.
     let writer = std::thread::spawn(move || drop(input.write_all(text.as_bytes())));
-    let Output { status, stdout, stderr } = child.wait_with_output().expect("the binary ends");
+    let output = child.wait_with_output().expect("the binary ends");
     writer.join().expect("the input is written");
+    ran(output)
+}
+
+/// Runs the binary with another standard output than one that is read to its end.
+pub(crate) fn run_into(stdout: Stdio, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Ran {
+    let mut command = binary();
+    command.args(arguments).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
+    ran(command.output().expect("the binary ends"))
+}
+
+fn ran(output: Output) -> Ran {
+    let Output { status, stdout, stderr } = output;
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the output is UTF-8");
     Ran { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) }
+}
+
+/// A standard output that nobody reads.
+pub(crate) fn unread() -> Stdio {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    writer.into()
+}
+
+/// A standard output on a disk that is full.
+pub(crate) fn full() -> Stdio {
+    std::fs::File::options().write(true).open("/dev/full").expect("a full device").into()
+}
+
+/// Whether processes of this one are started so that a signal does nothing: a shell without job control has its background
+/// jobs ignore interrupts, and `nohup` hangups, and what these start inherits that.
+pub(crate) fn ignores(signal: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }
 
 /// A directory that goes when the test ends.

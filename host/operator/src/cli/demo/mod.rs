@@ -7,7 +7,13 @@ mod screen;
 mod shipping;
 mod stage;
 
-use std::{io, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    io::{self, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::anyhow;
 use clap::Args;
@@ -90,7 +96,8 @@ impl Demo {
                 ended = self.show() => ended,
                 asked = asked_to_stop() => {
                     asked?;
-                    println!();
+                    // Below what was shown; there may be nobody any more who sees it.
+                    let _shown = writeln!(io::stdout());
                     Ok(if once { ExitCode::from(HELD_BACK) } else { ExitCode::SUCCESS })
                 }
             }
@@ -265,13 +272,32 @@ impl Demo {
     }
 }
 
-/// Waits for Ctrl-C or SIGTERM.
+/// Waits for Ctrl-C, SIGTERM, or the end of the terminal.
 async fn asked_to_stop() -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
         interrupt = tokio::signal::ctrl_c() => interrupt,
         _ = terminate.recv() => Ok(()),
+        hung_up = hung_up() => hung_up,
     }
+}
+
+/// Waits for the end of the terminal; for ever where that is not to end anything.
+async fn hung_up() -> io::Result<()> {
+    if outlives_its_terminal() {
+        return std::future::pending().await;
+    }
+    let mut hangup = signal(SignalKind::hangup())?;
+    hangup.recv().await;
+    Ok(())
+}
+
+/// Whether it was started to go on without its terminal, as by `nohup`; where the system does not say, it was not.
+fn outlives_its_terminal() -> bool {
+    const HANGUP: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & HANGUP != 0)
 }
 
 /// An operator that ended although nobody stopped it.
@@ -284,7 +310,7 @@ fn too_early(ended: Result<Result<(), OperatorError>, JoinError>) -> anyhow::Err
     }
 }
 
-/// Says how to go on, and goes on showing what happens until somebody interrupts.
+/// Says how to go on, and goes on showing what happens until somebody interrupts, or nobody sees it any more.
 async fn leave_open(stage: &Stage, screen: &mut Screen) -> anyhow::Result<()> {
     screen.step("The cluster and the operator go on until Ctrl-C. In another terminal:")?;
     screen.say(&format!("  export KUBECONFIG={}", stage.kubeconfig().display()))?;
@@ -293,10 +319,11 @@ async fn leave_open(stage: &Stage, screen: &mut Screen) -> anyhow::Result<()> {
         screen.say(&format!("  kubectl delete deployments --all -n {namespace}   # they come back"))?;
     }
     screen.say("")?;
-    loop {
+    while !screen.is_unseen() {
         screen.show(&stage.rows())?;
         tokio::time::sleep(FRAME).await;
     }
+    Ok(())
 }
 
 #[cfg(test)]

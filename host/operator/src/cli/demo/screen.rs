@@ -2,17 +2,18 @@
 
 use std::{
     collections::BTreeMap,
-    io::{self, IsTerminal as _, Write as _},
+    io::{self, IsTerminal as _, Stdout, Write as _},
 };
 
 use super::{
-    super::output::width,
+    super::output::{Heard, width},
     row::{CONDITIONS, Mark, Row},
 };
 
 /// Standard output, as a terminal or as a stream of lines.
 #[derive(Debug)]
 pub(super) struct Screen {
+    out: Heard<Stdout>,
     is_live: bool,
     has_colours: bool,
     drawn: usize,
@@ -33,15 +34,19 @@ impl Screen {
     pub(super) fn new(plain: bool) -> Self {
         let is_live = !plain && io::stdout().is_terminal();
         let has_colours = is_live && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Self { is_live, has_colours, drawn: 0, told: BTreeMap::new() }
+        Self { out: Heard::new(io::stdout()), is_live, has_colours, drawn: 0, told: BTreeMap::new() }
+    }
+
+    /// Whether there is nobody left who would see what is shown.
+    pub(super) fn is_unseen(&self) -> bool {
+        self.out.has_ended()
     }
 
     /// A line that stays.
     pub(super) fn say(&mut self, line: &str) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        out.write_all(self.erase().as_bytes())?;
-        writeln!(out, "{line}")?;
-        out.flush()
+        let erased = self.erase();
+        writeln!(self.out, "{erased}{line}")?;
+        self.out.flush()
     }
 
     /// The headline of a step.
@@ -53,9 +58,8 @@ impl Screen {
     /// The objects as they are now.
     pub(super) fn show(&mut self, rows: &[Row]) -> io::Result<()> {
         let text = if self.is_live { self.erase() + &self.table(rows) } else { self.changes(rows) };
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
     }
 
     /// Leaves the table where it is, and goes on below.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     output::Output,
     scope,
-    shipment::{Ready, Shipment},
+    shipment::{Ready, Shipment, agreed},
 };
 use crate::{
     policies::{Loader, sample_cluster},
@@ -25,20 +25,24 @@ use crate::{
 pub(super) struct Pack {
     #[command(flatten)]
     shipment: Shipment,
-    /// Namespace of the ConfigMap: the operator's, unless the operator was started to take policies from others
-    #[arg(short, long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
-    namespace: String,
+    /// Namespace of the ConfigMap; otherwise the one that a packed file says, or else the operator's. Others count only
+    /// if the operator was started with --namespace-policies
+    #[arg(short, long, value_parser = super::namespace)]
+    namespace: Option<String>,
+    /// Namespace that the operator runs in
+    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
+    operator_namespace: String,
     /// Leave out the rights that the policy's claims take
     #[arg(long)]
     without_rights: bool,
     /// Namespaces of an operator that works in these only: the rights are a Role in each, bound to its service account
-    #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B")]
+    #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::one_namespace)]
     namespaces: Vec<String>,
     /// With the right to look at Secrets, as far as the policy claims to
     #[arg(long, conflicts_with = "without_rights")]
     watch_secrets: bool,
     /// The operator's service account
-    #[arg(long, default_value = "kaos-operator", value_name = "NAME")]
+    #[arg(long, default_value = "kaos-operator", value_name = "NAME", value_parser = super::name)]
     service_account: String,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
@@ -57,14 +61,24 @@ enum Form {
 impl Pack {
     /// Prints the objects in an order that works.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { shipment, namespace, without_rights, namespaces, watch_secrets, service_account, output } = self;
+        let Self {
+            shipment,
+            namespace,
+            operator_namespace,
+            without_rights,
+            namespaces,
+            watch_secrets,
+            service_account,
+            output,
+        } = self;
         let loader = Loader::cached(sample_cluster())?;
-        let Ready { policy, packed, .. } = shipment.ready(&loader, |_| Ok(namespace.clone()))?;
+        let place = |packed: Option<&str>| agreed("--namespace", namespace, packed, &operator_namespace);
+        let Ready { policy, packed, .. } = shipment.ready(&loader, place)?;
         let mut objects = Vec::new();
         if let Some(loaded) = policy.filter(|_| !without_rights) {
             let duties = Duties {
                 scope: scope(&namespaces),
-                operator_namespace: namespace,
+                operator_namespace,
                 secrets: watch_secrets,
                 leader_election: false,
                 namespace_policies: false,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt::Display, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, ValueEnum};
-use kaos_policy::{guard::UserPrivileges, manifest::Privilege, names::is_label};
+use kaos_policy::{guard::UserPrivileges, manifest::Privilege};
 
 use super::super::{connection::Connection, rbac::scope};
 use crate::{
@@ -31,7 +31,7 @@ pub(in crate::cli) struct Run {
     #[arg(short = 'n', long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::super::namespace)]
     operator_namespace: String,
     /// Work in these namespaces only, with Roles and nothing cluster-wide; in all when there is none
-    #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B")]
+    #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::super::one_namespace)]
     namespaces: Vec<String>,
     /// DNS domain of the cluster's Services
     #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = super::super::domain)]
@@ -73,13 +73,13 @@ pub(in crate::cli) struct Run {
     #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u16).range(0..=10_000))]
     rollout_rate: u16,
     /// How long a pass over one object may take
-    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = some_time)]
     pass_deadline: Duration,
     /// How long a request to the API server may take
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = some_time)]
     pub(super) request_deadline: Duration,
-    /// How long until an object is looked at again although nothing happened
-    #[arg(long, value_name = "TIME", default_value = "10h", value_parser = time)]
+    /// How long until an object is looked at again although nothing happened; this cannot be switched off
+    #[arg(long, value_name = "TIME", default_value = "10h", value_parser = some_time)]
     resync: Duration,
     /// How long passes may go on after a signal; less than the pod's terminationGracePeriodSeconds
     #[arg(long, value_name = "TIME", default_value = "8s", value_parser = time)]
@@ -144,8 +144,6 @@ pub(super) enum FlagError {
     Key(#[from] ReadError),
     #[error("--digest-key-file {}: is shorter than 16 bytes", .0.display())]
     ShortKey(PathBuf),
-    #[error("--namespaces {0:?}: is no name of a namespace")]
-    Namespace(String),
 }
 
 impl Run {
@@ -162,11 +160,6 @@ impl Run {
 
     /// How the operator is to behave.
     pub(super) fn options(&self) -> Result<Options, FlagError> {
-        for namespace in self.namespaces.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
-            if !is_label(namespace) {
-                return Err(FlagError::Namespace(namespace.to_owned()));
-            }
-        }
         let secret_key = match self.digest_key_file.as_ref().filter(|_| self.watch_secrets) {
             None => Vec::new(),
             Some(path) => {
@@ -235,6 +228,12 @@ fn time(text: &str) -> Result<Duration, String> {
     if parsed.is_negative() { Err("is below zero".to_owned()) } else { Ok(parsed.into()) }
 }
 
+/// The same, of what nothing would come about within if it was none.
+fn some_time(text: &str) -> Result<Duration, String> {
+    let time = time(text)?;
+    if time.is_zero() { Err("must be longer than 0: say 500ms, 15s or 1m30s".to_owned()) } else { Ok(time) }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::{Command, FromArgMatches as _};
@@ -254,6 +253,18 @@ mod tests {
         assert!(given(&["--leader-elect", "--leader-elect=false", "--leader-elect"]).leader_elect);
         assert!(given(&["--namespace-policies", "--namespace-policies"]).namespace_policies);
         assert_eq!(given(&["--namespaces=a,b", "--namespaces=c"]).namespaces, ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn no_time_is_no_time_within_which_something_could_come_about() {
+        for flag in ["--resync", "--pass-deadline", "--request-deadline"] {
+            for none in ["0", "0s"] {
+                let command = Run::augment_args(Command::new("run").no_binary_name(true));
+                let refused = command.try_get_matches_from([flag, none]).unwrap_err().to_string();
+                assert!(refused.contains(flag) && refused.contains("must be longer than 0"), "{refused}");
+            }
+        }
+        assert!(given(&["--grace-period", "0"]).grace_period.is_zero());
     }
 
     #[test]

@@ -31,6 +31,7 @@ use crate::{
     operator::{Operator, Options},
     policies::{Loaded, Loader, select},
     serve::{Listeners, Report},
+    telling::told,
 };
 use board::{Board, Stage};
 pub(super) use flags::Run;
@@ -152,7 +153,7 @@ async fn reconcile(
     if let Some(held) = held {
         match held.release().await {
             Ok(()) => info!("the lease is released"),
-            Err(error) => warn!("the lease is left to expire: {error}"),
+            Err(error) => warn!("the lease is left to expire: {}", told(&error)),
         }
     }
     ended?;
@@ -182,11 +183,14 @@ async fn tell_apart(client: &Client, namespace: &str, settings: Vec<Layer>) -> V
             Ok(Some(config_map)) => return told_apart(settings, &config_map),
             Ok(None) => return settings,
             Err(kube::Error::Api(answer)) if answer.code == 403 => {
-                warn!("ConfigMap {OPERATOR_CONFIG} may not be read, and counts as a part of the environment: {answer}");
+                let message = answer.message;
+                warn!(
+                    "ConfigMap {OPERATOR_CONFIG} may not be read, and counts as a part of the environment: {message}"
+                );
                 return settings;
             }
             // What it said would be the environment's for as long as the process runs.
-            Err(error) => warn!("ConfigMap {OPERATOR_CONFIG} cannot be read, which is tried again: {error}"),
+            Err(error) => warn!("ConfigMap {OPERATOR_CONFIG} cannot be read, which is tried again: {}", told(&error)),
         }
         tokio::time::sleep(ASK_AGAIN).await;
     }
@@ -211,13 +215,14 @@ pub(super) fn installing(
 /// Waits until the API server answers.
 async fn reach(client: &Client, url: &str, board: &Board) {
     let mut pause = Duration::from_millis(250);
+    board.set(Stage::Starting(format!("the API server at {url} was not reached yet")));
     loop {
-        board.set(Stage::Starting(format!("the API server at {url} was not reached yet")));
         match client.apiserver_version().await {
             Ok(version) => return info!(url, version = version.git_version, "the API server answers"),
             Err(error) => {
-                warn!(url, "the API server does not answer, and is asked again: {error}");
-                board.set(Stage::Starting(format!("the API server at {url} does not answer: {error}")));
+                let why = told(&error);
+                warn!(url, "the API server does not answer, and is asked again: {why}");
+                board.set(Stage::Starting(format!("the API server at {url} does not answer: {why}")));
             }
         }
         tokio::time::sleep(pause).await;

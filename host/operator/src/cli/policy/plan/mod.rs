@@ -27,6 +27,7 @@ use crate::{
     input::Sources,
     plan::{Difference, Said, Side},
     policies::Loader,
+    telling::told,
 };
 use sides::Sides;
 use summary::{Fuel, Summary};
@@ -75,10 +76,7 @@ impl Plan {
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let output = self.output;
         self.differences().and_then(|differences| show(&differences, output, out)).or_else(|error| {
-            if super::output::is_broken_pipe(&error) {
-                return Err(error);
-            }
-            complain("error", super::told(&error));
+            complain("error", told(error.as_ref()));
             Ok(ExitCode::from(HELD_BACK))
         })
     }

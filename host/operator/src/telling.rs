@@ -1,0 +1,100 @@
+//! Errors in words for people. What an API server answers is told in its own words, and of what kept it from answering
+//! the whole chain of causes; each thing once.
+
+use std::{error::Error, iter::successors};
+
+use kube::core::Status;
+
+/// An error with its causes.
+pub(crate) fn told(error: &(dyn Error + 'static)) -> String {
+    let mut text = String::new();
+    for cause in causes(error) {
+        match cause.downcast_ref::<kube::Error>() {
+            // Its causes say the same again, for programmers.
+            Some(kube::Error::Api(status)) => return with(text, &words(status)),
+            // These only name a layer of the client before they repeat their cause.
+            Some(kube::Error::Service(_) | kube::Error::HyperError(_)) => {}
+            _ => text = with(text, &cause.to_string()),
+        }
+    }
+    text
+}
+
+/// Whether an API server was asked and did not answer. What it answers is another thing, whatever that is.
+pub(crate) fn is_unanswered(error: &(dyn Error + 'static)) -> bool {
+    causes(error)
+        .filter_map(|cause| cause.downcast_ref::<kube::Error>())
+        .any(|error| matches!(error, kube::Error::Service(_) | kube::Error::HyperError(_)))
+}
+
+/// The error, what caused it, what caused that, and so on.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    successors(Some(error), |&error| error.source())
+}
+
+/// A text and one more cause, unless the text shows it already: some errors show their causes themselves.
+fn with(text: String, cause: &str) -> String {
+    if text.ends_with(cause) {
+        text
+    } else if text.is_empty() {
+        cause.to_owned()
+    } else {
+        format!("{text}: {cause}")
+    }
+}
+
+/// What an API server says. What stands before one may answer with nothing but a code.
+fn words(status: &Status) -> String {
+    let Status { message, code, .. } = status;
+    if message.is_empty() { format!("the API server answered {code}") } else { message.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use anyhow::anyhow;
+
+    use super::*;
+
+    /// An error with another one below it, as a layer of the client makes them.
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0}")]
+    struct Layer(&'static str, #[source] io::Error);
+
+    fn refused() -> kube::Error {
+        kube::Error::Service(Box::new(Layer("tcp connect error", io::Error::other("Connection refused"))))
+    }
+
+    fn forbidden() -> kube::Error {
+        kube::Error::Api(Status::failure("agents is forbidden", "Forbidden").with_code(403).boxed())
+    }
+
+    #[test]
+    fn a_cause_that_is_shown_already_is_not_shown_again() {
+        let shown = anyhow!("no such file").context("a.wasm: no such file");
+        assert_eq!(told(shown.as_ref()), "a.wasm: no such file");
+        let hidden = anyhow!("no such file").context("a.wasm");
+        assert_eq!(told(hidden.as_ref()), "a.wasm: no such file");
+    }
+
+    #[test]
+    fn what_an_api_server_answers_is_told_once_and_in_its_own_words() {
+        assert_eq!(told(&forbidden()), "agents is forbidden");
+        let listed = anyhow::Error::new(forbidden()).context("Agents cannot be listed");
+        assert_eq!(told(listed.as_ref()), "Agents cannot be listed: agents is forbidden");
+        assert!(!is_unanswered(listed.as_ref()));
+        let silent = kube::Error::Api(Status::failure("", "Failed to parse error data").with_code(502).boxed());
+        assert_eq!(told(&silent), "the API server answered 502");
+    }
+
+    #[test]
+    fn of_an_api_server_that_does_not_answer_every_cause_is_told() {
+        assert_eq!(told(&refused()), "tcp connect error: Connection refused");
+        let listed = anyhow::Error::new(refused()).context("Agents cannot be listed");
+        assert_eq!(told(listed.as_ref()), "Agents cannot be listed: tcp connect error: Connection refused");
+        assert!(is_unanswered(listed.as_ref()));
+        // The same of something else is nothing about the API server.
+        assert!(!is_unanswered(&io::Error::from(io::ErrorKind::BrokenPipe)));
+    }
+}

@@ -1,0 +1,46 @@
+//! Names that verbs are told, and namespaces above all: none is not all of them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use serde_json::Value;
+use support::{binary, finish, run};
+
+/// The kinds of objects that are printed, with their namespaces.
+fn printed(namespaces: &str) -> Vec<(String, String)> {
+    let ran = finish(binary().arg("rbac").env("WATCH_NAMESPACES", namespaces), "");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&ran.stdout).expect("YAML");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    objects.iter().map(|object| (text(&object["kind"]), text(&object["metadata"]["namespace"]))).collect()
+}
+
+#[test]
+fn a_flag_that_names_no_namespace_is_an_error_and_does_not_stand_for_everywhere() {
+    for verb in ["rbac", "release", "run"] {
+        for named in ["", "a,,b", "Bad NS"] {
+            let ran = run([verb, "--namespaces", named], "");
+            assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{verb} {named:?}: {}", ran.stderr);
+            assert!(ran.stderr.contains("--namespaces"), "{verb} {named:?}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_variable_that_is_set_to_nothing_names_no_namespace_and_one_that_names_some_may_have_spaces() {
+    assert!(printed("").contains(&("ClusterRole".to_owned(), String::new())));
+    let roles = printed("a, b");
+    for namespace in ["a", "b"] {
+        assert!(roles.contains(&("Role".to_owned(), namespace.to_owned())), "{roles:?}");
+    }
+    assert!(roles.iter().all(|(kind, _)| kind != "ClusterRole"), "{roles:?}");
+}
+
+#[test]
+fn what_cannot_be_the_name_of_an_object_is_not_printed_as_one() {
+    for arguments in [&["rbac", "--name"][..], &["policy", "pack", "a.wasm", "--service-account"]] {
+        let ran = run(arguments.iter().chain(&["bad name!"]), "");
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("not the name of an object"), "{arguments:?}: {}", ran.stderr);
+    }
+}
