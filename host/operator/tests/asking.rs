@@ -43,6 +43,9 @@ async fn a_plan_asks_a_running_cluster_what_it_holds_and_what_is_in_force() {
     assert_eq!((&ran.json()["objects"], &ran.json()["changed"]), (&3.into(), &3.into()), "{}", ran.stdout);
     assert!(ran.stdout.contains("x:1") && !ran.stdout.contains("topsecret"), "{}", ran.stdout);
     assert_eq!(stage.policy(&[&plan[..], &["-n", "elsewhere"]].concat()).await.code, 0);
+    let ran = stage.policy(&["plan", "--settings", &settings, "--for", "agnet"]).await;
+    let told = "there is no policy agnet: did you mean agent?";
+    assert!(ran.code == 1 && ran.stderr.contains(told) && !ran.stderr.contains("not at hand"), "{}", ran.stderr);
     // Once it is in force, it changes nothing any more.
     stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
     let ran = stage.policy(&plan).await;

@@ -13,7 +13,7 @@ use std::{
 };
 
 use serde_json::Value;
-use support::{Folder, binary, ignores};
+use support::{Folder, binary, finish, ignores};
 
 /// How long kubectl waits for what is to come about.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -152,6 +152,23 @@ fn a_demo_whose_reader_and_then_whose_terminal_goes_away_ends_quietly_and_leaves
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(!stderr.contains("panicked"), "{stderr}");
     assert!(!folder.exists(), "{} is left behind", folder.display());
+}
+
+#[test]
+fn what_is_no_definition_and_what_has_none_is_told_as_render_tells_it() {
+    let folder = Folder::new("demo-wrong");
+    let object = folder.write("agent.yaml", agent("a", "be brief"));
+    let misspelt = folder.write("misspelt.yaml", agent("a", "be brief").replace("kind: Agent", "kind: Agnet"));
+    let elsewhere = folder.write("kite.yaml", "apiVersion: example.org/v1\nkind: Kite\nmetadata: {name: red}\n");
+    for (flag, file, told) in [
+        ("--crds", &object, "agent.yaml: document 1: not a CustomResourceDefinition"),
+        ("-f", &misspelt, "misspelt.yaml: document 1: kaos.tools/v1alpha1 has no kind Agnet here: did you mean Agent?"),
+        ("-f", &elsewhere, "kite.yaml: document 1: example.org/v1 has no kind Kite here"),
+    ] {
+        let ran = finish(binary().args(["demo", "--plain", "--once", flag, file]), "");
+        assert_eq!(ran.code, 2, "{file}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains(told), "{file}: {}", ran.stderr);
+    }
 }
 
 fn agent(name: &str, instructions: &str) -> String {

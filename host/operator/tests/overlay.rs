@@ -93,3 +93,21 @@ fn an_overlay_changes_its_variable_and_nothing_else() {
     let plain = |manifests: Vec<Value>| manifests.into_iter().map(|it| without(it, "LOG_LEVEL")).collect::<Vec<_>>();
     assert_eq!(plain(was), plain(is));
 }
+
+#[test]
+fn settings_for_an_overlay_are_checked_and_planned_beside_it() {
+    let folder = Folder::new("overlay-plan");
+    let (overlay, objects) = (component(&folder), folder.write("objects.yaml", OBJECTS));
+    let plan = |settings: &str, more: &[&str]| {
+        let settings = folder.write("settings.yaml", settings);
+        let plan = ["policy", "plan", "--settings", &settings, "--for", "log-level", "-f", &objects];
+        run(plan.iter().copied().chain(more.iter().copied()), "")
+    };
+    let with = ["--policy", overlay.as_str()];
+    let ran = plan("level: DEBUG\n", &with);
+    assert!(ran.code == 2 && !ran.stderr.contains("not at hand"), "{}{}", ran.stdout, ran.stderr);
+    let ran = plan("level: 3\n", &with);
+    assert!(ran.code == 1 && ran.stderr.contains("settings.yaml, is 3, but"), "{}{}", ran.stdout, ran.stderr);
+    let ran = plan("level: DEBUG\n", &[]);
+    assert!(ran.code == 1 && ran.stderr.contains("there is no policy log-level"), "{}{}", ran.stdout, ran.stderr);
+}

@@ -109,6 +109,24 @@ fn what_was_packed_for_a_namespace_is_packed_for_it_again_and_for_no_other() {
 }
 
 #[test]
+fn what_cannot_be_read_in_a_packed_file_is_told_with_its_place() {
+    let folder = Folder::new("pack-broken");
+    let component = component(&folder);
+    let with_rights = run(["policy", "pack", &component], "").stdout;
+    let alone = run(["policy", "pack", &component, "--without-rights"], "").stdout;
+    let broken = |text: &str| text.replacen("metadata:", "metadata: [", 1);
+    for (text, told) in [
+        (broken(&with_rights), "document 1: is not YAML or JSON: "),
+        (broken(&alone), "document 1: is not YAML or JSON: "),
+        (alone.split_once("\nmetadata:").unwrap().0.to_owned(), "document 1: metadata.name: missing"),
+    ] {
+        let ran = run(["policy", "pack", &folder.write("packed.yaml", &text)], "");
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{told}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("packed.yaml: {told}")), "{told}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn settings_alone_name_their_policy() {
     let folder = Folder::new("pack-settings");
     let settings = folder.write("settings.yaml", "image: registry.example/agent:2\n");
@@ -135,7 +153,7 @@ fn what_a_cluster_would_refuse_is_not_packed() {
     let folder = Folder::new("pack-refused");
     for (file, content, told) in [
         ("text.yaml", "grants: {privileges: [everything]}", "everything"),
-        ("broken.wasm", "\0asm\x01\0\0\0", "core module"),
+        ("broken.wasm", "\0asm\x01\0\0\0", "core module: make a component of it with `kaos-operator policy build`"),
         ("stranger.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", "kaos.tools/policy"),
     ] {
         let ran = run(["policy", "pack", &folder.write(file, content)], "");

@@ -189,6 +189,19 @@ fn the_verdict_stands_where_nobody_reads_it_and_there_is_none_where_it_cannot_be
 }
 
 #[test]
+fn settings_of_a_policy_that_there_is_not_are_a_question_that_cannot_be_answered() {
+    let folder = Folder::new("plan-misspelt");
+    for (name, told) in [
+        ("agnet", "there is no policy agnet: did you mean agent?"),
+        ("kite", "there is no policy kite: there are agent, mcpserver, modelapi"),
+    ] {
+        let ran = plan(&folder, "image: x:2\n", &["--for", name]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{name}: {}", ran.stderr);
+        assert!(ran.stderr.contains(told) && !ran.stderr.contains("not at hand"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_thousand_objects_are_compared_once_each() {
     let folder = Folder::new("plan-thousand");
     let settings = folder.write("settings.yaml", "image: registry.example/agent:2\n");

@@ -88,6 +88,20 @@ fn inspect_shows_also_what_does_not_pass() {
 }
 
 #[test]
+fn settings_that_do_not_fit_are_told_with_the_file_that_they_stand_in() {
+    let folder = Folder::new("check-settings");
+    let file = folder.write("a.wasm", embedded::DEFAULTS[0].component);
+    let beside = folder.write("policy.yaml", "settings: {prot: 1}\n");
+    let ran = run(["policy", "check", &file], "");
+    let told = format!(".prot, given by file {beside}, does not exist");
+    assert!(ran.code == 1 && ran.stderr.contains(&told), "{}", ran.stderr);
+    let settings = folder.write("mine.yaml", "prot: 1\n");
+    let ran = run(["policy", "pack", &file, "--settings", &settings], "");
+    let told = format!(".prot, given by file {settings}, does not exist");
+    assert!(ran.code == 2 && ran.stderr.contains(&told), "{}", ran.stderr);
+}
+
+#[test]
 fn an_error_is_told_once() {
     let ran = run(["policy", "check", "nope.wasm"], "");
     assert_eq!((ran.code, ran.stderr.matches("No such file").count()), (2, 1), "{}", ran.stderr);

@@ -111,6 +111,9 @@ async fn where_no_operator_is_that_is_said() {
     let stage = Stage::start("push-nobody").await;
     let ran = stage.policy(&["push", "--settings", &stage.settings("x:1"), "--for", "agent", "--timeout", "1"]).await;
     assert!(ran.code == 1 && ran.stderr.contains("no operator took notice"), "{}", ran.stderr);
+    let settings = stage.settings("x:1");
+    let ran = stage.policy(&["push", "--settings", &settings, "--for", "agent", "--timeout", "1", "-n", "team"]).await;
+    assert!(ran.code == 1 && ran.stderr.contains("was it started with --namespace-policies"), "{}", ran.stderr);
     let ran = stage.policy(&["push", "--settings", &stage.settings("x:1"), "--for", "agent", "--timeout", "0"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
@@ -196,8 +199,11 @@ async fn there_is_no_rollback_to_what_is_not_kept_or_was_changed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_list_tells_what_became_of_everything() {
     let stage = Stage::start("list").await;
+    let ran = stage.policy(&["list", "-n", "team"]).await;
+    assert!(ran.code == 0 && ran.stdout.contains("in namespace team: "), "{}{}", ran.stdout, ran.stderr);
     let ran = stage.policy(&["list"]).await;
-    assert!(ran.code == 0 && ran.stdout.contains("No policies were shipped"), "{}{}", ran.stdout, ran.stderr);
+    let none = "No policies were shipped to an operator in namespace kaos-system";
+    assert!(ran.code == 0 && ran.stdout.contains(none), "{}{}", ran.stdout, ran.stderr);
     stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Superseded", "policy": "agent"}));
     let active =
         json!({"state": "Active", "policy": "agent", "objects": 9, "outstanding": 4, "since": "2026-01-01T00:00:03Z"});

@@ -19,6 +19,7 @@
 //! | [`names`] | what Kubernetes takes for a name |
 //! | [`near`] | the name that was probably meant |
 //! | [`mod@cut`] | long texts in messages |
+//! | [`yaml`] | what is wrong with a YAML text |
 //! | [`digest`] | digests and canonical JSON |
 
 mod adapter;
@@ -45,3 +46,4 @@ pub mod policy;
 pub mod render;
 pub mod settings;
 pub mod stamp;
+pub mod yaml;

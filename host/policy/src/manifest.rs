@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{contract::ResourceType, digest::Digest, limits::Limits};
+use crate::{contract::ResourceType, digest::Digest, limits::Limits, yaml};
 
 /// Stands in a grant for the namespace of the operator.
 pub const OPERATOR_NAMESPACE: &str = "$(OPERATOR_NAMESPACE)";
@@ -158,7 +158,7 @@ impl fmt::Display for Privilege {
 impl PolicyFile {
     /// Reads the file; unknown fields are errors, since a grant that is misspelt must not look like one.
     pub fn parse(text: &str) -> Result<Self, PolicyFileError> {
-        serde_saphyr::from_str(text).map_err(|error| PolicyFileError(error.to_string()))
+        serde_saphyr::from_str(text).map_err(|error| PolicyFileError(yaml::told(&error, 0)))
     }
 }
 
@@ -183,6 +183,16 @@ mod tests {
         assert!(file.grants.privileges.contains(&Privilege::HostPid));
         assert_eq!(Privilege::HostPid.to_string(), "hostPID");
         Ok(())
+    }
+
+    #[test]
+    fn what_is_wrong_is_one_line_that_says_where() {
+        let told = |text: &str| PolicyFile::parse(text).unwrap_err().to_string();
+        assert_eq!(
+            told("name: a\nname: b\n"),
+            "policy.yaml is not usable: the field name is there twice at line 2, column 1"
+        );
+        assert_eq!(told("hello\n"), "policy.yaml is not usable: fields with values are expected at line 1, column 1");
     }
 
     #[test]

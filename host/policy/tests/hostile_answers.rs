@@ -156,7 +156,9 @@ fn a_description_that_lies_is_refused() {
 
 #[test]
 fn a_policy_that_never_plans_is_refused() {
-    assert!(matches!(load(hostile("refuses everything")), Err(LoadError::NoPlan { .. })));
+    let Err(error @ LoadError::NoPlan { .. }) = load(hostile("refuses everything")) else { panic!() };
+    let told = "no sample of Widget ends in a plan; the last one was refused: Unsupported: no";
+    assert_eq!(error.to_string(), told);
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn parts_are_counted() {
 #[test]
 fn only_the_bytes_that_were_meant_are_taken() {
     let file = PolicyFile { sha256: Some(kaos_policy::digest::Digest::of(b"others")), ..PolicyFile::default() };
-    let error = support::load_with(&Candidate { bytes: policy(), file }).unwrap_err();
+    let error = support::load_with(&Candidate { bytes: policy(), file, ..Candidate::default() }).unwrap_err();
     assert!(matches!(error, LoadError::WrongDigest { .. }));
 }
 

@@ -94,11 +94,16 @@ fn of(name: &str, verb: &Command) -> String {
 fn row(argument: &Arg) -> Vec<String> {
     let values = argument.get_value_names().unwrap_or_default();
     let takes = argument.get_action().takes_values();
-    let value = if takes { values.join(" ") } else { String::new() };
+    // One that may be left out is taken after `=` alone: without it, it would be the next argument.
+    let value = match values.join(" ") {
+        _ if !takes => String::new(),
+        value if argument.is_require_equals_set() => format!("[={value}]"),
+        value => format!(" {value}"),
+    };
     let flag = match (argument.get_long(), argument.get_short()) {
-        (Some(long), Some(short)) => format!("-{short}, --{long} {value}"),
-        (Some(long), None) => format!("--{long} {value}"),
-        (None, Some(short)) => format!("-{short} {value}"),
+        (Some(long), Some(short)) => format!("-{short}, --{long}{value}"),
+        (Some(long), None) => format!("--{long}{value}"),
+        (None, Some(short)) => format!("-{short}{value}"),
         (None, None) => value,
     };
     let environment = argument.get_env().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

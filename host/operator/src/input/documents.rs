@@ -2,9 +2,10 @@
 
 use std::{mem, path::Path, sync::Arc};
 
+use kaos_policy::yaml::told;
 use serde_json::{Deserializer, Number, Value};
 
-use super::{Document, Identity, InputError, Origin};
+use super::{Document, Identity, InputError, Origin, json::Unique};
 
 /// Everything in one text; what cannot be used is reported beside what can, document by document.
 pub fn parse(file: &Arc<str>, text: &str, default_namespace: &str) -> (Vec<Document>, Vec<InputError>) {
@@ -24,10 +25,14 @@ pub fn parse(file: &Arc<str>, text: &str, default_namespace: &str) -> (Vec<Docum
 pub(super) fn values(file: &str, text: &str) -> Vec<Result<Value, String>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with(['{', '[']) {
-        let values: Vec<_> = Deserializer::from_str(text).into_iter::<Value>().collect();
+        let values: Vec<_> = Deserializer::from_str(text).into_iter::<Unique>().collect();
         // YAML's flow style starts like JSON.
         if Path::new(file).extension().is_some_and(|end| end == "json") || values.iter().all(Result::is_ok) {
-            return values.into_iter().map(|value| value.map(whole).map_err(|error| error.to_string())).collect();
+            let read = |value: Result<Unique, serde_json::Error>| match value {
+                Ok(Unique(value)) => Ok(whole(value)),
+                Err(error) => Err(error.to_string()),
+            };
+            return values.into_iter().map(read).collect();
         }
     }
     split(text).into_iter().map(|(line, document)| yaml(document, line).map(whole)).collect()
@@ -88,14 +93,7 @@ fn yaml(document: &str, lines_before: usize) -> Result<Value, String> {
     if is_blank(document.strip_prefix("---").unwrap_or(document)) {
         return Ok(Value::Null);
     }
-    serde_saphyr::from_str_with_options(document, options()).map_err(|error| {
-        // Once more, moved to where it stands in the file: the parser then counts lines as the user's editor does.
-        let placed = format!("{}{document}", "\n".repeat(lines_before));
-        match serde_saphyr::from_str_with_options::<Value>(&placed, options()) {
-            Err(placed) => placed.to_string(),
-            Ok(_) => error.to_string(),
-        }
-    })
+    serde_saphyr::from_str_with_options(document, options()).map_err(|error| told(&error, lines_before))
 }
 
 fn options() -> serde_saphyr::Options {
@@ -239,6 +237,26 @@ mod tests {
             let aliases = format!("*{last},").repeat(8);
             text = [text, format!("{next}: &{next} [{aliases}]\n")].concat();
         }
-        assert_eq!(names("a.yaml", &text).1.len(), 1);
+        let errors = names("a.yaml", &text).1;
+        assert!(errors.len() == 1 && errors[0].contains("its aliases stand for more than is read"), "{errors:?}");
+    }
+
+    #[test]
+    fn a_field_that_is_there_twice_is_an_error_in_either_form() {
+        let yaml = format!("{}---\n{}spec: 1\nspec: 2\n", kite("red"), kite("blue"));
+        let twice = "is not YAML or JSON: the field spec is there twice at line";
+        assert_eq!(
+            names("a.yaml", &yaml),
+            (vec!["1 red".into()], vec![format!("a.yaml: document 2: {twice} 9, column 1: correct it there")])
+        );
+        let json = r#"{"apiVersion":"v1","kind":"Kite","metadata":{"name":"red"},
+            "spec":[{"a":1}],"spec":{}}"#;
+        for file in ["a.json", "a.yaml"] {
+            let (good, errors) = names(file, json);
+            assert_eq!((good.len(), errors.len()), (0, 1), "{file}: {errors:?}");
+            assert!(errors[0].starts_with(&format!("{file}: document 1: {twice} 2")), "{errors:?}");
+        }
+        let below = r#"{"apiVersion":"v1","kind":"Kite","metadata":{"name":"red"},"spec":[{"a":1,"a":1}]}"#;
+        assert!(names("a.json", below).1[0].contains("the field a is there twice"));
     }
 }

@@ -33,15 +33,15 @@ pub fn read(sources: Sources<'_>) -> (Vec<Document>, Vec<InputError>) {
         let texts = if path != "-" {
             texts(path, recursive)
         } else if stdin_read {
-            Err(InputError::StandardInputTwice)
+            vec![Err(InputError::StandardInputTwice)]
         } else {
             stdin_read = true;
-            reading::standard_input(OBJECTS).map(|text| vec![("-".into(), text)]).map_err(InputError::Read)
+            vec![reading::standard_input(OBJECTS).map(|text| ("-".into(), text)).map_err(InputError::Read)]
         };
-        match texts {
-            Err(error) => errors.push(error),
-            Ok(texts) => {
-                for (file, text) in texts {
+        for text in texts {
+            match text {
+                Err(error) => errors.push(error),
+                Ok((file, text)) => {
                     let (found, wrong) = parse(&file, &text, namespace);
                     documents.extend(found);
                     errors.extend(wrong);
@@ -84,39 +84,44 @@ pub fn document(path: &Path) -> Result<Value, InputError> {
     }
 }
 
-fn texts(named: &str, recursive: bool) -> Result<Vec<(Arc<str>, String)>, InputError> {
+/// What a file says, or each file of a directory; one that cannot be read hides no other.
+fn texts(named: &str, recursive: bool) -> Vec<Result<(Arc<str>, String), InputError>> {
     let path = Path::new(named);
     if !path.is_dir() {
-        return Ok(vec![text(path)?]);
+        return vec![text(path)];
     }
     let mut files = Vec::new();
-    collect(path, recursive, &mut files)?;
+    collect(path, recursive, &mut files);
     if files.is_empty() {
-        return Err(InputError::EmptyDirectory { path: named.to_owned() });
+        return vec![Err(InputError::EmptyDirectory { path: named.to_owned() })];
     }
-    files.iter().map(|file| text(file)).collect()
+    files.into_iter().map(|file| text(&file?)).collect()
 }
 
 fn text(path: &Path) -> Result<(Arc<str>, String), InputError> {
     Ok((path.display().to_string().into(), reading::text(path, OBJECTS)?))
 }
 
-fn collect(directory: &Path, recursive: bool, files: &mut Vec<PathBuf>) -> Result<(), InputError> {
-    let unreadable = |source| ReadError::Unreadable { path: directory.display().to_string(), source };
-    let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(unreadable)?;
+fn collect(directory: &Path, recursive: bool, files: &mut Vec<Result<PathBuf, ReadError>>) {
+    let entries = match fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
+        Ok(entries) => entries,
+        Err(source) => {
+            files.push(Err(ReadError::Unreadable { path: directory.display().to_string(), source }));
+            return;
+        }
+    };
     let mut paths: Vec<_> = entries.into_iter().map(|entry| entry.path()).collect();
     paths.sort();
     for path in paths {
         if path.is_dir() {
             // A link that leads back up would be followed for ever.
             if recursive && !path.is_symlink() {
-                collect(&path, recursive, files)?;
+                collect(&path, recursive, files);
             }
         } else if is_manifest(&path) {
-            files.push(path);
+            files.push(Ok(path));
         }
     }
-    Ok(())
 }
 
 fn is_manifest(path: &Path) -> bool {

@@ -5,6 +5,7 @@
 mod documents;
 mod files;
 mod identity;
+mod json;
 
 use std::{fmt, sync::Arc};
 

@@ -2,7 +2,7 @@
 
 use kaos_policy::{
     policy::PolicyId,
-    render::{Message, Refused, Verdict},
+    render::{Refused, Verdict},
 };
 use serde::Serialize;
 
@@ -43,9 +43,7 @@ impl Side {
             Verdict::Planned(_) => Said::Planned,
             Verdict::Refused(refusal) => {
                 let Refused { reason, messages } = Refused::of(refusal);
-                let told =
-                    |Message { path, message }| if path.is_empty() { message } else { format!("{path}: {message}") };
-                Said::Refused(reason.to_owned(), messages.into_iter().map(told).collect())
+                Said::Refused(reason.to_owned(), messages.iter().map(ToString::to_string).collect())
             }
             Verdict::Failed(failure) => Said::Failed(failure.to_string()),
         };

@@ -13,6 +13,7 @@ use kaos_policy::{
     gate,
     manifest::{PolicyFile, PolicyFileError},
     policy::StackError,
+    settings,
 };
 
 pub use load::{Loaded, Loader, sample_cluster};
@@ -121,7 +122,7 @@ impl Candidate {
             .map(|policy| {
                 let file = PolicyFile::parse(policy.manifest)
                     .map_err(|source| PolicyError::File { path: Origin::Embedded.to_string(), source })?;
-                let inner = gate::Candidate { bytes: policy.component.to_vec(), file };
+                let inner = gate::Candidate { bytes: policy.component.to_vec(), file, ..gate::Candidate::default() };
                 Ok(Self { origin: Origin::Embedded, inner })
             })
             .collect()
@@ -130,14 +131,16 @@ impl Candidate {
     /// A component from a file. Where it holds and what it is granted stands beside it, in `policy.yaml`.
     pub fn read(path: &Path) -> Result<Self, PolicyError> {
         let bytes = reading::bytes(path, COMPONENT)?;
-        let file = beside(&path.with_file_name("policy.yaml"))?;
-        Ok(Self { origin: Origin::File(path.to_owned()), inner: gate::Candidate { bytes, file } })
+        let beside = path.with_file_name("policy.yaml");
+        let file = file_at(&beside)?;
+        let settings_from = Some(settings::Origin::File(beside.display().to_string()));
+        Ok(Self { origin: Origin::File(path.to_owned()), inner: gate::Candidate { bytes, file, settings_from } })
     }
 }
 
 /// A policy file, or an empty one where there is none. One that is there and cannot be used must not look like none: the
 /// policy would hold everywhere.
-fn beside(path: &Path) -> Result<PolicyFile, PolicyError> {
+fn file_at(path: &Path) -> Result<PolicyFile, PolicyError> {
     // Not the file that a link leads to: where that is gone the link is still there.
     if path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         return Ok(PolicyFile::default());

@@ -19,6 +19,8 @@ spec:
     models: ['*']
     apiKey: {value: s3cret}
 ";
+const LLM_TWICE: &str =
+    r#"{"apiVersion":"kaos.tools/v1alpha1","kind":"ModelAPI","metadata":{"name":"llm"},"spec":{},"spec":{}}"#;
 const READY: &str = "status: {phase: Ready, ready: true, endpoint: 'http://llm.example:8000'}\n";
 
 fn writer(name: &str) -> String {
@@ -223,6 +225,22 @@ fn a_setting_that_no_policy_has_is_an_error() {
 }
 
 #[test]
+fn a_setting_that_is_refused_is_told_with_what_could_be_said() {
+    for (set, told) in [
+        ("imagePullPolicy=Foo", "must be one of \"Always\", \"IfNotPresent\", \"Never\": correct it"),
+        ("agent.colour=red", "does not exist: use one of "),
+        ("colour=red", "see docs/reference/settings.md"),
+    ] {
+        let ran = render(LLM, &["--set", set]);
+        assert!(ran.code == 2 && ran.stderr.contains(told), "{set}: {}", ran.stderr);
+    }
+    // What the schema leaves open, as a file of settings may say it.
+    let ran = render(&format!("{LLM}{READY}"), &["--set", "modelapi.proxy.resources.limits.memory=77Mi"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("memory: 77Mi"), "{}", ran.stdout);
+}
+
+#[test]
 fn a_type_that_is_not_served_is_not_rendered() {
     let with = ["--set", "gateway.enabled=true", "--set", "gateway.name=gw", "--set", "gateway.namespace=gw"];
     let input = format!("{LLM}{READY}");
@@ -321,6 +339,27 @@ fn directories_and_several_files_are_one_input() {
         |arguments: &[&str]| run(["render", "-o", "json"].iter().chain(arguments), "").json().as_array().map(Vec::len);
     assert_eq!(count(&["-f", &objects, "-f", &more]), Some(3));
     assert_eq!(count(&["-R", "-f", &objects, "-f", &more]), Some(4));
+}
+
+#[test]
+fn of_a_directory_everything_is_told_that_cannot_be_used() {
+    let folder = Folder::new("unreadable");
+    let gone = folder.write("objects/1.yaml", "");
+    std::fs::remove_file(&gone).expect("the file goes");
+    std::os::unix::fs::symlink("/no/such/file", &gone).expect("a link");
+    folder.write("objects/2.yaml", b"\xff");
+    folder.write("objects/3.yaml", "kind: [\n");
+    folder.write("objects/4.json", LLM_TWICE);
+    let ran = run(["render", "-f", &format!("{}/objects", folder.path())], "");
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+    for told in [
+        "1.yaml: No such file",
+        "2.yaml: is no text in UTF-8",
+        "3.yaml: document 1: is not YAML or JSON: unclosed bracket",
+        "4.json: document 1: is not YAML or JSON: the field spec is there twice at line 1",
+    ] {
+        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+    }
 }
 
 #[test]

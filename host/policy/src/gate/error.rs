@@ -2,8 +2,16 @@
 
 use super::Step;
 use crate::{
-    compile::CompileError, contract::Refusal, describe::DescribeError, digest::Digest, engine::EngineError,
-    failure::Failure, policy::AdmitError, settings::SettingsErrors,
+    compile::CompileError,
+    contract::Refusal,
+    cut::{NOTE, cut},
+    describe::DescribeError,
+    digest::Digest,
+    engine::EngineError,
+    failure::Failure,
+    policy::AdmitError,
+    render::Refused,
+    settings::SettingsErrors,
 };
 
 /// Why bytes are not a policy.
@@ -38,7 +46,7 @@ pub enum LoadError {
     #[error("it is precompiled code: give the component that it was compiled from")]
     Precompiled,
     /// They are a module.
-    #[error("it is a core module: make a component of it with `wasm-tools component new` or cargo component")]
+    #[error("it is a core module: make a component of it with `kaos-operator policy build`")]
     CoreModule,
     /// They are the text of a component or module.
     #[error("it is WebAssembly text: assemble it with `wasm-tools parse`")]
@@ -169,7 +177,7 @@ pub enum LoadError {
         before: String,
     },
     /// It never comes to a plan.
-    #[error("no sample of {kind} ends in a plan; the last one was refused: {}", refusal.reason())]
+    #[error("no sample of {kind} ends in a plan; the last one was refused: {}", cut(&Refused::of(refusal).to_string(), NOTE))]
     NoPlan {
         /// The claimed kind.
         kind: String,

@@ -36,6 +36,8 @@ pub struct Candidate {
     pub bytes: Vec<u8>,
     /// What stands beside it.
     pub file: PolicyFile,
+    /// Where the settings in that were written, for messages; unless it is said, in a ConfigMap of the policy's name.
+    pub settings_from: Option<Origin>,
 }
 
 /// One step of the gate.
@@ -149,8 +151,9 @@ impl Run<'_> {
         self.passed(Step::Instantiate, format!("world {}", inspection.world.name()));
         let policy = self.describe(code, digest, file)?;
         self.described = Some(Arc::clone(&policy));
-        self.settings(&policy, file)?;
-        let told = conformance::run(&policy, &Self::layers(&policy, file), &self.gate.cluster, &self.gate.limits)?;
+        let layers = Self::layers(&policy, candidate);
+        self.settings(&policy, &layers)?;
+        let told = conformance::run(&policy, &layers, &self.gate.cluster, &self.gate.limits)?;
         self.passed(Step::Conformance, told);
         Ok(policy)
     }
@@ -193,17 +196,18 @@ impl Run<'_> {
         Ok(policy)
     }
 
-    fn settings(&mut self, policy: &Policy, file: &PolicyFile) -> Result<(), LoadError> {
-        let settings = policy.schema().resolve(&policy.id().name, &Self::layers(policy, file))?;
+    fn settings(&mut self, policy: &Policy, layers: &[Layer]) -> Result<(), LoadError> {
+        let settings = policy.schema().resolve(&policy.id().name, layers)?;
         self.passed(Step::Settings, format!("{} values", settings.sources().count()));
         Ok(())
     }
 
     /// The settings that come with the policy; those of the cluster are not the policy's doing.
-    fn layers(policy: &Policy, file: &PolicyFile) -> Vec<Layer> {
+    fn layers(policy: &Policy, candidate: &Candidate) -> Vec<Layer> {
         let name = &policy.id().name;
-        let tree = Some(&file.settings).filter(|tree| !tree.is_null()).cloned();
-        tree.map(|tree| Layer::tree(Origin::ClusterPolicy(name.clone()), name, tree)).into_iter().collect()
+        let tree = Some(&candidate.file.settings).filter(|tree| !tree.is_null()).cloned();
+        let origin = || candidate.settings_from.clone().unwrap_or_else(|| Origin::ClusterPolicy(name.clone()));
+        tree.map(|tree| Layer::tree(origin(), name, tree)).into_iter().collect()
     }
 
     fn passed(&mut self, step: Step, outcome: String) {

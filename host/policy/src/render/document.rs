@@ -1,5 +1,7 @@
 //! A rendered object as one document: what `render -o json` and the operator's explanation show.
 
+use std::fmt;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -62,6 +64,23 @@ impl Refused {
 
     fn failed(failure: &PolicyFailure) -> Self {
         Self { reason: "Failed", messages: vec![Message { path: String::new(), message: failure.to_string() }] }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason)?;
+        for (number, message) in self.messages.iter().enumerate() {
+            write!(f, "{}{message}", if number == 0 { ": " } else { "; " })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, message } = self;
+        if path.is_empty() { f.write_str(message) } else { write!(f, "{path}: {message}") }
     }
 }
 

@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::{Layer, Origin, Path, Schema, SettingsError, SettingsErrors, Source, merge};
+use super::{
+    Layer, Origin, Path, Schema, SettingsError, SettingsErrors, Source,
+    listed::{LISTED, listed},
+    merge,
+};
 use crate::near::nearest;
-
-/// Names that are listed to whoever wrote another; more than that nobody reads.
-const LISTED: usize = 8;
 
 /// Layers of `--set` arguments. `policies` are the policies there are, by name. A path may begin with the
 /// name of a policy; otherwise it is for each policy that has such a setting.
@@ -116,10 +117,13 @@ fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
     let at = |name: &str| base.names().iter().chain(known.names()).cloned().chain([name.to_owned()]).collect::<Path>();
     let message = match nearest(wrong, names.iter().copied()) {
         Some(near) => format!("does not exist: did you mean {}?", at(near)),
-        None if names.len() <= LISTED => format!("does not exist: use one of {}", names.join(", ")),
+        None if names.is_empty() => "does not exist, nor does another there: remove it".to_owned(),
+        None if names.len() <= LISTED => format!("does not exist: use one of {}", listed(&names)),
         None => {
+            // No file holds the policies of the binary, so that `policy inspect` shows only somebody's own.
             let count = names.len();
-            format!("does not exist, and none of the {count} that do is alike: see the output of `policy inspect`")
+            let all = "docs/reference/settings.md, or the output of `policy inspect`";
+            format!("does not exist, and none of the {count} that do is alike: see {all}")
         }
     };
     (at(wrong), message)
@@ -129,13 +133,13 @@ fn targets<'a>(path: &Path, policies: &[(&'a str, &'a Schema)]) -> Vec<(&'a str,
     let first = path.names().first().map(String::as_str).unwrap_or_default();
     if let Some((policy, schema)) = policies.iter().find(|(policy, _)| *policy == first) {
         let tail = path.tail();
-        if schema.has(&tail) {
+        if takes(schema, &tail) {
             return vec![(*policy, *schema, tail)];
         }
     }
     policies
         .iter()
-        .filter(|(_, schema)| schema.has(path))
+        .filter(|(_, schema)| takes(schema, path))
         .map(|(policy, schema)| (*policy, *schema, path.clone()))
         .collect()
 }
@@ -216,6 +220,29 @@ mod tests {
     }
 
     #[test]
+    fn an_assignment_below_what_the_schema_leaves_open_is_taken_as_a_files_is() {
+        for of in ["labels.a", "kite.labels.a"] {
+            let layers = with_two(|policies| assignments(&[format!("{of}=b")], policies)).unwrap();
+            assert_eq!(layers, [Layer::tree(Origin::CommandLine, "kite", json!({"labels": {"a": "b"}}))], "{of}");
+        }
+    }
+
+    #[test]
+    fn an_assignment_to_a_policy_says_which_settings_that_has() {
+        let some: Value = (10..30).map(|i| (format!("setting{i}"), json!({"type": "string"}))).collect();
+        let (some, none) = (schema(&some), schema(&json!({})));
+        let set =
+            |text: &str| assignments(&[text.to_owned()], &[("kite", &some), ("boat", &none)]).unwrap_err().to_string();
+        let told = set("kite.colour=red");
+        assert!(
+            told.contains("does not exist: use one of setting10, setting11, ") && told.ends_with("setting29"),
+            "{told}"
+        );
+        let told = set("boat.colour=red");
+        assert_eq!(told, "setting boat.colour, given by --set, does not exist, nor does another there: remove it");
+    }
+
+    #[test]
     fn an_assignment_that_no_policy_has_is_refused_with_the_name_that_is_near() {
         let set = |text: &str| with_two(|policies| assignments(&[text.to_owned()], policies)).unwrap_err().to_string();
         assert_eq!(set("levle=INFO"), "setting levle, given by --set, does not exist: did you mean level?");
@@ -224,9 +251,9 @@ mod tests {
             "setting kite.levle, given by --set, does not exist: did you mean kite.level?"
         );
         assert_eq!(set("level"), "setting level, given by --set, has no value: write path=value");
-        let many: Value = (0..9).map(|i| (format!("setting{i}"), json!({"type": "string"}))).collect();
+        let many: Value = (0..30).map(|i| (format!("setting{i}"), json!({"type": "string"}))).collect();
         let many = schema(&many);
         let told = assignments(&["colour=red".to_owned()], &[("kite", &many)]).unwrap_err().to_string();
-        assert!(told.contains("none of the 10") && told.len() < 160, "{told}");
+        assert!(told.contains("none of the 31") && told.contains("settings.md") && told.len() < 160, "{told}");
     }
 }

@@ -3,6 +3,7 @@
 
 mod assign;
 mod error;
+mod listed;
 mod merge;
 mod path;
 mod schema;

@@ -1,8 +1,12 @@
 //! Errors of the JSON Schema validator in terms of settings, layers and remedies.
 
-use jsonschema::error::ValidationErrorKind;
+use jsonschema::{
+    JsonType, ValidationError,
+    error::{TypeKind, ValidationErrorKind},
+};
+use serde_json::Value;
 
-use super::{Effective, Path, Schema, SettingsError};
+use super::{Effective, Path, Schema, SettingsError, listed::listed};
 use crate::{
     cut::{VALUE, cut},
     digest::canonical,
@@ -16,22 +20,30 @@ impl Schema {
         self.validator.iter_errors(&settings.tree).flat_map(|error| self.explain(&error, settings)).take(TOLD).collect()
     }
 
-    fn explain(&self, error: &jsonschema::ValidationError<'_>, settings: &Effective) -> Vec<SettingsError> {
+    fn explain(&self, error: &ValidationError<'_>, settings: &Effective) -> Vec<SettingsError> {
         let path = from_pointer(error.instance_path().as_str());
         if let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() {
-            let known = self.names(&path).join(", ");
+            let remedy = match &self.names(&path)[..] {
+                [] => "remove it".to_owned(),
+                names => format!("remove it, or use one of {}", listed(names)),
+            };
             return unexpected
                 .iter()
                 .map(|name| {
                     let path = path.then(name);
-                    let message = format!("does not exist: remove it, or use one of {known}");
+                    let message = format!("does not exist: {remedy}");
                     SettingsError { policy: String::new(), source: settings.source(&path).cloned(), path, message }
                 })
                 .collect();
         }
-        let instance = canonical(error.instance());
-        let shown = cut(&instance, VALUE);
-        let reason = error.masked_with("it");
+        let shown = told(error.instance());
+        let reason = match allowed(error, error.instance_path().as_str()).as_deref() {
+            None | Some([]) => error.masked_with("it").to_string(),
+            Some([only]) => format!("must be {}", told(only)),
+            Some(values) => {
+                format!("must be one of {}", listed(&values.iter().map(|one| told(one)).collect::<Vec<_>>()))
+            }
+        };
         let remedy = match self.default_at(&path) {
             Some(default) => format!("correct it, or remove it to get the default {default}"),
             None => "correct it".to_owned(),
@@ -42,10 +54,97 @@ impl Schema {
 
     fn default_at(&self, path: &Path) -> Option<String> {
         let value = path.names().iter().try_fold(self.defaults(), |value, name| value.get(name))?;
-        Some(cut(&canonical(value), VALUE).into_owned())
+        Some(told(value))
+    }
+}
+
+fn told(value: &Value) -> String {
+    cut(&canonical(value), VALUE).into_owned()
+}
+
+/// The values that would have been taken at a place, where there are only so many: those of an `enum`, of a `const`, or
+/// of alternatives each of which takes only so many.
+fn allowed<'a>(error: &'a ValidationError<'_>, place: &str) -> Option<Vec<&'a Value>> {
+    static NULL: Value = Value::Null;
+    if error.instance_path().as_str() != place {
+        return None;
+    }
+    match error.kind() {
+        ValidationErrorKind::Enum { options } => Some(options.as_array()?.iter().collect()),
+        ValidationErrorKind::Constant { expected_value } => Some(vec![&**expected_value]),
+        ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) } => Some(vec![&NULL]),
+        ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context } => {
+            let mut values = Vec::new();
+            for errors in context {
+                values.extend(errors.iter().find_map(|error| allowed(error, place))?);
+            }
+            Some(values)
+        }
+        _ => None,
     }
 }
 
 fn from_pointer(pointer: &str) -> Path {
     pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::settings::{Layer, Origin};
+
+    /// What is told of a setting `kind` of some schema.
+    fn refused(schema: &Value, value: &Value) -> String {
+        let schema = json!({"type": "object", "additionalProperties": false, "properties": {"kind": schema}});
+        let layer = Layer::tree(Origin::CommandLine, "kite", json!({"kind": value}));
+        Schema::parse(&schema.to_string()).unwrap().resolve("kite", &[layer]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn where_only_some_values_are_taken_these_are_told() {
+        let one = |value: &str| json!({"const": value, "description": "One.", "type": "string"});
+        let either = json!({"oneOf": [one("Always"), one("Never")]});
+        let mut with_default = either.clone();
+        with_default["default"] = json!("Never");
+        for (schema, given, told) in [
+            (&either, json!("Foo"), "\"Foo\", but must be one of \"Always\", \"Never\": correct it"),
+            (&either, json!(3), "3, but must be one of \"Always\", \"Never\": correct it"),
+            (
+                &with_default,
+                json!("Foo"),
+                "\"Foo\", but must be one of \"Always\", \"Never\": correct it, or remove it to get the default \"Never\"",
+            ),
+            (
+                &json!({"anyOf": [either, {"type": "null"}]}),
+                json!("Foo"),
+                "\"Foo\", but must be one of \"Always\", \"Never\", null: correct it",
+            ),
+            (&json!({"enum": [1, 2]}), json!(3), "3, but must be one of 1, 2: correct it"),
+            (&json!({"const": "a"}), json!("b"), "\"b\", but must be \"a\": correct it"),
+        ] {
+            assert_eq!(refused(schema, &given), format!("setting kite.kind, given by --set, is {told}"));
+        }
+        let many: Vec<u32> = (0..100).collect();
+        let told = refused(&json!({"enum": many}), &json!("x"));
+        assert!(told.contains("22, 23, and 76 more: correct it"), "{told}");
+    }
+
+    #[test]
+    fn alternatives_that_take_more_than_some_values_are_told_in_the_validators_words() {
+        for schema in [
+            json!({"oneOf": [{"const": "a"}, {"type": "integer"}]}),
+            json!({"anyOf": [{"type": "object", "properties": {"a": {"const": 1}}}, {"const": "a"}]}),
+        ] {
+            let told = refused(&schema, &json!({"a": 2}));
+            assert!(told.contains("it is not valid under any") && !told.contains("must be"), "{told}");
+        }
+    }
+
+    #[test]
+    fn where_there_are_no_settings_none_is_offered() {
+        let told = refused(&json!({"type": "object", "additionalProperties": false}), &json!({"a": 1}));
+        assert!(told.ends_with("kite.kind.a, given by --set, does not exist: remove it"), "{told}");
+    }
 }

@@ -10,6 +10,7 @@ use kaos_policy::{
     gate::{Bounds, Candidate, Gate, LoadError},
     limits::Limits,
     policy::Policy,
+    settings::Origin,
 };
 
 use crate::{blocking::off_thread, package::Package};
@@ -34,7 +35,11 @@ impl Gatekeeper {
 
     /// The policy of a package with a component.
     pub(super) async fn check(&self, package: &Package) -> Result<Arc<Policy>, LoadError> {
-        let candidate = Candidate { bytes: package.component.clone().unwrap_or_default(), file: package.file.clone() };
+        let candidate = Candidate {
+            bytes: package.component.clone().unwrap_or_default(),
+            file: package.file.clone(),
+            settings_from: Some(Origin::ClusterPolicy(package.name.clone())),
+        };
         let inner = Arc::clone(&self.0);
         off_thread(move || {
             let Inner { engine, compiler, cluster, clock } = &*inner;

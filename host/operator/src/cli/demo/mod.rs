@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use clap::Args;
 use kaos_policy::settings;
 use serde_json::Value;
@@ -36,11 +36,12 @@ use super::{
 };
 use crate::{
     catalogue::{Catalogue, Installing},
-    input::{self, Document, Sources},
+    input::{self, Document, InputError, Sources},
     metrics::Metrics,
     operator::{Operator, OperatorError, Options},
     package::Packed,
     policies::{Loaded, Loader, sample_cluster},
+    schema::Crd,
 };
 
 /// Arguments of `demo`.
@@ -241,14 +242,11 @@ impl Demo {
         } else {
             input::read(Sources { paths: &self.filenames, recursive: false, namespace: "default" })
         };
-        for error in &errors {
-            complain("error", error);
+        let documents = usable(documents, &errors)?;
+        if documents.is_empty() {
+            return Err(anyhow!("no objects in the input: name files that hold some with -f"));
         }
-        match errors.len() {
-            0 if documents.is_empty() => Err(anyhow!("no objects in the input: name files that hold some with -f")),
-            0 => Ok(documents),
-            count => Err(anyhow!("{count} documents cannot be used")),
-        }
+        Ok(documents)
     }
 
     fn definitions(&self) -> anyhow::Result<Vec<Value>> {
@@ -257,10 +255,10 @@ impl Demo {
             definitions.push(serde_saphyr::from_str(definition)?);
         }
         let (documents, errors) = input::read(Sources { paths: &self.crds, recursive: false, namespace: "default" });
-        if let Some(error) = errors.into_iter().next() {
-            return Err(error.into());
+        for Document { origin, object, .. } in usable(documents, &errors)? {
+            Crd::new(&object).with_context(|| origin.to_string())?;
+            definitions.push(object);
         }
-        definitions.extend(documents.into_iter().map(|document| document.object));
         Ok(definitions)
     }
 
@@ -269,6 +267,17 @@ impl Demo {
             None => (CHANGE.0.to_owned(), serde_saphyr::from_str(CHANGE.1)?),
             Some(path) => (path.display().to_string(), input::document(path)?),
         })
+    }
+}
+
+/// The documents, if nothing is wrong with any of the input.
+fn usable(documents: Vec<Document>, errors: &[InputError]) -> anyhow::Result<Vec<Document>> {
+    for error in errors {
+        complain("error", error);
+    }
+    match errors.len() {
+        0 => Ok(documents),
+        count => Err(anyhow!("{count} documents cannot be used")),
     }
 }
 

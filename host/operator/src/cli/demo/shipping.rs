@@ -65,7 +65,8 @@ mod tests {
     fn it_passes_the_checks_with_a_digest_of_its_own() {
         let loader = Loader::new(sample_cluster()).unwrap();
         let package = unpack(&component().unwrap().index, |_| None::<&k8s_openapi::api::core::v1::ConfigMap>).unwrap();
-        let inner = gate::Candidate { bytes: package.component.unwrap(), file: package.file };
+        let inner =
+            gate::Candidate { bytes: package.component.unwrap(), file: package.file, ..gate::Candidate::default() };
         let policy = loader.check(&Candidate { origin: Origin::Embedded, inner }).result.unwrap();
         let own = loader.load(&[]).unwrap();
         let same = own.iter().find(|own| own.policy.id().name == policy.id().name).unwrap();

@@ -11,10 +11,14 @@ use std::{
 
 use anyhow::{Context, anyhow};
 use kaos_cluster::{Cluster, PodFate, Server};
-use kaos_policy::stamp::{MANAGED_BY, MANAGER};
+use kaos_policy::{
+    near::nearest,
+    stamp::{MANAGED_BY, MANAGER},
+};
 use kube::{
     Api, Client,
     api::{DynamicObject, Patch, PatchParams},
+    core::GroupVersionKind,
     discovery::{Discovery, Scope, pinned_kind},
 };
 use serde_json::{Value, json};
@@ -119,8 +123,9 @@ impl Stage {
     async fn apply(&self, object: &Value) -> anyhow::Result<()> {
         let object: DynamicObject = serde_json::from_value(object.clone())?;
         let types = object.types.as_ref().ok_or_else(|| anyhow!("an object without apiVersion and kind"))?;
-        let gvk = kube::core::GroupVersionKind::try_from(types)?;
-        let (resource, capabilities) = pinned_kind(&self.client, &gvk).await?;
+        let gvk = GroupVersionKind::try_from(types)?;
+        let found = pinned_kind(&self.client, &gvk).await;
+        let (resource, capabilities) = found.map_err(|error| self.not_found(&gvk, error))?;
         let api: Api<DynamicObject> = match (&capabilities.scope, &object.metadata.namespace) {
             (Scope::Namespaced, Some(namespace)) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             (Scope::Namespaced, None) => Api::default_namespaced_with(self.client.clone(), &resource),
@@ -133,6 +138,18 @@ impl Stage {
             Err(kube::Error::Api(status)) => Err(anyhow!("{}", status.message)),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Why a kind was not found. If there is none, the one is named that was probably meant.
+    fn not_found(&self, gvk: &GroupVersionKind, error: kube::Error) -> anyhow::Error {
+        match error {
+            kube::Error::Discovery(_) => {}
+            kube::Error::Api(status) if status.is_not_found() => {}
+            error => return error.into(),
+        }
+        let of_group = self.shown.iter().filter(|(_, (group, _))| *group == gvk.group).map(|(kind, _)| kind.as_str());
+        let near = nearest(&gvk.kind, of_group).map_or_else(String::new, |near| format!(": did you mean {near}?"));
+        anyhow!("{} has no kind {} here{near}", gvk.api_version(), gvk.kind)
     }
 
     /// The objects of the defined kinds.

@@ -1,7 +1,7 @@
 //! What answers for which object: the operator's own arrangement, for a question that somebody asks.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -12,6 +12,7 @@ use kaos_policy::{
     contract::{Cluster, ResourceType},
     manifest::PolicyFile,
     memo::Memo,
+    near::nearest,
     policy::{Policy, PolicyId},
     render::Renderer,
     settings::Layer,
@@ -88,6 +89,21 @@ impl Standing {
             None => standing.shipped.push(new),
         }
         standing
+    }
+
+    /// Fails for settings of a policy that there is not. Nothing would change, and an operator would refuse them.
+    pub(super) fn has_policy_for(&self, new: &Shipped) -> anyhow::Result<()> {
+        let Some(named) = new.file.name.as_deref().filter(|_| new.policy.is_none()) else { return Ok(()) };
+        let shipped = self.shipped.iter().chain(&self.before).filter_map(|shipped| shipped.policy.as_deref());
+        let own = self.own.iter().map(|offer| &*offer.member.policy);
+        let names: BTreeSet<&str> = own.chain(shipped).map(|policy| policy.id().name.as_str()).collect();
+        if names.contains(named) {
+            return Ok(());
+        }
+        match nearest(named, names.iter().copied()) {
+            Some(near) => bail!("there is no policy {named}: did you mean {near}?"),
+            None => bail!("there is no policy {named}: there are {}", names.into_iter().collect::<Vec<_>>().join(", ")),
+        }
     }
 
     /// The same, under other settings that hold everywhere.

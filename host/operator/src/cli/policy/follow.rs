@@ -76,10 +76,7 @@ impl<'a> Follower<'a> {
             if waited >= patience {
                 return Ok(Err(match told {
                     Some(_) => "it does not serve yet, and may still come to: see `policy list`".to_owned(),
-                    None => format!(
-                        "no operator took notice of it: is it running, and does it live in namespace {}?",
-                        self.revisions.namespace()
-                    ),
+                    None => self.unnoticed(),
                 }));
             }
             sleep(LOOK).await;
@@ -99,6 +96,17 @@ impl<'a> Follower<'a> {
                 Ok(ExitCode::from(HELD_BACK))
             }
         }
+    }
+
+    /// What may be the reason that no operator says anything.
+    fn unnoticed(&self) -> String {
+        let (home, from) = (self.revisions.namespace(), &self.package.namespace);
+        let what = "no operator took notice of it: is it running";
+        if from == home {
+            return format!("{what}, and does it live in namespace {home}?");
+        }
+        let takes = format!("was it started with --namespace-policies, since the policy lies in {from}");
+        format!("{what}, does it live in namespace {home}, and {takes}?")
     }
 
     /// The revision of the package, if an operator made one; also of one that it does not look into.

@@ -5,7 +5,11 @@ use std::{collections::BTreeSet, path::PathBuf};
 use anyhow::Context;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_crds::PolicyRevisionStatus;
-use kaos_policy::{contract::ResourceType, gate, settings::Layer};
+use kaos_policy::{
+    contract::ResourceType,
+    gate,
+    settings::{Layer, Origin as Given},
+};
 use kube::{Api, Client};
 
 use super::{
@@ -105,7 +109,8 @@ async fn shipped(
     let policy = match package.component {
         None => None,
         Some(bytes) => {
-            let inner = gate::Candidate { bytes, file: package.file.clone() };
+            let settings_from = Some(Given::ClusterPolicy(revision.spec.source.config_map.clone()));
+            let inner = gate::Candidate { bytes, file: package.file.clone(), settings_from };
             let candidate = Candidate { origin: Origin::File(PathBuf::from(named())), inner };
             match loader.check(&candidate).result {
                 Ok(policy) => Some(policy),

@@ -35,7 +35,8 @@ impl List {
         match output {
             Form::Json => out.json(&all.iter().map(document).collect::<Vec<Value>>())?,
             Form::Text if all.is_empty() => {
-                out.text("No policies were shipped: those of the operator's own binary answer.\n")?;
+                let who = "if one runs there, those of its own binary answer; -n names another namespace";
+                out.text(&format!("No policies were shipped to an operator in namespace {namespace}: {who}.\n"))?;
             }
             Form::Text => {
                 let mut table = Table::new(&[

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     catalogue::{Age, reach},
-    input,
+    input::{self, InputError},
     package::{Package, Packed, is_chunk, is_index, pack, unpack},
     policies::{Candidate, Loaded, Loader, Origin},
     reading::{self, OBJECTS},
@@ -88,6 +88,8 @@ pub(super) fn agreed(flag: &str, said: Option<String>, packed: Option<&str>, usu
 struct Raw {
     file: PolicyFile,
     component: Option<Vec<u8>>,
+    /// Where its settings were written.
+    settings_from: Option<Given>,
     /// What ConfigMaps that were packed say of themselves.
     name: Option<String>,
     namespace: Option<String>,
@@ -95,33 +97,69 @@ struct Raw {
 
 impl Shipment {
     /// Reads and checks it. The ConfigMaps are to lie where `place` says, which is told the namespace of a packed file.
+    /// Settings are checked for a policy of this binary; those for another are checked by the cluster that has it.
     pub(super) fn ready(
         self,
         loader: &Loader,
         place: impl FnOnce(Option<&str>) -> anyhow::Result<String>,
     ) -> anyhow::Result<Ready> {
+        self.checked(loader, place, |policy, settings| {
+            if !fits(&loader.load(&[])?, policy, settings)? {
+                let later = "is not at hand: its settings are checked by the cluster";
+                complain("note", format_args!("policy {policy} {later}"));
+            }
+            Ok(())
+        })
+    }
+
+    /// The same for who asks beside these policies, and finds out about others.
+    pub(super) fn ready_beside(
+        self,
+        loader: &Loader,
+        there: &[Loaded],
+        place: impl FnOnce(Option<&str>) -> anyhow::Result<String>,
+    ) -> anyhow::Result<Ready> {
+        self.checked(loader, place, |policy, settings| {
+            fits(there, policy, settings)?;
+            Ok(())
+        })
+    }
+
+    /// The same; `check` is told settings that come alone, and the policy that they are for.
+    fn checked(
+        self,
+        loader: &Loader,
+        place: impl FnOnce(Option<&str>) -> anyhow::Result<String>,
+        check: impl FnOnce(&str, Layer) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Ready> {
         let Self { file: path, settings, policy: of, scope, name } = self;
         let raw = match &path {
             Some(path) => read(path)?,
-            None => Raw::unpacked(PolicyFile { name: of, ..PolicyFile::default() }, None),
+            None => Raw::unpacked(PolicyFile { name: of, ..PolicyFile::default() }, None, None),
         };
-        let Raw { mut file, component, name: packed_name, namespace } = raw;
+        let Raw { mut file, component, mut settings_from, name: packed_name, namespace } = raw;
         let namespace = place(namespace.as_deref())?;
         if let Some(path) = &settings {
             file.settings = tree(path)?;
+            settings_from = Some(written_in(path));
         }
         if !scope.is_empty() {
             file.scope = Scope { namespaces: scope, ..file.scope };
         }
         let told = path.or(settings).unwrap_or_default();
         let policy = if let Some(bytes) = component {
-            let inner = gate::Candidate { bytes: bytes.clone(), file: file.clone() };
+            let inner = gate::Candidate { bytes: bytes.clone(), file: file.clone(), settings_from };
             let policy = admitted(loader, &told, inner)?;
             let id = policy.policy.id();
             (file.name, file.version) = (Some(id.name.clone()), Some(id.version.clone()));
             Some((policy, bytes))
         } else {
-            check_settings(loader, &told, &file)?;
+            let Some(name) = file.name.as_deref() else {
+                let what = "says neither a component nor whose settings it has";
+                bail!("{}: {what}: add `name`, or use --for", told.display());
+            };
+            let origin = settings_from.unwrap_or_else(|| written_in(&told));
+            check(name, Layer::tree(origin, name, file.settings.clone()))?;
             None
         };
         let of = file.name.clone().unwrap_or_default();
@@ -134,8 +172,8 @@ impl Shipment {
 
 impl Raw {
     /// What no ConfigMap says.
-    fn unpacked(file: PolicyFile, component: Option<Vec<u8>>) -> Self {
-        Self { file, component, name: None, namespace: None }
+    fn unpacked(file: PolicyFile, component: Option<Vec<u8>>, settings_from: Option<Given>) -> Self {
+        Self { file, component, settings_from, name: None, namespace: None }
     }
 }
 
@@ -144,20 +182,31 @@ fn read(path: &Path) -> anyhow::Result<Raw> {
     let named = || path.display().to_string();
     let bytes = reading::bytes(path, OBJECTS)?;
     let Some(text) = std::str::from_utf8(&bytes).ok().filter(|text| !text.starts_with('\0')) else {
-        let Candidate { inner: gate::Candidate { bytes, file }, .. } = Candidate::read(path)?;
-        return Ok(Raw::unpacked(file, Some(bytes)));
+        let Candidate { inner: gate::Candidate { bytes, file, settings_from }, .. } = Candidate::read(path)?;
+        return Ok(Raw::unpacked(file, Some(bytes), settings_from));
     };
     if let Some(raw) = packed(&named(), text)? {
         return Ok(raw);
     }
     let file = PolicyFile::parse(text).with_context(named)?;
-    Ok(Raw::unpacked(file, None))
+    Ok(Raw::unpacked(file, None, Some(written_in(path))))
 }
 
 /// The one package among the objects of a text; none if it has no objects.
 fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
     // No namespace instead of the usual one: where none is said, whoever asks knows better.
-    let (documents, _) = input::parse(&path.into(), text, "");
+    let (documents, mut errors) = input::parse(&path.into(), text, "");
+    // A policy.yaml has no field of an object's.
+    let is_no_object = |error: &InputError| matches!(error, InputError::NoObject { path: "" | "apiVersion", .. });
+    if documents.is_empty() && errors.iter().all(is_no_object) {
+        return Ok(None);
+    }
+    if let Some(last) = errors.pop() {
+        for error in errors {
+            complain("error", error);
+        }
+        return Err(last.into());
+    }
     let mut config_maps = Vec::new();
     for document in documents.into_iter().filter(|document| document.identity.kind == "ConfigMap") {
         let mut map: ConfigMap = serde_json::from_value(document.object)
@@ -167,9 +216,6 @@ fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
     }
     let mut indexes = config_maps.iter().filter(|map| is_index(&map.metadata));
     let Some(index) = indexes.next() else {
-        if config_maps.is_empty() {
-            return Ok(None);
-        }
         bail!(
             "{path}: no ConfigMap in it has the label {}: name one that `policy pack` printed",
             crate::package::LABEL
@@ -182,7 +228,12 @@ fn packed(path: &str, text: &str) -> anyhow::Result<Option<Raw>> {
         config_maps.iter().find(|map| is_chunk(&map.metadata) && map.metadata.name.as_deref() == Some(name))
     };
     let Package { name, file, component, .. } = unpack(index, chunk).with_context(|| path.to_owned())?;
-    Ok(Some(Raw { file, component, name: Some(name), namespace: index.metadata.namespace.clone() }))
+    let (settings_from, namespace) = (Some(written_in(Path::new(path))), index.metadata.namespace.clone());
+    Ok(Some(Raw { file, component, settings_from, name: Some(name), namespace }))
+}
+
+fn written_in(path: &Path) -> Given {
+    Given::File(path.display().to_string())
 }
 
 fn tree(path: &Path) -> anyhow::Result<Value> {
@@ -199,18 +250,9 @@ fn admitted(loader: &Loader, path: &Path, inner: gate::Candidate) -> anyhow::Res
     Ok(Loaded { origin: candidate.origin, policy, settings: candidate.inner.file.settings })
 }
 
-/// Checks settings for a policy of this binary; those for another are checked by the cluster that has it.
-fn check_settings(loader: &Loader, path: &Path, file: &PolicyFile) -> anyhow::Result<()> {
-    let Some(name) = file.name.as_deref() else {
-        bail!("{}: says neither a component nor whose settings it has: add `name`, or use --for", path.display());
-    };
-    let embedded = loader.load(&[])?;
-    match embedded.iter().find(|loaded| loaded.policy.id().name == name) {
-        Some(loaded) => {
-            let layer = Layer::tree(Given::File(path.display().to_string()), name, file.settings.clone());
-            loaded.policy.schema().resolve(name, &[layer])?;
-        }
-        None => complain("note", format_args!("policy {name} is not at hand: its settings are checked by the cluster")),
-    }
-    Ok(())
+/// Whether settings are for one of these policies; fails where they do not fit it.
+fn fits(there: &[Loaded], policy: &str, settings: Layer) -> anyhow::Result<bool> {
+    let Some(loaded) = there.iter().rfind(|loaded| loaded.policy.id().name == policy) else { return Ok(false) };
+    loaded.policy.schema().resolve(policy, &[settings])?;
+    Ok(true)
 }

@@ -86,8 +86,9 @@ impl Plan {
         let cluster = facts.cluster();
         let home = cluster.operator_namespace.clone();
         let loader = Loader::cached(cluster.clone())?;
-        let new = shipment.ready(&loader, |packed| agreed("--into", into, packed, &home))?.shipped(&home)?;
         let own = loader.load(&policies)?;
+        let place = |packed: Option<&str>| agreed("--into", into, packed, &home);
+        let new = shipment.ready_beside(&loader, &own, place)?.shipped(&home)?;
         if filenames.is_empty() {
             let place = Place { cluster, namespace };
             return on_cluster(connection, async |client| live::differences(client, &loader, &own, new, &place).await);

@@ -29,6 +29,7 @@ impl Sides {
     /// What stands without and with what is shipped. Where nothing changes, both are the same. Says who else serves
     /// then, and who does not.
     pub(super) fn of(standing: &Standing, new: Shipped) -> anyhow::Result<Self> {
+        standing.has_policy_for(&new)?;
         let catalogue = Catalogue::default();
         let before = standing.install(&catalogue).context("what serves now")?;
         let then = standing.with(new);

@@ -1,0 +1,79 @@
+//! What is wrong with a YAML text, in words for whoever wrote it: the parser's own speak of its options and types.
+
+use std::borrow::Cow;
+
+use serde_saphyr::{Error, MessageFormatter, SnippetMode, UserMessageFormatter, budget::BudgetBreach};
+
+/// What is wrong, and where. So many lines stand before the text in its file.
+pub fn told(error: &Error, lines_before: usize) -> String {
+    error.render_with_options(serde_saphyr::render_options! {
+        formatter: &Words,
+        snippets: SnippetMode::Off,
+        line_offset: u64::try_from(lines_before).unwrap_or_default(),
+    })
+}
+
+/// Our words where the library's are about itself.
+struct Words;
+
+impl MessageFormatter for Words {
+    fn format_message<'a>(&self, error: &'a Error) -> Cow<'a, str> {
+        match error {
+            Error::DuplicateMappingKey { key: Some(key), .. } => format!("the field {key} is there twice").into(),
+            Error::DuplicateMappingKey { key: None, .. } => "a field is there twice".into(),
+            Error::MultipleDocuments { .. } => "there are several documents, and one is read".into(),
+            Error::Unexpected { expected: "mapping start", .. } => "fields with values are expected".into(),
+            Error::Budget { breach, .. } => too_much(breach).into(),
+            Error::AliasReplayCounterOverflow { .. }
+            | Error::AliasReplayLimitExceeded { .. }
+            | Error::AliasExpansionLimitExceeded { .. }
+            | Error::AliasReplayStackDepthExceeded { .. } => ALIASES.into(),
+            error => UserMessageFormatter.format_message(error),
+        }
+    }
+}
+
+const ALIASES: &str = "its aliases stand for more than is read: write out what they stand for";
+
+fn too_much(breach: &BudgetBreach) -> &'static str {
+    match breach {
+        BudgetBreach::Depth { .. } => "it is nested deeper than is read",
+        BudgetBreach::Aliases { .. }
+        | BudgetBreach::Anchors { .. }
+        | BudgetBreach::AliasAnchorRatio { .. }
+        | BudgetBreach::RecordedAnchorEvents { .. }
+        | BudgetBreach::RecordedAnchorBytes { .. } => ALIASES,
+        _ => "there is more in it than is read: split it into several documents",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        told(&serde_saphyr::from_str::<Value>(text).unwrap_err(), 2)
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place_in_the_file_and_without_a_word_of_the_library() {
+        assert_eq!(refused("spec: 1\nspec: 2\n"), "the field spec is there twice at line 4, column 1");
+        assert_eq!(refused("kind: [\n"), "unclosed bracket '[' at line 3, column 7");
+        assert_eq!(refused("size: .nan\n"), "value `.nan` is not a finite number at line 3, column 7");
+        let several = refused("a: 1\n---\nb: 2\n");
+        assert!(several.starts_with("there are several documents, and one is read"), "{several}");
+        let deep = refused(&format!("{}{}", "[".repeat(100), "]".repeat(100)));
+        assert!(deep.starts_with("it is nested deeper than is read"), "{deep}");
+        let long = refused(&"- x\n".repeat(300_000));
+        assert!(
+            long.starts_with("there is more in it than is read: split it into several documents at line "),
+            "{long}"
+        );
+        let fields = serde_saphyr::from_str::<BTreeMap<String, Value>>("hello\n").unwrap_err();
+        assert_eq!(told(&fields, 0), "fields with values are expected at line 1, column 1");
+    }
+}
