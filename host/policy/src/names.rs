@@ -27,9 +27,11 @@ pub(crate) fn is_key(text: &str) -> bool {
     domain.is_none_or(is_subdomain) && name.len() <= 63 && is_word(name)
 }
 
-/// A kind: one word of letters and digits, a capital letter first.
+/// A kind: one word of at most 63 letters and digits, a capital letter first.
 pub fn is_kind(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_uppercase()) && text.chars().all(|c| c.is_ascii_alphanumeric())
+    text.len() <= 63
+        && text.starts_with(|c: char| c.is_ascii_uppercase())
+        && text.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
 fn is_label_of_any_length(text: &str) -> bool {
@@ -58,5 +60,6 @@ mod tests {
         assert!(
             is_kind("HTTPRoute") && is_kind("A1") && !is_kind("pods") && !is_kind("Deployment.apps") && !is_kind("")
         );
+        assert!(is_kind(&"A".repeat(63)) && !is_kind(&"A".repeat(64)));
     }
 }

@@ -26,15 +26,32 @@ fn claim(primary: &str, emits: &[&str]) -> Claim {
     }
 }
 
-fn told(claims: Vec<Claim>, file: &str) -> Result<(), DescribeError> {
-    let descriptor = Descriptor {
+fn descriptor(claims: Vec<Claim>) -> Descriptor {
+    Descriptor {
         name: "widget".into(),
         version: "0.1.0".into(),
         claims,
         settings_schema: "{}".into(),
         extra: "{}".into(),
+    }
+}
+
+fn told(claims: Vec<Claim>, file: &str) -> Result<(), DescribeError> {
+    check(&descriptor(claims), World::Policy, &PolicyFile::parse(file).unwrap()).map(drop)
+}
+
+#[test]
+fn what_is_written_into_a_status_is_no_longer_than_a_name() {
+    let long = Descriptor {
+        version: format!("0.1.0-{}", "a".repeat(1 << 20)),
+        ..descriptor(vec![claim("example.com/v1 Widget", &[])])
     };
-    check(&descriptor, World::Policy, &PolicyFile::parse(file).unwrap()).map(drop)
+    let error = check(&long, World::Policy, &PolicyFile::default()).map(drop).unwrap_err();
+    assert!(matches!(error, DescribeError::Version { .. }) && error.to_string().len() < 1000, "{error}");
+    for kind in [format!("example.com/v1 W{}", "a".repeat(1 << 20)), format!("example.com/v{} W", "1".repeat(1 << 20))]
+    {
+        assert!(matches!(told(vec![claim(&kind, &[])], "{}"), Err(DescribeError::NotAType { .. })));
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What fails in service is put aside, and what served before serves.
 
 use kaos_cluster::faults::Failure;
+use kaos_policy::cut::STATUS;
 use kaos_tests::harness::kinds::Kind;
 use kaos_tests::harness::{Fault, World, condition, play};
 use serde_json::{Value, json};
@@ -89,6 +90,47 @@ fn a_policy_that_loops_is_put_aside() {
 #[test]
 fn a_policy_that_strays_into_another_namespace_is_put_aside() {
     play(scenario(), async |world| puts_aside(world, "strays").await);
+}
+
+#[test]
+fn a_policy_that_fails_with_more_words_than_the_server_takes_is_put_aside() {
+    play(scenario(), async |world| {
+        puts_aside(world, "babbles").await;
+        let aside = until_state(world, "widgets", "Quarantined").await;
+        let told = aside["status"]["message"].as_str().unwrap();
+        assert!(told.len() <= STATUS, "{}", told.len());
+    });
+}
+
+#[test]
+fn one_that_cannot_be_put_aside_now_keeps_no_other_from_being() {
+    play(scenario(), async |world| {
+        define(world).await;
+        world.apply(&namespace("other")).await;
+        let places = [("first", "test"), ("second", "other")];
+        for (name, place) in places {
+            world.apply(&widget_in(place, "w", &json!({}))).await;
+            for edition in ["1", "2 traps"] {
+                world.apply(&package(name, edition, &format!("scope: {{namespaces: [{place}]}}"))).await;
+                until_edition(world, &format!("{place}:ConfigMap/w"), &edition[..1]).await;
+            }
+        }
+        world.quiet().await;
+        let second_edition = |revision: &Value| revision["status"]["version"] == "2.0.0";
+        let bad = revisions(world, "first").await.into_iter().find(second_edition).unwrap();
+        let bad = bad["metadata"]["name"].as_str().unwrap();
+        world.break_it(writes_of_states().named(bad).fail(Failure::Server(500)));
+        for (_, place) in places {
+            world.apply(&widget_in(place, "w", &json!({"fragile": true}))).await;
+        }
+        until_state(world, "second", "Quarantined").await;
+        assert!(!states(world, "first").await.contains(&"Quarantined".to_owned()));
+        world.mend();
+        until_state(world, "first", "Quarantined").await;
+        for (_, place) in places {
+            until_edition(world, &format!("{place}:ConfigMap/w"), "1").await;
+        }
+    });
 }
 
 #[test]

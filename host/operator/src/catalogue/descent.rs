@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kaos_policy::{
+    cut::{STATUS, cut},
     failure::Failure,
     manifest::OnRefusal,
     policy::PolicyId,
@@ -57,7 +58,7 @@ impl Descent {
                 let counts = on_refusal == OnRefusal::RollBack;
                 self.trial = None;
                 self.steps += 1;
-                self.without.push(Without { revision: blamed, how, counts });
+                self.without.push(told(blamed, &how, counts));
                 self.kind = kind;
                 true
             }
@@ -73,7 +74,7 @@ impl Descent {
             without: self.without.clone(),
             tried: Vec::new(),
         });
-        let blame = |revision| Without { revision, how: how.to_owned(), counts: true };
+        let blame = |revision| told(revision, how, true);
         let mut next = trial.from.without(policy, &trial.tried);
         if next.is_none()
             && let Some(Fallback { kind, blamed, .. }) = trial.from.without(policy, &[])
@@ -98,4 +99,9 @@ impl Descent {
     fn has_room(&self, without: &[Without]) -> bool {
         self.steps < STEPS && without.len() < FALLBACKS
     }
+}
+
+/// A revision that the object goes without, and why in as many words as a status has room for: it is kept for each object.
+fn told(revision: Arc<str>, how: &str, counts: bool) -> Without {
+    Without { revision, how: cut(how, STATUS).into_owned(), counts }
 }

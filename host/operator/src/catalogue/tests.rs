@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use kaos_policy::{
     code::{Code, Sandbox, World},
     contract::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, ResourceType, Sample, Subject},
+    cut::STATUS,
     digest::Digest,
     failure::{Failure, Verb},
     limits::Limits,
@@ -320,6 +321,16 @@ fn an_object_falls_back_to_what_served_before_the_newest_reason() {
     assert_eq!(blamed(other), ("ten chars! and settings-2".to_owned(), vec![named(&own)], 1));
     assert_eq!(blamed(other), ("ten chars! and settings-2 and settings-1".to_owned(), vec![named(&own)], 0));
     assert!(!descent.failed(other, "trap"), "everything that is left came with the process");
+}
+
+#[test]
+fn of_a_long_story_of_a_failure_as_much_is_kept_as_a_status_has_room_for() {
+    let own = member("widget", World::Policy, "", None);
+    let installed = member("widget", World::Policy, "1", Some(&own));
+    let (catalogue, _) = catalogue(&[offer(&own, Reach::Process, ""), offer(&installed, Reach::Cluster, "1")]);
+    let mut descent = Descent::new(kind(&catalogue, "a", None));
+    assert!(descent.failed(installed.policy.id(), &"and then ".repeat(1 << 20)));
+    assert!(descent.without[0].how.len() <= STATUS);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use kaos_policy::{
     contract::{Outcome, Refusal},
+    cut::{NOTE, cut},
     failure::Failure,
     render::{Rendered, Renderer, Verdict},
 };
@@ -359,7 +360,8 @@ fn name_of(outcome: &Outcome) -> String {
         Outcome::Applied => "applied".to_owned(),
         Outcome::Gated => "gated".to_owned(),
         Outcome::Refused(refusal) => format!("refused: {}", refusal.reason()),
-        Outcome::Failed(message) => format!("failed: {message}"),
+        // It is kept for each object.
+        Outcome::Failed(message) => format!("failed: {}", cut(message, NOTE)),
     }
 }
 
@@ -368,5 +370,16 @@ fn readiness(status: &Value) -> Readiness {
         Some("True") => Readiness::True,
         Some("False") => Readiness::False,
         _ => Readiness::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_story_of_a_failure_little_is_remembered_for_each_object() {
+        assert_eq!(name_of(&Outcome::Failed("it traps".to_owned())), "failed: it traps");
+        assert!(name_of(&Outcome::Failed("and then ".repeat(1 << 20))).len() < 2 * NOTE);
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use crate::{
     code::World,
     contract::{Claim, Descriptor, ResourceType},
+    cut::{VALUE, cut},
     manifest::PolicyFile,
     settings::{Schema, SchemaError},
 };
@@ -17,6 +18,8 @@ pub use power::{is_built_in, is_cluster_power};
 const CLAIMS: usize = 32;
 /// Types in one list of a claim, and samples.
 const LISTED: usize = 64;
+/// Bytes of a version, which stands in the status of every object.
+const VERSION: usize = 128;
 
 /// Why a description cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -140,6 +143,10 @@ pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result
     if !is_policy_name(name) {
         return Err(DescribeError::Name(name.clone()));
     }
+    if version.len() > VERSION {
+        let (version, reason) = (cut(version, VALUE).into_owned(), format!("it has more than {VERSION} characters"));
+        return Err(DescribeError::Version { version, reason });
+    }
     if let Err(error) = semver::Version::parse(version) {
         return Err(DescribeError::Version { version: version.clone(), reason: error.to_string() });
     }
@@ -254,7 +261,10 @@ fn is_type(path: &str, of: &ResourceType) -> Result<(), DescribeError> {
     if !crate::names::is_kind(&of.kind) {
         return wrong("a kind is one CamelCase word");
     }
-    if !version.starts_with('v') || !version.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()) {
+    if version.len() > 63
+        || !version.starts_with('v')
+        || !version.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+    {
         return wrong("an API version is v1, v1beta1, or group/v1");
     }
     if !group.is_empty() && !crate::names::is_subdomain(group) || of.api_version.starts_with('/') {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{Rule, breaches::Breaches, manifest};
 use crate::{
     contract::{EnvSource, EnvVar, KeySelector},
+    cut::{VALUE, cut},
     digest::canonical,
     pods,
 };
@@ -79,6 +80,7 @@ fn carry<'a>(
                     return;
                 }
                 let (found, wanted) = (canonical(&found), canonical(wanted));
+                let (found, wanted) = (cut(&found, VALUE), cut(&wanted, VALUE));
                 breaches.add(Rule::EnvAsMapped, path, format_args!("{name} is {found}, but mapped as {wanted}"));
             }
             Some(_) => {}

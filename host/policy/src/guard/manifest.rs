@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{Rule, breaches::Breaches, metadata, plan::Rules};
 use crate::{
     contract::ResourceType,
+    cut::{VALUE, cut},
     describe::is_cluster_power,
     names::{is_label, is_subdomain},
 };
@@ -42,12 +43,14 @@ pub(super) fn check(path: &str, manifest: &Value, rules: &Rules<'_>, breaches: &
     let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
     let valid = if of.is_service() { is_label(name) } else { is_subdomain(name) };
     if !valid {
-        breach(Rule::ValidNames, " metadata.name", format!("`{name}` is not a name for this kind"));
+        let message = format!("`{}` is not a name for this kind", cut(name, VALUE));
+        breach(Rule::ValidNames, " metadata.name", message);
     }
     match metadata.get("namespace") {
         None => {}
         Some(Value::String(namespace)) if *namespace == rules.owner.namespace => {}
         Some(other) => {
+            let other = cut(&other.to_string(), VALUE).into_owned();
             let message = format!("{other} is not the object's namespace {}", rules.owner.namespace);
             breach(Rule::OwnNamespace, " metadata.namespace", message);
         }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{Rule, breaches::Breaches};
 use crate::{
+    cut::{VALUE, cut},
     names::{is_key, is_label_value},
     pods,
     stamp::{APPLIED_DIGEST, HASH_STANDS_FOR, POD_SPEC_HASH},
@@ -84,12 +85,12 @@ fn of_object(path: &str, metadata: &Value, allowed: &[&str], breaches: &mut Brea
 
 fn labels(labels: Option<&Value>, breach: &mut impl FnMut(Rule, &str, String)) {
     for (key, value) in entries(labels, ".labels", breach) {
-        let at = format!(".labels[\"{key}\"]");
+        let at = format!(".labels[\"{}\"]", cut(key, VALUE));
         if RESERVED.contains(&key.as_str()) {
             breach(Rule::HostMetadata, &at, "is the host's to write".to_owned());
         }
         if !is_key(key) || !value.as_str().is_some_and(is_label_value) {
-            breach(Rule::ValidNames, &at, format!("{value} is not a label"));
+            breach(Rule::ValidNames, &at, format!("{} is not a label", cut(&value.to_string(), VALUE)));
         }
     }
 }
@@ -97,7 +98,7 @@ fn labels(labels: Option<&Value>, breach: &mut impl FnMut(Rule, &str, String)) {
 fn annotations(annotations: Option<&Value>, breach: &mut impl FnMut(Rule, &str, String)) {
     let mut bytes = 0;
     for (key, value) in entries(annotations, ".annotations", breach) {
-        let at = format!(".annotations[\"{key}\"]");
+        let at = format!(".annotations[\"{}\"]", cut(key, VALUE));
         if RESERVED.contains(&key.as_str()) {
             breach(Rule::HostMetadata, &at, "is the host's to write".to_owned());
         }

@@ -100,7 +100,7 @@ impl translation::Guest for Widgets {
         let size = field(&subject.settings, "size").unwrap_or("0");
         // What a Widget is worth does not depend on the edition of those that do not follow it.
         let number = if field(&subject.object, "edition") == Some("any") { '0' } else { number };
-        let mut namespace = String::new();
+        let mut more = String::new();
         let (mut key, mut beside) = ("edition", "");
         if fragile {
             match does.as_str() {
@@ -114,14 +114,24 @@ impl translation::Guest for Widgets {
                         std::hint::black_box(round);
                     }
                 }
-                "strays" => namespace = text(r#","namespace":"kube-system""#),
+                "strays" => more = text(r#","namespace":"kube-system""#),
+                // Each label is wrong, and all of them are more than an API server takes at once.
+                "babbles" => {
+                    let label = |at: usize| format!(r#""a{at}":"{}""#, "x".repeat(140_000));
+                    more = text(r#","labels":{"#) + &label(0);
+                    for at in 1..25 {
+                        more += ",";
+                        more += &label(at);
+                    }
+                    more += "}";
+                }
                 "is rejected" => key = "no key",
                 "misspells" => beside = r#","immutabel":true"#,
                 _ => return Err(Refusal::Unsupported(does)),
             }
         }
         let manifest = format!(
-            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"{namespace}}},"data":{{"{key}":"{number}","size":"{size}"}}{beside}}}"#
+            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"{more}}},"data":{{"{key}":"{number}","size":"{size}"}}{beside}}}"#
         );
         let kept = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}-kept"}}}}"#);
         let manifests = std::iter::once(manifest).chain((does == "keeps").then_some(kept)).collect();

@@ -14,6 +14,7 @@ use std::{
 
 use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicyScope, PolicySource, RevisionState};
 use kaos_policy::{
+    cut::{STATUS, cut},
     digest::Digest,
     settings::{Layer, Origin},
 };
@@ -193,8 +194,12 @@ impl Lifecycle {
                 break;
             }
         }
-        self.judge(&found).await?;
-        self.serve().await?;
+        // What cannot be put aside now is in the next round, and holds nothing else up. What could be by halves is followed up
+        // then, before it decides what serves.
+        let judged = self.judge(&found).await;
+        if judged.is_ok() {
+            self.serve().await?;
+        }
         self.tidy(&found).await?;
         self.count(&found).await?;
         // Only another process needs what is kept: that it cannot be now holds nothing up.
@@ -202,7 +207,7 @@ impl Lifecycle {
             tracing::warn!(%error, "settings that fit are not kept for the next process, which is tried again");
             wait = Some(wait.unwrap_or(LOOK_AGAIN).min(PATIENCE.0 * 10));
         }
-        match followed_up.and(advanced) {
+        match followed_up.and(advanced).and(judged) {
             // Whatever cannot be done is tried again in the next round, which does not wait for that.
             Err(error) if self.turns.is_taken() => {
                 tracing::warn!(%error, "policies cannot be looked after, and are looked at again");
@@ -297,7 +302,8 @@ impl Lifecycle {
         let mut status = before.clone();
         status.state = state;
         status.reason = Some(reason.to_owned());
-        status.message = Some(message).filter(|message| !message.is_empty());
+        // A policy says why it failed, and a status that is too large would be refused: then nothing could put it aside.
+        status.message = Some(cut(&message, STATUS).into_owned()).filter(|message| !message.is_empty());
         if before.state != state || before.since.is_none() {
             status.since = Some(written(self.tools.clock.now()));
         }

@@ -55,21 +55,28 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Puts aside what failed in service, and lets what served before serve again.
+    /// Puts aside what failed in service, and lets what served before serve again. What that cannot be done for now keeps
+    /// nobody from being judged.
     pub(super) async fn judge(&mut self, found: &[Found]) -> Result<(), StepError> {
         let failing: Vec<String> =
             self.serving().into_iter().filter(|name| self.tools.catalogue.ledger().counts(name).1 > 0).collect();
+        let mut judged = Ok(());
         for name in failing {
             let book = self.tools.catalogue.ledger().book(&name);
             let Some(why) = book.verdict(&self.concerned(&name)) else { continue };
             tracing::error!(revision = name, why, "the policy is put aside");
-            self.enter(&name, Turn::new(RevisionState::Quarantined, FAILED, why), |_| {}).await?;
-            let source = self.records.get(&name).map(|revision| revision.spec.source.clone());
-            if let Some(package) = found.iter().find(|found| Some(&found.source) == source.as_ref()) {
-                self.restore_before(&name, package, found).await?;
-            }
+            judged = judged.and(self.put_aside(&name, why, found).await);
         }
-        Ok(())
+        judged
+    }
+
+    async fn put_aside(&mut self, name: &str, why: String, found: &[Found]) -> Result<(), StepError> {
+        self.enter(name, Turn::new(RevisionState::Quarantined, FAILED, why), |_| {}).await?;
+        let source = self.records.get(name).map(|revision| revision.spec.source.clone());
+        match found.iter().find(|found| Some(&found.source) == source.as_ref()) {
+            Some(package) => self.restore_before(name, package, found).await,
+            None => Ok(()),
+        }
     }
 
     /// What follows from the states of the packages that there are: of one source one revision serves, and in the stead of
