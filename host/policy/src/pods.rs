@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The pod template of a workload; a bare Pod is its own.
 pub(crate) fn template(manifest: &Value) -> Option<&Value> {
@@ -21,6 +21,19 @@ fn template_pointer(manifest: &Value) -> Option<&'static str> {
     ["", "/spec/template", "/spec/jobTemplate/spec/template"].into_iter().find(has_pod)
 }
 
+/// Everything in a value that has the metadata of pods, with its path: what holds a pod spec, and the spec itself, where
+/// some kinds have it. Twice as many as [`SPECS`] at most.
+pub(crate) fn templates(value: &Value) -> Vec<(String, &Value)> {
+    let mut templates = Vec::new();
+    walk(value, &mut String::new(), &mut |path, value, fields| {
+        if templates.len() < 2 * SPECS && (is_spec(value) || fields.values().any(is_spec)) {
+            templates.push((path.to_owned(), value));
+        }
+        true
+    });
+    templates
+}
+
 /// Pod specs of one manifest that are looked for: one more than any has that is meant well.
 pub(crate) const SPECS: usize = 17;
 
@@ -31,33 +44,41 @@ const NAME: usize = 64;
 /// seem to stand inside of another, where Kubernetes looks for none.
 pub(crate) fn specs(value: &Value, within: bool) -> Vec<(String, &Value)> {
     let mut specs = Vec::new();
-    collect(value, within, &mut String::new(), &mut specs);
+    walk(value, &mut String::new(), &mut |path, value, _| {
+        let is_spec = is_spec(value) && specs.len() < SPECS;
+        if is_spec {
+            specs.push((path.to_owned(), value));
+        }
+        within || !is_spec
+    });
     specs
 }
 
-fn collect<'a>(value: &'a Value, within: bool, path: &mut String, specs: &mut Vec<(String, &'a Value)>) {
+/// Shows every object in a value with its path, the outer ones first, and goes into those of which `seen` says so.
+fn walk<'a>(
+    value: &'a Value,
+    path: &mut String,
+    seen: &mut impl FnMut(&str, &'a Value, &'a Map<String, Value>) -> bool,
+) {
     let length = path.len();
     match value {
         Value::Object(fields) => {
-            if is_spec(value) && specs.len() < SPECS {
-                specs.push((path.clone(), value));
-                if !within {
-                    return;
-                }
+            if !seen(path, value, fields) {
+                return;
             }
             for (name, value) in fields {
                 if !path.is_empty() {
                     path.push('.');
                 }
                 path.extend(name.chars().take(NAME));
-                collect(value, within, path, specs);
+                walk(value, path, seen);
                 path.truncate(length);
             }
         }
         Value::Array(items) => {
             for (i, item) in items.iter().enumerate() {
                 let _ = write!(path, "[{i}]");
-                collect(item, within, path, specs);
+                walk(item, path, seen);
                 path.truncate(length);
             }
         }

@@ -5,15 +5,23 @@
 #[path = "support/widget.rs"]
 mod widget;
 
+use std::sync::Arc;
+
 use kaos_policy::{
-    contract::Refusal,
-    guard::Rule,
+    code::Native,
+    contract::{Child, Cluster, Observation, Outcome, Reference, Refusal, Report, Subject},
+    digest::Digest,
+    guard::{Rule, UserPrivileges},
+    limits::Limits,
     lookup::Fixed,
-    render::Rendered,
+    manifest::PolicyFile,
+    policy::{Policy, Stack},
+    render::{Rendered, Renderer},
+    settings::{Layer, Origin},
     stamp::{APPLIED_DIGEST, POD_SPEC_HASH},
 };
 use serde_json::{Value, json};
-use widget::{config, deployment, render, renderer, rules, widget};
+use widget::{NATIVE, assess, config, deployment, planned, render, renderer, rules, widget};
 
 #[test]
 fn a_plan_is_stamped_with_its_owner_and_digests() {
@@ -126,6 +134,28 @@ fn other_namespaces_are_read_by_grant_and_secrets_never() {
     assert!(granted.contains("found") && !granted.contains("c2VjcmV0"));
 }
 
+/// Tells what the first child looks like.
+fn tell_the_first(subject: &Subject, seen: &Observation) -> Report {
+    Report { message: seen.children[0].live.clone().unwrap(), ..assess(subject, seen) }
+}
+
+#[test]
+fn of_a_secret_among_the_children_a_policy_sees_the_keys_and_no_values() {
+    let live = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "n",
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": r#"{"data":{"token":"c2VjcmV0"}}"#}},
+        "data": {"token": "c2VjcmV0"}, "stringData": {"more": "c2VjcmV0"}, "type": "Opaque"});
+    let native = Native { assess: tell_the_first, ..NATIVE };
+    let policy = Policy::admit(Arc::new(native), Digest::of(b"n"), &PolicyFile::default(), Limits::default()).unwrap();
+    let renderer = Renderer::new(&Stack::single(Arc::new(policy)).unwrap(), &[], Cluster::default()).unwrap();
+    let rendered = renderer.render(&widget(json!({})), &Fixed::default()).unwrap();
+    let child = Child::new(Reference::of_object(&live), Some(&live));
+    let told = renderer.assess(&rendered, Outcome::Applied, vec![child]).unwrap().report.message;
+    assert!(!told.contains("c2VjcmV0"), "{told}");
+    let shown: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&shown["data"], &shown["stringData"]), (&json!({"token": ""}), &json!({"more": ""})));
+    assert_eq!(shown["type"], "Opaque");
+}
+
 #[test]
 fn templates_have_no_metadata_that_controllers_act_on() {
     let template = |metadata: Value| {
@@ -144,6 +174,41 @@ fn templates_have_no_metadata_that_controllers_act_on() {
         "serviceName": "w", "selector": {}, "volumeClaimTemplates": [claim],
         "template": {"metadata": {"labels": {"app": "w"}}, "spec": {"containers": [{"name": "main"}]}}}});
     assert_eq!(rules(&render(json!({"plan": [set]}))), [Rule::HostMetadata]);
+}
+
+/// What comes of a plan that asks for a finalizer, under settings that somebody gave.
+fn holding(file: &str, layers: &[Layer], finalizer: &Value) -> Rendered {
+    let user = json!({"extra": json!({"finalizer": finalizer}).to_string()});
+    planned(file, layers, &json!([]), user, UserPrivileges::Allowed)
+}
+
+#[test]
+fn a_finalizer_that_a_plan_asks_for_is_nobody_elses() {
+    for own in ["example.com/hold", "widgets.example.com/hold", ""] {
+        assert!(holding("{}", &[], &json!(own)).planned().is_some(), "{own}");
+    }
+    let foreign = json!("backup.example.org/hold");
+    for wrong in [&foreign, &json!("notexample.com/hold"), &json!("foregroundDeletion"), &json!("example.com/")] {
+        assert_eq!(rules(&holding("{}", &[], wrong)), [Rule::OwnFinalizer], "{wrong}");
+    }
+    assert_eq!(rules(&holding("{}", &[], &json!(["example.com/hold"]))), [Rule::JsonObjects]);
+    assert!(holding("grants: {finalizers: [backup.example.org/hold]}", &[], &foreign).planned().is_some());
+}
+
+#[test]
+fn a_finalizer_of_others_is_the_word_of_whoever_runs_the_operator_and_not_of_a_namespace() {
+    let foreign = json!("backup.example.org/hold");
+    let by = |origin: Origin| [Layer::tree(origin, "widget", json!({"security": {"finalizer": foreign}}))];
+    for origin in [Origin::OperatorConfig, Origin::ClusterPolicy("p".into()), Origin::CommandLine] {
+        assert!(holding("{}", &by(origin.clone()), &foreign).planned().is_some(), "{origin}");
+    }
+    let said_otherwise = [Layer::tree(Origin::CommandLine, "widget", json!({"security": {"note": foreign}}))];
+    assert_eq!(rules(&holding("{}", &said_otherwise, &foreign)), [Rule::OwnFinalizer]);
+    let refused = holding("{}", &by(Origin::NamespacePolicy("n/p".into())), &foreign);
+    let Some(Refusal::Invalid(violations)) = refused.refused() else { panic!("{:?}", refused.verdict) };
+    assert_eq!(violations.len(), 1);
+    assert_eq!(violations[0].path, "settings.widget.security.finalizer");
+    assert!(violations[0].message.contains("n/p"), "{violations:?}");
 }
 
 #[test]

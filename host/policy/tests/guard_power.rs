@@ -7,11 +7,12 @@ mod widget;
 use kaos_policy::{
     contract::Refusal,
     guard::{Rule, UserPrivileges},
+    manifest::Privilege,
     render::{Rendered, Verdict},
     settings::{Layer, Origin},
 };
 use serde_json::{Value, json};
-use widget::{config, deployment, planned, rules};
+use widget::{config, deployment, planned, planned_by, rules};
 
 /// What comes of a pod of the policy's own making.
 fn run(file: &str, pod: Value, user: Value) -> Rendered {
@@ -95,6 +96,38 @@ fn annotations_and_services_raise_privilege_too() {
 }
 
 #[test]
+fn cloud_roles_of_accounts_and_annotations_of_pods_in_kinds_of_others_raise_privilege_too() {
+    let account = |key: &str| {
+        let metadata = json!({"name": "own", "annotations": {key: "admin"}});
+        json!([{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}])
+    };
+    let jobs = |pods: Value| {
+        json!([{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "w"},
+            "spec": {"replicatedJobs": [{"name": "a", "template": {"spec": {"template": pods}}}]}}])
+    };
+    let metadata = |key: &str, value: &str| json!({"annotations": {key: value}});
+    let beside = |key: &str, value: &str| jobs(json!({"metadata": metadata(key, value), "spec": pod(json!({}))}));
+    let within = |key: &str, value: &str| jobs(json!({"spec": pod(json!({"metadata": metadata(key, value)}))}));
+    let run = |file: &str, plan: &Value, user: Value| planned(file, &[], plan, user, UserPrivileges::Allowed);
+    for key in [
+        "iam.amazonaws.com/role",
+        "eks.amazonaws.com/role-arn",
+        "iam.gke.io/gcp-service-account",
+        "azure.workload.identity/client-id",
+    ] {
+        for plan in [account(key), beside(key, "admin"), within(key, "admin")] {
+            assert_eq!(rules(&run("{}", &plan, json!({}))), [Rule::NoPrivilege], "{plan}");
+            assert!(run("grants: {privileges: [serviceAccounts]}", &plan, json!({})).planned().is_some(), "{plan}");
+            let own = json!({"annotations": {key: "admin"}});
+            assert!(run("{}", &plan, own).planned().is_some(), "the user's own words: {plan}");
+        }
+    }
+    let unconfined = beside("container.apparmor.security.beta.kubernetes.io/main", "unconfined");
+    assert_eq!(rules(&run("{}", &unconfined, json!({}))), [Rule::NoPrivilege]);
+    assert!(run("{}", &account("example.com/role"), json!({})).planned().is_some());
+}
+
+#[test]
 fn secrets_that_the_cluster_fills_with_a_token_need_the_grant_of_the_account() {
     let secret = |of: &str, annotations: Value| {
         let metadata = json!({"name": "tok", "annotations": annotations});
@@ -152,6 +185,30 @@ fn settings_speak_for_whoever_gave_them_and_never_for_the_policy() {
     let privileged = json!({"security": {"securityContext": {"privileged": true}}});
     let layers = [Layer::tree(Origin::ClusterPolicy("p".into()), "widget", privileged)];
     assert!(run(&layers, container(json!({"securityContext": {"privileged": true}}))).planned().is_some());
+}
+
+#[test]
+fn settings_that_somebody_installs_raise_no_more_than_the_operator_was_started_to_grant() {
+    let privileged = || json!({"securityContext": {"privileged": true}});
+    let run = |layers: &[Layer], user: Value, listed: Option<&[Privilege]>| {
+        let listed = listed.map(|listed| listed.iter().copied().collect());
+        let plan = json!([deployment(container(privileged()))]);
+        planned_by("{}", layers, &plan, user, |renderer| renderer.with_grantable_privileges(listed))
+    };
+    let by = |origin: Origin| [Layer::tree(origin, "widget", json!({"security": privileged()}))];
+    for origin in [Origin::ClusterPolicy("p".into()), Origin::OperatorConfig, Origin::Environment] {
+        let layers = by(origin.clone());
+        assert!(run(&layers, json!({}), None).planned().is_some(), "{origin}");
+        assert!(run(&layers, json!({}), Some(&[Privilege::Privileged])).planned().is_some(), "{origin}");
+        let refused = run(&layers, json!({}), Some(&[Privilege::HostPath]));
+        assert_eq!(rules(&refused), [Rule::NoPrivilege], "{origin}");
+        let told = refused.failed().unwrap().to_string();
+        assert!(told.contains("--grantable-privileges"), "{told}");
+        assert!(run(&layers, json!({"podSpec": container(privileged())}), Some(&[])).planned().is_some(), "{origin}");
+    }
+    for origin in [Origin::PolicyFile("x.wasm".into()), Origin::File("s.yaml".into()), Origin::CommandLine] {
+        assert!(run(&by(origin.clone()), json!({}), Some(&[])).planned().is_some(), "{origin} is the process's own");
+    }
 }
 
 #[test]

@@ -144,6 +144,25 @@ fn what_the_operator_was_started_not_to_grant_is_granted_to_nobody() {
     });
 }
 
+#[test]
+fn settings_raise_no_privilege_that_the_operator_was_started_not_to_grant() {
+    let capped = scenario().tuned(|options| options.grantable.privileges = Some(BTreeSet::new()));
+    play(capped, async |world| {
+        world.apply(&samples::model_api("llm")).await;
+        world.until_ready("ModelAPI/llm").await;
+        let power = "{name: modelapi, settings: {proxy: {securityContext: {privileged: true}}}}";
+        world.apply(&settings("power", power)).await;
+        let aside = until_state(world, "power", "Quarantined").await;
+        let told = aside["status"]["message"].as_str().unwrap();
+        assert!(told.contains("--grantable-privileges"), "{told}");
+        world.quiet().await;
+        let deployment = world.look("Deployment/modelapi-llm").await;
+        let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+        assert!(container["image"].is_string(), "{deployment}");
+        assert!(container["securityContext"]["privileged"].is_null(), "{container}");
+    });
+}
+
 fn kinds(names: &[&str]) -> BTreeSet<GroupKind> {
     names.iter().map(|name| name.parse().unwrap()).collect()
 }

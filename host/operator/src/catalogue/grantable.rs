@@ -1,5 +1,6 @@
 //! What installed policies are given at most: whoever starts the operator says so, and nobody who installs policies can say
-//! otherwise. What the process brought along is not held to it.
+//! otherwise. What the process brought along is not held to it. What settings raise is held to the same privileges where plans
+//! are looked at, since only there it shows what a setting gives to whom.
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 

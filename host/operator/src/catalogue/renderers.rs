@@ -1,10 +1,14 @@
 //! Renderers of what answers, made anew when the served types change.
 
-use std::sync::{Arc, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, PoisonError},
+};
 
 use kaos_policy::{
     contract::{Cluster, ResourceType},
     guard::UserPrivileges,
+    manifest::Privilege,
     memo::Memo,
     render::Renderer,
     settings::SettingsErrors,
@@ -16,6 +20,7 @@ use super::Kind;
 pub(crate) struct Renderers {
     cluster: Cluster,
     user_privileges: UserPrivileges,
+    grantable: Option<BTreeSet<Privilege>>,
     memo: Arc<Memo>,
 }
 
@@ -26,9 +31,15 @@ pub(super) struct Made {
 }
 
 impl Renderers {
-    /// `cluster` without what is served, which changes while we run. `memo` is how many bytes of answers are kept.
-    pub(crate) fn new(cluster: Cluster, user_privileges: UserPrivileges, memo: usize) -> Self {
-        Self { cluster, user_privileges, memo: Arc::new(Memo::new(memo)) }
+    /// `cluster` without what is served, which changes while we run. `grantable` are the privileges that settings may
+    /// raise which somebody installs, and `memo` is how many bytes of answers are kept.
+    pub(crate) fn new(
+        cluster: Cluster,
+        user_privileges: UserPrivileges,
+        grantable: Option<BTreeSet<Privilege>>,
+        memo: usize,
+    ) -> Self {
+        Self { cluster, user_privileges, grantable, memo: Arc::new(Memo::new(memo)) }
     }
 
     /// The renderer for a kind.
@@ -48,7 +59,8 @@ impl Renderers {
         let cluster = Cluster { served: served.clone(), ..self.cluster.clone() };
         let renderer = Renderer::new(kind.stack(), kind.layers(), cluster)?
             .with_memo(Arc::clone(&self.memo))
-            .with_user_privileges(self.user_privileges);
+            .with_user_privileges(self.user_privileges)
+            .with_grantable_privileges(self.grantable.clone());
         let renderer = Arc::new(renderer);
         *made = Some(Made { served, renderer: Arc::clone(&renderer) });
         Ok(renderer)

@@ -17,7 +17,7 @@ pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) ->
     let mut layers = vec![environment(std::env::vars_os())];
     for Loaded { policy, settings, origin } in policies {
         if !settings.is_null() {
-            layers.push(Layer::tree(Origin::ClusterPolicy(origin.to_string()), &policy.id().name, settings.clone()));
+            layers.push(Layer::tree(Origin::PolicyFile(origin.to_string()), &policy.id().name, settings.clone()));
         }
     }
     let schemas = schemas(policies);

@@ -82,7 +82,12 @@ impl Operator {
             client,
             watch,
             catalogue,
-            renderers: Renderers::new(cluster, options.user_privileges, options.memo),
+            renderers: Renderers::new(
+                cluster,
+                options.user_privileges,
+                options.grantable.privileges.clone(),
+                options.memo,
+            ),
             metrics,
             memories: Memories::default(),
             projections: Projections::default(),

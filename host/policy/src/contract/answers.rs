@@ -139,7 +139,7 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// A child as it is in the cluster now.
+/// A child as it is in the cluster now. A Secret has its keys, with empty values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Child {
     /// Which one.

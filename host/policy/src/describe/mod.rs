@@ -277,14 +277,15 @@ fn is_policy_name(name: &str) -> bool {
     name.len() <= 40 && name.starts_with(|c: char| c.is_ascii_lowercase()) && crate::names::is_label(name)
 }
 
-fn is_finalizer(name: &str) -> bool {
+/// Whether a text is a finalizer with a domain before it.
+pub(crate) fn is_finalizer(name: &str) -> bool {
     name.split_once('/').is_some_and(|(domain, name)| {
         crate::names::is_subdomain(domain) && crate::names::is_label_value(name) && !name.is_empty()
     })
 }
 
 /// Whether a finalizer belongs to a group or to a domain below it.
-fn is_of_group(finalizer: &str, group: &str) -> bool {
+pub(crate) fn is_of_group(finalizer: &str, group: &str) -> bool {
     let domain = finalizer.split_once('/').map_or("", |(domain, _)| domain);
     domain.strip_suffix(group).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }

@@ -4,16 +4,21 @@
 //!
 //! Guarded is what reaches beyond the object's own namespace, pods and rights: other types, places and names than the
 //! claim's; power over nodes, other ServiceAccounts, Secrets and claims that nobody named ([`Rule::NamedReferences`]);
-//! metadata that the host or a controller acts on, also inside of templates.
+//! metadata that the host or a controller acts on, also inside of templates; finalizers of others.
 //!
 //! Deliberately not guarded is what a policy is there to decide, or what the cluster has better means for: images and
 //! commands (admission, image policies), `tolerations`, affinity, resources and `replicas` (quotas), ConfigMaps by name,
 //! labels and selectors, NetworkPolicies of the namespace, hosts of routes, and annotations of pods that some add-on
 //! gives a meaning, but for those of security profiles and cloud roles. References inside of custom resources are not
-//! looked for: who may emit such a type is decided by the operator's rights.
+//! looked for, those of pods in them apart: who may emit such a type is decided by the operator's rights. Nor are claims
+//! that a `StatefulSet` finds by their name, since nothing but that name tells whose they are.
 
+mod annotated;
 mod breaches;
+mod cap;
 mod env;
+mod filled;
+mod finalizer;
 mod manifest;
 mod metadata;
 mod needs;
@@ -29,6 +34,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+pub(crate) use cap::Cap;
 pub(crate) use needs::{may_read, needs};
 pub(crate) use plan::{Rules, Stop, plan};
 pub(crate) use shape::{Step, written};
@@ -67,8 +73,11 @@ pub enum Rule {
     EnvAsMapped,
     /// Privilege is the user's own word, that of the settings, or granted.
     NoPrivilege,
-    /// Secrets and claims that pods use are named by the user or the settings, granted, or of the same plan.
+    /// Secrets, claims, and what claims are filled from, are named by the user or the settings, granted, or of the same
+    /// plan.
     NamedReferences,
+    /// The finalizer that a plan asks for is of the claimed kind's group, the word of the settings, or granted.
+    OwnFinalizer,
     /// Texts that must be JSON objects are.
     JsonObjects,
 }

@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::{
     Rule, UserPrivileges,
     breaches::{Breaches, TOLD},
-    env, manifest,
+    cap::Cap,
+    env, finalizer, manifest,
     privilege::{self, Seen},
     references,
     shape::{misfits, written},
@@ -43,6 +44,8 @@ pub(crate) struct Rules<'a> {
     /// All settings, by the name of the policy.
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
     pub(crate) user_privileges: UserPrivileges,
+    /// What settings of packages may raise at most; everything, where there is none.
+    pub(crate) cap: Option<&'a Cap<'a>>,
 }
 
 /// Who has to mend a plan that may not pass.
@@ -86,6 +89,7 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
     let mut violations = Vec::new();
     if !breaches.is_full() {
         violations = privilege::check(&plan_seen, rules, &mut breaches);
+        violations.extend(finalizer::check(&plan.extra, rules, &mut breaches));
         references::check(&plan_seen, rules, &mut breaches);
         env::check(&plan.env, &manifests, &mut breaches);
     }

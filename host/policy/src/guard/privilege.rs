@@ -48,8 +48,13 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
         UserPrivileges::Forbidden => Vec::new(),
     };
     let said = Said::about(&asked, &user, rules.settings);
-    for (path, raised) in at.into_iter().zip(&asked).filter(|(_, raised)| !said.have(raised)) {
+    let said_by_flags = rules.cap.map(|cap| Said::about(&asked, &user, &cap.flags));
+    for (path, raised) in at.into_iter().zip(&asked) {
         let name = raised.privilege;
+        let is_beyond = rules.cap.is_some_and(|cap| cap.is_beyond(name));
+        if said_by_flags.as_ref().filter(|_| is_beyond).unwrap_or(&said).have(raised) {
+            continue;
+        }
         if let Some((setting, source)) = of_a_namespace(raised, rules) {
             let message = format!(
                 "comes from {source}, and settings of a namespace raise no privilege: take it out, have it set for the \
@@ -58,8 +63,17 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
             violations.push(Violation { path: setting, message });
             continue;
         }
-        let message = format_args!("is neither in the object's own spec nor granted: grant privilege {name}");
-        breaches.add(Rule::NoPrivilege, format_args!("{path} {}", raised.path), message);
+        let path = format_args!("{path} {}", raised.path);
+        if is_beyond {
+            let message = format_args!(
+                "is not in the object's own spec, and no policy and no settings that somebody installs raise privilege \
+                 {name}: the operator's --grantable-privileges leaves it out"
+            );
+            breaches.add(Rule::NoPrivilege, path, message);
+        } else {
+            let message = format_args!("is neither in the object's own spec nor granted: grant privilege {name}");
+            breaches.add(Rule::NoPrivilege, path, message);
+        }
         if breaches.is_full() {
             break;
         }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::annotated;
 use crate::{contract::ResourceType, manifest::Privilege, pods};
 
 /// The names that lead to a value: the first one may be the manifest's own, such as the type of a volume.
@@ -65,7 +66,7 @@ const VOLUMES: [&str; 8] =
 
 /// Everything in a manifest that raises privilege. `specs` are its pods.
 pub(super) fn of_manifest<'a>(manifest: &'a Value, specs: &[(String, &'a Value)]) -> Vec<Raised<'a>> {
-    let mut raised = of_annotations(manifest);
+    let mut raised = annotated::of_manifest(manifest);
     if ResourceType::of_object(manifest).is_service() {
         raised.extend(of_service(&manifest["spec"]));
     }
@@ -77,26 +78,6 @@ pub(super) fn of_manifest<'a>(manifest: &'a Value, specs: &[(String, &'a Value)]
         }
     }
     raised
-}
-
-/// Annotations of pod templates that mean what a privileged field means.
-fn of_annotations(manifest: &Value) -> Vec<Raised<'_>> {
-    const APPARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
-    const SECCOMP: [&str; 2] =
-        ["seccomp.security.alpha.kubernetes.io/", "container.seccomp.security.alpha.kubernetes.io/"];
-    let annotations = pods::template(manifest).and_then(|template| template["metadata"]["annotations"].as_object());
-    let raised = annotations.into_iter().flatten().filter_map(|(key, value)| {
-        let is_profile = key.starts_with(APPARMOR) || SECCOMP.iter().any(|prefix| key.starts_with(prefix));
-        let privilege = match key.as_str() {
-            _ if is_profile && value == "unconfined" => Privilege::Unconfined,
-            // Agents on the node hand out the role of a cloud to whoever carries this.
-            "iam.amazonaws.com/role" => Privilege::ServiceAccounts,
-            _ => return None,
-        };
-        let path = format!("template annotation {key}");
-        Some(Raised { privilege, path, field: (key, &[]), value, container: None })
-    });
-    raised.collect()
 }
 
 fn of_service(spec: &Value) -> Vec<Raised<'_>> {

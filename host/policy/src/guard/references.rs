@@ -1,34 +1,45 @@
-//! Secrets and PersistentVolumeClaims that pods use: the user named them, the settings do, they are granted by name,
-//! or the same plan brings them.
+//! Secrets and PersistentVolumeClaims that pods use: the user named them, the settings do, they are granted by name, or the
+//! same plan brings them. Of what claims are filled from the last says nothing: a claim is made at once, also where
+//! somebody else has the name that the plan brings, and has its copy then.
 
 use std::{collections::BTreeSet, fmt};
 
 use serde_json::Value;
 
-use super::{Rule, breaches::Breaches, plan::Rules, privilege::Seen};
-use crate::{contract::ResourceType, pods};
+use super::{Rule, breaches::Breaches, filled, plan::Rules, privilege::Seen};
+use crate::{
+    contract::ResourceType,
+    cut::{VALUE, cut},
+    pods,
+};
 
 /// What is referred to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Secret,
     Claim,
+    /// What a claim is filled from that is no claim itself: a snapshot, or anything that some add-on knows how to copy.
+    Source,
 }
 
 impl Kind {
+    const ALL: [Self; 3] = [Self::Secret, Self::Claim, Self::Source];
+
     /// Whether a field of this name can hold such a reference.
     fn is_plausible(self, field: &str) -> bool {
         let field = field.to_ascii_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| field.contains(word));
         match self {
-            Self::Secret => field.contains("secret"),
-            Self::Claim => field.contains("claim") || field.contains("pvc"),
+            Self::Secret => has(&["secret"]),
+            Self::Claim => has(&["claim", "pvc", "datasource"]),
+            Self::Source => has(&["snapshot", "datasource"]),
         }
     }
 
     fn grant(self) -> &'static str {
         match self {
             Self::Secret => "secrets",
-            Self::Claim => "persistentVolumeClaims",
+            Self::Claim | Self::Source => "persistentVolumeClaims",
         }
     }
 }
@@ -38,15 +49,52 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Self::Secret => "Secret",
             Self::Claim => "PersistentVolumeClaim",
+            Self::Source => "data source",
         })
     }
 }
 
+/// A reference to one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Named<'a> {
+    kind: Kind,
+    /// Its namespace, where that is not the object's own.
+    elsewhere: Option<&'a str>,
+    name: &'a str,
+}
+
+/// Where a plan refers to something.
+struct Used<'a, 'b> {
+    /// The manifest.
+    path: &'b String,
+    /// What has the field; none where the manifest itself does.
+    at: Option<&'b String>,
+    field: &'static str,
+    named: Named<'a>,
+    /// Whether a claim is filled from it.
+    is_source: bool,
+}
+
 pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Breaches) {
-    let mut used = Vec::new();
-    for Seen { path, specs, .. } in plan {
+    let own = rules.owner.namespace.as_str();
+    let claims: Vec<_> = plan.iter().map(|Seen { manifest, specs, .. }| filled::claims(manifest, specs)).collect();
+    let mut used: Vec<Used<'a, '_>> = Vec::new();
+    for (Seen { path, manifest, specs }, claims) in plan.iter().zip(&claims) {
         for (at, spec) in specs {
-            of_pod(spec, &mut |kind, field, name| used.push((path, at, field, kind, name)));
+            of_pod(spec, &mut |kind, field, name| {
+                let named = Named { kind, elsewhere: None, name };
+                used.push(Used { path, at: Some(at), field, named, is_source: false });
+            });
+        }
+        of_account(manifest, &mut |field, name| {
+            let named = Named { kind: Kind::Secret, elsewhere: None, name };
+            used.push(Used { path, at: None, field, named, is_source: false });
+        });
+        for (at, spec) in claims {
+            for field in filled::SOURCES {
+                let named = of_source(&spec[field], own);
+                used.extend(named.map(|named| Used { path, at: Some(at), field, named, is_source: true }));
+            }
         }
     }
     if used.is_empty() {
@@ -54,33 +102,78 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     }
     let mut allowed = BTreeSet::new();
     for text in [&rules.object["spec"], rules.annotated, rules.settings] {
-        names(text, &mut allowed);
+        names(text, own, &mut allowed);
     }
+    let mut brought = BTreeSet::new();
     for Seen { manifest, .. } in plan {
         let of = ResourceType::of_object(manifest);
         let claim = of.group().is_empty() && of.kind == "PersistentVolumeClaim";
         if let (true, Some(name)) = (claim || of.is_secret(), manifest["metadata"]["name"].as_str()) {
-            allowed.insert((if claim { Kind::Claim } else { Kind::Secret }, name));
+            let kind = if claim { Kind::Claim } else { Kind::Secret };
+            brought.insert(Named { kind, elsewhere: None, name });
         }
     }
-    let granted = |kind, name: &str| {
+    let granted = |Named { kind, elsewhere, name }: Named<'_>| {
         let mut grants = std::iter::once(rules.grants).chain(rules.overlay_grants.iter().copied());
-        grants.any(|grants| match kind {
-            Kind::Secret => grants.secrets.contains(name),
-            Kind::Claim => grants.persistent_volume_claims.contains(name),
-        })
+        elsewhere.is_none()
+            && grants.any(|grants| match kind {
+                Kind::Secret => grants.secrets.contains(name),
+                Kind::Claim | Kind::Source => grants.persistent_volume_claims.contains(name),
+            })
     };
-    for (path, at, field, kind, name) in used {
-        if !allowed.contains(&(kind, name)) && !granted(kind, name) {
-            let message = format_args!(
-                "uses {kind} {name}, which is neither named in the object's own spec nor in the settings: grant it in \
-                 grants.{}",
-                kind.grant()
-            );
-            breaches.add(Rule::NamedReferences, format_args!("{path} {at}.{field}"), message);
+    for Used { path, at, field, named, is_source } in used {
+        if !allowed.contains(&named) && (is_source || !brought.contains(&named)) && !granted(named) {
+            let Named { kind, elsewhere, name } = named;
+            let (at, dot) = at.map_or(("", ""), |at| (at.as_str(), "."));
+            let path = format_args!("{path} {at}{dot}{field}");
+            let name = cut(name, VALUE);
+            match elsewhere {
+                None => {
+                    let message = format_args!(
+                        "uses {kind} {name}, which is neither named in the object's own spec nor in the settings: grant \
+                         it in grants.{}",
+                        kind.grant()
+                    );
+                    breaches.add(Rule::NamedReferences, path, message);
+                }
+                Some(namespace) => {
+                    let namespace = cut(namespace, VALUE);
+                    let message = format_args!(
+                        "uses {kind} {name} of namespace {namespace}, which is neither named in the object's own spec \
+                         nor in the settings, and cannot be granted"
+                    );
+                    breaches.add(Rule::NamedReferences, path, message);
+                }
+            }
         }
         if breaches.is_full() {
             return;
+        }
+    }
+}
+
+/// What a claim is filled from.
+fn of_source<'a>(source: &'a Value, own: &str) -> Option<Named<'a>> {
+    let name = source["name"].as_str().filter(|name| !name.is_empty())?;
+    let kind = if filled::is_claim(source) { Kind::Claim } else { Kind::Source };
+    Some(Named { kind, elsewhere: elsewhere(source, own), name })
+}
+
+/// The namespace that a reference names, where it is not the object's own.
+fn elsewhere<'a>(reference: &'a Value, own: &str) -> Option<&'a str> {
+    reference["namespace"].as_str().filter(|namespace| !namespace.is_empty() && *namespace != own)
+}
+
+/// What comes to each pod that runs as a ServiceAccount, without being in any pod spec.
+fn of_account<'a>(manifest: &'a Value, found: &mut impl FnMut(&'static str, &'a str)) {
+    if manifest["apiVersion"] != "v1" || manifest["kind"] != "ServiceAccount" {
+        return;
+    }
+    for field in ["imagePullSecrets", "secrets"] {
+        for secret in list(&manifest[field]) {
+            if let Some(name) = secret["name"].as_str().filter(|name| !name.is_empty()) {
+                found(field, name);
+            }
         }
     }
 }
@@ -118,19 +211,22 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 
 /// Every name that stands where a reference can stand: in a field whose name says so, as a text, as the name within,
 /// or in a list of these.
-fn names<'a>(value: &'a Value, allowed: &mut BTreeSet<(Kind, &'a str)>) {
+fn names<'a>(value: &'a Value, own: &str, allowed: &mut BTreeSet<Named<'a>>) {
     match value {
         Value::Object(fields) => {
             for (field, value) in fields {
-                for kind in [Kind::Secret, Kind::Claim].into_iter().filter(|kind| kind.is_plausible(field)) {
+                for kind in Kind::ALL.into_iter().filter(|kind| kind.is_plausible(field)) {
                     let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-                    let named = items.iter().filter_map(|item| item.as_str().or_else(|| item["name"].as_str()));
-                    allowed.extend(named.map(|name| (kind, name)));
+                    for item in items {
+                        let Some(name) = item.as_str().or_else(|| item["name"].as_str()) else { continue };
+                        allowed.insert(Named { kind, elsewhere: None, name });
+                        allowed.insert(Named { kind, elsewhere: elsewhere(item, own), name });
+                    }
                 }
-                names(value, allowed);
+                names(value, own, allowed);
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| names(item, allowed)),
+        Value::Array(items) => items.iter().for_each(|item| names(item, own, allowed)),
         _ => {}
     }
 }

@@ -8,9 +8,10 @@ mod load;
 mod object;
 mod pass;
 mod report;
+mod secret;
 mod size;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -26,6 +27,7 @@ use crate::{
     failure::Failure,
     guard::UserPrivileges,
     lookup::Lookup,
+    manifest::Privilege,
     memo::Memo,
     policy::{Policy, PolicyId, Stack},
     settings::{Effective, Layer, SettingsErrors},
@@ -37,6 +39,7 @@ pub struct Renderer {
     overlays: Vec<Bound>,
     cluster: Cluster,
     user_privileges: UserPrivileges,
+    grantable: Option<BTreeSet<Privilege>>,
     memo: Option<Arc<Memo>>,
 }
 
@@ -131,7 +134,8 @@ impl Renderer {
         };
         let base = bind(stack.base())?;
         let overlays = stack.overlays().iter().map(bind).collect::<Result<_, SettingsErrors>>()?;
-        Ok(Self { base, overlays, cluster, user_privileges: UserPrivileges::default(), memo: None })
+        let user_privileges = UserPrivileges::default();
+        Ok(Self { base, overlays, cluster, user_privileges, grantable: None, memo: None })
     }
 
     /// Remembers answers in, and recalls them from, this memo.
@@ -148,6 +152,14 @@ impl Renderer {
         self
     }
 
+    /// The privileges that settings may raise which somebody installs, or writes into the operator's own ConfigMap; all,
+    /// where none are listed. Those of the process's own flags are not held to it.
+    #[must_use]
+    pub fn with_grantable_privileges(mut self, listed: Option<BTreeSet<Privilege>>) -> Self {
+        self.grantable = listed;
+        self
+    }
+
     /// Each layer's policy and settings, the lowest first.
     pub fn layers(&self) -> impl Iterator<Item = (&Arc<Policy>, &Arc<Effective>)> {
         std::iter::once(&self.base).chain(&self.overlays).map(|bound| (&bound.policy, &bound.settings))
@@ -155,7 +167,7 @@ impl Renderer {
 
     /// What decides answers beside the policies and their settings.
     pub(crate) fn context(&self) -> Value {
-        json!([self.cluster, self.user_privileges == UserPrivileges::Allowed])
+        json!([self.cluster, self.user_privileges == UserPrivileges::Allowed, self.grantable])
     }
 
     /// What Kubernetes should hold for an object. The object may carry a status; policies do not see it.

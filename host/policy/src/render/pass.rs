@@ -16,7 +16,7 @@ use crate::{
     contract::{Claim, Cluster, EnvVar, Found, Need, Plan, Refusal, ResourceType, Subject},
     digest::canonical,
     failure::Failure,
-    guard::{self, Stop},
+    guard::{self, Cap, Stop},
     lookup::Lookup,
     memo::{self, Memo},
     settings::Effective,
@@ -206,6 +206,7 @@ impl Pass<'_> {
         let overlay_grants: Vec<_> = self.overlays.iter().map(|layer| layer.bound.policy.grants()).collect();
         let given = |by: fn(&Effective) -> Value| self.layers().map(|layer| by(&layer.settings)).collect::<Value>();
         let (annotated, settings) = (given(Effective::of_annotations), given(Effective::of_operator));
+        let cap = self.renderer.grantable.as_ref().map(|listed| Cap { listed, flags: given(Effective::of_flags) });
         let layers: Vec<_> = self.layers().map(|layer| (layer.name(), &*layer.settings)).collect();
         let rules = guard::Rules {
             claim: self.base.claim,
@@ -218,6 +219,7 @@ impl Pass<'_> {
             settings: &settings,
             layers: &layers,
             user_privileges: self.renderer.user_privileges,
+            cap: cap.as_ref(),
         };
         let manifests = stamp::stamped(guard::plan(&plan, &rules)?, self.reference, self.object);
         let Plan { manifests: _, gates, env, notes, extra } = plan;

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::{PolicyFailure, Rendered, Renderer, stripped};
+use super::{PolicyFailure, Rendered, Renderer, secret, stripped};
 use crate::{
-    contract::{Child, Observation, Outcome, Reference, Report},
+    contract::{Child, Observation, Outcome, Reference, Report, ResourceType},
     digest::canonical,
     failure::{Failure, Verb},
 };
@@ -21,9 +21,17 @@ pub struct Assessed {
 }
 
 impl Child {
-    /// A child as policies see it: live, without managedFields and resourceVersion.
+    /// A child as policies see it: live, without managedFields and resourceVersion, and without the values of a Secret.
     pub fn new(identity: Reference, live: Option<&Value>) -> Self {
-        Self { identity, live: live.map(|live| canonical(&stripped(live, false))) }
+        let is_secret = identity.of().is_secret() || live.is_some_and(|live| ResourceType::of_object(live).is_secret());
+        let live = live.map(|live| {
+            let mut live = stripped(live, false);
+            if is_secret {
+                secret::empty(&mut live);
+            }
+            canonical(&live)
+        });
+        Self { identity, live }
     }
 }
 

@@ -33,6 +33,8 @@ pub enum Origin {
     Environment,
     /// The ConfigMap `kaos-operator-config`.
     OperatorConfig,
+    /// The `policy.yaml` of a component that the process was started with; the component.
+    PolicyFile(String),
     /// A policy ConfigMap for the cluster; its name.
     ClusterPolicy(String),
     /// A policy ConfigMap for a namespace; `namespace/name`.
@@ -51,6 +53,7 @@ impl std::fmt::Display for Origin {
             Self::SchemaDefault => f.write_str("the policy's default"),
             Self::Environment => f.write_str("the environment"),
             Self::OperatorConfig => f.write_str("ConfigMap kaos-operator-config"),
+            Self::PolicyFile(component) => write!(f, "the policy.yaml of {component}"),
             Self::ClusterPolicy(name) => write!(f, "policy ConfigMap {name} (cluster)"),
             Self::NamespacePolicy(name) => write!(f, "policy ConfigMap {name} (namespace)"),
             Self::File(name) => write!(f, "file {name}"),
@@ -146,11 +149,18 @@ impl Effective {
         self.given_by(|origin| match origin {
             Origin::Environment
             | Origin::OperatorConfig
+            | Origin::PolicyFile(_)
             | Origin::ClusterPolicy(_)
             | Origin::File(_)
             | Origin::CommandLine => true,
             Origin::SchemaDefault | Origin::NamespacePolicy(_) | Origin::Annotation => false,
         })
+    }
+
+    /// Of that, what the process was started with by its flags. The environment is not among it: the chart's pods have
+    /// what `kaos-operator-config` held when they began in theirs, and whoever installs policies may write that.
+    pub(crate) fn of_flags(&self) -> Value {
+        self.given_by(|origin| matches!(origin, Origin::PolicyFile(_) | Origin::File(_) | Origin::CommandLine))
     }
 
     /// What the object's own annotations gave.
@@ -293,7 +303,7 @@ impl Origin {
             Self::SchemaDefault => 0,
             Self::Environment => 1,
             Self::OperatorConfig => 2,
-            Self::ClusterPolicy(_) => 3,
+            Self::PolicyFile(_) | Self::ClusterPolicy(_) => 3,
             Self::NamespacePolicy(_) => 4,
             Self::File(_) => 5,
             Self::CommandLine => 6,

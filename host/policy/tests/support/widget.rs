@@ -41,10 +41,11 @@ pub(crate) fn of(api_version: &str, kind: &str) -> ResourceType {
 pub(crate) fn describe() -> Descriptor {
     let claim = Claim {
         primary: of("example.com/v1", "Widget"),
-        emits: ["ConfigMap", "Service", "Secret", "ServiceAccount"]
+        emits: ["ConfigMap", "Service", "Secret", "ServiceAccount", "PersistentVolumeClaim"]
             .map(|kind| of("v1", kind))
             .into_iter()
             .chain(["Deployment", "StatefulSet"].map(|kind| of("apps/v1", kind)))
+            .chain([of("jobset.x-k8s.io/v1alpha2", "JobSet")])
             .collect(),
         reads: vec![of("v1", "ConfigMap"), of("v1", "Secret")],
         wishes: vec![],
@@ -153,25 +154,35 @@ pub(crate) fn deployment(pod: Value) -> Value {
         "spec": {"selector": {}, "template": {"metadata": {"labels": {"app": "w"}}, "spec": pod}}})
 }
 
+/// Plans what stands in `spec.planned`, with the `extra` that stands in `spec.extra`.
 pub(crate) fn translate_planned(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = object(subject);
     let manifests: Vec<Value> = serde_json::from_str(object["spec"]["planned"].as_str().unwrap()).unwrap();
     // A text is a manifest of the policy's own making.
     let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
     let manifests = manifests.iter().map(text).collect();
-    Ok(Plan { manifests, gates: vec![], env, notes: vec![], extra: "{}".into() })
+    let extra = object["spec"]["extra"].as_str().unwrap_or("{}").to_owned();
+    Ok(Plan { manifests, gates: vec![], env, notes: vec![], extra })
 }
 
 /// What comes of manifests that are the policy's own making, beside what the user wrote.
 pub(crate) fn planned(file: &str, layers: &[Layer], plan: &Value, user: Value, rule: UserPrivileges) -> Rendered {
+    planned_by(file, layers, plan, user, |renderer| renderer.with_user_privileges(rule))
+}
+
+/// The same, by a renderer that is told more.
+pub(crate) fn planned_by(
+    file: &str,
+    layers: &[Layer],
+    plan: &Value,
+    user: Value,
+    told: impl FnOnce(Renderer) -> Renderer,
+) -> Rendered {
     let native = Native { translate: translate_planned, ..NATIVE };
     let file = PolicyFile::parse(file).unwrap();
     let policy = Policy::admit(Arc::new(native), Digest::of(b"n"), &file, Limits::default()).unwrap();
     let mut spec = user;
     spec["planned"] = json!(plan.to_string());
-    Renderer::new(&Stack::single(Arc::new(policy)).unwrap(), layers, Cluster::default())
-        .unwrap()
-        .with_user_privileges(rule)
-        .render(&widget(spec), &Fixed::default())
-        .unwrap()
+    let renderer = Renderer::new(&Stack::single(Arc::new(policy)).unwrap(), layers, Cluster::default()).unwrap();
+    told(renderer).render(&widget(spec), &Fixed::default()).unwrap()
 }

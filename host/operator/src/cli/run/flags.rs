@@ -93,8 +93,8 @@ pub(in crate::cli) struct Run {
     /// Whether a user's own words in an object may raise the privileges of its pods
     #[arg(long, value_enum, default_value_t)]
     user_privileges: Privileges,
-    /// Privileges that installed policies may be granted in their policy.yaml, such as hostPath; `none` for none; all if this is
-    /// not said
+    /// Privileges that installed policies may be granted in their policy.yaml, and that settings of packages and of
+    /// kaos-operator-config may raise, such as hostPath; `none` for none; all if this is not said
     #[arg(long, env = "GRANTABLE_PRIVILEGES", value_delimiter = ',', value_name = "A,B", value_parser = privilege)]
     grantable_privileges: Option<Vec<Listed<Privilege>>>,
     /// Kinds that installed policies may emit, such as ConfigMap or Deployment.apps; `none` for none; all that the operator has

@@ -1,0 +1,53 @@
+//! Annotations that mean what a privileged field means: of pods, wherever a manifest has them, and of ServiceAccounts.
+
+use serde_json::{Map, Value};
+
+use super::raised::Raised;
+use crate::{
+    cut::{VALUE, cut},
+    manifest::Privilege,
+    pods,
+};
+
+const APPARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+const SECCOMP: [&str; 2] = ["seccomp.security.alpha.kubernetes.io/", "container.seccomp.security.alpha.kubernetes.io/"];
+/// Agents on the node, and webhooks, hand out the role of a cloud to whatever carries one of these.
+const CLOUD_ROLES: [&str; 4] = [
+    "iam.amazonaws.com/role",
+    "eks.amazonaws.com/role-arn",
+    "iam.gke.io/gcp-service-account",
+    "azure.workload.identity/client-id",
+];
+
+/// Every such annotation of a manifest.
+pub(super) fn of_manifest(manifest: &Value) -> Vec<Raised<'_>> {
+    let mut raised = Vec::new();
+    for (at, template) in pods::templates(manifest) {
+        raised.extend(annotations(template).filter_map(|(key, value)| {
+            let is_profile = key.starts_with(APPARMOR) || SECCOMP.iter().any(|prefix| key.starts_with(prefix));
+            let privilege = if is_profile && value == "unconfined" {
+                Privilege::Unconfined
+            } else if CLOUD_ROLES.contains(&key.as_str()) {
+                Privilege::ServiceAccounts
+            } else {
+                return None;
+            };
+            Some(raise(privilege, &at, key, value))
+        }));
+    }
+    if manifest["apiVersion"] == "v1" && manifest["kind"] == "ServiceAccount" {
+        let roles = annotations(manifest).filter(|(key, _)| CLOUD_ROLES.contains(&key.as_str()));
+        raised.extend(roles.map(|(key, value)| raise(Privilege::ServiceAccounts, "", key, value)));
+    }
+    raised
+}
+
+fn raise<'a>(privilege: Privilege, at: &str, key: &'a str, value: &'a Value) -> Raised<'a> {
+    let dot = if at.is_empty() { "" } else { "." };
+    let path = format!("{at}{dot}metadata.annotations[\"{}\"]", cut(key, VALUE));
+    Raised { privilege, path, field: (key, &[]), value, container: None }
+}
+
+fn annotations(of: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    of["metadata"]["annotations"].as_object().into_iter().flat_map(Map::iter)
+}

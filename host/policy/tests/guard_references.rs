@@ -1,0 +1,84 @@
+//! Secrets and claims that a plan reaches without a pod that names them: by what claims are filled from, and by the account
+//! that its pods run as.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
+
+#[path = "support/widget.rs"]
+mod widget;
+
+use kaos_policy::{
+    guard::{Rule, UserPrivileges},
+    render::Rendered,
+};
+use serde_json::{Value, json};
+use widget::{deployment, planned, rules};
+
+fn run(file: &str, plan: &Value, user: Value) -> Rendered {
+    planned(file, &[], plan, user, UserPrivileges::Allowed)
+}
+
+fn claim(name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec})
+}
+
+/// Each way in which a plan has a claim made.
+fn made(spec: &Value) -> [Value; 3] {
+    let volume = json!({"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}});
+    let pod = json!({"containers": [{"name": "main"}], "volumes": [volume]});
+    let set = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w"}, "spec": {
+        "serviceName": "w", "selector": {}, "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": spec}],
+        "template": {"metadata": {"labels": {"app": "w"}}, "spec": {"containers": [{"name": "main"}]}}}});
+    [claim("own", spec), deployment(pod), set]
+}
+
+#[test]
+fn what_claims_are_filled_from_is_named_by_the_user_or_granted() {
+    for source in [
+        json!({"kind": "PersistentVolumeClaim", "name": "c"}),
+        json!({"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "c"}),
+    ] {
+        for field in ["dataSource", "dataSourceRef"] {
+            for manifest in made(&json!({"accessModes": ["ReadWriteOnce"], field: source})) {
+                let plan = json!([manifest]);
+                assert_eq!(rules(&run("{}", &plan, json!({}))), [Rule::NamedReferences], "{plan}");
+                assert_eq!(rules(&run("{}", &plan, json!({"title": "c"}))), [Rule::NamedReferences], "no reference");
+                assert!(run("grants: {persistentVolumeClaims: [c]}", &plan, json!({})).planned().is_some(), "{plan}");
+                let own = json!({"podSpec": {"volumes": [{"spec": {"dataSource": source}}]}});
+                assert!(run("{}", &plan, own).planned().is_some(), "the user's own words: {plan}");
+                // A claim of that name may be somebody else's, and the copy is made before that is found out.
+                let both = json!([claim("c", &json!({"accessModes": ["ReadWriteOnce"]})), manifest]);
+                assert_eq!(rules(&run("{}", &both, json!({}))), [Rule::NamedReferences], "{plan}");
+            }
+        }
+    }
+    for own in [json!({"restore": {"snapshotName": "s"}}), json!({"snapshots": ["s"]})] {
+        let source = json!({"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s"});
+        assert!(run("{}", &json!([claim("own", &json!({"dataSource": source}))]), own).planned().is_some());
+    }
+    for empty in made(&json!({"accessModes": ["ReadWriteOnce"]})) {
+        assert!(run("{}", &json!([empty]), json!({})).planned().is_some(), "{empty}");
+    }
+}
+
+#[test]
+fn what_a_claim_is_filled_from_in_another_namespace_is_the_users_own_word_or_nobodys() {
+    let source = |namespace: &str| json!({"kind": "PersistentVolumeClaim", "name": "c", "namespace": namespace});
+    let plan = |namespace: &str| json!([claim("own", &json!({"dataSourceRef": source(namespace)}))]);
+    let granted = "grants: {persistentVolumeClaims: [c]}";
+    assert_eq!(rules(&run(granted, &plan("other"), json!({"claim": "c"}))), [Rule::NamedReferences]);
+    assert!(run("{}", &plan("other"), json!({"dataSourceRef": source("other")})).planned().is_some());
+    assert!(run(granted, &plan("n"), json!({})).planned().is_some(), "the object's own");
+}
+
+#[test]
+fn secrets_of_a_plans_own_account_are_named_granted_or_of_the_same_plan() {
+    for field in ["imagePullSecrets", "secrets"] {
+        let account =
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "own"}, field: [{"name": "s"}]});
+        let plan = json!([account]);
+        assert_eq!(rules(&run("{}", &plan, json!({}))), [Rule::NamedReferences], "{field}");
+        assert!(run("grants: {secrets: [s]}", &plan, json!({})).planned().is_some(), "{field}");
+        assert!(run("{}", &plan, json!({"pullSecret": "s"})).planned().is_some(), "{field}");
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
+        assert!(run("{}", &json!([secret, account]), json!({})).planned().is_some(), "{field}");
+    }
+}
