@@ -110,7 +110,7 @@ impl Entries {
 pub(crate) fn pass_key<'a>(renderer: &Renderer, settings: impl Iterator<Item = &'a Effective>, object: &str) -> Digest {
     let layers: Vec<_> =
         renderer.layers().map(|(policy, _)| (policy.id().digest, policy.limits(), policy.grants())).collect();
-    let settings: Vec<_> = settings.map(Effective::text).collect();
+    let settings: Vec<_> = settings.map(Effective::digest).collect();
     Digest::of_written(&(layers, settings, renderer.context(), object))
 }
 

@@ -15,7 +15,7 @@ use kaos_policy::{
     settings::{Layer, Origin, Path, Schema},
 };
 use serde_json::json;
-use widget::{policy, renderer, widget};
+use widget::{deployment, policy, renderer, widget};
 
 #[test]
 fn a_policy_without_settings_is_the_source_of_none() {
@@ -133,6 +133,26 @@ fn the_memo_answers_as_long_as_nothing_that_was_looked_at_changes() {
     let renderer = renderer_with(&small);
     renderer.render(&object, &found("1")).unwrap();
     assert_eq!(small.size(), (0, 0));
+}
+
+#[test]
+fn the_memo_knows_who_gave_a_setting() {
+    let memo = Arc::new(Memo::new(1 << 20));
+    let privileged = json!({"securityContext": {"privileged": true}});
+    let main = json!({"name": "main", "image": "i", "securityContext": {"privileged": true}});
+    // As a text it is the policy's own making.
+    let object = widget(json!({"plan": [deployment(json!({"containers": [main]})).to_string()]}));
+    let render = |origin: &Origin| {
+        let layers = [Layer::tree(origin.clone(), "widget", json!({"security": privileged.clone()}))];
+        renderer("{}", &layers).with_memo(Arc::clone(&memo)).render(&object, &Fixed::default()).unwrap()
+    };
+    let (cluster, namespace) = (Origin::ClusterPolicy("p".into()), Origin::NamespacePolicy("n/p".into()));
+    assert!(render(&cluster).planned().is_some());
+    assert!(render(&cluster).recalled());
+    for _ in 0..2 {
+        assert!(render(&namespace).refused().is_some(), "the same value, but nobody's who may raise privilege");
+    }
+    assert!(render(&cluster).planned().is_some());
 }
 
 fn renderer_with(memo: &Arc<Memo>) -> Renderer {

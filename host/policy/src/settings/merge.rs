@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::{Effective, Origin, Path, Source};
-use crate::digest::canonical;
+use crate::digest::{Digest, canonical};
 
 /// Settings in the making.
 pub(super) struct Merged {
@@ -37,7 +37,11 @@ impl Merged {
     }
 
     pub(super) fn finish(self) -> Effective {
-        Effective { text: canonical(&self.tree), tree: self.tree, sources: self.sources }
+        let Self { tree, sources } = self;
+        let text = canonical(&tree);
+        let given: Vec<_> = sources.iter().map(|(path, source)| (path.names(), source)).collect();
+        let digest = Digest::of_written(&(&text, given));
+        Effective { tree, text, sources, digest }
     }
 }
 

@@ -22,6 +22,8 @@ pub use schema::Schema;
 
 /// What an object's annotation begins with to override a setting; the setting's path follows.
 pub const ANNOTATION_PREFIX: &str = "settings.kaos.tools/";
+use crate::digest::Digest;
+
 
 /// Who gave a value. The order is the order of precedence, weakest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -127,6 +129,8 @@ pub struct Effective {
     sources: BTreeMap<Path, Source>,
 }
 
+    /// Of the text and of who gave what in it.
+    digest: Digest,
 impl Effective {
     /// The settings as one object.
     pub fn tree(&self) -> &Value {
@@ -145,6 +149,12 @@ impl Effective {
 
     /// What whoever runs the operator gave, without the policy's own defaults and without what others may set: those
     /// of a namespace and authors of objects.
+    /// The same for the same values from the same places: whether a policy's use of a value passes may depend on who gave
+    /// it.
+    pub(crate) fn digest(&self) -> Digest {
+        self.digest
+    }
+
     pub(crate) fn of_operator(&self) -> Value {
         self.given_by(|origin| match origin {
             Origin::Environment
