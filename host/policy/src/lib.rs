@@ -35,6 +35,7 @@ pub mod engine;
 pub mod failure;
 pub mod gate;
 pub mod guard;
+mod json;
 pub mod limits;
 pub mod lookup;
 pub mod manifest;

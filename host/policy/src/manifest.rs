@@ -4,11 +4,16 @@ use std::{collections::BTreeSet, fmt};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_saphyr::budget::BudgetBreach;
 
 use crate::{contract::ResourceType, digest::Digest, limits::Limits, yaml};
 
 /// Stands in a grant for the namespace of the operator.
 pub const OPERATOR_NAMESPACE: &str = "$(OPERATOR_NAMESPACE)";
+
+/// Keys and values that the file may have. It is kept as long as it counts, and each of them takes up to some hundred
+/// bytes of memory, whatever few it has as text.
+const NODES: usize = 10_000;
 
 /// `policy.yaml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -156,10 +161,28 @@ impl fmt::Display for Privilege {
 }
 
 impl PolicyFile {
-    /// Reads the file; unknown fields are errors, since a grant that is misspelt must not look like one.
+    /// Reads the file; unknown fields are errors, since a grant that is misspelt must not look like one. A text comes to
+    /// no more than stands in it: nothing is repeated by anchors and aliases.
     pub fn parse(text: &str) -> Result<Self, PolicyFileError> {
-        serde_saphyr::from_str(text).map_err(|error| PolicyFileError(yaml::told(&error, 0)))
+        let options = serde_saphyr::options! {
+            budget: serde_saphyr::budget! { max_anchors: 0, max_nodes: NODES },
+        };
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| PolicyFileError(told(&error)))
     }
+}
+
+/// What the parser says, and of what is ours to bound, what to do.
+fn told(error: &serde_saphyr::Error) -> String {
+    let serde_saphyr::Error::Budget { breach, location } = error.without_snippet() else { return yaml::told(error, 0) };
+    let why = match breach {
+        BudgetBreach::Anchors { .. } => "an anchor (`&`): write what is repeated as often as it is meant".to_owned(),
+        BudgetBreach::Nodes { .. } => format!(
+            "more than {NODES} keys and values: settings are values, and long lists belong into ConfigMaps that a policy \
+             reads"
+        ),
+        _ => return yaml::told(error, 0),
+    };
+    format!("line {}: {why}", location.line())
 }
 
 /// Why a policy file is not usable.
@@ -200,5 +223,21 @@ mod tests {
         let error = PolicyFile::parse("grants: {privileges: [hostPaths]}").map_err(|error| error.to_string());
         assert!(error.is_err_and(|text| text.contains("hostPaths")));
         assert!(PolicyFile::parse("grant: {}").is_err());
+    }
+
+    #[test]
+    fn a_small_file_does_not_become_a_large_one() {
+        let told = |text: &str| PolicyFile::parse(text).unwrap_err().to_string();
+        let repeated =
+            format!("name: agent\nsettings:\n  a: &a [{}]\n  b: [{}]\n", "{k: 1},".repeat(100), "*a,".repeat(80));
+        assert!(
+            told(&repeated).starts_with("policy.yaml is not usable: line 3: an anchor (`&`): "),
+            "{}",
+            told(&repeated)
+        );
+        let list = |items: usize| format!("name: agent\nsettings: {{a: [{}]}}\n", "{k: 1},".repeat(items));
+        assert!(PolicyFile::parse(&list(3_000)).is_ok());
+        let many = told(&list(4_000));
+        assert!(many.starts_with("policy.yaml is not usable: line 2: more than 10000 keys and values: "), "{many}");
     }
 }

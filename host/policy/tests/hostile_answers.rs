@@ -107,6 +107,15 @@ fn an_answer_that_fits_the_sandbox_but_not_the_host_is_not_copied() {
 }
 
 #[test]
+fn an_answer_that_is_small_as_text_and_large_in_memory_is_not_read() {
+    for mode in ["answers a bomb of JSON", "reports a bomb of JSON"] {
+        assert_eq!(breach(mode), Rule::Bounded, "{mode}");
+    }
+    let error = describe_error("a sample that is a bomb of JSON");
+    assert!(matches!(&error, DescribeError::TooManyValues { path, .. } if path == "claims[0].samples[0]"), "{error}");
+}
+
+#[test]
 fn a_hundred_thousand_manifests_are_refused() {
     match failure("answers 100000 manifests") {
         Failure::Guard(breaches) => assert_eq!(breaches.iter().map(|b| b.rule).collect::<Vec<_>>(), [Rule::Bounded]),
@@ -150,7 +159,7 @@ fn a_description_that_lies_is_refused() {
     assert!(matches!(describe_error("bad name"), DescribeError::Name(_)));
     assert!(matches!(describe_error("bad version"), DescribeError::Version { .. }));
     assert!(matches!(describe_error("invalid schema"), DescribeError::Schema(SchemaError::Invalid(_))));
-    assert!(matches!(describe_error("remote schema"), DescribeError::Schema(SchemaError::Invalid(_))));
+    assert!(matches!(describe_error("remote schema"), DescribeError::Schema(SchemaError::Reference { .. })));
     assert!(matches!(describe_error("invalid defaults"), DescribeError::Schema(SchemaError::Defaults(_))));
 }
 

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 
 use crate::{
     code::World,
-    contract::{Claim, Descriptor, ResourceType},
+    contract::{Claim, Descriptor, ResourceType, Sample},
     cut::{VALUE, cut},
+    json,
     manifest::PolicyFile,
     settings::{Schema, SchemaError},
 };
@@ -129,6 +130,14 @@ pub enum DescribeError {
     /// Nothing can be evaluated.
     #[error("{0} has no samples: the gate must see at least one plan")]
     NoSamples(String),
+    /// A text has more in it than the host reads.
+    #[error("{path} has more than {limit} values of JSON: say less, or in longer texts")]
+    TooManyValues {
+        /// Which text, or which texts together.
+        path: String,
+        /// How many there may be.
+        limit: usize,
+    },
     /// A text that must be a JSON object is not.
     #[error("{0} is not a JSON object")]
     NotAnObject(String),
@@ -225,6 +234,7 @@ fn check_claim(path: &str, claim: &Claim, world: World, file: &PolicyFile) -> Re
         return Err(DescribeError::NoSamples(path.to_owned()));
     }
     for (i, sample) in samples.iter().enumerate() {
+        readable(&format!("{path}.samples[{i}]"), texts(sample))?;
         object(&format!("{path}.samples[{i}].object"), &sample.object)?;
         bounded(&format!("{path}.samples[{i}].beside"), sample.beside.len(), LISTED)?;
         for beside in &sample.beside {
@@ -248,7 +258,20 @@ fn bounded(what: &str, count: usize, limit: usize) -> Result<(), DescribeError> 
     Ok(())
 }
 
+/// The texts of a sample, which are read together.
+fn texts(sample: &Sample) -> impl Iterator<Item = &str> + Clone {
+    std::iter::once(&sample.object).chain(&sample.beside).map(String::as_str)
+}
+
+fn readable<'a>(path: &str, texts: impl Iterator<Item = &'a str> + Clone) -> Result<(), DescribeError> {
+    if json::is_bounded(texts) {
+        return Ok(());
+    }
+    Err(DescribeError::TooManyValues { path: path.to_owned(), limit: json::VALUES })
+}
+
 fn object(path: &str, text: &str) -> Result<(), DescribeError> {
+    readable(path, std::iter::once(text))?;
     match serde_json::from_str(text) {
         Ok(serde_json::Value::Object(_)) => Ok(()),
         _ => Err(DescribeError::NotAnObject(path.to_owned())),

@@ -18,8 +18,9 @@ use super::{
     words,
 };
 use crate::{
-    contract::{Claim, Plan, ResourceType, Violation},
+    contract::{Claim, EnvSource, EnvVar, Plan, ResourceType, Violation},
     failure::{Failure, Verb},
+    json,
     limits::Limits,
     manifest::Grants,
     pods,
@@ -62,6 +63,10 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
     if plan.manifests.len() > rules.limits.manifests {
         let message = format_args!("{} manifests, at most {}", plan.manifests.len(), rules.limits.manifests);
         breaches.add(Rule::Bounded, "manifests", message);
+        return Err(Stop::Policy(Failure::Guard(breaches.into_vec())));
+    }
+    if !json::is_bounded(texts(plan)) {
+        breaches.add(Rule::Bounded, "manifests", json::too_many());
         return Err(Stop::Policy(Failure::Guard(breaches.into_vec())));
     }
     let manifests = parse(plan).map_err(Stop::Policy)?;
@@ -134,6 +139,14 @@ fn bounds(path: &str, specs: &[(String, &Value)], limits: &Limits, breaches: &mu
             breaches.add(Rule::Bounded, format_args!("{path} {at}"), message);
         }
     }
+}
+
+/// Everything in a plan that is JSON and read.
+fn texts(plan: &Plan) -> impl Iterator<Item = &str> + Clone {
+    fn other(variable: &EnvVar) -> Option<&str> {
+        if let EnvSource::Other(text) = &variable.source { Some(text.as_str()) } else { None }
+    }
+    plan.manifests.iter().map(String::as_str).chain(plan.env.iter().filter_map(other)).chain([plan.extra.as_str()])
 }
 
 fn parse(plan: &Plan) -> Result<Vec<Value>, Failure> {

@@ -7,6 +7,8 @@ use crate::{
     contract::{Child, Observation, Outcome, Reference, Report, ResourceType},
     digest::canonical,
     failure::{Failure, Verb},
+    guard::{Breach, Rule},
+    json,
 };
 
 /// What the user is told.
@@ -65,6 +67,10 @@ impl Renderer {
 }
 
 fn parse_fields(text: &str) -> Result<Map<String, Value>, Failure> {
+    if !json::is_bounded(std::iter::once(text)) {
+        let breach = Breach { rule: Rule::Bounded, path: "fields".to_owned(), message: json::too_many() };
+        return Err(Failure::Guard(vec![breach]));
+    }
     serde_json::from_str(text).map_err(|error| Failure::NotJson {
         verb: Verb::Assess,
         what: "fields".to_owned(),

@@ -47,6 +47,64 @@ pub enum SchemaError {
     /// It is JSON, but no schema of an object that can be used here.
     #[error("the settings schema is not usable: {0}")]
     Invalid(String),
+    /// Its text is longer than settings need.
+    #[error("the settings schema has {bytes} bytes, at most {limit}: shorten descriptions, or have fewer settings")]
+    TooLong {
+        /// How many it has.
+        bytes: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// With everything that it refers to in its place, it is more than can be built.
+    #[error(
+        "the settings schema has more than {limit} values when each $ref is written out, the last one at {path}: refer to \
+         less from there"
+    )]
+    TooMuch {
+        /// Where that is.
+        path: String,
+        /// How many values there may be.
+        limit: usize,
+    },
+    /// With everything that it refers to in its place, it is deeper than can be built.
+    #[error("the settings schema nests more than {limit} levels when each $ref is written out, at {path}: nest less")]
+    TooDeep {
+        /// Where that is.
+        path: String,
+        /// How many levels there may be.
+        limit: usize,
+    },
+    /// It has no end.
+    #[error("{path} of the settings schema refers to what it lies in: write out as many levels as are needed")]
+    Circular {
+        /// Where the circle closes.
+        path: String,
+    },
+    /// What it refers to is no part of it.
+    #[error(
+        "{path} of the settings schema refers to `{target}`: write # or #/ and the way to a part of the schema itself, \
+         without %"
+    )]
+    Reference {
+        /// Where.
+        path: String,
+        /// What stands there.
+        target: String,
+    },
+    /// A keyword by which a reference might mean something else.
+    #[error("{path} of the settings schema is not used here: take it out, and refer to $defs with $ref")]
+    Foreign {
+        /// Where.
+        path: String,
+    },
+    /// It has more patterns than settings need.
+    #[error("the settings schema has {count} patterns, at most {limit}: put those that are alike into $defs")]
+    TooManyPatterns {
+        /// How many it has.
+        count: usize,
+        /// How many it may have.
+        limit: usize,
+    },
     /// It has more in it than settings need.
     #[error("the settings schema is too large: at most {limit} settings, nested at most {depth} deep")]
     TooLarge {

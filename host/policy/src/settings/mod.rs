@@ -2,6 +2,7 @@
 //! every value the layer that gave it.
 
 mod assign;
+mod bounds;
 mod error;
 mod listed;
 mod merge;
@@ -9,6 +10,7 @@ mod path;
 mod schema;
 mod text;
 mod validate;
+mod work;
 
 use std::collections::BTreeMap;
 
@@ -20,10 +22,10 @@ pub use error::{SchemaError, SettingsError, SettingsErrors};
 pub use path::Path;
 pub use schema::Schema;
 
-/// What an object's annotation begins with to override a setting; the setting's path follows.
-pub const ANNOTATION_PREFIX: &str = "settings.kaos.tools/";
 use crate::digest::Digest;
 
+/// What an object's annotation begins with to override a setting; the setting's path follows.
+pub const ANNOTATION_PREFIX: &str = "settings.kaos.tools/";
 
 /// Who gave a value. The order is the order of precedence, weakest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -127,10 +129,10 @@ pub struct Effective {
     tree: Value,
     text: String,
     sources: BTreeMap<Path, Source>,
-}
-
     /// Of the text and of who gave what in it.
     digest: Digest,
+}
+
 impl Effective {
     /// The settings as one object.
     pub fn tree(&self) -> &Value {
@@ -147,14 +149,14 @@ impl Effective {
         self.sources.iter()
     }
 
-    /// What whoever runs the operator gave, without the policy's own defaults and without what others may set: those
-    /// of a namespace and authors of objects.
     /// The same for the same values from the same places: whether a policy's use of a value passes may depend on who gave
     /// it.
     pub(crate) fn digest(&self) -> Digest {
         self.digest
     }
 
+    /// What whoever runs the operator gave, without the policy's own defaults and without what others may set: those
+    /// of a namespace and authors of objects.
     pub(crate) fn of_operator(&self) -> Value {
         self.given_by(|origin| match origin {
             Origin::Environment

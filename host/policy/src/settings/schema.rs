@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Path, SchemaError, SettingsErrors};
+use super::{Path, SchemaError, SettingsErrors, bounds};
 
 /// Settings in one schema.
 const SETTINGS: usize = 2_000;
@@ -30,13 +30,16 @@ impl std::fmt::Debug for Schema {
 impl Schema {
     /// Reads and checks a schema. References may point into the schema itself and nowhere else.
     pub fn parse(text: &str) -> Result<Self, SchemaError> {
+        bounds::length(text)?;
         let root: Value = serde_json::from_str(text).map_err(|error| SchemaError::NotJson(error.to_string()))?;
         if !root.is_object() {
             return Err(SchemaError::Invalid("it must be an object".to_owned()));
         }
+        bounds::check(&root)?;
         let validator = jsonschema::options()
             .with_draft(jsonschema::Draft::Draft202012)
-            .with_pattern_options(jsonschema::PatternOptions::regex())
+            // An engine without backtracking: what it takes to match a text grows with the text and the pattern alone.
+            .with_pattern_options(jsonschema::PatternOptions::regex().size_limit(bounds::PATTERN))
             .offline()
             .build(&root)
             .map_err(|error| SchemaError::Invalid(error.to_string()))?;

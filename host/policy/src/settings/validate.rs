@@ -6,7 +6,7 @@ use jsonschema::{
 };
 use serde_json::Value;
 
-use super::{Effective, Path, Schema, SettingsError, listed::listed};
+use super::{Effective, Path, Schema, SettingsError, listed::listed, work};
 use crate::{
     cut::{VALUE, cut},
     digest::canonical,
@@ -17,6 +17,9 @@ const TOLD: usize = 20;
 
 impl Schema {
     pub(super) fn violations(&self, settings: &Effective) -> Vec<SettingsError> {
+        if !work::is_bounded(self.document(), &settings.tree) {
+            return vec![too_long(settings)];
+        }
         self.validator.iter_errors(&settings.tree).flat_map(|error| self.explain(&error, settings)).take(TOLD).collect()
     }
 
@@ -82,6 +85,15 @@ fn allowed<'a>(error: &'a ValidationError<'_>, place: &str) -> Option<Vec<&'a Va
         }
         _ => None,
     }
+}
+
+/// Blames the longest setting for what is too much to be checked.
+fn too_long(settings: &Effective) -> SettingsError {
+    let given = settings.tree.as_object().into_iter().flatten();
+    let longest = given.max_by_key(|(_, value)| canonical(value).len());
+    let path = longest.map_or_else(Path::default, |(name, _)| Path::default().then(name));
+    let message = "says too much to be checked against its schema: make it shorter".to_owned();
+    SettingsError { policy: String::new(), source: settings.source(&path).cloned(), path, message }
 }
 
 fn from_pointer(pointer: &str) -> Path {

@@ -41,6 +41,11 @@ fn recurse(depth: u64) -> u64 {
     if depth == u64::MAX { 0 } else { recurse(depth + 1) + pad[(depth % 64) as usize] }
 }
 
+/// JSON that takes a hundred times the room of its text when it is read.
+fn bomb() -> String {
+    format!(r#"{{"x":[{}0]}}"#, r#"{"":0},"#.repeat(300_000))
+}
+
 const OBJECT: &str =
     r#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"n"},"spec":{}}"#;
 const CONFIG: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"w"},"data":{"a":"b"}}"#;
@@ -64,6 +69,8 @@ impl meta::Guest for Hostile {
             claim.samples[0].object = OBJECT.replace("Widget", "Gadget");
         } else if is("a sample without a name") {
             claim.samples[0].object = OBJECT.replace(r#""name":"w","#, "");
+        } else if is("a sample that is a bomb of JSON") {
+            claim.samples[0].beside = vec![bomb()];
         } else if is("thirty dear samples") {
             claim.samples = (0..30).map(|n| Sample { name: format!("s{n}"), ..claim.samples[0].clone() }).collect();
         }
@@ -173,6 +180,8 @@ impl translation::Guest for Hostile {
             manifests = vec![text("{}"); 100_000];
         } else if is("answers 100 manifests") {
             manifests = (0..100).map(|i| CONFIG.replace("\"w\"", &format!("\"w{i}\""))).collect();
+        } else if is("answers a bomb of JSON") {
+            manifests = vec![bomb()];
         } else if is("answers no JSON") {
             manifests = vec![text("apiVersion: v1")];
         } else if is("answers no UTF-8") {
@@ -199,12 +208,18 @@ impl status::Guest for Hostile {
         if is("trap in assess") {
             panic!();
         }
-        let fields = if is("reports no JSON") { "fields: 1" } else { "{}" };
+        let fields = if is("reports no JSON") {
+            text("fields: 1")
+        } else if is("reports a bomb of JSON") {
+            bomb()
+        } else {
+            text("{}")
+        };
         Report {
             ready: true,
             phase: text("Ready"),
             message: text("fine"),
-            fields: text(fields),
+            fields,
             conditions: vec![],
             extra: text("{}"),
         }

@@ -1,0 +1,220 @@
+//! How much a schema may come to, before anything is built of it.
+//!
+//! A validator is built of what a `$ref` refers to as often as it is referred to: a few kilobytes that refer to each other
+//! can come to more than any machine ends, and a long row of them to more than a stack holds. So a schema is walked here as
+//! it would be built, with what a `$ref` refers to in its place, until there is too much of it.
+
+use serde_json::{Map, Value};
+
+use super::SchemaError;
+use crate::cut::{VALUE, cut};
+
+/// Bytes of a schema.
+const BYTES: usize = 256 << 10;
+/// Values in a schema, with each `$ref` written out. The largest of the default policies has seven hundred.
+const VALUES: usize = 20_000;
+/// Levels of a schema, with each `$ref` written out.
+const LEVELS: usize = 64;
+/// Patterns in a schema.
+const PATTERNS: usize = 100;
+/// Bytes that one pattern may have when it is compiled: what it takes to match a text grows with them.
+pub(super) const PATTERN: usize = 128 << 10;
+/// Keywords that refer in other ways, or change what a `$ref` means.
+const FOREIGN: [&str; 6] = ["$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$schema"];
+
+/// Refuses a text that is too long to be looked at.
+pub(super) fn length(text: &str) -> Result<(), SchemaError> {
+    if text.len() > BYTES {
+        return Err(SchemaError::TooLong { bytes: text.len(), limit: BYTES });
+    }
+    Ok(())
+}
+
+/// Refuses a schema that comes to too much, or refers to anything but a part of itself.
+pub(super) fn check(root: &Value) -> Result<(), SchemaError> {
+    Walk { root, left: VALUES, path: Vec::new(), references: Vec::new() }.value(root, 0)?;
+    let count = patterns(root);
+    if count > PATTERNS {
+        return Err(SchemaError::TooManyPatterns { count, limit: PATTERNS });
+    }
+    Ok(())
+}
+
+/// How often a validator may look at what lies in a part of a schema: what was left over by the rest of it, it only finds
+/// out by asking the rest again.
+pub(super) fn times(part: &Map<String, Value>) -> usize {
+    if part.contains_key("unevaluatedProperties") || part.contains_key("unevaluatedItems") { 3 } else { 1 }
+}
+
+/// Where a walk is.
+struct Walk<'a> {
+    root: &'a Value,
+    left: usize,
+    path: Vec<&'a str>,
+    /// The targets of the references that were followed to here.
+    references: Vec<&'a str>,
+}
+
+impl<'a> Walk<'a> {
+    fn value(&mut self, value: &'a Value, level: usize) -> Result<(), SchemaError> {
+        if level > LEVELS {
+            return Err(SchemaError::TooDeep { path: self.here(), limit: LEVELS });
+        }
+        let Some(left) = self.left.checked_sub(1) else {
+            return Err(SchemaError::TooMuch { path: self.here(), limit: VALUES });
+        };
+        self.left = left;
+        match value {
+            Value::Array(items) => items.iter().try_for_each(|item| self.value(item, level + 1)),
+            Value::Object(fields) => (0..times(fields)).try_for_each(|_| self.fields(fields, level + 1)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Every field, whether it is a keyword or has the name of one: of what looks like one, none is overlooked.
+    fn fields(&mut self, fields: &'a Map<String, Value>, level: usize) -> Result<(), SchemaError> {
+        for (name, value) in fields {
+            self.path.push(name);
+            match value {
+                Value::String(target) if name == "$ref" => self.follow(target, level)?,
+                Value::String(_) if FOREIGN.contains(&name.as_str()) && !self.says_what_it_is(name) => {
+                    return Err(SchemaError::Foreign { path: self.here() });
+                }
+                _ => self.value(value, level)?,
+            }
+            self.path.pop();
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, target: &'a str, level: usize) -> Result<(), SchemaError> {
+        let root = self.root;
+        // What is escaped with % might mean another part to whoever undoes that.
+        let found = target.strip_prefix('#').filter(|way| !way.contains('%')).and_then(|way| root.pointer(way));
+        let Some(found) = found else {
+            return Err(SchemaError::Reference { path: self.here(), target: cut(target, VALUE).into_owned() });
+        };
+        if self.references.contains(&target) {
+            return Err(SchemaError::Circular { path: self.here() });
+        }
+        self.references.push(target);
+        self.value(found, level)?;
+        self.references.pop();
+        Ok(())
+    }
+
+    /// Whether a field is the schema's own word of which version of JSON Schema it is written for.
+    fn says_what_it_is(&self, name: &str) -> bool {
+        name == "$schema" && self.path.len() == 1
+    }
+
+    fn here(&self) -> String {
+        cut(&format!("#/{}", self.path.join("/")), VALUE).into_owned()
+    }
+}
+
+fn patterns(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(patterns).sum(),
+        Value::Object(fields) => {
+            let own = fields.get("patternProperties").and_then(Value::as_object).map_or(0, Map::len);
+            let own = own + usize::from(fields.get("pattern").is_some_and(Value::is_string));
+            own + fields.values().map(patterns).sum::<usize>()
+        }
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::settings::Schema;
+
+    fn refused(schema: &Value) -> SchemaError {
+        Schema::parse(&schema.to_string()).unwrap_err()
+    }
+
+    /// As many definitions, each of which comes from the one behind it.
+    fn row(count: usize, of_next: impl Fn(Value) -> Value) -> Value {
+        let mut definitions: Map<String, Value> =
+            (0..count).map(|n| (format!("d{n}"), of_next(json!({"$ref": format!("#/$defs/d{}", n + 1)})))).collect();
+        definitions.insert(format!("d{count}"), json!({"type": "string"}));
+        json!({"$ref": "#/$defs/d0", "$defs": definitions})
+    }
+
+    #[test]
+    fn the_schemas_of_the_default_policies_are_far_from_the_bounds() {
+        for text in [
+            include_str!("../../../../guest-policies/agent/settings.schema.json"),
+            include_str!("../../../../guest-policies/mcpserver/settings.schema.json"),
+            include_str!("../../../../guest-policies/modelapi/settings.schema.json"),
+            include_str!("../../../../guest-policies/template/settings.schema.json"),
+        ] {
+            let root: Value = serde_json::from_str(text).unwrap();
+            let mut walk = Walk { root: &root, left: VALUES / 10, path: Vec::new(), references: Vec::new() };
+            assert_eq!(walk.value(&root, LEVELS / 2), Ok(()));
+            assert!(text.len() < BYTES / 8 && patterns(&root) < PATTERNS / 2);
+            assert!(Schema::parse(text).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_schema_that_comes_to_very_much_when_it_is_written_out_is_refused_before_it_is_built() {
+        let doubling = row(60, |next| json!({"allOf": [next, next]}));
+        assert!(matches!(refused(&doubling), SchemaError::TooDeep { .. } | SchemaError::TooMuch { .. }));
+        let twenty = row(20, |next| json!({"allOf": [next, next]}));
+        let error = refused(&twenty);
+        assert!(matches!(&error, SchemaError::TooMuch { path, .. } if path.starts_with("#/$")), "{error}");
+        let left_over = (0..16)
+            .fold(json!({"type": "object"}), |inner, _| json!({"unevaluatedProperties": false, "allOf": [inner]}));
+        assert!(matches!(refused(&left_over), SchemaError::TooMuch { .. }));
+        assert_eq!(check(&row(5, |next| json!({"allOf": [next, next]}))), Ok(()));
+    }
+
+    #[test]
+    fn a_long_row_of_references_is_refused_before_anything_follows_it() {
+        assert!(matches!(refused(&row(2_000, |next| next)), SchemaError::TooDeep { limit: LEVELS, .. }));
+        assert_eq!(check(&row(20, |next| next)), Ok(()));
+    }
+
+    #[test]
+    fn references_lead_to_a_part_of_the_schema_and_not_in_a_circle() {
+        for target in ["https://example.com/a", "other.json", "#/$defs/none", "#name", "#/%24defs/a", "a#/$defs/a"] {
+            let error = refused(&json!({"properties": {"p": {"$ref": target}}, "$defs": {"a": {}}}));
+            let expected = SchemaError::Reference { path: "#/properties/p/$ref".into(), target: target.into() };
+            assert_eq!(error, expected);
+        }
+        let circle = json!({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}});
+        assert!(matches!(refused(&circle), SchemaError::Circular { .. }));
+        assert!(matches!(refused(&json!({"items": {"$ref": "#"}})), SchemaError::Circular { .. }));
+        for keyword in FOREIGN {
+            let error = refused(&json!({"properties": {"p": {keyword: "https://example.com/a"}}}));
+            assert_eq!(error, SchemaError::Foreign { path: format!("#/properties/p/{keyword}") });
+        }
+        let named_like_keywords = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "properties":
+            {"$id": {"type": "string"}, "$ref": {"type": "string"}, "pattern": {"type": "string"}}});
+        assert!(Schema::parse(&named_like_keywords.to_string()).is_ok());
+    }
+
+    #[test]
+    fn patterns_are_so_many_and_so_large() {
+        let with = |pattern: &dyn Fn(usize) -> String, count: usize| -> Value {
+            let one = |n| (format!("s{n}"), json!({"type": "string", "pattern": pattern(n)}));
+            json!({"type": "object", "properties": (0..count).map(one).collect::<Map<_, _>>()})
+        };
+        let small = |n: usize| format!("^[a-z]{{1,{}}}$", n + 1);
+        assert!(Schema::parse(&with(&small, PATTERNS).to_string()).is_ok());
+        let error = refused(&with(&small, PATTERNS + 1));
+        assert_eq!(error, SchemaError::TooManyPatterns { count: PATTERNS + 1, limit: PATTERNS });
+        let large = |_: usize| "([a-z0-9]{1,200}x){200}".to_owned();
+        assert!(matches!(refused(&with(&large, 1)), SchemaError::Invalid(_)));
+    }
+
+    #[test]
+    fn a_schema_is_no_longer_than_anybody_writes_one() {
+        let error = refused(&json!({"description": "x".repeat(BYTES)}));
+        assert!(matches!(error, SchemaError::TooLong { limit: BYTES, .. }), "{error}");
+    }
+}
