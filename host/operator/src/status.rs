@@ -6,7 +6,7 @@ use kaos_policy::{
     contract::{Answer, Blocker, Outcome, Reference, Refusal, Target, Truth, Violation},
     cut::{STATUS, cut},
     failure::Failure,
-    lookup::{Lookup, Sighting},
+    lookup::Lookup,
     render::{Assessed, PolicyFailure, Rendered, Verdict},
 };
 use serde_json::{Map, Value, json};
@@ -115,11 +115,7 @@ pub fn compose(
 /// Named objects that were asked for and are not there.
 pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
     let absent = |target: &Target| match target {
-        Target::Named(reference) => match lookup.look_up(target) {
-            Sighting::Objects(objects) => objects.is_empty().then(|| reference.clone()),
-            Sighting::Secret(facts) => (!facts.present).then(|| reference.clone()),
-            Sighting::Unserved | Sighting::Forbidden(_) => None,
-        },
+        Target::Named(reference) => lookup.is_absent(target).then(|| reference.clone()),
         Target::Labelled(_) => None,
     };
     rendered.needs.iter().filter_map(|need| absent(&need.target)).collect()

@@ -6,11 +6,24 @@ use serde_json::Value;
 
 use crate::contract::{Reference, ResourceType, SecretFacts, Target};
 
+/// Bytes of all objects, as JSON, that one policy is shown in a pass. Where there is more, the pass waits until it is less.
+pub const MOST: usize = 4 << 20;
+
 /// The cluster as it is now, or as files say it is.
 pub trait Lookup {
     /// What there is. The target's namespace is always filled in; for a cluster-scoped type it means
-    /// nothing. A Secret is answered with [`Sighting::Secret`] and nothing else.
+    /// nothing. A Secret is answered with [`Sighting::Secret`] and nothing else. Of objects that come to more than [`MOST`]
+    /// bytes there need not be more than do: nobody is shown the rest.
     fn look_up(&self, target: &Target) -> Sighting;
+
+    /// Whether nothing is there that may be looked at, for whoever does not want to know what is.
+    fn is_absent(&self, target: &Target) -> bool {
+        match self.look_up(target) {
+            Sighting::Objects(objects) => objects.is_empty(),
+            Sighting::Secret(facts) => !facts.present,
+            Sighting::Unserved | Sighting::Forbidden(_) => false,
+        }
+    }
 
     /// Whether objects of this type live outside namespaces. A policy reads these by grant only.
     fn is_cluster_scoped(&self, of: &ResourceType) -> bool;
@@ -19,7 +32,7 @@ pub trait Lookup {
 /// What there is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sighting {
-    /// All of it, unstripped; nothing there is an empty list.
+    /// The objects, unstripped; nothing there is an empty list.
     Objects(Vec<Arc<Value>>),
     /// A Secret's facts.
     Secret(SecretFacts),

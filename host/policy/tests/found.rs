@@ -4,15 +4,21 @@
 #[path = "support/widget.rs"]
 mod widget;
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use kaos_policy::{
-    contract::{Answer, Refusal},
-    lookup::Fixed,
+    code::Native,
+    contract::{Answer, Cluster, Need, Reference, Refusal, ResourceType, Selector, Subject, Target},
+    digest::Digest,
+    limits::Limits,
+    lookup::{Fixed, Lookup, Sighting},
+    manifest::PolicyFile,
     memo::Memo,
+    policy::{Policy, Stack},
+    render::{Rendered, Renderer},
 };
 use serde_json::{Map, Value, json};
-use widget::{renderer, widget};
+use widget::{NATIVE, of, renderer, widget};
 
 /// A ConfigMap with that many keys, and nothing else.
 fn holding(keys: usize) -> Fixed {
@@ -41,4 +47,89 @@ fn an_object_that_says_too_much_is_waited_for_and_looked_at_again_when_it_says_l
     assert!(rendered.planned().is_some() && !rendered.recalled());
     assert!(renderer.render(&object, &holding(5)).unwrap().recalled());
     assert!(renderer.render(&object, &holding(20_000)).unwrap().refused().is_some());
+}
+
+/// A cluster that counts how often it is looked at.
+struct Counted {
+    objects: Fixed,
+    looks: Cell<usize>,
+}
+
+impl Lookup for Counted {
+    fn look_up(&self, target: &Target) -> Sighting {
+        self.looks.set(self.looks.get() + 1);
+        self.objects.look_up(target)
+    }
+
+    fn is_cluster_scoped(&self, of: &ResourceType) -> bool {
+        self.objects.is_cluster_scoped(of)
+    }
+}
+
+/// What comes of a Widget whose policy has these needs, and how often the cluster was looked at for it.
+fn asking(needs: fn(&Subject) -> Vec<Need>, objects: impl IntoIterator<Item = Value>) -> (Rendered, usize) {
+    let native = Native { needs, ..NATIVE };
+    let policy = Policy::admit(Arc::new(native), Digest::of(b"n"), &PolicyFile::default(), Limits::default()).unwrap();
+    let renderer = Renderer::new(&Stack::single(Arc::new(policy)).unwrap(), &[], Cluster::default()).unwrap();
+    let cluster = Counted { objects: Fixed::new(objects), looks: Cell::new(0) };
+    let rendered = renderer.render(&widget(json!({})), &cluster).unwrap();
+    (rendered, cluster.looks.get())
+}
+
+fn long(name: &str, bytes: usize) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "n"},
+        "data": {"text": "x".repeat(bytes)}})
+}
+
+#[test]
+fn what_was_found_in_one_round_is_not_looked_for_in_the_next() {
+    /// One more each time, and the newest comes first by its id.
+    fn growing(subject: &Subject) -> Vec<Need> {
+        let named = |n: usize| {
+            let reference = Reference {
+                api_version: "v1".into(),
+                kind: "ConfigMap".into(),
+                namespace: None,
+                name: format!("c{n}"),
+            };
+            Need { id: (9 - n).to_string(), target: Target::Named(reference) }
+        };
+        (0..=subject.found.len().min(3)).map(named).collect()
+    }
+    let (rendered, looks) = asking(growing, (0..4).map(|n| long(&format!("c{n}"), 10)));
+    assert!(rendered.planned().is_some(), "{:?}", rendered.verdict);
+    assert_eq!(looks, 4);
+    let found: Vec<(&str, bool)> = rendered
+        .subject()
+        .found
+        .iter()
+        .map(|found| (found.id.as_str(), matches!(&found.answer, Answer::Objects(objects) if objects.len() == 1)))
+        .collect();
+    assert_eq!(found, [("6", true), ("7", true), ("8", true), ("9", true)]);
+}
+
+#[test]
+fn of_what_is_too_much_nothing_more_is_looked_for() {
+    /// Everything there is, under many ids.
+    fn everything(_: &Subject) -> Vec<Need> {
+        let all = Selector { of: of("v1", "ConfigMap"), namespace: None, labels: vec![] };
+        (0..200).map(|n| Need { id: n.to_string(), target: Target::Labelled(all.clone()) }).collect()
+    }
+    let (rendered, looks) = asking(everything, (0..20).map(|n| long(&format!("c{n}"), 1 << 20)));
+    let Some(Refusal::Waiting(blockers)) = rendered.refused() else { panic!("{:?}", rendered.verdict) };
+    assert!(blockers[0].message.contains("which may have 4194304"), "{blockers:?}");
+    assert_eq!(looks, 1);
+    assert_eq!(rendered.needs.len(), 200, "all of it is watched all the same");
+    let shown: usize = rendered
+        .subject()
+        .found
+        .iter()
+        .map(|found| match &found.answer {
+            Answer::Objects(objects) => objects.len(),
+            _ => 0,
+        })
+        .sum();
+    assert!(shown < 6, "{shown}");
+    let (rendered, looks) = asking(everything, [long("c", 10)]);
+    assert!(rendered.planned().is_some() && looks == 200, "the same under several ids is no fault");
 }

@@ -4,7 +4,7 @@ use std::{cell::RefCell, sync::Arc};
 
 use kaos_policy::{
     contract::{Reference, ResourceType, SecretFacts, Target},
-    lookup::{Lookup, Sighting},
+    lookup::{Lookup, MOST, Sighting},
 };
 use serde_json::Value;
 
@@ -33,6 +33,17 @@ impl PassLookup {
     pub fn pending(&self) -> Vec<Target> {
         self.pending.borrow().clone()
     }
+
+    fn look(&self, target: &Target) -> Look {
+        let look = self.shared.with(|state| state.look(target));
+        if matches!(look, Look::Pending) {
+            let mut pending = self.pending.borrow_mut();
+            if !pending.contains(target) {
+                pending.push(target.clone());
+            }
+        }
+        look
+    }
 }
 
 impl std::fmt::Debug for PassLookup {
@@ -43,20 +54,21 @@ impl std::fmt::Debug for PassLookup {
 
 impl Lookup for PassLookup {
     fn look_up(&self, target: &Target) -> Sighting {
-        match self.shared.with(|state| state.look(target)) {
-            Look::Pending => {
-                let mut pending = self.pending.borrow_mut();
-                if !pending.contains(target) {
-                    pending.push(target.clone());
-                }
-                Sighting::Objects(Vec::new())
-            }
-            Look::Objects(texts) => {
-                Sighting::Objects(texts.iter().map(|(text, version)| Arc::new(parse(text, *version))).collect())
-            }
+        match self.look(target) {
+            Look::Pending => Sighting::Objects(Vec::new()),
+            Look::Objects(texts) => Sighting::Objects(parsed(&texts)),
             Look::Secret(facts) => Sighting::Secret(facts),
             Look::Unserved => Sighting::Unserved,
             Look::Forbidden(why) => Sighting::Forbidden(why),
+        }
+    }
+
+    fn is_absent(&self, target: &Target) -> bool {
+        match self.look(target) {
+            Look::Pending => true,
+            Look::Objects(texts) => texts.is_empty(),
+            Look::Secret(facts) => !facts.present,
+            Look::Unserved | Look::Forbidden(_) => false,
         }
     }
 
@@ -73,6 +85,17 @@ pub(super) enum Look {
     Secret(SecretFacts),
     Unserved,
     Forbidden(String),
+}
+
+/// Objects, parsed: no more than come to what is too much for a pass, which looks at none of the others.
+fn parsed(texts: &[(Arc<str>, u64)]) -> Vec<Arc<Value>> {
+    let mut bytes = 0;
+    let looked_at = texts.iter().take_while(|(text, _)| {
+        let is_wanted = bytes <= MOST;
+        bytes += text.len();
+        is_wanted
+    });
+    looked_at.map(|(text, version)| Arc::new(parse(text, *version))).collect()
 }
 
 impl State {
@@ -236,5 +259,20 @@ impl State {
             self.live(&place.of, &place.namespace, &place.name)
         };
         self.owners.of(owner).into_iter().filter_map(seen).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_very_much_no_more_is_parsed_than_is_too_much() {
+        let text: Arc<str> = format!(r#"{{"metadata":{{}},"data":"{}"}}"#, "x".repeat(1 << 20)).into();
+        let texts = |count: usize| vec![(Arc::clone(&text), 7); count];
+        assert_eq!(parsed(&texts(3)).len(), 3);
+        let some = parsed(&texts(200));
+        assert!(some.len() * text.len() > MOST && some.len() < 6, "{}", some.len());
+        assert_eq!(some[0]["metadata"]["resourceVersion"], "7");
     }
 }

@@ -39,7 +39,7 @@ impl View<'_> {
         subject: &mut Subject,
         asked: &mut Asked,
     ) -> Result<Result<(), Refusal>, Failure> {
-        let mut targets: BTreeMap<String, Target> = BTreeMap::new();
+        let (mut targets, mut load) = (BTreeMap::<String, Target>::new(), Load::default());
         for _ in 0..Limits::ROUNDS {
             let mut needs = sandbox.needs(subject)?;
             for need in &mut needs {
@@ -49,14 +49,15 @@ impl View<'_> {
             if !breaches.is_empty() {
                 return Err(Failure::Guard(breaches));
             }
-            let before = targets.len();
-            targets.extend(needs.into_iter().map(|need| (need.id, need.target)));
-            if targets.len() == before {
+            needs.retain(|need| !targets.contains_key(&need.id));
+            if needs.is_empty() {
                 return Ok(Ok(()));
             }
+            // What was found in a round before is not looked for again.
+            subject.found.extend(needs.iter().map(|need| self.found(need, &mut load)));
+            subject.found.sort_by(|one, other| one.id.cmp(&other.id));
+            targets.extend(needs.into_iter().map(|need| (need.id, need.target)));
             asked.needs = targets.iter().map(|(id, target)| Need { id: id.clone(), target: target.clone() }).collect();
-            let mut load = Load::default();
-            subject.found = asked.needs.iter().map(|need| self.found(need, &mut load)).collect();
             if let Some(refusal) = load.refusal() {
                 return Ok(Err(refusal));
             }
@@ -75,12 +76,23 @@ impl View<'_> {
         if let Err(reason) = guard::may_read(target, cluster_scoped, self.namespace, self.grants, self.cluster) {
             return Answer::Forbidden(reason);
         }
+        // The pass ends here, whatever else there is. Facts of a Secret are few.
+        if load.is_full() && !of.is_secret() {
+            return Answer::Objects(Vec::new());
+        }
         match self.lookup.look_up(target) {
             Sighting::Objects(_) if of.is_secret() => {
                 Answer::Forbidden("the content of Secrets is shown to no policy".to_owned())
             }
             Sighting::Objects(objects) => {
-                Answer::Objects(objects.iter().map(|object| load.object(&stripped(object, false))).collect())
+                let mut shown = Vec::new();
+                for object in &objects {
+                    if load.is_full() {
+                        break;
+                    }
+                    shown.push(load.object(&stripped(object, false)));
+                }
+                Answer::Objects(shown)
             }
             Sighting::Secret(facts) => Answer::Secret(load.secret(target, facts)),
             Sighting::Unserved => Answer::Unserved,

@@ -11,15 +11,14 @@ use crate::{
     contract::{Blocker, Reference, Refusal, SecretFacts, Target, Violation},
     cut::{NOTE, cut},
     digest::canonical,
+    lookup::MOST,
 };
 
 /// Why an object is waited for that says more than a policy can be shown.
 pub const TOO_LARGE: &str = "TooLarge";
 /// Bytes of one object as JSON; an API server keeps less.
 const BYTES: usize = 2 << 20;
-/// Bytes of all of them together.
-const ALL_BYTES: usize = 4 << 20;
-/// Values of all of them together. Those of one are bounded as the primary object's.
+/// Values of all of them together, whose bytes are bounded by [`MOST`]. Those of one are bounded as the primary object's.
 const ALL_VALUES: usize = 50_000;
 
 /// What one layer was shown so far.
@@ -28,6 +27,8 @@ pub(super) struct Load {
     bytes: Total,
     values: Total,
     too_large: Vec<Blocker>,
+    /// Bytes that were looked at, also of what is too large to be shown.
+    looked_at: usize,
 }
 
 /// A sum, and the object that has the largest part of it.
@@ -42,6 +43,7 @@ impl Load {
     /// An object as a policy is shown it: whole, or its name alone where that is too much.
     pub(super) fn object(&mut self, object: &Value) -> String {
         let (on, text) = (Reference::of_object(object), canonical(object));
+        self.looked_at += text.len();
         let too_large = match size::check(object) {
             Ok(()) if text.len() <= BYTES => None,
             Ok(()) => Some(format!("{} bytes are too many, at most {BYTES}: divide it", text.len())),
@@ -50,7 +52,7 @@ impl Load {
         let has_room = match too_large {
             None => self.add(&on, text.len(), size::values(object)),
             Some(told) => {
-                self.blame(on, &told);
+                self.too_large.push(blocker(on, &told));
                 false
             }
         };
@@ -64,35 +66,41 @@ impl Load {
         if self.add(on, bytes, facts.keys.len()) { facts } else { SecretFacts { keys: Vec::new(), ..facts } }
     }
 
+    /// Whether nothing more is looked at: whatever it is, the pass waits for what is here already.
+    pub(super) fn is_full(&self) -> bool {
+        self.looked_at > MOST
+    }
+
     /// What the pass has to wait for; nothing where everything is shown whole.
-    pub(super) fn refusal(mut self) -> Option<Refusal> {
-        let (bytes, values) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.values));
-        for (Total { sum, most, largest }, what, limit) in [(bytes, "bytes", ALL_BYTES), (values, "values", ALL_VALUES)]
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        let mut too_large = self.too_large.clone();
+        for (Total { sum, most, largest }, what, limit) in
+            [(&self.bytes, "bytes", MOST), (&self.values, "values", ALL_VALUES)]
         {
             if let Some(on) = largest
-                && sum > limit
+                && *sum > limit
             {
                 let told = format!(
-                    "{most} {what} of the {sum} of all that is referred to, which may have {limit}: make it smaller, or \
-                     refer to less"
+                    "{most} {what} of the first {sum} of all that is referred to, which may have {limit}: make it smaller, \
+                     or refer to less"
                 );
-                self.blame(on, &told);
+                too_large.push(blocker(on.clone(), &told));
             }
         }
-        (!self.too_large.is_empty()).then_some(Refusal::Waiting(self.too_large))
+        (!too_large.is_empty()).then_some(Refusal::Waiting(too_large))
     }
 
     /// Counts an object; whether there is room for it.
     fn add(&mut self, on: &Reference, bytes: usize, values: usize) -> bool {
         self.bytes.add(on, bytes);
         self.values.add(on, values);
-        self.bytes.sum <= ALL_BYTES && self.values.sum <= ALL_VALUES
+        self.bytes.sum <= MOST && self.values.sum <= ALL_VALUES
     }
+}
 
-    fn blame(&mut self, on: Reference, told: &str) {
-        let message = cut(&format!("{on} is too large to be read: {told}"), NOTE).into_owned();
-        self.too_large.push(Blocker { on, reason: TOO_LARGE.to_owned(), message });
-    }
+fn blocker(on: Reference, told: &str) -> Blocker {
+    let message = cut(&format!("{on} is too large to be read: {told}"), NOTE).into_owned();
+    Blocker { on, reason: TOO_LARGE.to_owned(), message }
 }
 
 impl Total {
@@ -168,7 +176,7 @@ mod tests {
     #[test]
     fn keys_of_secrets_count() {
         let on = Reference { api_version: "v1".into(), kind: "Secret".into(), namespace: None, name: "s".into() };
-        let facts = SecretFacts { present: true, keys: vec!["k".repeat(ALL_BYTES + 1)], digest: "d".into() };
+        let facts = SecretFacts { present: true, keys: vec!["k".repeat(MOST + 1)], digest: "d".into() };
         let mut load = Load::default();
         let told = load.secret(&Target::Named(on), facts);
         assert!(told.present && told.keys.is_empty());
