@@ -41,6 +41,14 @@ pub enum CompileError {
         /// The memory that it had.
         memory: u64,
     },
+    /// It came to more code than is kept of one component.
+    #[error(
+        "compiling comes to more than {limit} bytes of code: build with opt-level s, and leave out what is not used"
+    )]
+    TooMuchCode {
+        /// How much there may be.
+        limit: u64,
+    },
     /// Somebody else ended the compiler, which says nothing about the component.
     #[error("the compiler's process was killed from outside, most likely because the machine is short of memory")]
     Killed,

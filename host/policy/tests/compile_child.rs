@@ -34,10 +34,11 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-const TESTS: [(&str, fn()); 7] = [
+const TESTS: [(&str, fn()); 8] = [
     ("a_policy_compiled_in_a_child_passes_the_gate", a_policy_compiled_in_a_child_passes_the_gate),
     ("a_bomb_ends_when_its_processor_time_does", a_bomb_ends_when_its_processor_time_does),
     ("a_bomb_ends_when_its_memory_does", a_bomb_ends_when_its_memory_does),
+    ("code_without_end_is_not_read", code_without_end_is_not_read),
     ("a_child_that_is_killed_says_nothing_of_its_component", a_child_that_is_killed_says_nothing_of_its_component),
     ("what_does_not_compile_is_told_why", what_does_not_compile_is_told_why),
     ("a_cache_entry_that_was_touched_is_not_there", a_cache_entry_that_was_touched_is_not_there),
@@ -99,6 +100,14 @@ fn a_bomb_ends_when_its_memory_does() {
     let limits = CompileLimits { memory: 160 << 20, ..CompileLimits::default() };
     let error = compiler(limits).compile(&bomb()).map(|code| code.len()).unwrap_err();
     assert!(matches!(error, CompileError::Died { memory, .. } if memory == limits.memory), "{error}");
+}
+
+fn code_without_end_is_not_read() {
+    let component = support::hostile("well-behaved");
+    let code = compiler(CompileLimits::default()).compile(&component).unwrap().len() as u64;
+    let within = |code: u64| compiler(CompileLimits { code, ..CompileLimits::default() }).compile(&component);
+    assert!(within(code).is_ok());
+    assert_eq!(within(code - 1).map(|code| code.len()), Err(CompileError::TooMuchCode { limit: code - 1 }));
 }
 
 fn a_child_that_is_killed_says_nothing_of_its_component() {

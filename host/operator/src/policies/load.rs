@@ -125,7 +125,7 @@ impl Loader {
             Origin::Embedded | Origin::File(_) => match program {
                 Ok(program) => {
                     let arguments = vec![COMPILE_CHILD.into()];
-                    Box::new(ChildCompiler::new(program, arguments, CompileLimits::default(), self.clock))
+                    Box::new(ChildCompiler::new(program, arguments, CompileLimits::of_this_container(), self.clock))
                 }
                 Err(error) => Box::new(NoProgram(error.to_string())),
             },

@@ -23,8 +23,6 @@ const LOOK: Duration = Duration::from_millis(5);
 const COMPLAINT: u64 = 4 << 10;
 /// Threads that compile: each takes address space, of which a child has little.
 const THREADS: usize = 4;
-/// Bytes of compiled code that are read; more than this has not been seen from 3 MB of component.
-const CODE: u64 = 256 << 20;
 
 /// Runs a program that ends in [`compile_child_main`].
 pub struct ChildCompiler<C> {
@@ -70,7 +68,8 @@ impl<C: Clock> ChildCompiler<C> {
 
     fn verdict(&self, status: ExitStatus, code: Vec<u8>, complaint: &str) -> Result<Vec<u8>, CompileError> {
         if status.success() {
-            return Ok(code);
+            let limit = self.limits.code;
+            return if code.len() as u64 > limit { Err(CompileError::TooMuchCode { limit }) } else { Ok(code) };
         }
         if status.code() == Some(i32::from(REFUSED)) {
             return Err(CompileError::Refused(complaint.to_owned()));
@@ -106,7 +105,8 @@ impl<C: Clock> Compile for ChildCompiler<C> {
         thread::scope(|scope| {
             // A child that dies early closes its end; what became of it is in its status.
             scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(component)));
-            let code = scope.spawn(|| read(stdout, CODE));
+            // One byte too many tells that it is too much.
+            let code = scope.spawn(|| read(stdout, self.limits.code.saturating_add(1)));
             let complaint = scope.spawn(|| read(stderr, COMPLAINT));
             let status = self.wait(&mut child);
             // Before the readers are waited for: they end when the child does.
