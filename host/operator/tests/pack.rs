@@ -52,7 +52,7 @@ fn a_component_becomes_a_config_map_and_the_rights_that_its_claims_take() {
 #[test]
 fn for_an_operator_of_listed_namespaces_the_rights_are_roles_bound_to_its_account() {
     let folder = Folder::new("pack-roles");
-    let listed = ["--namespaces", "a,b", "--service-account", "kaos-kaos-operator", "-n", "home"];
+    let listed = ["--namespaces", "a,b", "--service-account", "kaos-kaos-operator", "--operator-namespace", "home"];
     let objects = objects(&run([&["policy", "pack", &component(&folder)], &listed[..]].concat(), ""));
     let all = of_kind(&self::objects(&run(["policy", "pack", &component(&folder)], "")), "ClusterRole")[0].clone();
     assert!(of_kind(&objects, "ClusterRole").is_empty());

@@ -30,14 +30,14 @@ impl Schema {
                 [] => "remove it".to_owned(),
                 names => format!("remove it, or use one of {}", listed(names)),
             };
-            return unexpected
-                .iter()
-                .map(|name| {
-                    let path = path.then(name);
-                    let message = format!("does not exist: {remedy}");
-                    SettingsError { policy: String::new(), source: settings.source(&path).cloned(), path, message }
-                })
-                .collect();
+            return unexpected.iter().map(|name| unknown(path.then(name), &remedy, settings)).collect();
+        }
+        // Where no field is taken at all, the validator blames the object and shows the first one's value.
+        if matches!(error.kind(), ValidationErrorKind::FalseSchema)
+            && let Some(Value::Object(fields)) = settings.tree.pointer(error.instance_path().as_str())
+            && fields.values().next() == Some(error.instance())
+        {
+            return fields.keys().map(|name| unknown(path.then(name), "remove it", settings)).collect();
         }
         let shown = told(error.instance());
         let reason = match allowed(error, error.instance_path().as_str()).as_deref() {
@@ -59,6 +59,11 @@ impl Schema {
         let value = path.names().iter().try_fold(self.defaults(), |value, name| value.get(name))?;
         Some(told(value))
     }
+}
+
+fn unknown(path: Path, remedy: &str, settings: &Effective) -> SettingsError {
+    let message = format!("does not exist: {remedy}");
+    SettingsError { policy: String::new(), source: settings.source(&path).cloned(), path, message }
 }
 
 fn told(value: &Value) -> String {

@@ -144,7 +144,8 @@ impl Stage {
     fn not_found(&self, gvk: &GroupVersionKind, error: kube::Error) -> anyhow::Error {
         match error {
             kube::Error::Discovery(_) => {}
-            kube::Error::Api(status) if status.is_not_found() => {}
+            // A group that is not served is no object that is missing: the answer is a page, not a Status.
+            kube::Error::Api(status) if status.code == 404 => {}
             error => return error.into(),
         }
         let of_group = self.shown.iter().filter(|(_, (group, _))| *group == gvk.group).map(|(kind, _)| kind.as_str());
