@@ -30,7 +30,7 @@ use crate::{
     metrics::Metrics,
     queue::Queue,
     rbac::Duties,
-    reconcile::{Context, Events, Memories, Projections, Rules},
+    reconcile::{Context, Events, HeldBack, Memories, Projections, Rules},
     watch::{ObjectKey, Scope, Watch},
 };
 
@@ -90,6 +90,7 @@ impl Operator {
             ),
             metrics,
             memories: Memories::default(),
+            held_back: HeldBack::default(),
             projections: Projections::default(),
             events: Events::new(options.instance.clone()),
             rules: Rules {

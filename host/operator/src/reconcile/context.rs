@@ -11,6 +11,7 @@ use super::{
     api::Calls,
     error::{CallError, Class},
     events::Events,
+    held_back::HeldBack,
     memory::Memories,
     projection::Projections,
 };
@@ -77,6 +78,7 @@ pub(crate) struct Context {
     pub(crate) renderers: Renderers,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) memories: Memories,
+    pub(crate) held_back: HeldBack,
     pub(crate) projections: Projections,
     pub(crate) events: Events,
     pub(crate) rules: Rules,

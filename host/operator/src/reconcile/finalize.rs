@@ -189,7 +189,7 @@ impl Context {
     }
 
     /// How long cleanup may go on.
-    fn time_left(&self, object: &Value) -> Duration {
+    pub(super) fn time_left(&self, object: &Value) -> Duration {
         let passed = passed(object["metadata"]["deletionTimestamp"].as_str(), self.rules.clock.now());
         self.rules.cleanup.saturating_sub(passed)
     }

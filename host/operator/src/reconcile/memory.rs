@@ -11,7 +11,7 @@ use kaos_policy::{
 };
 use tokio::time::Instant;
 
-use super::{effort::Effort, rejected::Rejected};
+use super::{effort::Effort, rejected::Rejected, rolls::Read};
 use crate::{
     hashing::hash,
     metrics::{Readiness, Tally, Unserved},
@@ -51,6 +51,8 @@ pub(crate) struct Memory {
     pub(crate) finalizer: Option<String>,
     /// Finalizers that nothing names any more: whether it was us who put them on.
     pub(crate) put_on: BTreeMap<String, bool>,
+    /// What was read last of what the pods of its plan refer to.
+    pub(crate) read: Read,
     /// What was told of its readiness last.
     pub(crate) ready: Option<Readiness>,
     /// Why what should serve it does not, as far as the last pass that told of it could say.

@@ -68,9 +68,9 @@ pub(super) struct Subject<'a> {
 impl Context {
     /// Makes one pass. Errors end in a retry and nothing else.
     pub(crate) async fn pass(&self, key: &ObjectKey) -> Ended {
-        // What was not listed yet looks as if it were not there. All objects are woken once it was.
-        let waits_for = self.watch.waiting_for(&key.of);
-        if !waits_for.is_empty() {
+        // All objects are woken once everything was listed.
+        let waits_for = self.watch.unlisted(&key.of);
+        if waits_for.contains(&key.of) || self.held_back.keeps_back(&key.of, !waits_for.is_empty()) {
             tracing::debug!(object = %key, ?waits_for, "the pass waits");
             return Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) };
         }
@@ -144,7 +144,7 @@ impl Context {
                 Asked::Pending => return Ok(Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) }),
                 Asked::Impossible => return Ok(Ended { result: PassResult::Failed, next: Next::After(LOOK_AGAIN) }),
             };
-            let Some(plan) = self.stamped(rendered.manifests()) else {
+            let Some(plan) = self.stamped(rendered.manifests(), memory) else {
                 return Ok(Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) });
             };
             let refused = match self.rehearse(subject, &rendered, &plan, memory).await {
@@ -302,9 +302,22 @@ impl Context {
         self.let_go(subject.key, &subject.served, &mut subject.object, going, memory).await
     }
 
-    /// The same where nobody answers for the object any more.
+    /// The same where nobody answers for the object. Somebody may again before the time for cleanup is over, who knows of
+    /// which types its children are, and takes them down in order; later they go by their owner references.
     async fn end_unserved(&self, key: &ObjectKey, object: &Value, memory: &mut Memory) -> Result<Ended, CallError> {
         let served = self.served(&key.of)?;
+        let ends = |next| Ok(Ended { result: PassResult::Gone, next });
+        match self.left_on(&served, object, &Held::default(), memory).await {
+            Ok(left) if left.is_empty() => return ends(Next::Never),
+            Ok(_) => {}
+            // Nobody knows whether any of them is ours. With the rights come the passes.
+            Err(error) if error.class == Class::Forbidden => return ends(self.resync()),
+            Err(error) => return Err(error),
+        }
+        let left = self.time_left(object);
+        if !left.is_zero() {
+            return ends(Next::After(left));
+        }
         self.let_go(key, &served, &mut object.clone(), Held::default(), memory).await
     }
 

@@ -84,7 +84,7 @@ impl Context {
     }
 
     /// The plan as it is to be applied; none while something that rolls its pods is not known yet.
-    pub(crate) fn stamped(&self, plan: &[Value]) -> Option<Vec<Value>> {
+    pub(crate) fn stamped(&self, plan: &[Value], memory: &mut Memory) -> Option<Vec<Value>> {
         if !self.rules.rolls {
             return Some(plan.to_vec());
         }
@@ -94,6 +94,6 @@ impl Context {
             let namespace = child.namespace.as_deref().unwrap_or_default();
             self.watch.live(&child.of(), namespace, &child.name)?.object()
         };
-        rolls::stamped(plan, &lookup, &digest, &|| !lookup.pending().is_empty(), &live)
+        rolls::stamped(plan, &mut memory.read, &lookup, &digest, &|| !lookup.pending().is_empty(), &live)
     }
 }

@@ -4,7 +4,10 @@
 //! Of a Secret only a digest is known, keyed with the operator's own key, and only a digest of that gets into the hash.
 //! While some of it may not be read, nobody knows whether it changed: pods that are otherwise as they should be stay.
 
-use std::collections::BTreeSet;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use kaos_policy::{
     contract::{Need, Reference, Target},
@@ -35,6 +38,9 @@ pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
         .collect()
 }
 
+/// What was read last of what pods refer to: a digest, or that it is not there.
+pub(crate) type Read = BTreeMap<Reference, Option<String>>;
+
 /// The content of something that pods refer to.
 enum Content {
     Is(String),
@@ -49,9 +55,10 @@ impl From<Option<String>> for Content {
 }
 
 /// The plan with hashes that stand for the content of what its pods refer to; none while some of that is not known yet.
-/// `live` has the children as they are.
+/// `live` has the children as they are. What may not be read now is as it was `read` last.
 pub(crate) fn stamped(
     plan: &[Value],
+    read: &mut Read,
     lookup: &dyn Lookup,
     secret_digest: &dyn Fn(&Value) -> String,
     is_pending: &dyn Fn() -> bool,
@@ -72,20 +79,30 @@ pub(crate) fn stamped(
                 digest.into()
             }
             Sighting::Unserved => Content::Absent,
-            Sighting::Forbidden(_) => Content::Unreadable,
+            Sighting::Forbidden(_) => match read.get(reference) {
+                Some(known) => known.clone().into(),
+                None => Content::Unreadable,
+            },
         }
     };
+    let now = RefCell::new(Read::new());
     let stamp = |manifest: &Value| {
         let mut manifest = manifest.clone();
-        let (mut contents, mut unreadable) = (Vec::new(), false);
-        for reference in &references(&manifest) {
-            match content(reference) {
-                Content::Is(digest) => contents.push(json!([reference.kind, reference.name, digest])),
-                Content::Absent => {}
-                Content::Unreadable => unreadable = true,
-            }
+        let (mut contents, mut unreadable, mut changed) = (Vec::new(), false, false);
+        for reference in references(&manifest) {
+            let digest = match content(&reference) {
+                Content::Is(digest) => Some(digest),
+                Content::Absent => None,
+                Content::Unreadable => {
+                    unreadable = true;
+                    continue;
+                }
+            };
+            changed |= read.get(&reference).is_some_and(|before| *before != digest);
+            contents.extend(digest.as_ref().map(|digest| json!([reference.kind, reference.name, digest])));
+            now.borrow_mut().insert(reference, digest);
         }
-        let kept = if unreadable { kept(&manifest, plan, live) } else { None };
+        let kept = if unreadable && !changed { kept(&manifest, plan, live) } else { None };
         let hash = kept.or_else(|| {
             let carried = carried_hash(&manifest).filter(|_| !contents.is_empty())?;
             Some(Digest::of(canonical(&json!([carried, contents])).as_bytes()).short())
@@ -97,7 +114,11 @@ pub(crate) fn stamped(
         manifest
     };
     let stamped = plan.iter().map(stamp).collect();
-    (!is_pending()).then_some(stamped)
+    if is_pending() {
+        return None;
+    }
+    *read = now.into_inner();
+    Some(stamped)
 }
 
 /// The hash of a workload that is there, or what that stands for, as long as nothing that the plan says of its pods is
@@ -169,6 +190,22 @@ mod tests {
     /// A cluster of which nothing may be read.
     struct Closed;
 
+    /// One of which ConfigMaps may be read, and no Secrets.
+    struct WithoutSecrets(Fixed);
+
+    impl Lookup for WithoutSecrets {
+        fn look_up(&self, target: &Target) -> Sighting {
+            match target {
+                Target::Named(reference) if reference.kind == "Secret" => Sighting::Forbidden("no".to_owned()),
+                target => self.0.look_up(target),
+            }
+        }
+
+        fn is_cluster_scoped(&self, of: &ResourceType) -> bool {
+            self.0.is_cluster_scoped(of)
+        }
+    }
+
     impl Lookup for Closed {
         fn look_up(&self, _: &Target) -> Sighting {
             Sighting::Forbidden("no".to_owned())
@@ -203,8 +240,12 @@ mod tests {
 
     /// The plan, stamped beside these children.
     fn stamp(plan: &[Value], lookup: &dyn Lookup, live: &[Value]) -> Vec<Value> {
+        stamp_after(plan, &mut Read::new(), lookup, live)
+    }
+
+    fn stamp_after(plan: &[Value], read: &mut Read, lookup: &dyn Lookup, live: &[Value]) -> Vec<Value> {
         let live = |child: &Reference| emitted(live, child).cloned();
-        stamped(plan, lookup, &|secret| secret.to_string(), &|| false, &live).unwrap()
+        stamped(plan, read, lookup, &|secret| secret.to_string(), &|| false, &live).unwrap()
     }
 
     #[test]
@@ -234,6 +275,29 @@ mod tests {
     }
 
     #[test]
+    fn beside_what_may_not_be_read_what_may_be_rolls_as_ever() {
+        let mut plan = plan();
+        plan.iter_mut().for_each(seal);
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "t", "name": "keyed"},
+            "data": {"k": "dg=="}});
+        let config = |value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "t", "name": "beside"}, "data": {"k": value}});
+        let closed = |value: &str| WithoutSecrets(Fixed::new([config(value)]));
+        let of = |plan: &[Value]| carried_hash(&plan[2]).unwrap().to_owned();
+        let mut read = Read::new();
+        let live = stamp_after(&plan, &mut read, &Fixed::new([secret.clone(), config("1")]), &[]);
+        // What was read last stands for what may not be.
+        assert_eq!(of(&stamp_after(&plan, &mut read, &closed("1"), &live)), of(&live));
+        let changed = stamp_after(&plan, &mut read, &closed("2"), &live);
+        assert_eq!(of(&changed), of(&stamp(&plan, &Fixed::new([secret, config("2")]), &[])));
+        // A process that never read it keeps what is there until something else changes.
+        let mut read = Read::new();
+        assert_eq!(of(&stamp_after(&plan, &mut read, &closed("1"), &live)), of(&live));
+        let rolled = stamp_after(&plan, &mut read, &closed("2"), &live);
+        assert_ne!(of(&rolled), of(&live));
+        assert_eq!(of(&stamp_after(&plan, &mut read, &closed("2"), &rolled)), of(&rolled));
+    }
+
+    #[test]
     fn what_pods_take_from_outside_of_the_plan_is_needed() {
         let ids: Vec<_> = needs(&plan()).into_iter().map(|need| need.id).collect();
         assert_eq!(
@@ -258,7 +322,7 @@ mod tests {
 
     #[test]
     fn nothing_is_stamped_on_what_is_not_known_yet() {
-        assert!(stamped(&plan(), &Fixed::new([]), &|_| String::new(), &|| true, &|_| None).is_none());
+        assert!(stamped(&plan(), &mut Read::new(), &Fixed::new([]), &|_| String::new(), &|| true, &|_| None).is_none());
     }
 
     #[test]

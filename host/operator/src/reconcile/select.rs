@@ -47,9 +47,9 @@ impl Selected {
         (!told.is_empty()).then(|| told.join("; "))
     }
 
-    /// Whether what answers only stands in for a revision that fails on the object.
+    /// Whether what answers only stands in for a revision that does not answer for this object.
     pub(super) fn stands_in(&self) -> bool {
-        self.descent.without.iter().any(|without| without.counts)
+        !self.descent.without.is_empty()
     }
 }
 

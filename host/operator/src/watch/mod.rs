@@ -273,6 +273,11 @@ impl Watch {
         self.0.with(|state| state.waiting_for(primary))
     }
 
+    /// The types of which nobody knows yet which objects there are: of a primary, and of its children.
+    pub fn unlisted(&self, primary: &ResourceType) -> Vec<ResourceType> {
+        self.0.with(|state| state.unlisted(primary))
+    }
+
     /// Whether everything that is covered is known, but for what is in [barred] namespaces; otherwise what is not, and why.
     ///
     /// [barred]: Self::barred

@@ -273,6 +273,13 @@ impl State {
         types.into_iter().filter_map(|of| self.unknown(of)).collect()
     }
 
+    /// Those of a primary and of its children of which nobody knows yet which objects there are.
+    pub(super) fn unlisted(&self, primary: &ResourceType) -> Vec<ResourceType> {
+        let Some(claimed) = self.coverage.claimed(primary) else { return Vec::new() };
+        let types = std::iter::once(primary).chain(&claimed.emits);
+        types.filter(|of| self.unknown(of).is_some()).cloned().collect()
+    }
+
     /// What is not known yet about a type.
     pub(super) fn unknown(&self, of: &ResourceType) -> Option<String> {
         match self.served.get(of) {

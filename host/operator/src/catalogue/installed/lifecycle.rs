@@ -62,6 +62,8 @@ pub(super) struct Lifecycle {
     waiting: BTreeMap<String, Content>,
     /// When revisions are looked at again that something else than their content stands in the way of.
     due: BTreeMap<String, Instant>,
+    /// How long those that could not be loaded were waited for last.
+    late: BTreeMap<String, Duration>,
     /// Revisions of which all objects were seen since this process began, or that it let in itself.
     counted: BTreeSet<String>,
 }
@@ -113,6 +115,7 @@ impl Lifecycle {
             checking: BTreeSet::new(),
             waiting: BTreeMap::new(),
             due: BTreeMap::new(),
+            late: BTreeMap::new(),
             counted: BTreeSet::new(),
         }
     }
@@ -166,8 +169,7 @@ impl Lifecycle {
             self.serve().await?;
         }
         self.retire(&found).await?;
-        let late = self.load_late(&found).await;
-        let (mut wait, mut advanced) = ([self.sources.again(), late].into_iter().flatten().min(), Ok(()));
+        let (mut wait, mut advanced) = (self.sources.again(), Ok(()));
         let sources: Vec<_> = found.iter().map(|found| &found.source).collect();
         for package in self.turns.begin(&sources).into_iter().map(|at| &found[at]) {
             match self.advance(package).await {
@@ -197,6 +199,9 @@ impl Lifecycle {
         // What cannot be put aside now is in the next round, and holds nothing else up. What could be by halves is followed up
         // then, before it decides what serves.
         let judged = self.judge(&found).await;
+        // Loading takes its time, and comes when everything else was seen to.
+        let late = self.load_late(&found).await;
+        wait = [wait, late].into_iter().flatten().min();
         if judged.is_ok() {
             self.serve().await?;
         }

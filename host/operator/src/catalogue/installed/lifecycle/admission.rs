@@ -6,7 +6,11 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::Layer;
 use tokio::time::Instant;
 
-use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, late::NOT_LOADED, others_of};
+use super::{
+    Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn,
+    late::{Loaded, NOT_LOADED},
+    others_of,
+};
 use crate::{
     catalogue::{
         Age, OPERATOR_CONFIG, Overreach, Reach,
@@ -257,13 +261,13 @@ impl Lifecycle {
         // Settings are for a policy that has to be there.
         active.sort_by_key(|revision| revision.spec.digest.is_none());
         for revision in active {
-            if let Err(error) = self.reload(&revision, found).await {
+            if let Loaded::NotYet(error) = self.reload(&revision, found).await? {
                 self.put_off(&revision, found, error).await?;
             }
             for before in self.before(revision.metadata.name.as_deref().unwrap_or_default()) {
                 // What serves does not wait for what it might fall back to.
                 if let Some(before) = self.records.get(&before).cloned()
-                    && let Err(error) = self.reload(&before, found).await
+                    && let Err(error) | Ok(Loaded::NotYet(error)) = self.reload(&before, found).await
                 {
                     tracing::warn!(%error, "what served before cannot be fallen back to");
                 }
@@ -273,11 +277,11 @@ impl Lifecycle {
     }
 
     /// Loads one revision. One that cannot be loaded does not serve, and says why.
-    pub(super) async fn reload(&mut self, revision: &Revision, found: &[Found]) -> Result<bool, StepError> {
+    pub(super) async fn reload(&mut self, revision: &Revision, found: &[Found]) -> Result<Loaded, StepError> {
         let name = revision.metadata.name.clone().unwrap_or_default();
         let is_loaded = |entry: &Entry| !matches!(entry.content, Content::Unloaded(..));
         if self.roster.entries.get(&name).is_some_and(is_loaded) {
-            return Ok(true);
+            return Ok(Loaded::Serves);
         }
         let mut held = found.iter().filter_map(|found| found.held.as_ref());
         let current = held.find(|held| held.digest.to_string() == revision.spec.package_digest);
@@ -295,7 +299,7 @@ impl Lifecycle {
                 Turn::new(RevisionState::Refused, "BytesLost", format!("{lost}: apply its ConfigMap again"))
             };
             self.enter(&name, turn, |_| {}).await?;
-            return Ok(false);
+            return Ok(Loaded::Never);
         };
         package.namespace.clone_from(&revision.spec.source.namespace);
         let content = match self.reach(&package) {
@@ -305,10 +309,11 @@ impl Lifecycle {
         match content {
             Err(NotAdmitted { turn, again: false }) => {
                 self.enter(&name, turn, |_| {}).await?;
-                Ok(false)
+                Ok(Loaded::Never)
             }
             Err(NotAdmitted { turn, again: true }) => {
-                Err(StepError { what: format!("load PolicyRevision {name}"), message: turn.message })
+                let what = format!("load PolicyRevision {name}");
+                Ok(Loaded::NotYet(StepError { what, message: turn.message }))
             }
             Ok((reach, content)) => {
                 let status = revision.status.clone().unwrap_or_default();
@@ -326,7 +331,7 @@ impl Lifecycle {
                     predecessor: status.predecessor,
                 };
                 self.roster.entries.insert(name, entry);
-                Ok(true)
+                Ok(Loaded::Serves)
             }
         }
     }

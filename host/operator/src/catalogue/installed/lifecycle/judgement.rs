@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 
-use super::{Found, Lifecycle, StepError, Turn, others_of};
+use super::{Found, Lifecycle, StepError, Turn, late::Loaded, others_of};
 use crate::{
     catalogue::installed::{records::Revision, roster::BACK},
     watch::ObjectKey,
@@ -138,7 +138,12 @@ impl Lifecycle {
         if found.iter().any(|other| other.source == before.spec.source && other.source != package.source) {
             return Ok(());
         }
-        if self.reload(&before, found).await? {
+        let loaded = match self.reload(&before, found).await? {
+            Loaded::Serves => true,
+            Loaded::Never => false,
+            Loaded::NotYet(error) => return Err(error),
+        };
+        if loaded {
             let restored = before.metadata.name.unwrap_or_default();
             if let Some(entry) = self.roster.entries.get_mut(&restored) {
                 // It is there for as long as this package is, whatever it came from itself.

@@ -22,6 +22,18 @@ use crate::{
 /// Why a revision that serves answers for nothing now.
 pub(super) const NOT_LOADED: &str = "NotLoaded";
 
+/// How long one that cannot be loaded is left alone at most: a try can take a processor for minutes.
+const SELDOM: Duration = Duration::from_hours(1);
+
+/// What became of a revision that is to be loaded.
+pub(super) enum Loaded {
+    Serves,
+    /// It cannot, and its record says why.
+    Never,
+    /// Not for now: the compiler was killed, or got no processor.
+    NotYet(StepError),
+}
+
 impl Lifecycle {
     /// Has nothing answer in the place of a namespace's own policy that cannot be loaded for now, until it is: that holds
     /// nobody else up. What holds for others, too, is waited for.
@@ -67,13 +79,16 @@ impl Lifecycle {
             && let Some(revision) = self.records.get(&name).cloned()
         {
             self.due.remove(&name);
+            let waited = self.late.remove(&name).unwrap_or(LOOK_AGAIN);
             match self.reload(&revision, found).await {
                 // Another thing answers now, although the same revisions serve.
-                Ok(true) => self.installed = None,
-                Ok(false) => drop(self.roster.entries.remove(&name)),
-                Err(error) => {
+                Ok(Loaded::Serves) => self.installed = None,
+                Ok(Loaded::Never) => drop(self.roster.entries.remove(&name)),
+                Err(error) | Ok(Loaded::NotYet(error)) => {
                     tracing::warn!(revision = name, %error, "it cannot be loaded yet, and is tried again");
-                    self.due.insert(name, Instant::now() + LOOK_AGAIN);
+                    let wait = SELDOM.min(waited * 2);
+                    self.due.insert(name.clone(), Instant::now() + wait);
+                    self.late.insert(name, wait);
                 }
             }
         }
