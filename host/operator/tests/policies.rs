@@ -159,9 +159,12 @@ fn a_policy_file_that_cannot_be_used_is_not_as_good_as_none() {
     std::fs::write(&file, "").unwrap();
     refused("is empty");
     std::fs::write(&file, "{}").unwrap();
-    // It has one name.
-    folder.write("a.policy.yaml", "nonsense: 1");
+    // It has one name, and what has another must not look as if it were read.
     assert_eq!(run(["policy", "pack", &component], "").code, 0);
+    folder.write("a.policy.yaml", "");
+    let ran = run(["policy", "pack", &component], "");
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("a.policy.yaml: is not read"), "{}", ran.stderr);
 }
 
 #[test]

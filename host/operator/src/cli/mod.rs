@@ -125,9 +125,11 @@ impl Cli {
     }
 }
 
-/// A variable of the environment that is set to nothing counts as not set: a chart writes it so.
+/// A variable of the environment that is set to nothing counts as not set: a chart writes it so, and a list of nothing.
 fn without_empty(command: clap::Command) -> clap::Command {
-    let is_empty = |arg: &clap::Arg| arg.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
+    let is_nothing =
+        |value: std::ffi::OsString| value.to_str().is_some_and(|text| text.trim_matches([' ', ',']).is_empty());
+    let is_empty = |arg: &clap::Arg| arg.get_env().and_then(std::env::var_os).is_some_and(is_nothing);
     let arguments = |arg: clap::Arg| if is_empty(&arg) { arg.env(Resettable::Reset) } else { arg };
     command.mut_args(arguments).mut_subcommands(without_empty)
 }

@@ -71,6 +71,12 @@ pub enum PolicyError {
         /// The file.
         path: String,
     },
+    /// A policy file under a name that is not read.
+    #[error("{path}: is not read: what is said of a component stands in policy.yaml beside it, in a folder of its own")]
+    Misnamed {
+        /// The file.
+        path: String,
+    },
     /// A component that is no policy.
     #[error("{origin}: {source}")]
     Rejected {
@@ -131,6 +137,10 @@ impl Candidate {
     /// A component from a file. Where it holds and what it is granted stands beside it, in `policy.yaml`.
     pub fn read(path: &Path) -> Result<Self, PolicyError> {
         let bytes = reading::bytes(path, COMPONENT)?;
+        let misnamed = path.with_extension("policy.yaml");
+        if is_there(&misnamed) {
+            return Err(PolicyError::Misnamed { path: misnamed.display().to_string() });
+        }
         let beside = path.with_file_name("policy.yaml");
         let file = file_at(&beside)?;
         let settings_from = Some(settings::Origin::File(beside.display().to_string()));
@@ -138,11 +148,15 @@ impl Candidate {
     }
 }
 
+/// Whether there is something of this name; not what a link leads to: where that is gone the link is still there.
+fn is_there(path: &Path) -> bool {
+    !path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
 /// A policy file, or an empty one where there is none. One that is there and cannot be used must not look like none: the
 /// policy would hold everywhere.
 fn file_at(path: &Path) -> Result<PolicyFile, PolicyError> {
-    // Not the file that a link leads to: where that is gone the link is still there.
-    if path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+    if !is_there(path) {
         return Ok(PolicyFile::default());
     }
     let named = || path.display().to_string();

@@ -18,7 +18,7 @@ const LEVELS: usize = 64;
 /// Patterns in a schema.
 const PATTERNS: usize = 100;
 /// Bytes that one pattern may have when it is compiled: what it takes to match a text grows with them.
-pub(super) const PATTERN: usize = 128 << 10;
+pub(super) const PATTERN: usize = 512 << 10;
 /// Keywords that refer in other ways, or change what a `$ref` means.
 const FOREIGN: [&str; 6] = ["$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$schema"];
 
@@ -103,9 +103,9 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Whether a field is the schema's own word of which version of JSON Schema it is written for.
+    /// Whether a field is the schema's own word of which version of JSON Schema it is written for, or of what it is called.
     fn says_what_it_is(&self, name: &str) -> bool {
-        name == "$schema" && self.path.len() == 1
+        ["$schema", "$id"].contains(&name) && self.path.len() == 1
     }
 
     fn here(&self) -> String {
@@ -209,7 +209,11 @@ mod tests {
         let error = refused(&with(&small, PATTERNS + 1));
         assert_eq!(error, SchemaError::TooManyPatterns { count: PATTERNS + 1, limit: PATTERNS });
         let large = |_: usize| "([a-z0-9]{1,200}x){200}".to_owned();
-        assert!(matches!(refused(&with(&large, 1)), SchemaError::Invalid(_)));
+        let SchemaError::Invalid(told) = refused(&with(&large, 1)) else { panic!("another error") };
+        assert!(told.contains("use maxLength"), "{told}");
+        for usual in ["^.{1,253}$", "^[^/]{0,253}$", "^([^/]{1,63}/)?[^/]{0,63}$", r"^(\p{L}|\d){0,8}$"] {
+            assert!(Schema::parse(&with(&|_| usual.to_owned(), 1).to_string()).is_ok(), "{usual}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
 use super::{Path, SchemaError, SettingsErrors, bounds};
@@ -27,6 +28,14 @@ impl std::fmt::Debug for Schema {
     }
 }
 
+/// What the validator says; of a pattern it does not say that it may be too long as well as wrong.
+fn told(error: &jsonschema::ValidationError<'_>) -> String {
+    let is_pattern = matches!(error.kind(), ValidationErrorKind::Format { format } if format == "regex");
+    let limit = bounds::PATTERN >> 10;
+    let remedy = format!(", or comes to more than {limit} KiB when it is compiled: use maxLength for lengths");
+    format!("{error}{}", if is_pattern { &remedy } else { "" })
+}
+
 impl Schema {
     /// Reads and checks a schema. References may point into the schema itself and nowhere else.
     pub fn parse(text: &str) -> Result<Self, SchemaError> {
@@ -42,7 +51,7 @@ impl Schema {
             .with_pattern_options(jsonschema::PatternOptions::regex().size_limit(bounds::PATTERN))
             .offline()
             .build(&root)
-            .map_err(|error| SchemaError::Invalid(error.to_string()))?;
+            .map_err(|error| SchemaError::Invalid(told(&error)))?;
         let mut schema = Self { root, defaults: Value::Object(Map::new()), variables: BTreeMap::new(), validator };
         let mut walk = Walk { schema: &schema, variables: BTreeMap::new(), seen: 0 };
         let defaults = walk.node(&schema.root, &Path::default(), 0)?;

@@ -51,9 +51,13 @@ pub(super) fn remedy(duties: &Duties) -> String {
         None => "grant that with the ClusterRole that `kaos-operator policy pack` prints".to_owned(),
         Some(namespaces) => {
             let listed = namespaces.iter().map(String::as_str).collect::<Vec<_>>().join(",");
+            let home = match duties.operator_namespace.as_str() {
+                "kaos-system" => String::new(),
+                home => format!(" --operator-namespace {home}"),
+            };
             format!(
-                "grant that with the Roles that `kaos-operator policy pack --namespaces {listed} --service-account NAME` \
-                 prints, with the name of its account"
+                "grant that with the Roles that `kaos-operator policy pack --namespaces {listed} --service-account \
+                 NAME{home}` prints, with the name of its account"
             )
         }
     }

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{
-    output::Output,
+    output::{Output, complain},
     scope,
     shipment::{Ready, Shipment, agreed},
 };
@@ -72,9 +72,19 @@ impl Pack {
             output,
         } = self;
         let loader = Loader::cached(sample_cluster())?;
+        let elsewhere = namespace.clone().filter(|namespace| *namespace != operator_namespace);
         let place = |packed: Option<&str>| agreed("--namespace", namespace, packed, &operator_namespace);
         let Ready { policy, packed, .. } = shipment.ready(&loader, place)?;
         let mut objects = Vec::new();
+        if let Some(elsewhere) = elsewhere.filter(|_| policy.is_some() && !without_rights) {
+            complain(
+                "note",
+                format_args!(
+                    "the rights are for an operator in namespace {operator_namespace}: if it lives in {elsewhere}, say \
+                     --operator-namespace {elsewhere}"
+                ),
+            );
+        }
         if let Some(loaded) = policy.filter(|_| !without_rights) {
             let duties = Duties {
                 scope: scope(&namespaces),
