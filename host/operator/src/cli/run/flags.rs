@@ -224,6 +224,11 @@ fn listed<T: Clone + Ord>(flag: Option<&[Listed<T>]>) -> Option<BTreeSet<T>> {
 
 /// A time as Go writes it: `1m30s`.
 fn time(text: &str) -> Result<Duration, String> {
+    // The parser panics where a number is larger than a time can be, or below zero within the text.
+    let is_long = text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 9);
+    if is_long || text.rfind('-').is_some_and(|at| at > 0) {
+        return Err("is no time: say 500ms, 15s or 1m30s".to_owned());
+    }
     let parsed: kube::core::Duration = text.parse().map_err(|error| format!("{error}: say 500ms, 15s or 1m30s"))?;
     if parsed.is_negative() { Err("is below zero".to_owned()) } else { Ok(parsed.into()) }
 }
@@ -253,6 +258,15 @@ mod tests {
         assert!(given(&["--leader-elect", "--leader-elect=false", "--leader-elect"]).leader_elect);
         assert!(given(&["--namespace-policies", "--namespace-policies"]).namespace_policies);
         assert_eq!(given(&["--namespaces=a,b", "--namespaces=c"]).namespaces, ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused_and_nothing_else_happens() {
+        for text in ["99999999999999999999h", "1s-5s", "--1s", "-1s", "1", "s", "1x", "-", ""] {
+            assert!(some_time(text).is_err(), "{text}");
+        }
+        assert_eq!(some_time("1m30.5s"), Ok(Duration::from_millis(90_500)));
+        assert_eq!(some_time("999999999h"), Ok(Duration::from_hours(999_999_999)));
     }
 
     #[test]
