@@ -2,9 +2,12 @@
 //!
 //! A field has a default here only when "not written" and "written with the default" mean the same. Fields
 //! whose absence says something (an older alias may be set instead, or the cluster's setting applies) have
-//! none: `config.reasoningLoopMaxSteps`, `config.memory.type`, `telemetry.enabled`. Nor has `replicas` in
-//! serde: the CRD gives it 1, since scaling needs a number, but only a number that stands in the object is
-//! written to the Deployment.
+//! none: `config.reasoningLoopMaxSteps`, `config.memory.type`, `telemetry.enabled`.
+//!
+//! `replicas` has one in the CRD only, since scaling needs a number. The API server fills it in, also in objects
+//! that were stored before the CRD had it, so on a cluster the Deployment always gets a number, unless the
+//! object's annotation `kaos.tools/replicas: external` leaves that to somebody else. Serde fills nothing in: of a
+//! manifest that no API server has seen, only a number that stands there is written to the Deployment.
 
 use serde::{Deserialize, Deserializer};
 
@@ -22,7 +25,7 @@ pub const MEMORY_MAX_SESSIONS: i32 = 1000;
 pub const MEMORY_MAX_SESSION_EVENTS: i32 = 500;
 /// `config.reasoningLoopMaxSteps` once `config` is there and neither the field nor its older alias is set.
 pub const REASONING_LOOP_MAX_STEPS: i32 = 5;
-/// `replicas`, in the CRD only.
+/// `replicas`, in the CRD and not in serde.
 pub const REPLICAS: i32 = 1;
 
 pub(crate) const fn flag<const VALUE: bool>() -> bool {

@@ -107,11 +107,23 @@ impl AgentSpec {
 
     /// The model by its field or by its older alias, the literal value of `MODEL_NAME` in `config.env`.
     pub fn model(&self) -> Option<&str> {
-        self.model.as_deref().or_else(|| {
-            let env: &[EnvVar] = self.config.as_ref().map_or(&[], |config| &config.env);
-            env.iter().find(|variable| variable.name == "MODEL_NAME")?.value.as_deref()
-        })
+        self.own_model().or_else(|| filled(self.older_model()?.value.as_deref()))
     }
+
+    /// The model by its field.
+    pub fn own_model(&self) -> Option<&str> {
+        filled(self.model.as_deref())
+    }
+
+    /// The variable `MODEL_NAME` in `config.env`, which may also come from elsewhere than the object.
+    pub fn older_model(&self) -> Option<&EnvVar> {
+        self.config.as_ref()?.env.iter().find(|variable| variable.name == "MODEL_NAME")
+    }
+}
+
+/// An empty text is none.
+fn filled(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.is_empty())
 }
 
 /// How the Agent and other Agents reach each other.

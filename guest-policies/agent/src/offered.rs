@@ -6,7 +6,9 @@ use kaos_policy_sdk::Object;
 /// The models that `api` offers, as patterns; none where the ModelAPI itself is not in order, which is its
 /// own policy's to tell.
 pub(crate) fn offered(api: &Object) -> Option<Vec<String>> {
-    let text = |path: [&str; 3]| api.str_at(&path).map(|model| vec![model.to_owned()]);
+    // An empty text is none, as for the ModelAPI itself.
+    let text =
+        |path: [&str; 3]| api.str_at(&path).filter(|model| !model.is_empty()).map(|model| vec![model.to_owned()]);
     match api.str_at(&["spec", "mode"])? {
         "Hosted" => text(["spec", "hostedConfig", "model"]).or_else(|| text(["spec", "serverConfig", "model"])),
         "Proxy" => {
@@ -32,6 +34,9 @@ mod tests {
         assert_eq!(api(json!({"mode": "Proxy", "proxyConfig": {}})).unwrap(), ["*"]);
         assert_eq!(api(json!({"mode": "Hosted", "serverConfig": {"model": "m"}})).unwrap(), ["m"]);
         assert_eq!(api(json!({"mode": "Hosted", "hostedConfig": {"model": "n"}})).unwrap(), ["n"]);
+        assert_eq!(api(json!({"mode": "Proxy", "proxyConfig": {"model": ""}})).unwrap(), ["*"]);
+        let emptied = json!({"mode": "Hosted", "hostedConfig": {"model": ""}, "serverConfig": {"model": "m"}});
+        assert_eq!(api(emptied).unwrap(), ["m"]);
         assert!(api(json!({"mode": "Proxy"})).is_none());
         assert!(api(json!({"mode": 3})).is_none());
     }

@@ -64,7 +64,7 @@ impl Request {
     fn read(subject: &Subject) -> Result<Self, Refusal> {
         let object = subject.object();
         let (settings, spec) = (settings(subject)?, spec(subject)?);
-        let mut wrong = workload(&object, subject).check_name();
+        let mut wrong = workload(&object, subject).check_name(spec.exposed());
         wanted::check(&spec, &mut wrong);
         if let Some(harness) = &spec.harness {
             harness::check(harness, &mut wrong);

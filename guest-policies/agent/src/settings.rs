@@ -73,7 +73,8 @@ pub struct Settings {
 #[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HarnessSettings {
-    /// ConfigMap in the operator's namespace whose key `runtimes.yaml` lists the harnesses.
+    /// ConfigMap in the operator's namespace whose key `runtimes.yaml` lists the harnesses. The policy may read this
+    /// one alone: another takes a component whose policy.yaml grants it.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::object_name"))]
     pub registry: String,
     /// Image that clones the workspace.

@@ -15,7 +15,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     let mut notes = request::notes(&request.object, spec, settings);
     notes.extend_from_slice(&request.linked.absent_peers);
 
-    let container = kaos_workload::container(&request.object, &["spec", "resources"]);
+    let container = kaos_workload::container(&request.object, Some(&["spec", "resources"]));
     let mut parts = PodParts {
         replicas: spec.replicas.map(i64::from),
         container: container.as_deref(),
@@ -30,13 +30,11 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     let mut manifests = vec![deployment.manifest];
 
     let exposure = request.exposure();
-    let route = exposure.route(&workload, subject, &mut notes)?;
     if spec.exposed() {
         manifests.push(exposure.service(&workload));
-        manifests.extend(route);
+        manifests.extend(exposure.route(&workload, subject, &mut notes)?);
     } else {
-        // Why there is no route is no matter of an Agent that wants none.
-        notes.retain(|note| !note.reason.starts_with("Gateway"));
+        exposure.check_timeout()?;
     }
 
     let mut plan = plan::of(&manifests, deployment.env);

@@ -13,7 +13,8 @@ use kaos_workload::notes::deprecated;
 pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
     names(spec, wrong);
     numbers(spec, wrong);
-    if spec.model().is_none_or(str::is_empty) {
+    // Of a variable that comes from elsewhere nobody knows here what it will say.
+    if spec.model().is_none() && spec.older_model().is_none_or(|variable| variable.value_from.is_none()) {
         wrong.add("spec.model", "is required: name a model that the ModelAPI offers");
     }
     if let Some(memory) = spec.config.as_ref().and_then(|config| config.memory.as_ref()) {
@@ -129,7 +130,7 @@ pub(crate) fn older_fields(spec: &AgentSpec) -> Vec<Note> {
     if !config.env.is_empty() {
         notes.push(deprecated("spec.config.env", Some("spec.container.env")));
     }
-    if spec.model.is_none() && config.env.iter().any(|variable| variable.name == "MODEL_NAME") {
+    if spec.own_model().is_none() && spec.older_model().is_some() {
         notes.push(deprecated("spec.config.env[MODEL_NAME]", Some("spec.model")));
     }
     let Some(older) = &config.agentic_loop else { return notes };

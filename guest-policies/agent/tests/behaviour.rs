@@ -3,7 +3,7 @@
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 
 use kaos_agent::{Agent, Settings};
-use kaos_policy_sdk::types::{Outcome, Plan, Refusal, Subject, Truth};
+use kaos_policy_sdk::types::{EnvSource, EnvVar, Outcome, Plan, Refusal, Subject, Truth};
 use kaos_policy_sdk::{Object, Policy, testing};
 use kaos_workload::schema::{leaves, with};
 use serde_json::{Value, json};
@@ -110,6 +110,45 @@ fn an_unexposed_agent_is_a_deployment_and_no_address() {
     assert_eq!(plan.manifests.len(), 1);
     let report = Agent::assess(&subject, &testing::observation(Outcome::Applied).plan(&plan).build());
     assert!(!report.fields.contains("endpoint"));
+}
+
+#[test]
+fn an_unexposed_agent_may_be_what_only_a_service_or_a_route_refuses() {
+    let judge = |expose: bool| {
+        let mut object = agent(&json!({"agentNetwork": {"expose": expose}, "gatewayRoute": {"timeout": "100000h"}}));
+        object["metadata"]["name"] = json!("my.agent");
+        let routed = json!({"gateway": {"enabled": true, "name": "edge", "namespace": "edge", "timeout": "120s"}});
+        let subject = testing::subject(&object).settings(&routed).serves("gateway.networking.k8s.io/v1", "HTTPRoute");
+        testing::plan::<Agent>(&subject.beside::<Agent>(&[up()]).build())
+    };
+    let Err(Refusal::Invalid(wrong)) = judge(true) else { panic!("must be refused") };
+    assert_eq!(wrong[0].path, "metadata.name");
+    let plan = judge(false).unwrap();
+    assert_eq!((plan.manifests.len(), plan.notes.len()), (1, 0), "{:?}", plan.notes);
+}
+
+#[test]
+fn a_model_may_come_from_elsewhere_in_its_older_place() {
+    let from = json!({"configMapKeyRef": {"name": "models", "key": "mine"}});
+    let plan = plan(&json!({"model": null, "config": {"env": [{"name": "MODEL_NAME", "valueFrom": from}]}}));
+    let models: Vec<_> = plan.env.iter().filter(|var| var.name == "MODEL_NAME").collect();
+    assert!(matches!(models[..], [EnvVar { source: EnvSource::ConfigMapKey(_), .. }]), "{models:?}");
+}
+
+#[test]
+fn an_empty_model_is_none() {
+    let older = json!({"model": "", "config": {"env": [{"name": "MODEL_NAME", "value": "old"}]}});
+    assert_eq!(env(&plan(&older), "MODEL_NAME"), Some("old"));
+    assert_eq!(refused(&json!({"model": ""})), "spec.model");
+}
+
+#[test]
+fn two_containers_of_one_name_are_refused_where_the_second_was_written() {
+    let container = |name: &str| json!({"name": name, "image": "i", "env": [{"name": "A", "value": "1"}]});
+    let beside = |all: Value| refused(&json!({"podSpec": {"initContainers": all}}));
+    assert_eq!(beside(json!([container("x"), container("x")])), "spec.podSpec.initContainers[1].name");
+    assert_eq!(beside(json!([container("agent")])), "spec.podSpec.initContainers[0].name");
+    assert_eq!(beside(json!([{"name": "x"}])), "spec.podSpec.initContainers[0].image");
 }
 
 #[test]
@@ -311,7 +350,10 @@ fn an_object_that_is_nested_too_deeply_is_refused_and_keeps_the_address_that_its
     let Err(refusal) = testing::plan::<Agent>(&subject) else { panic!("must be refused") };
     let Refusal::Invalid(wrong) = &refusal else { panic!("must be invalid, not {refusal:?}") };
     assert_eq!(wrong[0].path, "spec");
-    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "agent-a", "namespace": "ns"}});
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "agent-a", "namespace": "ns"},
+        "spec": {"ports": [{"name": "http", "port": 8000}]},
+    });
     let seen = testing::observation(Outcome::Refused(refusal)).child(&service).build();
     let report = Agent::assess(&subject, &seen);
     let fields: Value = serde_json::from_str(&report.fields).unwrap();

@@ -10,7 +10,7 @@ use crate::python;
 use crate::request::{KIND, Request, workload};
 use crate::settings::Settings;
 use crate::translate::{PARAMS_UNUSED, REQUIRED_ENV_MISSING};
-use crate::wanted::Params;
+use crate::wanted::{Params, Wanted};
 
 /// The report on `subject` from what was seen.
 pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
@@ -38,8 +38,16 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
             said.conditions.push(condition::no(kind, reason, note.message.clone()));
         }
     }
-    said.conditions.extend(notes::deprecated_condition(&seen.notes));
+    said.conditions.extend(older_fields(request.as_deref(), &spec));
     said.into_report()
+}
+
+/// Condition `Deprecated`, which an object that waits has too.
+fn older_fields(request: Option<&Request>, spec: &MCPServerSpec) -> Option<Condition> {
+    match request {
+        Some(request) => notes::deprecated_condition(&request.wanted.notes),
+        None => notes::deprecated_condition(&Wanted::of(spec).ok()?.notes),
+    }
 }
 
 /// The functions in Python parameters as the container gets them, else what the registry says.
@@ -71,5 +79,30 @@ fn runtime_resolved(outcome: &Outcome, resolved: bool) -> Option<Condition> {
             on.first().map(|blocker| condition::no(RESOLVED, &blocker.reason, blocker.message.clone()))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kaos_policy_sdk::testing;
+    use serde_json::json;
+
+    use super::*;
+    use crate::McpServer;
+
+    #[test]
+    fn older_fields_are_told_while_the_registry_is_waited_for() {
+        let object = json!({
+            "metadata": {"name": "t", "namespace": "n"},
+            "spec": {"type": "python-runtime", "config": {"toolsString": "def f(): pass"}},
+        });
+        let registry = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kaos-mcp-runtimes", "namespace": "kaos-system"},
+            "data": {"runtimes.yaml": "runtimes: ["},
+        });
+        let subject = testing::subject(&object).beside::<McpServer>(&[registry]).build();
+        let Err(refusal) = testing::plan::<McpServer>(&subject) else { panic!("must wait") };
+        let report = assess(&subject, &testing::observation(Outcome::Refused(refusal)).build());
+        assert!(report.conditions.iter().any(|condition| condition.type_ == notes::DEPRECATED), "{report:?}");
     }
 }

@@ -71,7 +71,8 @@ pub(crate) enum RegistryError {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, Serialize))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RegistrySource {
-    /// The ConfigMap in the operator's namespace.
+    /// The ConfigMap in the operator's namespace. The policy may read this one alone: another takes a component whose
+    /// policy.yaml grants it.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::object_name"))]
     pub config_map: String,
     /// Its key.
@@ -108,7 +109,13 @@ pub(crate) fn runtime(
     name: &str,
     source: &RegistrySource,
 ) -> Option<Result<Runtime, RegistryError>> {
-    Some(registry.entry(name)?.map_err(|reason| malformed(source, reason)))
+    let runtime = registry.entry(name)?.and_then(|runtime: Runtime| {
+        if runtime.params_env_var.contains(['=', '\0']) {
+            return Err(format!("runtimes.{name}.paramsEnvVar: a variable's name must not contain '='"));
+        }
+        Ok(runtime)
+    });
+    Some(runtime.map_err(|reason| malformed(source, reason)))
 }
 
 fn malformed(source: &RegistrySource, reason: String) -> RegistryError {
@@ -188,6 +195,9 @@ mod tests {
             let message = written(text).unwrap_err().to_string();
             assert!(message.starts_with("failed to get runtime registry: runtimes.yaml in ConfigMap"), "{message}");
         }
+        let entry = written("r: {image: i, paramsEnvVar: 'P='}").unwrap();
+        let no_variable = runtime(&entry, "r", &RegistrySource::default()).unwrap().unwrap_err().to_string();
+        assert!(no_variable.contains("runtimes.r.paramsEnvVar: "), "{no_variable}");
         let long = written(&"# of no use\n".repeat(20_000)).unwrap_err().to_string();
         assert!(
             long.contains("runtimes.yaml in ConfigMap kaos-mcp-runtimes is not usable: 240000 bytes are too many"),

@@ -20,7 +20,7 @@ pub(crate) const REQUIRED_ENV_MISSING: &str = "RequiredEnvMissing";
 pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
     let object = subject.object();
     let workload = workload(&object, subject);
-    let mut violations = workload.check_name();
+    let mut violations = workload.check_name(true);
     let planned = Request::of(subject).and_then(|request| planned(&request, &workload, subject, env));
     let planned = violations.collect(planned)?;
     violations.into_result()?;
@@ -66,7 +66,7 @@ fn deployment(
     let words = |words: &Option<Vec<String>>, own: Option<&Vec<String>>| {
         if emptied(own) { Vec::new() } else { words.clone().unwrap_or_default() }
     };
-    let container = kaos_workload::container(&request.object, &["spec", "resources"]);
+    let container = kaos_workload::container(&request.object, Some(&["spec", "resources"]));
     let parts = PodParts {
         replicas: request.spec.replicas.map(i64::from),
         command: words(&launch.command, own.and_then(|own| own.command.as_ref())),

@@ -1,5 +1,6 @@
 //! What the user is told: phase, endpoint, and the conditions that are this kind's own.
 
+use alloc::vec::Vec;
 use kaos_crds::ModelAPISpec;
 use kaos_crds::modelapi::Mode;
 use kaos_policy_sdk::types::{Condition, Observation, Outcome, Refusal, Report, Subject};
@@ -21,7 +22,8 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let replicas = spec.as_ref().and_then(|spec| spec.replicas).map(i64::from);
     let workload = workload(&object, subject);
     let mut said = assess::assess(&workload, Some(server(&settings, mode).service_port), replicas, seen);
-    if let Ok(request) = Request::of(subject)
+    let request = Request::of(subject).ok();
+    if let Some(request) = &request
         && matches!(request.wanted, Wanted::Proxy(_))
     {
         said.conditions.extend(request.telemetry().condition());
@@ -34,8 +36,18 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
         said.conditions.push(condition::no("ConfigValid", NO_MODELS, note.message.clone()));
     }
     said.conditions.extend(config_refused(&seen.outcome));
-    said.conditions.extend(notes::deprecated_condition(&seen.notes));
+    said.conditions.extend(older_fields(request.as_deref(), spec.as_ref()));
     said.into_report()
+}
+
+/// Condition `Deprecated`, which a refused object has too.
+fn older_fields(request: Option<&Request>, spec: Option<&ModelAPISpec>) -> Option<Condition> {
+    if let Some(request) = request {
+        return notes::deprecated_condition(&request.notes);
+    }
+    let mut said = Vec::new();
+    drop(Wanted::of(spec?, &mut said));
+    notes::deprecated_condition(&said)
 }
 
 /// Condition `ConfigValid` of a configuration file that was refused.
@@ -43,4 +55,31 @@ fn config_refused(outcome: &Outcome) -> Option<Condition> {
     let Outcome::Refused(Refusal::Invalid(violations)) = outcome else { return None };
     let found = violations.iter().find(|violation| violation.path.starts_with("spec.proxyConfig.configYaml"))?;
     Some(condition::no("ConfigValid", "Refused", found.message.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use kaos_policy_sdk::testing;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::ModelApi;
+
+    #[test]
+    fn a_refused_object_keeps_the_address_of_the_mode_that_it_had_and_its_older_fields_are_told() {
+        let object = json!({
+            "metadata": {"name": "llm", "namespace": "ns"},
+            "spec": {"mode": "Hosted", "hostedConfig": {"env": [{"name": "A", "value": "1"}]}},
+        });
+        let subject = testing::subject(&object).build();
+        let Err(refusal) = testing::plan::<ModelApi>(&subject) else { panic!("must be refused") };
+        let service = json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": "modelapi-llm", "namespace": "ns"},
+            "spec": {"ports": [{"name": "http", "port": 8000}]},
+        });
+        let report = assess(&subject, &testing::observation(Outcome::Refused(refusal)).child(&service).build());
+        let fields: Value = serde_json::from_str(&report.fields).unwrap();
+        assert_eq!(fields["endpoint"], "http://modelapi-llm.ns.svc.cluster.local:8000");
+        assert!(report.conditions.iter().any(|condition| condition.type_ == notes::DEPRECATED), "{report:?}");
+    }
 }

@@ -19,7 +19,7 @@ pub(crate) const TELEMETRY_UNSUPPORTED: &str = "TelemetryUnsupported";
 pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
     let object = subject.object();
     let workload = workload(&object, subject);
-    let mut violations = workload.check_name();
+    let mut violations = workload.check_name(true);
     let planned = Request::of(subject).and_then(|request| planned(&request, &workload, subject, env));
     let planned = violations.collect(planned)?;
     violations.into_result()?;
@@ -102,7 +102,9 @@ fn deployment(
 ) -> Result<Deployment, Refusal> {
     // An empty list in the object takes away the arguments; laid over as a patch it would say nothing.
     let emptied = request.spec.container.as_ref().and_then(|own| own.args.as_ref()).is_some_and(Vec::is_empty);
-    let container = kaos_workload::container(&request.object, &["spec", "serverConfig", "resources"]);
+    let of_the_server = matches!(request.wanted, Wanted::Hosted { .. });
+    let older: &[&str] = &["spec", "serverConfig", "resources"];
+    let container = kaos_workload::container(&request.object, of_the_server.then_some(older));
     let parts = PodParts {
         replicas: request.spec.replicas.map(i64::from),
         args: if emptied { Vec::new() } else { mode.args.clone() },

@@ -64,20 +64,21 @@ impl Wanted {
     }
 }
 
-/// Notes on the older places of what is now `spec.container`.
+/// Notes on the older places of what is now `spec.container`, those of this mode: the others say nothing.
 fn older_containers(spec: &ModelAPISpec, notes: &mut Vec<Note>) {
     let older = [
-        (spec.proxy_config.as_ref().is_some_and(|c| !c.env.is_empty()), "spec.proxyConfig.env", "env"),
-        (spec.hosted_config.as_ref().is_some_and(|c| !c.env.is_empty()), "spec.hostedConfig.env", "env"),
-        (spec.server_config.as_ref().is_some_and(|c| !c.env.is_empty()), "spec.serverConfig.env", "env"),
+        (Mode::Proxy, spec.proxy_config.as_ref().is_some_and(|c| !c.env.is_empty()), "spec.proxyConfig.env", "env"),
+        (Mode::Hosted, spec.hosted_config.as_ref().is_some_and(|c| !c.env.is_empty()), "spec.hostedConfig.env", "env"),
+        (Mode::Hosted, spec.server_config.as_ref().is_some_and(|c| !c.env.is_empty()), "spec.serverConfig.env", "env"),
         (
+            Mode::Hosted,
             spec.server_config.as_ref().is_some_and(|c| c.resources.is_some()),
             "spec.serverConfig.resources",
             "resources",
         ),
     ];
-    for (used, path, field) in older {
-        if used {
+    for (mode, used, path, field) in older {
+        if used && mode == spec.mode {
             notes.push(deprecated(path, Some(&format!("spec.container.{field}"))));
         }
     }
@@ -282,10 +283,14 @@ mod tests {
 
     #[test]
     fn the_block_of_the_other_mode_is_told() {
+        // Of which no older place works either.
+        let env = json!([{"name": "A", "value": "1"}]);
         let both = json!({"proxyConfig": {"models": ["a"]}, "hostedConfig": {"model": "m"}});
         for (mode, path) in [("Proxy", "spec.hostedConfig"), ("Hosted", "spec.proxyConfig")] {
             let mut spec = both.clone();
             spec["mode"] = json!(mode);
+            let other = if mode == "Proxy" { "hostedConfig" } else { "proxyConfig" };
+            spec[other]["env"] = env.clone();
             let (_, notes) = wanted(spec).unwrap();
             let told: Vec<_> = notes.iter().map(|note| (note.reason.as_str(), note.path.as_deref())).collect();
             assert_eq!(told, [("Unused", Some(path))]);

@@ -6,7 +6,9 @@ use kaos_policy_sdk::env::{self, Env};
 use kaos_policy_sdk::types::{
     Claim, Descriptor, EnvVar, Need, Observation, Outcome, Plan, Refusal, Report, Sample, Subject,
 };
-use kaos_policy_sdk::{Decode, Object, Policy, SubjectExt, Violations, export_policy, include_json, json, need, plan};
+use kaos_policy_sdk::{
+    Decode, Object, Policy, SubjectExt, Violations, export_policy, include_json, json, names, need, plan,
+};
 use serde_json::{Value, json};
 
 const API_VERSION: &str = "example.com/v1";
@@ -80,11 +82,9 @@ impl Policy for Website {
         let name = object.name();
         let mut wrong = Violations::new();
         wrong.require(!spec.title.trim().is_empty(), "spec.title", "must not be blank: give the site a title");
-        wrong.require(
-            name.len() <= 63,
-            "metadata.name",
-            "must have at most 63 characters, since the Service has it too",
-        );
+        if let Some(why) = names::dns1035_label(name) {
+            wrong.add("metadata.name", format!("{why}, since the Service has it too"));
+        }
         wrong.into_result()?;
 
         let labels = json!({"app": "website", "website": name});
@@ -183,6 +183,18 @@ mod tests {
     fn a_blank_title_is_refused_with_its_path() {
         let Err(Refusal::Invalid(violations)) = plan(&json!({"title": " "})) else { panic!("it was not refused") };
         assert_eq!(violations[0].path, "spec.title");
+    }
+
+    #[test]
+    fn a_name_that_no_service_can_have_is_refused() {
+        let mut object = website(&json!({"title": "Hello"}));
+        object["metadata"]["name"] = json!("my.site");
+        let settings = json!({"image": "nginx:test", "port": 8080});
+        let subject = testing::subject(&object).settings(&settings).build();
+        let Err(Refusal::Invalid(violations)) = testing::plan::<Website>(&subject) else {
+            panic!("it was not refused")
+        };
+        assert_eq!(violations[0].path, "metadata.name");
     }
 
     #[test]

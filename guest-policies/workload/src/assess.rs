@@ -63,18 +63,18 @@ impl Assessment {
     }
 }
 
-/// What can be said about `workload` from what is there. `port` is that of the endpoint, none for an object
-/// that is not exposed; `replicas` counts until there is a Deployment.
+/// What can be said about `workload` from what is there. `port` is that of the endpoint that is wanted, none for an
+/// object that is not exposed; `replicas` counts until there is a Deployment.
 pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>, seen: &Observation) -> Assessment {
     let deployment = live(seen, "apps/v1", "Deployment", &workload.child_name());
-    let has_service = live_text(seen, "v1", "Service", &workload.child_name()).is_some();
     let rollout = Rollout::read(deployment.as_ref(), replicas.unwrap_or(1));
     let (phase, message) = verdict(&seen.outcome, &seen.gates, &rollout);
 
     let mut fields = Map::new();
     let accepted = matches!(seen.outcome, Outcome::Applied | Outcome::Gated);
-    // An address that others use stays for as long as its Service does, also while the object is refused.
-    if let Some(port) = port.filter(|_| accepted || has_service) {
+    // An address that others use stays as it is for as long as its Service does, also while the object is refused.
+    let in_use = || served_port(&live(seen, "v1", "Service", &workload.child_name())?);
+    if let Some(port) = if accepted { port } else { in_use() } {
         fields.insert("endpoint".into(), workload.endpoint(port).into());
     }
     fields.insert("replicas".into(), rollout.replicas.into());
@@ -84,6 +84,12 @@ pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>,
     }
     let route = live(seen, ROUTE_API, ROUTE_KIND, &workload.route_name());
     Assessment { phase, message, fields, conditions: routed(seen, route.as_ref()).into_iter().collect() }
+}
+
+/// The port at which others call a Service of one of these kinds.
+fn served_port(service: &Object) -> Option<u16> {
+    let first = service.at(&["spec", "ports"])?.as_array()?.first()?;
+    first.get("port")?.as_u64()?.try_into().ok()
 }
 
 /// Phase and message. An object that waits while its own pods serve goes on as they do: a dependency that
@@ -124,16 +130,11 @@ pub fn dependencies_ready(blockers: &[Blocker]) -> Condition {
 
 /// The live child of this identity.
 fn live(seen: &Observation, api_version: &str, kind: &str, name: &str) -> Option<Object> {
-    live_text(seen, api_version, kind, name).map(Object::parse)
-}
-
-/// The same, unread: most of what assessing costs is reading.
-fn live_text<'a>(seen: &'a Observation, api_version: &str, kind: &str, name: &str) -> Option<&'a str> {
     let child = seen.children.iter().find(|child| {
         let identity = &child.identity;
         identity.api_version == api_version && identity.kind == kind && identity.name == name
     })?;
-    child.live.as_deref()
+    child.live.as_deref().map(Object::parse)
 }
 
 /// Condition `Routed`: what the Gateway's controller says about the route, or why there is none although
@@ -204,7 +205,9 @@ mod tests {
 
     #[test]
     fn a_refused_object_is_failed_and_keeps_the_address_that_its_service_has() {
-        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "thing-x"}});
+        let ports = json!([{"name": "http", "port": 8000, "targetPort": 80}]);
+        let service =
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "thing-x"}, "spec": {"ports": ports}});
         let outcome = Outcome::Refused(refusal::invalid("spec.x", "x is wrong"));
         let bare = testing::observation(outcome.clone()).build();
         let said = assess(&X, Some(80), None, &bare);
@@ -213,7 +216,8 @@ mod tests {
         let served = testing::observation(outcome).child(&service).child(&deployment(1)).build();
         let said = assess(&X, Some(80), None, &served);
         assert_eq!(said.phase, Phase::Failed);
-        assert!(said.fields.contains_key("endpoint"));
+        // Not that of what the object asks for now, which nothing was made of.
+        assert_eq!(said.fields["endpoint"], "http://thing-x.ns.svc.cluster.local:8000");
     }
 
     #[test]

@@ -23,33 +23,57 @@ fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refus
     Ok(())
 }
 
+/// The lists of containers, which share their names. What stands in the first was there first.
+const LISTS: [&str; 2] = ["containers", "initContainers"];
+
+/// Where the user wrote the container of this name, in this list or else in the other.
+fn place(patch: Option<&Value>, list: &'static str, name: Option<&str>, field: &str) -> String {
+    let written = |list: &'static str| {
+        let items = patch.map_or(&[][..], |patch| items(patch, list));
+        items.iter().rposition(|container| name_of(container) == name).map(|at| (list, at))
+    };
+    match written(list).or_else(|| LISTS.into_iter().find_map(written)) {
+        Some((list, at)) => format!("{POD_SPEC}.{list}[{at}].{field}"),
+        None => format!("{POD_SPEC}.{list}"),
+    }
+}
+
 /// What no pod can be without. What is wrong is told where it stands in `patch`, where the merged containers come from.
 pub(crate) fn check(pod: &Value, patch: Option<&Value>, own: &str) -> Result<(), Refusal> {
-    let list = items(pod, "containers");
-    let place = |name: Option<&str>, field: &str| {
-        let written = patch.map_or(&[][..], |patch| items(patch, "containers"));
-        let at = written.iter().position(|container| name_of(container) == name);
-        let item = at.map_or_else(String::new, |at| format!("[{at}].{field}"));
-        format!("{POD_SPEC}.containers{item}")
-    };
-    if !list.iter().any(|container| name_of(container) == Some(own)) {
+    if !items(pod, "containers").iter().any(|container| name_of(container) == Some(own)) {
         let message = format!("the pod must keep the container `{own}`: take out what deletes it");
         return Err(refusal::invalid(format!("{POD_SPEC}.containers"), message));
     }
-    for container in list {
-        let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
-        let name = name_of(container);
-        if image.is_empty() && name == Some(own) {
-            return Err(refusal::invalid(
-                format!("{CONTAINER}.image"),
-                "there is no image: set one here, or a default for the operator",
-            ));
+    let mut names = Places::new();
+    for list in LISTS {
+        for container in items(pod, list) {
+            let name = check_container(container, own, |field| place(patch, list, name_of(container), field))?;
+            if names.insert(name, 0).is_some() {
+                let shown = quote::shown(name, 63);
+                let message =
+                    format!("two containers are called `{shown}`, and a pod has one of a name: choose another");
+                return Err(refusal::invalid(place(patch, list, Some(name), "name"), message));
+            }
         }
-        if image.is_empty() {
-            let shown = quote::shown(name.unwrap_or_default(), 63);
-            return Err(refusal::invalid(place(name, "image"), format!("container `{shown}` needs an image")));
-        }
-        check_ports(container, || place(name, "ports"))?;
     }
     Ok(())
+}
+
+/// What no container can be without. Gives its name.
+fn check_container<'a>(container: &'a Value, own: &str, place: impl Fn(&str) -> String) -> Result<&'a str, Refusal> {
+    let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
+    let name = name_of(container).unwrap_or_default();
+    if name.is_empty() {
+        return Err(refusal::invalid(place("name"), "is required; it is the container's name"));
+    }
+    if image.is_empty() {
+        if name == own {
+            let message = "there is no image: set one here, or a default for the operator";
+            return Err(refusal::invalid(format!("{CONTAINER}.image"), message));
+        }
+        let message = format!("container `{}` needs an image", quote::shown(name, 63));
+        return Err(refusal::invalid(place("image"), message));
+    }
+    check_ports(container, || place("ports"))?;
+    Ok(name)
 }

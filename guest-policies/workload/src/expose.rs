@@ -59,7 +59,7 @@ impl Exposure<'_> {
         subject: &Subject,
         notes: &mut Vec<Note>,
     ) -> Result<Option<Value>, Refusal> {
-        let timeout = self.request_timeout(notes)?;
+        self.check_timeout()?;
         if !self.gateway.enabled {
             return Ok(None);
         }
@@ -78,6 +78,7 @@ impl Exposure<'_> {
             ));
             return Ok(None);
         }
+        let timeout = self.request_timeout(notes)?;
         let mut parent =
             object! { "group": "gateway.networking.k8s.io", "kind": "Gateway", "name": self.gateway.name.as_str() };
         if !self.gateway.namespace.is_empty() {
@@ -103,25 +104,10 @@ impl Exposure<'_> {
         }))
     }
 
-    /// The timeout in the Gateway API's spelling; none for `0s`. A malformed one is refused also where there
-    /// is no route, as by the CRD; one that is too long only where it matters.
-    fn request_timeout(&self, notes: &mut Vec<Note>) -> Result<Option<String>, Refusal> {
-        let own = self.timeout.filter(|text| !text.is_empty());
-        let (text, path) =
-            own.map_or((self.gateway.timeout.as_str(), "settings.gateway.timeout"), |t| (t, TIMEOUT_PATH));
-        if text == "0s" {
-            return Ok(None);
-        }
+    /// Refuses a timeout that is none also where there is no route, as the CRD does.
+    pub fn check_timeout(&self) -> Result<(), Refusal> {
+        let (text, path) = self.said_timeout();
         match duration::for_gateway(text) {
-            Ok(spelled) => {
-                if self.gateway.enabled && spelled != text {
-                    let message = format!(
-                        "`{text}` is written `{spelled}` in the HTTPRoute: the Gateway API allows five digits a number"
-                    );
-                    notes.push(note::at(path, note::info("TimeoutRespelled", message)));
-                }
-                Ok(Some(spelled.into_owned()))
-            }
             Err(duration::Error::NotGo | duration::Error::NotGateway) => Err(refusal::invalid(
                 path,
                 format!(
@@ -129,8 +115,35 @@ impl Exposure<'_> {
                     shown(text)
                 ),
             )),
-            Err(duration::Error::TooLong) if !self.gateway.enabled => Ok(None),
-            Err(duration::Error::TooLong) => Err(refusal::invalid(
+            // One that is too long is so where it matters.
+            Ok(_) | Err(duration::Error::TooLong) => Ok(()),
+        }
+    }
+
+    /// The timeout as it is written, and where.
+    fn said_timeout(&self) -> (&str, &'static str) {
+        let own = self.timeout.filter(|text| !text.is_empty());
+        own.map_or((self.gateway.timeout.as_str(), "settings.gateway.timeout"), |text| (text, TIMEOUT_PATH))
+    }
+
+    /// The timeout of a route, in the Gateway API's spelling; none for `0s`.
+    fn request_timeout(&self, notes: &mut Vec<Note>) -> Result<Option<String>, Refusal> {
+        let (text, path) = self.said_timeout();
+        if text == "0s" {
+            return Ok(None);
+        }
+        match duration::for_gateway(text) {
+            Ok(spelled) => {
+                if spelled != text {
+                    let message = format!(
+                        "`{text}` is written `{spelled}` in the HTTPRoute: the Gateway API allows five digits a number"
+                    );
+                    notes.push(note::at(path, note::info("TimeoutRespelled", message)));
+                }
+                Ok(Some(spelled.into_owned()))
+            }
+            // What is no timeout at all was refused before.
+            Err(_) => Err(refusal::invalid(
                 path,
                 format!(
                     "`{}` is longer than the Gateway API allows (99999h): write a shorter timeout, or 0s for none",

@@ -4,7 +4,7 @@
 
 use crate::settings::Raw;
 use alloc::{string::String, vec::Vec};
-use kaos_policy_sdk::names::{LABEL_MAX, is_dns1035_label};
+use kaos_policy_sdk::names::{LABEL_MAX, dns1123_subdomain, is_dns1035_label};
 use kaos_policy_sdk::{Violations, quote};
 use serde_json::{Map, Value};
 
@@ -78,25 +78,30 @@ impl Workload<'_> {
         Value::Object(metadata)
     }
 
-    /// Why children of this name could not be created; nothing when they can.
-    pub fn check_name(&self) -> Violations {
+    /// Why children of this name could not be created; nothing when they can. A Service is who asks most of a name.
+    pub fn check_name(&self, has_service: bool) -> Violations {
         let mut wrong = Violations::new();
-        if let Some(message) = self.wrong_name() {
+        let prefix = if has_service { self.kind.prefix.len() + 1 } else { 0 };
+        let longest = LABEL_MAX - prefix;
+        let message = if self.name.len() > longest {
+            Some(format!(
+                "the name has {} characters and at most {longest} fit: labels and Services allow {LABEL_MAX}, and a Service \
+                 has `{}-` before it; choose a shorter name",
+                self.name.len(),
+                self.kind.prefix
+            ))
+        } else if has_service {
+            self.wrong_for_a_service(longest)
+        } else {
+            dns1123_subdomain(self.name)
+        };
+        if let Some(message) = message {
             wrong.add("metadata.name", message);
         }
         wrong
     }
 
-    fn wrong_name(&self) -> Option<String> {
-        let longest = LABEL_MAX - self.kind.prefix.len() - 1;
-        if self.name.len() > longest {
-            return Some(format!(
-                "the name has {} characters and at most {longest} fit: Services and labels allow {LABEL_MAX}, and `{}-` \
-                 comes before it; choose a shorter name",
-                self.name.len(),
-                self.kind.prefix
-            ));
-        }
+    fn wrong_for_a_service(&self, longest: usize) -> Option<String> {
         if self.name.is_empty() || self.name.starts_with('-') || !is_dns1035_label(&self.child_name()) {
             return Some(format!(
                 "`{}` cannot be part of a Service name: use lower-case letters, digits and `-` (no dots), begin and end \
@@ -145,8 +150,8 @@ mod tests {
 
     #[test]
     fn the_longest_name_that_fits_is_accepted_and_one_more_is_refused_with_the_maximum() {
-        assert!(named(&"a".repeat(57)).check_name().is_empty());
-        let Err(Refusal::Invalid(refused)) = named(&"a".repeat(58)).check_name().into_result() else {
+        assert!(named(&"a".repeat(57)).check_name(true).is_empty());
+        let Err(Refusal::Invalid(refused)) = named(&"a".repeat(58)).check_name(true).into_result() else {
             panic!("must be refused")
         };
         assert_eq!(refused[0].path, "metadata.name");
@@ -156,7 +161,16 @@ mod tests {
     #[test]
     fn names_that_no_service_can_have_are_refused() {
         for name in ["my.agent", "My_Agent", "", "a-", "-a", "ä", "a b"] {
-            assert!(!named(name).check_name().is_empty(), "{name}");
+            assert!(!named(name).check_name(true).is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn without_a_service_a_name_is_that_of_a_deployment_and_the_value_of_a_label() {
+        assert!(named("my.agent").check_name(false).is_empty());
+        assert!(named(&"a".repeat(63)).check_name(false).is_empty());
+        for name in [&"a".repeat(64), "", "My_Agent", "a-"] {
+            assert!(!named(name).check_name(false).is_empty(), "{name}");
         }
     }
 

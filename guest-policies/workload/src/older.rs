@@ -5,10 +5,10 @@ use alloc::borrow::ToOwned;
 use kaos_policy_sdk::Object;
 use serde_json::{Map, Value};
 
-/// `spec.container`, with the resources at `older` in it where it has none of its own.
-pub fn container<'a>(object: &'a Object, older: &[&str]) -> Option<Cow<'a, Value>> {
+/// `spec.container`, with the resources at `older` in it where it has none of its own and they mean this container.
+pub fn container<'a>(object: &'a Object, older: Option<&[&str]>) -> Option<Cow<'a, Value>> {
     let own = object.at(&["spec", "container"]).filter(|own| !own.is_null());
-    let Some(resources) = object.at(older).filter(|value| !value.is_null()) else {
+    let Some(resources) = older.and_then(|older| object.at(older)).filter(|value| !value.is_null()) else {
         return own.map(Cow::Borrowed);
     };
     let mut container = own.cloned().unwrap_or_else(|| Value::Object(Map::new()));
@@ -31,7 +31,7 @@ mod tests {
     fn older_resources_stand_in_where_the_container_has_none() {
         let of = |spec: Value| {
             let object = Object::new(json!({"spec": spec}));
-            container(&object, &["spec", "resources"]).map(std::borrow::Cow::into_owned)
+            container(&object, Some(&["spec", "resources"])).map(std::borrow::Cow::into_owned)
         };
         assert_eq!(of(json!({"container": null, "resources": null})), None);
         assert_eq!(of(json!({"container": {"image": "i"}})), Some(json!({"image": "i"})));

@@ -49,13 +49,14 @@ fn more_links_than_can_be_looked_up_are_refused_where_they_are_listed() {
 #[test]
 fn more_containers_than_a_pod_may_have_are_refused_where_they_are_listed() {
     for subject in everywhere() {
-        let containers = |count: usize| -> Value {
-            (0..count).map(|n| json!({"name": format!("side{n}"), "image": "side:1"})).collect()
+        let containers = |name: &str, count: usize| -> Value {
+            (0..count).map(|n| json!({"name": format!("{name}{n}"), "image": "side:1"})).collect()
         };
         let mut object = subject.object.clone();
-        object["spec"]["podSpec"] = json!({"containers": containers(300)});
+        object["spec"]["podSpec"] = json!({"containers": containers("side", 300)});
         assert_refused(subject, &object, "spec.podSpec.containers", "at most 100");
-        object["spec"]["podSpec"] = json!({"containers": containers(100), "initContainers": containers(100)});
+        object["spec"]["podSpec"] =
+            json!({"containers": containers("side", 100), "initContainers": containers("init", 100)});
         assert!(subject.answers(&object).unwrap(), "as many as a pod may have");
     }
 }

@@ -22,7 +22,8 @@ impl Env {
         Self::default()
     }
 
-    /// A mapping on top of the one of the layer below.
+    /// A mapping on top of the one of the layer below, all of which gives way to what is set here: also what the user
+    /// wrote, whose origin says where (`spec.container.env[0]`).
     pub fn over(base: Vec<EnvVar>) -> Self {
         Self { entries: base.into_iter().map(|var| Entry { var, users: false }).collect() }
     }
@@ -46,8 +47,8 @@ pub struct ContainerEnv<'a> {
 }
 
 impl ContainerEnv<'_> {
-    /// The operator's variable `name` with a literal value. What the user has set stays; what the operator
-    /// has set is replaced in place.
+    /// The operator's variable `name` with a literal value. What came by [`user`](Self::user) stays; anything else of
+    /// this name is replaced in place.
     pub fn set(&mut self, name: &str, value: impl Into<String>, origin: &str) -> &mut Self {
         self.bind(name, EnvSource::Literal(value.into()), origin)
     }

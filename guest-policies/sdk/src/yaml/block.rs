@@ -43,10 +43,10 @@ impl<'a> Reader<'a> {
                 return self.content(parent, column, structure, [own, found]);
             }
             self.cursor.space();
-            if self.cursor.same_line(&start) || !own.are_none() {
+            if self.cursor.same_line(&start) {
                 return self.content(parent, column, structure, [own, found]);
             }
-            own = found;
+            own = own.or(found);
         }
     }
 

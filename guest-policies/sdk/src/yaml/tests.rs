@@ -59,6 +59,14 @@ fn scalars_follow_the_core_schema() {
 }
 
 #[test]
+fn an_anchor_and_a_tag_may_have_a_line_each() {
+    let wanted = json!({"z": null, "w": null});
+    assert_eq!(parse("&a \n!!map \n  z: \n  w:").unwrap(), wanted);
+    assert_eq!(parse("&a\n!!map\nz:\nw:").unwrap(), wanted);
+    assert_eq!(parse("k: &a\n  !!map\n  &b z:\n  w: *a").unwrap_err().problem, Problem::UnknownAlias);
+}
+
+#[test]
 fn anchors_and_merge_keys_work() {
     let text = "base: &b {a: 1, b: 2}\nx: {<<: *b, b: 3}\ny: {<<: [*b, {c: 4}]}\nz: *b\n";
     let wanted =

@@ -14,7 +14,7 @@ pub(crate) fn anything(words: &'static [&'static str]) -> impl Strategy<Value = 
         any_text(words).prop_map(Value::from),
     ];
     let name = prop_oneof![
-        "(\\$patch|\\$retainKeys|name|value|valueFrom|key|env|image|containers|volumes|limits|[a-z./]{0,6})",
+        "(\\$patch|\\$retainKeys|name|value|valueFrom|key|env|image|containers|initContainers|volumes|limits|[a-z./]{0,6})",
         "\\PC{0,5}",
     ];
     leaf.prop_recursive(3, 16, 4, move |inner| {
