@@ -13,7 +13,8 @@ const OBJECTS: f64 = 20.0;
 /// The operator that is built, as the bench starts it.
 fn operator() -> String {
     let program = Programs::operator().unwrap().canonicalize().unwrap();
-    format!("{} run --metrics-bind-address=$METRICS --health-probe-bind-address=$HEALTH", program.display())
+    let pages = "--metrics-bind-address=$METRICS --health-probe-bind-address=$HEALTH --debug-bind-address=0";
+    format!("{} run {pages}", program.display())
 }
 
 /// Runs the bench with these flags, too: what it printed, and what it wrote.

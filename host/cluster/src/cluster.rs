@@ -5,7 +5,6 @@ use std::{
     fmt, io,
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use bytes::Bytes;
@@ -32,8 +31,6 @@ pub struct Builder {
     seed: u64,
     clock: Arc<dyn Clock>,
     plan: Box<dyn FaultPlan>,
-    window: usize,
-    lag: Duration,
     controllers: bool,
 }
 
@@ -59,20 +56,6 @@ impl Builder {
         self
     }
 
-    /// How many changes of a type a watch can start from; older ones are answered with 410.
-    #[must_use]
-    pub fn watch_window(mut self, changes: usize) -> Self {
-        self.window = changes;
-        self
-    }
-
-    /// How long the controllers wait before they react.
-    #[must_use]
-    pub fn controller_lag(mut self, lag: Duration) -> Self {
-        self.lag = lag;
-        self
-    }
-
     /// Leaves out all behaviour: Deployments get no pods, nothing is collected. Definitions are served all the same.
     #[must_use]
     pub fn without_controllers(mut self) -> Self {
@@ -82,7 +65,7 @@ impl Builder {
 
     /// Starts it on the current tokio runtime.
     pub fn start(self) -> Cluster {
-        let mut state = State::new(self.seed, self.window);
+        let mut state = State::new(self.seed);
         bootstrap::fill(&mut state, &clock::text(self.clock.now()));
         let inner = Inner {
             settled: signal::Sender::default(),
@@ -96,7 +79,6 @@ impl Builder {
             journal: Journal::new(),
             clock: self.clock,
             poke: Arc::new(Notify::new()),
-            lag: self.lag,
         };
         let cluster = Cluster(Arc::new(inner));
         run::spawn(&cluster);
@@ -116,7 +98,6 @@ pub(crate) struct Inner {
     pub(crate) poke: Arc<Notify>,
     pub(crate) settled: signal::Sender,
     cuts: signal::Sender,
-    pub(crate) lag: Duration,
 }
 
 /// A handle to an embedded cluster. Clones are the same cluster; it ends with the last of them.
@@ -137,14 +118,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Cluster {
     /// A cluster with the machine's clock, seed 0 and no faults, to be changed before it starts.
     pub fn builder() -> Builder {
-        Builder {
-            seed: 0,
-            clock: Arc::new(SystemClock),
-            plan: Box::new(NoFaults),
-            window: 4096,
-            lag: Duration::ZERO,
-            controllers: true,
-        }
+        Builder { seed: 0, clock: Arc::new(SystemClock), plan: Box::new(NoFaults), controllers: true }
     }
 
     /// Starts one as it is.

@@ -2,10 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use tokio::{
-    sync::Notify,
-    time::{sleep, sleep_until},
-};
+use tokio::{sync::Notify, time::sleep_until};
 
 use crate::{
     cluster::{Cluster, Inner, lock},
@@ -24,9 +21,6 @@ async fn work(inner: Weak<Inner>, mut changed: signal::Receiver, poke: Arc<Notif
     loop {
         changed.look();
         let Some(cluster) = inner.upgrade() else { return };
-        if !cluster.lag.is_zero() {
-            sleep(cluster.lag).await;
-        }
         let next = step(&cluster);
         drop(cluster);
         let timer = async {

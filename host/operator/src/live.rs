@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::{
     discovered,
     input::{Document, Identity, Origin},
+    watch::is_guarded,
 };
 
 /// How many objects are asked for at a time.
@@ -56,7 +57,7 @@ impl Gathered {
 
     /// Reads all objects of a type, or those of one namespace. A type that is not served has none.
     pub async fn list(&mut self, of: &ResourceType, namespace: Option<&str>) -> Result<(), LiveError> {
-        if is_asked_for_singly(of) || !self.listed.insert(of.clone()) {
+        if is_guarded(of) || !self.listed.insert(of.clone()) {
             return Ok(());
         }
         let Some(served) = self.served(of).await? else { return Ok(()) };
@@ -181,11 +182,6 @@ fn identity(object: &mut Value) -> Result<Identity, (&'static str, String)> {
     let mut placed = object.clone();
     let identity = Identity::of(&mut placed, "default")?;
     Ok(Identity { namespace: None, ..identity })
-}
-
-/// Types of which a cluster has too many to list them all for a question.
-fn is_asked_for_singly(of: &ResourceType) -> bool {
-    of.is_secret() || (of.api_version == "v1" && of.kind == "ConfigMap")
 }
 
 fn failed(what: String, source: kube::Error) -> LiveError {

@@ -3,15 +3,13 @@
 
 use std::{error::Error, iter::successors};
 
-use kube::core::Status;
-
 /// An error with its causes.
 pub(crate) fn told(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     for cause in causes(error) {
         match cause.downcast_ref::<kube::Error>() {
             // Its causes say the same again, for programmers.
-            Some(kube::Error::Api(status)) => return with(text, &words(status)),
+            Some(kube::Error::Api(status)) => return with(text, &words(status.code, &status.message)),
             // These only name a layer of the client before they repeat their cause.
             Some(kube::Error::Service(_) | kube::Error::HyperError(_)) => {}
             _ => text = with(text, &cause.to_string()),
@@ -44,9 +42,8 @@ fn with(text: String, cause: &str) -> String {
 }
 
 /// What an API server says. What stands before one may answer with nothing but a code.
-fn words(status: &Status) -> String {
-    let Status { message, code, .. } = status;
-    if message.is_empty() { format!("the API server answered {code}") } else { message.clone() }
+pub(crate) fn words(code: u16, message: &str) -> String {
+    if message.is_empty() { format!("the API server answered {code}") } else { message.to_owned() }
 }
 
 #[cfg(test)]
@@ -54,6 +51,7 @@ mod tests {
     use std::io;
 
     use anyhow::anyhow;
+    use kube::core::Status;
 
     use super::*;
 

@@ -277,3 +277,21 @@ async fn explain_says_that_an_object_that_names_a_policy_in_vain_is_left_as_it_i
     let ran = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
     assert!(!ran.stdout.contains("leaves what exists as it is"), "{}", ran.stdout);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn explain_leaves_out_settings_that_raise_what_the_operator_was_started_not_to_grant() {
+    let stage = Stage::start("capped").await;
+    team(&stage);
+    let mut power = package("x:1");
+    power.file.settings = json!({"securityContext": {"privileged": true}});
+    stage.revision("agent-1", &power, 1, &json!({"state": "Active", "policy": "agent"}));
+    let explain = ["explain", "agent/a", "-n", "team"];
+    let gone = "PolicyRevision agent-1 serves, but does not answer for this object";
+    let ran = stage.policy(&explain).await;
+    assert!(ran.code == 0 && !ran.stdout.contains(gone), "{}{}", ran.stdout, ran.stderr);
+    let ran = stage.policy(&[&explain[..], &["--grantable-privileges", "none"]].concat()).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for told in [gone, "--grantable-privileges leaves it out"] {
+        assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
+    }
+}

@@ -5,7 +5,7 @@ mod support;
 
 use kaos_operator::embedded;
 use serde_json::Value;
-use support::{Folder, Ran, full, run, run_into, unread};
+use support::{Folder, Ran, binary, finish, full, run, run_into, unread};
 
 fn team(agents: usize) -> String {
     let agent = |number: usize| {
@@ -209,4 +209,52 @@ fn a_thousand_objects_are_compared_once_each() {
     let ran = run(["policy", "plan", "--settings", &settings, "--for", "agent", "-f", &objects, "-o", "json"], "");
     let told: Value = ran.json();
     assert_eq!((ran.code, &told["objects"], &told["changed"]), (2, &1000.into(), &1000.into()), "{}", ran.stderr);
+}
+
+#[test]
+fn settings_that_raise_what_the_operator_was_started_not_to_grant_fail_in_a_plan_as_there() {
+    let folder = Folder::new("plan-capped");
+    let power = "securityContext: {privileged: true}\n";
+    let planned = |more: &[&str]| plan(&folder, power, &[&["--for", "agent"][..], more].concat());
+    let enough: [&[&str]; 2] = [&[], &["--grantable-privileges", "hostPath,privileged"]];
+    for more in enough {
+        let ran = planned(more);
+        assert_eq!(ran.code, 2, "{more:?}: {}{}", ran.stdout, ran.stderr);
+    }
+    let told = "raise privilege privileged: the operator's --grantable-privileges leaves it out";
+    for listed in ["none", "hostPath"] {
+        let ran = planned(&["--grantable-privileges", listed]);
+        assert_eq!(ran.code, 1, "{listed}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains("failed: Agent n0/a0: ") && ran.stderr.contains(told), "{}", ran.stderr);
+    }
+    // From the environment, as the operator takes it.
+    let (settings, objects) = (folder.write("settings.yaml", power), folder.write("team.yaml", team(1)));
+    let mut command = binary();
+    command.args(["policy", "plan", "--settings", &settings, "--for", "agent", "-f", &objects]);
+    let ran = finish(command.env("GRANTABLE_PRIVILEGES", "none"), "");
+    assert!(ran.code == 1 && ran.stderr.contains(told), "{}{}", ran.stdout, ran.stderr);
+    let ran = planned(&["--grantable-privileges", "hostPaths"]);
+    assert!(ran.code == 1 && ran.stderr.contains(", or `none`"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_policy_that_the_operator_was_started_not_to_let_in_is_no_plan() {
+    let folder = Folder::new("plan-refused");
+    let own = embedded::DEFAULTS.iter().find(|it| it.manifest.contains("name: modelapi\n")).unwrap();
+    let component = folder.write("a.wasm", own.component);
+    folder.write("policy.yaml", "grants: {privileges: [hostPath]}\n");
+    let objects = folder.write("team.yaml", team(1));
+    let planned = |cap: &str| run(["policy", "plan", &component, "-f", &objects, cap], "");
+    assert_ne!(planned("--grantable-privileges=hostPath").code, 1);
+    for (cap, told) in [
+        (
+            "--grantable-privileges=none",
+            "grants.privileges: hostPath is none of the operator's --grantable-privileges, of which there are none",
+        ),
+        ("--grantable-emits=none", "is none of the operator's --grantable-emits, of which there are none"),
+    ] {
+        let ran = planned(cap);
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{cap}: {}", ran.stderr);
+        assert!(ran.stderr.contains(told), "{cap}: {}", ran.stderr);
+    }
 }

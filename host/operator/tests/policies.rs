@@ -102,6 +102,30 @@ fn settings_that_do_not_fit_are_told_with_the_file_that_they_stand_in() {
 }
 
 #[test]
+fn check_tells_what_the_operator_was_started_not_to_grant() {
+    let folder = Folder::new("check-capped");
+    let file = folder.write("a.wasm", embedded::DEFAULTS[0].component);
+    folder.write("policy.yaml", "grants: {privileges: [hostPath]}\n");
+    for (cap, told) in [
+        (
+            "--grantable-privileges=none",
+            "grants.privileges: hostPath is none of the operator's --grantable-privileges, of which there are none",
+        ),
+        ("--grantable-emits=none", "is none of the operator's --grantable-emits, of which there are none"),
+    ] {
+        let ran = run(["policy", "check", &file, cap, "-o", "json"], "");
+        assert_eq!(ran.code, 1, "{cap}: {}", ran.stdout);
+        assert!(ran.stderr.contains(told), "{cap}: {}", ran.stderr);
+        let shown = ran.json();
+        let last = shown["steps"].as_array().unwrap().last().unwrap();
+        assert_eq!((&last["step"], &last["passed"]), (&"grantable".into(), &false.into()), "{cap}");
+        assert_eq!((&shown["passed"], &shown["error"]), (&false.into(), &last["outcome"]), "{cap}");
+    }
+    let ran = run(["policy", "check", &file, "--grantable-privileges=hostPath"], "");
+    assert!(ran.code == 0 && ran.stdout.contains("within what the operator grants"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
 fn an_error_is_told_once() {
     let ran = run(["policy", "check", "nope.wasm"], "");
     assert_eq!((ran.code, ran.stderr.matches("No such file").count()), (2, 1), "{}", ran.stderr);

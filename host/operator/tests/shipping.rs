@@ -164,6 +164,23 @@ async fn a_rollback_is_an_edit_of_the_source() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_rollback_passes_over_what_serves_and_cannot_be_loaded_any_more() {
+    let stage = Stage::start("rollback-lost").await;
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Superseded", "policy": "agent"}));
+    let lost = json!({
+        "state": "Active", "policy": "agent", "predecessor": "agent-1", "reason": "NotLoaded",
+        "message": "it cannot be loaded any more (BytesLost: what was kept of it is gone or was changed)",
+    });
+    stage.revision("agent-2", &package("x:2"), 2, &lost);
+    let mut index = pack("policy-agent-settings", HOME, &package("x:3").file, None).unwrap().index;
+    index.metadata.uid = None;
+    stage.cluster.plant("", "configmaps", serde_json::to_value(index).unwrap());
+    let ran = stage.policy(&["rollback", "agent", "--timeout", "0"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:1").digest());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn of_config_maps_with_one_name_the_operators_own_is_rolled_back_unless_a_namespace_is_said() {
     let stage = Stage::start("rollback-both").await;
     for (prefix, namespace) in [("", HOME), ("team.", "team")] {
@@ -253,7 +270,7 @@ impl Drop for Process {
 async fn with_an_operator_settings_are_pushed_planned_explained_and_taken_back() {
     let stage = Stage::start("story").await;
     team(&stage);
-    let nowhere = ["--metrics-bind-address", "0", "--health-probe-bind-address", "0"];
+    let nowhere = ["--metrics-bind-address=0", "--health-probe-bind-address=0", "--debug-bind-address=0"];
     let mut operator = binary();
     operator.args(["run", "--kubeconfig", &stage.kubeconfig]).args(nowhere).stderr(std::process::Stdio::null());
     let _operator = Process(operator.spawn().unwrap());

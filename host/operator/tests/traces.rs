@@ -62,7 +62,7 @@ impl Running {
     fn start(cluster: &str, environment: &[(&str, &str)]) -> Self {
         let mut command = binary();
         command.envs(environment.iter().copied()).args(["run", "--kubeconfig", cluster]);
-        command.args(["--metrics-bind-address", "0", "--health-probe-bind-address", "0"]);
+        command.args(["--metrics-bind-address=0", "--health-probe-bind-address=0", "--debug-bind-address=0"]);
         Self(command.stderr(Stdio::inherit()).spawn().unwrap())
     }
 

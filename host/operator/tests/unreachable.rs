@@ -4,9 +4,9 @@
 mod support;
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{BufRead as _, BufReader, Lines, Read as _, Write as _},
     net::TcpStream,
-    process::{Child, Stdio},
+    process::{Child, ChildStderr, Stdio},
     time::Duration,
 };
 
@@ -51,45 +51,76 @@ fn a_cluster_that_does_not_answer_is_named_with_every_cause() {
 }
 
 /// An operator that ends with the test.
-struct Operator(Child);
+struct Operator {
+    child: Child,
+    log: Lines<BufReader<ChildStderr>>,
+    /// The line in which it says where its pages are.
+    serving: String,
+}
 
 impl Drop for Operator {
     fn drop(&mut self) {
-        let _ended = self.0.kill().and_then(|()| self.0.wait());
+        let _ended = self.child.kill().and_then(|()| self.child.wait());
     }
 }
 
-fn readiness(address: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+impl Operator {
+    fn start(folder: &Folder, pages: [&str; 3]) -> Self {
+        let mut command = binary();
+        command.args(["run", "--kubeconfig", &kubeconfig(folder)]).args(pages);
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut operator = Self { child, log, serving: String::new() };
+        operator.serving = operator.says("serving");
+        operator
+    }
+
+    /// The next line of its log with this in it.
+    fn says(&mut self, what: &str) -> String {
+        self.log.by_ref().map_while(Result::ok).find(|line| line.contains(what)).expect(what)
+    }
+
+    /// A page of where it said that it serves these.
+    fn get(&self, which: &str, page: &str) -> String {
+        let (_, rest) = self.serving.split_once(&format!(" {which}=\"")).expect("its address");
+        let address = rest.split('"').next().unwrap_or_default();
+        let port: u16 = address.rsplit(':').next().unwrap_or_default().parse().unwrap();
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        write!(stream, "GET {page} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
 }
 
 #[test]
 fn an_operator_that_waits_for_its_cluster_says_why() {
     let folder = Folder::new("waiting");
-    let mut command = binary();
-    command.args(["run", "--kubeconfig", &kubeconfig(&folder)]);
-    command.args(["--metrics-bind-address=0", "--health-probe-bind-address=127.0.0.1:0"]);
-    let mut operator = Operator(command.stderr(Stdio::piped()).spawn().unwrap());
-    let mut log = BufReader::new(operator.0.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let serving = log.find(|line| line.contains("serving")).expect("it serves");
-    let (_, address) = serving.split_once("health=\"").expect("its address");
-    let address = address.split('"').next().unwrap_or_default();
-    let told = log.find(|line| line.contains("does not answer")).expect("it says so");
+    let pages = ["--metrics-bind-address=0", "--health-probe-bind-address=127.0.0.1:0", "--debug-bind-address=0"];
+    let mut operator = Operator::start(&folder, pages);
+    let told = operator.says("does not answer");
     assert!(told.contains(NOWHERE) && !told.contains("ServiceError"), "{told}");
     assert_eq!(told.matches("Connection refused").count(), 1, "{told}");
     // It is in the log a moment before it is on the page.
     let because = format!("the API server at {NOWHERE} does not answer: ");
     for _ in 0..600 {
-        let page = readiness(address);
+        let page = operator.get("health", "/readyz");
         if page.contains(&because) {
             assert!(page.starts_with("HTTP/1.1 503") && page.contains("Connection refused"), "{page}");
             return;
         }
         std::thread::sleep(Duration::from_millis(100));
     }
-    panic!("not in a minute: {because}\n{}", readiness(address));
+    panic!("not in a minute: {because}\n{}", operator.get("health", "/readyz"));
+}
+
+#[test]
+fn objects_are_explained_at_an_address_of_their_own_and_not_beside_the_probes_of_everybody() {
+    let folder = Folder::new("explaining");
+    let pages = ["--metrics-bind-address=0", "--health-probe-bind-address=:0", "--debug-bind-address=127.0.0.1:0"];
+    let operator = Operator::start(&folder, pages);
+    let (page, unknown) = ("/debug/objects/Agent/team/writer", "nothing is known of Agent team/writer");
+    let (there, elsewhere) = (operator.get("debug", page), operator.get("health", page));
+    assert!(there.starts_with("HTTP/1.1 404") && there.contains(unknown), "{there}");
+    assert!(elsewhere.starts_with("HTTP/1.1 404") && !elsewhere.contains(unknown), "{elsewhere}");
 }

@@ -4,7 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use serde::Serialize;
@@ -58,12 +58,12 @@ impl Memo {
 
     /// How many answers it holds, and about how many bytes they are.
     pub fn size(&self) -> (usize, usize) {
-        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.entries();
         (entries.by_key.len(), entries.bytes)
     }
 
     pub(crate) fn pass(&self, key: &Digest) -> Option<Arc<Remembered>> {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries();
         entries.touch(key)
     }
 
@@ -71,9 +71,14 @@ impl Memo {
         let (needs, found): (Vec<_>, Vec<_>) = asked.into_iter().map(|asked| (asked.needs, asked.found)).unzip();
         let bytes = weight(answer);
         let remembered = Remembered { asked: needs, found: digest_found(&found), answer: answer.clone() };
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries();
         entries.insert(key, bytes, remembered);
         while entries.bytes > self.capacity && entries.drop_oldest() {}
+    }
+
+    /// The entries, also after a panic of somebody who held them.
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,6 +1,8 @@
 //! What the host writes into a manifest: whose it is, who manages it, and digests that show a change; and the one thing
 //! that it takes out, replicas that somebody else drives.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -17,19 +19,21 @@ pub const POD_SPEC_HASH: &str = "kaos.tools/pod-spec-hash";
 /// earlier operator computed it and nothing else changed.
 pub const HASH_STANDS_FOR: &str = "kaos.tools/pod-spec-hash-stands-for";
 /// Annotation of an object: `external` leaves the replicas of what it runs to somebody else.
-const REPLICAS: &str = "kaos.tools/replicas";
+pub const REPLICAS: &str = "kaos.tools/replicas";
+/// Its value where somebody else drives them.
+pub const EXTERNAL: &str = "external";
 /// Label of every child.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// Its value.
+/// Its value, and our name as a field manager.
 pub const MANAGER: &str = "kaos-operator";
+
+/// Annotation of an object that `kubectl apply` made: all that was applied, which says nothing that the object does not.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The manifests of an object as they are to be applied.
 pub(crate) fn stamped(mut manifests: Vec<Value>, owner: &ObjectRef, object: &Value) -> Vec<Value> {
     if leaves_replicas(object) {
-        let workloads = manifests.iter_mut().filter(|manifest| pods::template(manifest).is_some());
-        for spec in workloads.filter_map(|manifest| manifest["spec"].as_object_mut()) {
-            spec.remove("replicas");
-        }
+        manifests.iter_mut().for_each(without_replicas);
     }
     let hashes: Vec<_> = manifests.iter().map(|manifest| pod_spec_hash(manifest, &manifests)).collect();
     let stamp = |(mut manifest, hash)| {
@@ -41,7 +45,16 @@ pub(crate) fn stamped(mut manifests: Vec<Value>, owner: &ObjectRef, object: &Val
 
 /// Whether somebody else drives the replicas of what an object runs.
 pub fn leaves_replicas(object: &Value) -> bool {
-    object["metadata"]["annotations"][REPLICAS] == "external"
+    object["metadata"]["annotations"][REPLICAS] == EXTERNAL
+}
+
+/// Takes the replicas out of a manifest, if it is a workload.
+pub fn without_replicas(manifest: &mut Value) {
+    if pods::template(manifest).is_some()
+        && let Some(spec) = manifest["spec"].as_object_mut()
+    {
+        spec.remove("replicas");
+    }
 }
 
 /// The digest of what is to be applied: of the manifest without the annotation that carries the digest.
@@ -84,6 +97,16 @@ pub fn set_hash(manifest: &mut Value, hash: &str) {
     if let Some(template) = pods::template_mut(manifest) {
         entry(entry(template, "metadata"), "annotations")[POD_SPEC_HASH] = json!(hash);
     }
+}
+
+/// The owners that an object names.
+pub fn owners(object: &Value) -> &[Value] {
+    object["metadata"]["ownerReferences"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The owner that an object says it is controlled by.
+pub fn controller(object: &Value) -> Option<&Value> {
+    owners(object).iter().find(|owner| owner["controller"] == true)
 }
 
 /// The pod template of a workload.
@@ -131,14 +154,34 @@ fn entry<'a>(value: &'a mut Value, field: &str) -> &'a mut Value {
 }
 
 /// Whether a pod spec, or a part of it, mounts a ConfigMap or takes variables from it.
-pub fn refers_to(value: &Value, name: &str) -> bool {
-    const REFERENCES: [&str; 3] = ["configMap", "configMapRef", "configMapKeyRef"];
+pub fn refers_to(spec: &Value, name: &str) -> bool {
+    references(spec).contains(&("ConfigMap", name))
+}
+
+/// The ConfigMaps and Secrets that a pod spec, or a part of it, mounts or takes variables from: kind and name of each.
+pub fn references(spec: &Value) -> BTreeSet<(&'static str, &str)> {
+    let mut found = BTreeSet::new();
+    collect(spec, &mut found);
+    found
+}
+
+fn collect<'a>(value: &'a Value, found: &mut BTreeSet<(&'static str, &'a str)>) {
     match value {
-        Value::Object(fields) => fields.iter().any(|(field, value)| {
-            (REFERENCES.contains(&field.as_str()) && value["name"] == name) || refers_to(value, name)
-        }),
-        Value::Array(items) => items.iter().any(|item| refers_to(item, name)),
-        _ => false,
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                let (kind, name) = match field.as_str() {
+                    "configMap" | "configMapRef" | "configMapKeyRef" => ("ConfigMap", value["name"].as_str()),
+                    "secretRef" | "secretKeyRef" => ("Secret", value["name"].as_str()),
+                    // A projected Secret has a `name`, and one that is a volume of its own a `secretName`.
+                    "secret" => ("Secret", value["name"].as_str().or_else(|| value["secretName"].as_str())),
+                    _ => ("", None),
+                };
+                found.extend(name.filter(|name| !name.is_empty()).map(|name| (kind, name)));
+                collect(value, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+        _ => {}
     }
 }
 
@@ -170,5 +213,32 @@ mod tests {
         let others = json!({"kaos.tools/replicas": "ours"});
         let kept = plan(&others);
         assert_eq!((&kept[0]["spec"]["replicas"], &kept[1]["spec"]["replicas"]), (&json!(3), &json!(2)));
+    }
+
+    #[test]
+    fn a_pod_refers_to_what_it_mounts_and_takes_variables_from() {
+        let spec = json!({
+            "imagePullSecrets": [{"name": "pull"}],
+            "volumes": [
+                {"name": "a", "configMap": {"name": "mounted"}},
+                {"name": "b", "secret": {"secretName": "mounted"}},
+                {"name": "c", "projected": {"sources": [
+                    {"configMap": {"name": "projected"}}, {"secret": {"name": "projected"}},
+                ]}},
+            ],
+            "containers": [{
+                "name": "c",
+                "envFrom": [{"configMapRef": {"name": "all"}}, {"secretRef": {"name": "all"}}],
+                "env": [
+                    {"name": "A", "valueFrom": {"configMapKeyRef": {"name": "one", "key": "k"}}},
+                    {"name": "B", "valueFrom": {"secretKeyRef": {"name": "one", "key": "k"}}},
+                    {"name": "C", "valueFrom": {"secretKeyRef": {"name": "", "key": "k"}}},
+                ],
+            }],
+        });
+        let named = |kind| ["all", "mounted", "one", "projected"].map(|name| (kind, name));
+        let all: Vec<_> = named("ConfigMap").into_iter().chain(named("Secret")).collect();
+        assert_eq!(references(&spec).into_iter().collect::<Vec<_>>(), all);
+        assert!(refers_to(&spec, "projected") && !refers_to(&spec, "pull"));
     }
 }

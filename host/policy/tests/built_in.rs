@@ -34,6 +34,7 @@ fn check(built_in: BuiltIn) -> Check {
         cache: None,
         bounds: Bounds::default(),
         limits: support::limits(),
+        kinds: &[],
         cluster: Cluster::default(),
         clock: &SystemClock::start(),
     };

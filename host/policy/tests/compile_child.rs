@@ -69,6 +69,7 @@ fn check(cache: Option<&Cache>, compiler: &dyn Compile) -> Check {
         cache,
         bounds: Bounds::default(),
         limits: support::limits(),
+        kinds: &[],
         cluster: Cluster::default(),
         clock: &SystemClock::start(),
     };

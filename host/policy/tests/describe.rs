@@ -4,7 +4,7 @@
 use kaos_policy::{
     code::World,
     contract::{Claim, Descriptor, ResourceType, Sample},
-    describe::{DescribeError, check, emitted_primary},
+    describe::{DescribeError, check, check_capitals, emitted_primary},
     manifest::PolicyFile,
 };
 
@@ -63,6 +63,24 @@ fn nobody_claims_secrets_or_anything_else_that_comes_with_kubernetes() {
     let error = told(vec![claim("gateway.networking.k8s.io/v1 HTTPRoute", &[])], "{}").unwrap_err();
     assert!(matches!(error, DescribeError::BuiltIn { .. }), "{error}");
     assert_eq!(told(vec![claim("example.com/v1 Widget", &[])], "{}"), Ok(()));
+}
+
+#[test]
+fn kinds_that_are_served_are_written_as_they_are() {
+    let served = [of("example.com/v1 Widget"), of("v1 Secret")];
+    let widget = || claim("example.com/v1 Widget", &["v1 ConfigMap"]);
+    let checked = |claim: Claim| check_capitals(&[widget(), claim], &served);
+    assert_eq!(checked(widget()), Ok(()));
+    assert_eq!(checked(claim("example.org/v1 WIDGET", &[])), Ok(()), "of another group");
+    for (claim, list, given, kind) in [
+        (claim("example.com/v2 WIDGET", &[]), "primary", "example.com/v2 WIDGET", "Widget"),
+        (Claim { reads: vec![of("v1 SECRET")], ..widget() }, "reads", "v1 SECRET", "Secret"),
+        (claim("example.com/v1 Gadget", &["v1 SECRET"]), "emits", "v1 SECRET", "Secret"),
+    ] {
+        let path = format!("claims[1].{list}");
+        assert_eq!(checked(claim), Err(DescribeError::OtherCapitals { path, of: of(given), served: kind.to_owned() }));
+    }
+    assert!(matches!(told(vec![claim("example.com/v1 widget", &[])], "{}"), Err(DescribeError::NotAType { .. })));
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 
 use kaos_policy::{
-    contract::{Child, Cluster, Observation, Outcome, Subject},
+    contract::{Child, Cluster, Observation, Outcome, ResourceType, Subject},
     describe::DescribeError,
     failure::{Failure, Verb},
     gate::{Candidate, LoadError, Step},
@@ -19,7 +19,7 @@ use kaos_policy::{
     settings::SchemaError,
 };
 use serde_json::json;
-use support::{check, hostile, limits, load};
+use support::{check, check_beside, hostile, limits, load};
 
 /// How the gate's trial of the one sample fails.
 fn failure(mode: &str) -> Failure {
@@ -161,6 +161,17 @@ fn a_description_that_lies_is_refused() {
     assert!(matches!(describe_error("invalid schema"), DescribeError::Schema(SchemaError::Invalid(_))));
     assert!(matches!(describe_error("remote schema"), DescribeError::Schema(SchemaError::Reference { .. })));
     assert!(matches!(describe_error("invalid defaults"), DescribeError::Schema(SchemaError::Defaults(_))));
+}
+
+#[test]
+fn a_claim_on_a_kind_that_is_served_in_other_capitals_is_refused() {
+    let candidate = Candidate { bytes: hostile("well-behaved"), ..Candidate::default() };
+    let beside = |kind: &str| check_beside(&candidate, limits(), &[ResourceType::new("example.com/v1", kind)]).result;
+    assert!(beside("Widget").is_ok());
+    let error = beside("WidGet").unwrap_err();
+    assert_eq!((error.step(), error.reason(), error.is_lasting()), (Step::Describe, "BadDescription", true));
+    let told = "claims[0].primary names example.com/v1 Widget, but the kind that is served is WidGet: write it so";
+    assert_eq!(error.to_string(), told);
 }
 
 #[test]

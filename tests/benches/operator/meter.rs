@@ -59,6 +59,7 @@ impl Meter {
         command.env_clear().envs(case::default_environment()?).arg("run").arg("--kubeconfig").arg(kubeconfig);
         command.args(["--log-level", "warn,kaos_operator::cli=info"]);
         command.args(["--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0"]);
+        command.arg("--debug-bind-address=0");
         command.stdout(file.try_clone()?).stderr(file);
         let start = Instant::now();
         Ok(Self { process: Process::of(group.spawn(&mut command)?, log), start })

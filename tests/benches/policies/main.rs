@@ -59,6 +59,7 @@ fn compiling(criterion: &mut Criterion) -> Result<()> {
             cache: Some(&cache),
             bounds: Bounds::default(),
             limits: Limits::default(),
+            kinds: &[],
             cluster: Cluster::default(),
             clock: &clock,
         };

@@ -23,7 +23,7 @@ impl Pod {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let spec = &owner["spec"]["template"]["spec"];
         let (container, namespace) = (&spec["containers"][0], text(&owner["metadata"]["namespace"]));
-        let pages = ["--metrics-bind-address", "--health-probe-bind-address"];
+        let pages = ["--metrics-bind-address", "--health-probe-bind-address", "--debug-bind-address"];
         let arguments = container["args"].as_array().into_iter().flatten().map(text);
         let mut environment: BTreeMap<String, String> = BTreeMap::new();
         for source in container["envFrom"].as_array().into_iter().flatten() {

@@ -33,7 +33,7 @@ impl Process {
         let file = File::create(&log)?;
         let mut command = cluster.prepared(&Programs::operator()?, kubeconfig);
         command.args(arguments);
-        command.args(["--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0"]);
+        command.args(["metrics", "health-probe", "debug"].map(|pages| format!("--{pages}-bind-address=127.0.0.1:0")));
         command.envs(environment.iter().cloned()).stdout(file.try_clone()?).stderr(file);
         Ok(Self::of(cluster.group().spawn(&mut command)?, log))
     }
@@ -59,7 +59,11 @@ impl Process {
     }
 
     fn ask(&self, page: &str) -> Result<String> {
-        let which = if page == "/metrics" { "metrics" } else { "health" };
+        let which = match page {
+            "/metrics" => "metrics",
+            _ if page.starts_with("/debug/") => "debug",
+            _ => "health",
+        };
         let address = self.address(which).context("it does not serve yet")?;
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;

@@ -1,10 +1,16 @@
 //! Scripts of what goes wrong with the operator's requests; everybody else's pass.
+//!
+//! A test that is to show what becomes of a fault shows nothing where no request meets it. So hits are counted, and a
+//! test fails if there was none of a fault when it is mended, or when the test ends.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fastrand::Rng;
 use kaos_cluster::faults::{Attempt, EventFate, Failure, FaultPlan, Outcome, Verdict};
+
+use super::World;
 
 /// The user that operators of the harness are. Replicas have a number behind it.
 pub const OPERATOR: &str = "system:serviceaccount:kaos-system:kaos-operator";
@@ -24,6 +30,8 @@ pub struct Fault {
     outcome: Outcome,
     delay: Duration,
     left: Option<usize>,
+    hits: usize,
+    if_ever: bool,
 }
 
 impl Fault {
@@ -37,6 +45,8 @@ impl Fault {
             outcome: Outcome::Proceed,
             delay: Duration::ZERO,
             left: None,
+            hits: 0,
+            if_ever: false,
         }
     }
 
@@ -95,6 +105,13 @@ impl Fault {
         self
     }
 
+    /// There may be no such request: the test shows what it says without one, too.
+    #[must_use]
+    pub fn if_ever(mut self) -> Self {
+        self.if_ever = true;
+        self
+    }
+
     fn fits(&self, attempt: &Attempt) -> bool {
         is_operator(&attempt.user)
             && self.left != Some(0)
@@ -102,6 +119,25 @@ impl Fault {
             && self.resource.is_none_or(|resource| attempt.resource == resource)
             && self.subresource.is_none_or(|subresource| attempt.subresource == subresource)
             && self.name.as_ref().is_none_or(|name| attempt.name == *name)
+    }
+
+    /// Whether there had to be such a request, and was none. One that none was to meet is not missed.
+    fn is_missed(&self) -> bool {
+        self.hits == 0 && !self.if_ever && self.left != Some(0)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verbs = if self.verbs.is_empty() { "any request".to_owned() } else { self.verbs.join("/") };
+        write!(f, "{verbs} of {}", self.resource.unwrap_or("anything"))?;
+        if let Some(subresource) = self.subresource.filter(|subresource| !subresource.is_empty()) {
+            write!(f, "/{subresource}")?;
+        }
+        if let Some(name) = &self.name {
+            write!(f, " named {name}")?;
+        }
+        write!(f, ": {:?} after {:?}", self.outcome, self.delay)
     }
 }
 
@@ -112,7 +148,21 @@ pub struct Script(Arc<Mutex<Rules>>);
 #[derive(Debug, Default)]
 struct Rules {
     faults: Vec<Fault>,
-    events: Vec<(&'static str, EventFate)>,
+    events: Vec<EventFault>,
+}
+
+/// What becomes of the events of a type, and of how many it did.
+#[derive(Debug)]
+struct EventFault {
+    plural: &'static str,
+    fate: EventFate,
+    hits: usize,
+}
+
+impl fmt::Display for EventFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "events of {}: {:?}", self.plural, self.fate)
+    }
 }
 
 impl Script {
@@ -127,7 +177,15 @@ impl Script {
 
     /// What becomes of the events of a type on their way to the operator.
     pub fn events(&self, plural: &'static str, fate: EventFate) {
-        self.rules().events.push((plural, fate));
+        self.rules().events.push(EventFault { plural, fate, hits: 0 });
+    }
+
+    /// The rules that had to be met, and were not so far.
+    fn missed(&self) -> Vec<String> {
+        let rules = self.rules();
+        let requests = rules.faults.iter().filter(|fault| fault.is_missed()).map(ToString::to_string);
+        let events = rules.events.iter().filter(|fault| fault.hits == 0).map(ToString::to_string);
+        requests.chain(events).collect()
     }
 
     /// Takes all rules away.
@@ -141,12 +199,136 @@ impl FaultPlan for Script {
         let mut rules = self.rules();
         let Some(rule) = rules.faults.iter_mut().find(|rule| rule.fits(attempt)) else { return Verdict::default() };
         rule.left = rule.left.map(|left| left - 1);
+        rule.hits += 1;
         Verdict { delay: rule.delay, outcome: rule.outcome }
     }
 
-    fn event(&mut self, watch: &Attempt, _: &str, _: &mut Rng) -> EventFate {
-        let rules = self.rules();
-        let rule = rules.events.iter().find(|(plural, _)| is_operator(&watch.user) && watch.resource == *plural);
-        rule.map_or(EventFate::Deliver, |(_, fate)| *fate)
+    fn event(&mut self, watch: &Attempt, kind: &str, _: &mut Rng) -> EventFate {
+        let mut rules = self.rules();
+        let mut events = rules.events.iter_mut();
+        let rule = events.find(|rule| is_operator(&watch.user) && watch.resource == rule.plural);
+        let Some(rule) = rule else { return EventFate::Deliver };
+        // A bookmark comes although nothing happens, and its loss shows nothing.
+        rule.hits += usize::from(kind != "BOOKMARK");
+        rule.fate
+    }
+}
+
+/// Fails the test if something that was to go wrong never did.
+///
+/// # Panics
+/// Then.
+pub(super) fn none_missed(missed: impl IntoIterator<Item = String>) {
+    let missed: Vec<String> = missed.into_iter().collect();
+    assert!(missed.is_empty(), "nothing met this fault, so nothing was shown of it: {}", missed.join("; "));
+}
+
+impl World {
+    /// Lets something go wrong with the operator's requests, on the embedded cluster. There has to be such a request
+    /// until it is mended, or until the test ends.
+    pub fn break_it(&self, fault: Fault) {
+        // Nothing of the harness stands between an operator and a real one.
+        self.embedded();
+        self.script.add(fault);
+    }
+
+    /// Decides what becomes of the events of a type on their way to the operator, on the embedded cluster. There has to
+    /// be such an event until it is mended, or until the test ends.
+    pub fn break_events(&self, plural: &'static str, fate: EventFate) {
+        self.embedded();
+        self.script.events(plural, fate);
+    }
+
+    /// Waits until everything that is to go wrong has done so at least once.
+    pub async fn until_hit(&self) {
+        let what = format!("something meets each fault: {}", self.missed().join("; "));
+        self.until_true(&what, async || self.missed().is_empty()).await;
+    }
+
+    /// Lets nothing go wrong any more. Fails the test if something that was to go wrong never did.
+    pub fn mend(&self) {
+        none_missed(self.script.missed());
+        self.script.clear();
+    }
+
+    /// What had to go wrong, and did not so far.
+    pub(super) fn missed(&self) -> Vec<String> {
+        let mut missed = self.script.missed();
+        missed.extend(self.setting.spared());
+        missed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kaos_cluster::faults::Verb;
+
+    use super::*;
+
+    fn attempt(verb: Verb, resource: &str) -> Attempt {
+        let [user, resource] = [OPERATOR, resource].map(str::to_owned);
+        let [program, group, subresource, namespace, name, content_type] = [const { String::new() }; 6];
+        Attempt { user, program, verb, group, resource, subresource, namespace, name, content_type, dry_run: false }
+    }
+
+    fn asked(script: &Script, verb: Verb, resource: &str) {
+        script.clone().request(&attempt(verb, resource), &mut Rng::with_seed(0));
+    }
+
+    fn told(script: &Script, kind: &str, resource: &str) {
+        script.clone().event(&attempt(Verb::Watch, resource), kind, &mut Rng::with_seed(0));
+    }
+
+    #[test]
+    fn what_no_request_met_is_missed_by_its_name() {
+        let script = Script::default();
+        script.add(Fault::on(&["patch"]).of("services").named("web").fail(Failure::Conflict));
+        asked(&script, Verb::Patch, "services");
+        assert_eq!(script.missed(), ["patch of services named web: FailBefore(Conflict) after 0ns"]);
+        script.clear();
+        script.add(Fault::on_writes().of("services").lose_answer().times(1));
+        asked(&script, Verb::Get, "services");
+        asked(&script, Verb::Patch, "deployments");
+        assert_eq!(script.missed().len(), 1);
+        asked(&script, Verb::Patch, "services");
+        assert_eq!(script.missed(), [""; 0], "it was met, and is used up");
+    }
+
+    #[test]
+    fn of_two_rules_that_fit_only_the_one_that_decides_is_met() {
+        let script = Script::default();
+        script.add(Fault::on(&["patch"]).times(1));
+        script.add(Fault::on(&["patch"]).of("services").fail(Failure::Server(500)));
+        asked(&script, Verb::Patch, "services");
+        assert_eq!(script.missed(), ["patch of services: FailBefore(Server(500)) after 0ns"]);
+        asked(&script, Verb::Patch, "services");
+        assert_eq!(script.missed(), [""; 0]);
+    }
+
+    #[test]
+    fn what_need_not_be_met_is_not_missed() {
+        let script = Script::default();
+        script.add(Fault::on_writes().fail(Failure::Disconnect).if_ever());
+        script.add(Fault::on_writes().times(0));
+        assert_eq!(script.missed(), [""; 0]);
+    }
+
+    #[test]
+    fn a_bookmark_is_no_event_that_a_test_loses() {
+        let script = Script::default();
+        script.events("services", EventFate::Drop);
+        told(&script, "BOOKMARK", "services");
+        told(&script, "ADDED", "deployments");
+        assert_eq!(script.missed(), ["events of services: Drop"]);
+        told(&script, "DELETED", "services");
+        assert_eq!(script.missed(), [""; 0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "nothing met this fault, so nothing was shown of it: events of services: Drop")]
+    fn what_is_missed_fails_the_test() {
+        let script = Script::default();
+        script.events("services", EventFate::Drop);
+        none_missed(script.missed());
     }
 }

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::World;
-use super::faults::OPERATOR;
+use super::faults::{OPERATOR, none_missed};
 use super::read::counted;
 use super::scenario::{SYSTEM, Scenario};
 use super::world::Below;
@@ -35,27 +35,41 @@ pub(super) struct Setting {
     tune: fn(&mut Options),
     installing: Option<bool>,
     only: Option<(BTreeSet<String>, Config)>,
-    killed: Killed,
+    hindered: Hindered,
     /// Replicas that were started so far.
     pub(super) lives: Cell<u32>,
 }
 
-/// The text of components whose compiler is killed, if there is one.
-type Killed = Arc<Mutex<Option<&'static str>>>;
+/// Over which components the compiler fails, if over any.
+type Hindered = Arc<Mutex<Option<Hindrance>>>;
 
-/// Compiles in this process, and is killed over some components.
+/// The text of components that are not compiled, why, and how often there was one.
+struct Hindrance {
+    text: &'static str,
+    why: CompileError,
+    hits: usize,
+}
+
+/// Compiles in this process, and fails over some components.
 struct Mortal {
     compiler: InProcessCompiler,
-    killed: Killed,
+    hindered: Hindered,
+}
+
+impl Mortal {
+    /// Why a component is not compiled, if it is one of those; counts it.
+    fn hindered_over(&self, component: &[u8]) -> Option<CompileError> {
+        let mut hindered = self.hindered.lock().unwrap_or_else(PoisonError::into_inner);
+        let holds = |text: &str| component.windows(text.len()).any(|at| at == text.as_bytes());
+        let hindrance = hindered.as_mut().filter(|hindrance| holds(hindrance.text))?;
+        hindrance.hits += 1;
+        Some(hindrance.why.clone())
+    }
 }
 
 impl Compile for Mortal {
     fn compile(&self, component: &[u8]) -> Result<Vec<u8>, CompileError> {
-        let killed = *self.killed.lock().unwrap_or_else(PoisonError::into_inner);
-        if killed.is_some_and(|text| component.windows(text.len()).any(|at| at == text.as_bytes())) {
-            return Err(CompileError::Killed);
-        }
-        self.compiler.compile(component)
+        self.hindered_over(component).map_or_else(|| self.compiler.compile(component), Err)
     }
 }
 
@@ -85,7 +99,7 @@ impl Setting {
             tune: *tune,
             installing: *installing,
             only: None,
-            killed: Killed::default(),
+            hindered: Hindered::default(),
             lives: Cell::new(0),
         }
     }
@@ -109,6 +123,13 @@ impl Setting {
         options
     }
 
+    /// Over what the compiler was to fail, and did not so far.
+    pub(super) fn spared(&self) -> Option<String> {
+        let hindered = self.hindered.lock().unwrap_or_else(PoisonError::into_inner);
+        let spared = hindered.as_ref().filter(|hindrance| hindrance.hits == 0);
+        spared.map(|hindrance| format!("the compiler fails over {}: {}", hindrance.text, hindrance.why))
+    }
+
     fn layers(&self) -> Vec<Layer> {
         vec![Layer::env(Origin::Environment, self.environment.borrow().clone())]
     }
@@ -127,8 +148,8 @@ impl Setting {
     /// What looks after policies that the test installs.
     fn installing(&self, in_namespaces: bool) -> Result<Installing> {
         let engine = Engine::new()?;
-        let killed = Arc::clone(&self.killed);
-        let compiler = Box::new(Mortal { compiler: InProcessCompiler(engine.clone()), killed });
+        let hindered = Arc::clone(&self.hindered);
+        let compiler = Box::new(Mortal { compiler: InProcessCompiler(engine.clone()), hindered });
         let cluster = kaos_policy::contract::Cluster { operator_namespace: SYSTEM.to_owned(), ..Default::default() };
         let own = self.stacks()?.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
         let gatekeeper = Gatekeeper::new(engine, compiler, cluster);
@@ -304,9 +325,20 @@ impl World {
     }
 
     /// Has the compiler killed over every component that holds this text, as on a machine that is short of memory; with
-    /// none, over none.
+    /// none, over none. There has to be such a component until something else is said, or until the test ends.
     pub fn kill_compiler_over(&self, text: Option<&'static str>) {
-        *self.setting.killed.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        self.hinder_compiler(text, CompileError::Killed);
+    }
+
+    /// Has the compiler refuse every component that holds this text, as that of another build may; with none, none.
+    pub fn refuse_to_compile(&self, text: Option<&'static str>) {
+        self.hinder_compiler(text, CompileError::Refused("this build takes it no longer".to_owned()));
+    }
+
+    fn hinder_compiler(&self, text: Option<&'static str>, why: CompileError) {
+        none_missed(self.setting.spared());
+        let hindrance = text.map(|text| Hindrance { text, why, hits: 0 });
+        *self.setting.hindered.lock().unwrap_or_else(PoisonError::into_inner) = hindrance;
     }
 
     /// Changes one setting of the operator's environment; it counts from the next start.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::World;
 use super::account;
 use super::crash::CrashPoint;
-use super::faults::Script;
+use super::faults::{Script, none_missed};
 use super::operator::Setting;
 use super::samples;
 use super::watchdog;
@@ -145,7 +145,7 @@ fn kubeconfig() -> Option<PathBuf> {
 /// Plays a story: on an embedded cluster in simulated time, or on the real one.
 ///
 /// # Panics
-/// If the story or its stage fails.
+/// If the story or its stage fails, or if something was to go wrong in the story and never did.
 #[expect(clippy::panic, reason = "that is how a test fails")]
 pub fn play(scenario: Scenario, story: impl AsyncFnOnce(&World)) {
     let real = kubeconfig();
@@ -173,6 +173,7 @@ pub fn play(scenario: Scenario, story: impl AsyncFnOnce(&World)) {
             world.start().await;
         }
         story(&world).await;
+        none_missed(world.missed());
         world.stop_all().await;
         if world.try_embedded().is_none() {
             world.delete(&format!("Namespace/{}", world.namespace)).await;

@@ -3,14 +3,13 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use kaos_cluster::faults::EventFate;
 use kaos_cluster::{Cluster, PodFate};
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use super::crash::CrashPoint;
-use super::faults::{Fault, Script};
+use super::faults::Script;
 use super::kinds::{At, Kind};
 use super::operator::{Running, Setting};
 use super::read::{text, uid};
@@ -137,6 +136,18 @@ impl World {
         api.patch(&place.name, &params, &Patch::Merge(patch)).await.map(value)
     }
 
+    /// Sets replicas as `kubectl scale` and autoscalers do.
+    ///
+    /// # Panics
+    /// If it is refused.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn scale(&self, at: &str, replicas: i32) {
+        let (place, api) = self.at(at);
+        let patch = json!({"spec": {"replicas": replicas}});
+        let scaled = api.patch_scale(&place.name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+        drop(scaled.unwrap_or_else(|error| panic!("{at} is not scaled: {error}")));
+    }
+
     /// Changes the status of an object by a merge patch.
     ///
     /// # Panics
@@ -158,7 +169,19 @@ impl World {
         self.try_delete(at).await.unwrap_or_else(|error| panic!("the deletion of {at} is refused: {error}"));
     }
 
-    /// The same, where it may be refused.
+    /// Deletes an object and leaves what it owns.
+    ///
+    /// # Panics
+    /// If that is refused.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn orphan(&self, at: &str) {
+        let (place, api) = self.at(at);
+        let params = DeleteParams::orphan();
+        let deleted = api.delete(&place.name, &params).await;
+        drop(deleted.unwrap_or_else(|error| panic!("the deletion of {at} is refused: {error}")));
+    }
+
+    /// As [`World::delete`], where it may be refused.
     pub async fn try_delete(&self, at: &str) -> kube::Result<()> {
         let (place, api) = self.at(at);
         match api.delete(&place.name, &DeleteParams::default()).await {
@@ -243,21 +266,6 @@ impl World {
             Err(error) => panic!("{path}: {error}"),
         };
         asked.unwrap_or_else(|error| panic!("{path}: {error}"))
-    }
-
-    /// Lets something go wrong with the operator's requests.
-    pub fn break_it(&self, fault: Fault) {
-        self.script.add(fault);
-    }
-
-    /// Decides what becomes of the events of a type on their way to the operator.
-    pub fn break_events(&self, plural: &'static str, fate: EventFate) {
-        self.script.events(plural, fate);
-    }
-
-    /// Lets nothing go wrong any more.
-    pub fn mend(&self) {
-        self.script.clear();
     }
 
     /// What becomes of the pods of a Deployment.

@@ -3,17 +3,22 @@
 use kaos_tests::blocks::blocks;
 use kaos_tests::case;
 use kaos_tests::control_plane::Process;
-use kaos_tests::harness::read::text;
+use kaos_tests::harness::read::{text, variable};
 use kaos_tests::harness::{World, is_true};
 
-use crate::support::{Release, SYSTEM, until_image, until_ready};
+use crate::support::{Release, SYSTEM, until_ready};
 
 const TEAM: &str = "../docs/examples/team.yaml";
 const COORDINATOR: &str = "Deployment/agent-coordinator";
 
-/// The image of a Deployment's first container.
-async fn image_of(world: &World, deployment: &str) -> String {
-    text(&world.look(deployment).await["spec"]["template"]["spec"]["containers"][0]["image"]).to_owned()
+/// How much the coordinator's pods log.
+async fn level(world: &World) -> String {
+    text(&variable(&world.look(COORDINATOR).await, "LOG_LEVEL")).to_owned()
+}
+
+/// Waits until its Deployment says so.
+async fn until_level(world: &World, level: &str) {
+    world.until(&format!("it logs {level}"), COORDINATOR, |it| variable(it, "LOG_LEVEL") == level).await;
 }
 
 #[tokio::test]
@@ -21,7 +26,7 @@ async fn the_readme_installs_the_operator_runs_a_team_and_changes_a_default() {
     let release = Release::prepare().await;
     let world = release.world("team").await;
     let mut operator: Option<Process> = None;
-    let (mut images, mut printed) = (Vec::<String>::new(), String::new());
+    let (mut levels, mut printed) = (Vec::<String>::new(), String::new());
     for block in blocks("README.md", &["cluster"]).unwrap() {
         // The namespace is the test's, so that it goes with it.
         let block = block.replace("kubectl create namespace team\n", "");
@@ -33,17 +38,16 @@ async fn the_readme_installs_the_operator_runs_a_team_and_changes_a_default() {
             continue;
         }
         if block.contains("policy push") {
-            until_image(&world, COORDINATOR, "registry.example/agent:2").await;
+            until_level(&world, "DEBUG").await;
         }
         if block.contains("delete configmap") {
-            until_image(&world, COORDINATOR, &images[0]).await;
+            until_level(&world, "INFO").await;
         }
         until_ready(&world, &case::documents(TEAM.as_ref()).unwrap()).await;
-        images.push(image_of(&world, COORDINATOR).await);
+        levels.push(level(&world).await);
     }
-    assert_eq!(images.len(), 3, "a team, another image, and back");
-    assert_eq!((images[1].as_str(), &images[2]), ("registry.example/agent:2", &images[0]));
-    for told in ["coordinator", "researcher", "policy-agent-settings", "Active", "image", "registry.example/agent:2"] {
+    assert_eq!(levels, ["INFO", "DEBUG", "INFO"], "a team, another default, and back");
+    for told in ["coordinator", "researcher", "policy-agent-settings", "Active", "LOG_LEVEL", "DEBUG"] {
         assert!(printed.contains(told), "{told} is not in\n{printed}");
     }
     assert!(operator.unwrap().is_ready());

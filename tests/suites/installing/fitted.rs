@@ -141,6 +141,7 @@ fn what_cannot_be_kept_now_holds_all_the_same_and_is_kept_later() {
         world.break_it(Fault::on_writes().of("configmaps").named(name).fail(Failure::Server(503)));
         world.apply(&own_config("5")).await;
         world.until("it holds", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
+        world.until_hit().await;
         assert_ne!(world.look(KEPT).await["data"]["WIDGET_SIZE"], "5");
         world.mend();
         until_kept(world, "WIDGET_SIZE", "5").await;

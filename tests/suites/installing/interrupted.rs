@@ -24,6 +24,7 @@ async fn checks(world: &World) {
             told(world, "state").await == "Checking" && told(world, "attempts").await != before
         })
         .await;
+    world.until_hit().await;
     world.mend();
 }
 

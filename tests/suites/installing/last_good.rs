@@ -103,6 +103,20 @@ fn a_policy_that_fails_with_more_words_than_the_server_takes_is_put_aside() {
 }
 
 #[test]
+fn what_serves_is_not_let_off_for_good_because_somebody_asked_to_try_it_again() {
+    play(scenario(), async |world| {
+        widgets(world).await;
+        let active = until_state(world, "widgets", "Active").await;
+        retry(world, &active).await;
+        world
+            .until_true("there was nothing to try", async || {
+                until_state(world, "widgets", "Active").await["status"]["retried"] == "please"
+            })
+            .await;
+    });
+}
+
+#[test]
 fn one_that_cannot_be_put_aside_now_keeps_no_other_from_being() {
     play(scenario(), async |world| {
         define(world).await;
@@ -124,6 +138,7 @@ fn one_that_cannot_be_put_aside_now_keeps_no_other_from_being() {
             world.apply(&widget_in(place, "w", &json!({"fragile": true}))).await;
         }
         until_state(world, "second", "Quarantined").await;
+        world.until_hit().await;
         assert!(!states(world, "first").await.contains(&"Quarantined".to_owned()));
         world.mend();
         until_state(world, "first", "Quarantined").await;

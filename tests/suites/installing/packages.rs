@@ -228,12 +228,14 @@ fn bytes_that_somebody_exchanged_are_not_run() {
         world.apply(&kept).await;
         world.patch("kaos-system:ConfigMap/widgets", &json!({"data": null, "binaryData": null})).await;
         world.spawn();
-        let refused = world
+        let withheld = world
             .until("they are found out", &name.replace("ConfigMap", "PolicyRevision"), |revision| {
-                revision["status"]["reason"] == "BytesLost"
+                revision["status"]["reason"] == "NotLoaded"
             })
             .await;
-        assert_eq!(refused["status"]["state"], "Refused");
+        assert_eq!(withheld["status"]["state"], "Active", "it keeps its place");
+        assert!(withheld["status"]["message"].as_str().unwrap().contains("BytesLost"), "{withheld}");
+        world.quiet().await;
         assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1");
     });
 }

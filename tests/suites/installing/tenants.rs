@@ -114,6 +114,7 @@ fn a_package_that_cannot_be_read_loses_nothing_that_is_known_of_it() {
         until_state(world, "own", "Active").await;
         world.break_it(Fault::on(&["get"]).of("configmaps").named("own").fail(Failure::Server(503)));
         world.restart().await;
+        world.until_hit().await;
         world.quiet().await;
         let mut known = states(world, "own").await;
         known.sort_by_key(Value::to_string);
@@ -177,12 +178,14 @@ fn a_policy_that_cannot_be_loaded_is_replaced_by_its_next_edition_and_goes_with_
         world.quiet().await;
         world.kill_compiler_over(Some("EDITION=1"));
         world.restart().await;
+        world.until_hit().await;
         world.apply(&package_in("test", "own", "2", "")).await;
         until_edition(world, "ConfigMap/w", "2").await;
         until_state(world, "own", "Superseded").await;
 
         world.kill_compiler_over(Some("EDITION=2"));
         world.restart().await;
+        world.until_hit().await;
         world.delete("ConfigMap/own").await;
         until_edition(world, "ConfigMap/w", "3").await;
     });

@@ -7,7 +7,7 @@ use kaos_operator::lead::seize;
 use kaos_operator::release::{Event, finalizers as finalizers_of, release};
 use kaos_operator::watch::Scope;
 use kaos_tests::gadget::{FINALIZER, RETIRED};
-use kaos_tests::harness::read::{finalizers, text};
+use kaos_tests::harness::read::{finalizers, text, uid};
 use kaos_tests::harness::replicas::user;
 use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::samples::{agent, model_api};
@@ -103,6 +103,29 @@ fn f3_an_object_without_a_finalizer_takes_its_children_along() {
             all.iter().all(Value::is_null)
         })
         .await;
+    });
+}
+
+#[test]
+fn f3_what_is_deleted_so_that_its_children_stay_leaves_them_and_the_next_of_its_name_has_them() {
+    play(Scenario::default(), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        let before = w.look("Deployment/web").await;
+        w.orphan("Gadget/web").await;
+        w.until_gone("Gadget/web").await;
+        let left = w.look("Deployment/web").await;
+        assert!(left["metadata"]["deletionTimestamp"].is_null(), "{left:#}");
+        assert_eq!(uid(&left), uid(&before));
+        assert_eq!(left["metadata"]["ownerReferences"], Value::Null);
+        let again = w.apply(&web()).await;
+        w.until("it is the new one's", "Deployment/web", |child| {
+            child["metadata"]["ownerReferences"][0]["uid"] == uid(&again)
+        })
+        .await;
+        w.until_ready("Gadget/web").await;
+        assert_eq!(uid(&w.look("Deployment/web").await), uid(&before));
+        assert_eq!(w.rollouts("web").await, 1);
     });
 }
 

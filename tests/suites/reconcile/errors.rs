@@ -212,6 +212,7 @@ fn e7_objects_whose_requests_hang_do_not_starve_the_others() {
         w.until("it follows", "Deployment/web", |now| image(now) == "registry.example/gadget:2").await;
         let told = w.until("it says so", "Gadget/bad-1", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
         assert!(text(&condition(&told, "Applied")["message"]).contains("30 s"), "{told:#}");
+        w.until_hit().await;
         w.mend();
         w.until_all("all are ready", &["Gadget/bad-1", "Gadget/bad-2", "Gadget/bad-3"], |all| all.iter().all(is_ready))
             .await;

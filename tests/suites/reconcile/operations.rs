@@ -110,7 +110,7 @@ fn g5_passes_failures_durations_and_the_queue_are_counted() {
 #[test]
 fn g6_an_operator_is_ready_only_when_it_has_seen_everything() {
     play(Scenario::embedded("requests take their time").idle(), async |w| {
-        w.break_it(Fault::on(&["list", "watch"]).of("deployments").slow(Duration::from_mins(1)));
+        slow_list_of_deployments(w);
         w.spawn();
         w.pass_time(Duration::from_secs(30)).await;
         let missing = w.probe().ready().unwrap_err();
@@ -126,20 +126,27 @@ fn g6_nothing_is_written_before_everything_is_seen() {
         w.start().await;
         w.until_ready("Gadget/web").await;
         w.quiet().await;
-        w.crash().await;
-        w.forget_requests();
-        w.break_it(Fault::on(&["list", "watch"]).of("deployments").slow(Duration::from_mins(1)));
+        end_before_a_slow_list(w).await;
         w.start().await;
         w.quiet().await;
         assert_eq!(w.writes(), Vec::<String>::new());
     });
 }
 
-/// Starts the operator again, so that for a minute it has seen everything but Deployments.
-async fn start_without_deployments(w: &World) {
+/// Ends the operator; for a minute the next one sees no Deployments.
+async fn end_before_a_slow_list(w: &World) {
     w.crash().await;
     w.forget_requests();
+    slow_list_of_deployments(w);
+}
+
+fn slow_list_of_deployments(w: &World) {
     w.break_it(Fault::on(&["list", "watch"]).of("deployments").slow(Duration::from_mins(1)));
+}
+
+/// Starts the operator again, so that for a minute it has seen everything but Deployments.
+async fn start_without_deployments(w: &World) {
+    end_before_a_slow_list(w).await;
     w.spawn();
     w.pass_time(Duration::from_secs(10)).await;
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use kaos_cluster::Controller;
 use kaos_cluster::faults::{EventFate, Failure};
+use kaos_cluster::{Controller, PodFate};
 use kaos_tests::gadget::gadget;
-use kaos_tests::harness::read::{controller, entries, uid};
+use kaos_tests::harness::read::{controller, entries, text, uid};
 use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::samples::{config_map, deployment, model_api};
 use kaos_tests::harness::{Fault, Scenario, condition, is_ready, play, reason};
@@ -38,6 +38,39 @@ fn c2_a_child_that_is_no_longer_wanted_is_deleted() {
         w.until_ready("Gadget/web").await;
         w.apply(&web()).await;
         w.until_all("all are back", &CHILDREN, |all| all.iter().all(|child| !child.is_null())).await;
+    });
+}
+
+#[test]
+fn c2_a_workload_under_its_old_name_serves_until_the_one_under_the_new_name_does() {
+    play(Scenario::embedded("pods do as they are told"), async |w| {
+        w.apply(&gadget("web", &json!({}))).await;
+        w.until_ready("Gadget/web").await;
+        w.pods_of("web-two", PodFate::ImagePullBackOff);
+        w.apply(&gadget("web", &json!({"deployment": "web-two"}))).await;
+        w.until("the new one is there", "Deployment/web-two", |child| !child.is_null()).await;
+        w.quiet().await;
+        assert!(!w.look("Deployment/web").await.is_null(), "nobody else serves");
+        w.pods_of("web-two", PodFate::ReadyAfter(Duration::from_secs(1)));
+        let pods = w.list("Pod").await;
+        let is_new = |pod: &&Value| text(&pod["metadata"]["name"]).starts_with("web-two-");
+        for pod in pods.iter().filter(is_new) {
+            w.delete(&format!("Pod/{}", text(&pod["metadata"]["name"]))).await;
+        }
+        w.until_gone("Deployment/web").await;
+        w.until_ready("Gadget/web").await;
+        // Where the new one cannot serve, perhaps for what the old one holds, the wait has an end.
+        w.pods_of("web-three", PodFate::Unschedulable);
+        w.apply(&gadget("web", &json!({"deployment": "web-three"}))).await;
+        w.until("the newest is there", "Deployment/web-three", |child| !child.is_null()).await;
+        w.pass_time(Duration::from_mins(9)).await;
+        assert!(!w.look("Deployment/web-two").await.is_null());
+        w.until_true("it is told", async || w.list("Event").await.iter().any(|event| event["reason"] == "HandingOver"))
+            .await;
+        // Another process counts on from where this one was.
+        w.restart().await;
+        w.pass_time(Duration::from_mins(2)).await;
+        assert!(w.look("Deployment/web-two").await.is_null());
     });
 }
 

@@ -67,7 +67,9 @@ fn d4_the_observed_generation_is_told_at_the_top_and_in_each_condition() {
         w.until_ready("Gadget/web").await;
         w.apply(&web_with(&json!({"image": "registry.example/gadget:2"}))).await;
         let now = w.until("the second is told", "Gadget/web", |g| g["status"]["observedGeneration"] == 2).await;
-        for condition in now["status"]["conditions"].as_array().unwrap() {
+        let conditions = now["status"]["conditions"].as_array().unwrap();
+        assert!(!conditions.is_empty(), "{now:#}");
+        for condition in conditions {
             assert_eq!(condition["observedGeneration"], 2, "{condition}");
         }
     });

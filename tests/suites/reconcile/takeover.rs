@@ -1,15 +1,17 @@
 //! C8: objects that the Go operator left.
 
+use kaos_cluster::faults::Failure;
+use kaos_policy::stamp::LAST_APPLIED;
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::read::{entries, finalizers, hash, text, uid};
 use kaos_tests::harness::samples::{agent, model_api};
-use kaos_tests::harness::{Scenario, World, is_ready, is_true, play, reason};
+use kaos_tests::harness::{Fault, Scenario, World, is_ready, is_true, play, reason};
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
 /// The field manager of the Go operator, which writes by updates.
 const GO: &str = "manager";
-const CHILDREN: [&str; 2] = ["Deployment/modelapi-llm", "Service/modelapi-llm"];
+const CHILDREN: [&str; 3] = ["Deployment/modelapi-llm", "Service/modelapi-llm", "ConfigMap/litellm-config-llm"];
 
 /// Creates an object as the Go operator did.
 async fn create(w: &World, object: &Value) {
@@ -62,7 +64,28 @@ fn c8_children_of_the_go_operator_are_taken_over_without_restarting_a_pod() {
         assert_eq!(uid(&after), uid(&before));
         assert_eq!(w.rollouts("modelapi-llm").await, 1);
         let managers = after["metadata"]["managedFields"].as_array().unwrap().clone();
-        assert!(managers.iter().all(|entry| entry["manager"] != GO), "{managers:#?}");
+        assert!(!managers.is_empty() && managers.iter().all(|entry| entry["manager"] != GO), "{managers:#?}");
+    });
+}
+
+#[test]
+fn c8_a_takeover_that_is_held_up_behind_the_configuration_restarts_no_pod_either() {
+    play(Scenario::embedded("requests are refused"), async |w| {
+        w.apply(&model_api("llm")).await;
+        w.until_ready("ModelAPI/llm").await;
+        w.stop_all().await;
+        for child in CHILDREN {
+            as_go_left_it(w, child, go_hash).await;
+        }
+        w.break_it(Fault::on(&["patch"]).of("deployments").fail(Failure::Server(500)).times(2));
+        w.start().await;
+        w.until("it is ours", CHILDREN[0], |child| {
+            entries(child, "labels").get("app.kubernetes.io/managed-by").is_some_and(|by| by == "kaos-operator")
+        })
+        .await;
+        w.until_ready("ModelAPI/llm").await;
+        assert_eq!(hash(&w.look(CHILDREN[0]).await), "gohash");
+        assert_eq!(w.rollouts("modelapi-llm").await, 1);
     });
 }
 
@@ -100,6 +123,67 @@ fn c8_a_child_of_the_go_operator_that_is_no_longer_wanted_is_pruned() {
         create(w, &obsolete).await;
         w.start().await;
         w.until_gone("Service/obsolete").await;
+    });
+}
+
+/// A workload that the Go operator made and somebody scaled since, and the object that it belongs to after the takeover.
+async fn scaled_by_hand(w: &World, spec: &Value) -> Value {
+    let object = || {
+        let mut object = model_api("llm");
+        object["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+        object
+    };
+    w.apply(&object()).await;
+    w.until_ready("ModelAPI/llm").await;
+    w.stop_all().await;
+    for child in CHILDREN {
+        as_go_left_it(w, child, |child| {
+            if child["kind"] == "Deployment" {
+                child["spec"]["replicas"] = json!(1);
+            }
+            go_hash(child);
+        })
+        .await;
+    }
+    w.scale(CHILDREN[0], 4).await;
+    // The watch keeps this annotation of nobody.
+    let applied = json!({"metadata": {"annotations": {LAST_APPLIED: "{}"}}});
+    w.patch("ModelAPI/llm", &applied).await;
+    w.start().await;
+    w.until("it is taken over", CHILDREN[0], |child| {
+        entries(child, "labels").get("app.kubernetes.io/managed-by").is_some_and(|by| by == "kaos-operator")
+    })
+    .await;
+    w.quiet().await;
+    let object = w.until_ready("ModelAPI/llm").await;
+    assert_eq!(entries(&object, "annotations")[LAST_APPLIED], "{}");
+    object
+}
+
+#[test]
+fn c8_replicas_that_somebody_set_before_the_takeover_stay_until_the_object_asks_for_a_number() {
+    play(Scenario::default(), async |w| {
+        let object = scaled_by_hand(w, &json!({})).await;
+        let child = w.look(CHILDREN[0]).await;
+        assert_eq!((&child["spec"]["replicas"], hash(&child)), (&json!(4), "gohash"));
+        assert_eq!(entries(&object, "annotations")["kaos.tools/replicas"], "external");
+        let told = |events: &[Value]| events.iter().any(|event| event["reason"] == "ReplicasLeft");
+        w.until_true("it is told", async || told(&w.list("Event").await)).await;
+        w.scale(CHILDREN[0], 3).await;
+        w.quiet().await;
+        assert_eq!(w.look(CHILDREN[0]).await["spec"]["replicas"], 3, "whoever scales goes on to");
+        let ours = json!({"metadata": {"annotations": {"kaos.tools/replicas": null}}, "spec": {"replicas": 2}});
+        w.patch("ModelAPI/llm", &ours).await;
+        w.until("it has what the object says", CHILDREN[0], |child| child["spec"]["replicas"] == 2).await;
+    });
+}
+
+#[test]
+fn c8_an_object_that_asks_for_a_number_gets_it_whatever_was_set_before_the_takeover() {
+    play(Scenario::default(), async |w| {
+        let object = scaled_by_hand(w, &json!({"replicas": 2})).await;
+        assert_eq!(w.look(CHILDREN[0]).await["spec"]["replicas"], 2);
+        assert!(object["metadata"]["annotations"]["kaos.tools/replicas"].is_null());
     });
 }
 

@@ -32,7 +32,7 @@ const OTHER_WORDS: &str = "
     LoadBalancer Memo Metrics Mi ModelAPI MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
     MutatingWebhookConfiguration Name Namespace NamespaceTerminating NetworkPolicy Never Node NodePort Normal Null
     PassLookup PathPrefix PersistentVolume PersistentVolumeClaim Pi Pod PodDisruptionBudget PodSecurityPolicy Policy
-    PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Queue Reconcile Ref ReferenceGrant
+    PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Queue Reconcile Recreate Ref ReferenceGrant
     ReplacePrefixMatch ReplicaFailure ResourceSlice RuntimeClass Schema Secret Service ServiceAccount ServiceCIDR
     ServiceUnavailable StatefulSet Status StorageClass StorageVersion String Ti TooManyRequests True Unconfined
     Update ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration

@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -26,6 +28,8 @@ pub(crate) struct Ended {
     pub(crate) trace: Vec<String>,
     /// Every request, whoever made it.
     pub(crate) journal: Vec<String>,
+    /// How many requests and events something went wrong with.
+    pub(crate) hits: usize,
     /// What should be otherwise; nothing if it converged.
     pub(crate) wrong: Vec<String>,
 }
@@ -109,7 +113,8 @@ impl Run<'_> {
         let strangers = self.strangers().await;
         let trouble = Trouble::of(seed);
         self.note(format!("{trouble:?}"));
-        self.w.embedded().set_faults(trouble.plan(&self.cut));
+        let hits = Arc::new(AtomicUsize::new(0));
+        self.w.embedded().set_faults(trouble.plan(&self.cut, &hits));
         let namespace = uid(&self.w.look(&self.namespace()).await).to_owned();
         self.spawn();
         for _ in 0..self.rng.usize(8..30) {
@@ -117,6 +122,7 @@ impl Run<'_> {
         }
         self.w.crash_point.clear();
         self.w.embedded().set_faults(NoFaults);
+        self.ended.borrow_mut().hits = hits.load(Ordering::Relaxed);
         self.note("nothing goes wrong any more, and everything is put in order");
         if let Err(why) = ending.bring_about(self.w).await {
             return vec![why];

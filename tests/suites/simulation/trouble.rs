@@ -1,5 +1,6 @@
 //! What goes wrong with the operator's requests and watches. Users and controllers have better luck.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -61,9 +62,10 @@ impl Trouble {
         self.dropped > 0.0
     }
 
-    /// As the cluster takes it.
-    pub(crate) fn plan(self, cut: &Cut) -> impl FaultPlan + use<> {
-        OfOperator { faults: SeededFaults::everything(self.rate), dropped: self.dropped, cut: cut.clone() }
+    /// As the cluster takes it; `hits` counts what goes wrong.
+    pub(crate) fn plan(self, cut: &Cut, hits: &Arc<AtomicUsize>) -> impl FaultPlan + use<> {
+        let (cut, hits) = (cut.clone(), Arc::clone(hits));
+        OfOperator { faults: SeededFaults::everything(self.rate), dropped: self.dropped, cut, hits }
     }
 }
 
@@ -71,6 +73,13 @@ struct OfOperator {
     faults: SeededFaults,
     dropped: f64,
     cut: Cut,
+    hits: Arc<AtomicUsize>,
+}
+
+impl OfOperator {
+    fn note(&self, is_hit: bool) {
+        self.hits.fetch_add(usize::from(is_hit), Ordering::Relaxed);
+    }
 }
 
 impl FaultPlan for OfOperator {
@@ -78,16 +87,20 @@ impl FaultPlan for OfOperator {
         if !is_operator(&attempt.user) {
             return Verdict::default();
         }
-        self.cut.verdict(&attempt.user).unwrap_or_else(|| self.faults.request(attempt, rng))
+        let verdict = self.cut.verdict(&attempt.user).unwrap_or_else(|| self.faults.request(attempt, rng));
+        self.note(verdict != Verdict::default());
+        verdict
     }
 
     fn event(&mut self, watch: &Attempt, kind: &str, rng: &mut Rng) -> EventFate {
         if !is_operator(&watch.user) {
             return EventFate::Deliver;
         }
-        match self.faults.event(watch, kind, rng) {
+        let fate = match self.faults.event(watch, kind, rng) {
             EventFate::Deliver if kind != "BOOKMARK" && rng.f64() < self.dropped => EventFate::Drop,
             fate => fate,
-        }
+        };
+        self.note(fate != EventFate::Deliver);
+        fate
     }
 }

@@ -58,6 +58,23 @@ control-plane: controller-manager
 {{- end }}
 {{- end }}
 
+{{- /* Refuses variables that are the chart's own to say, since a value stands for them. Where the chart gives the flag, the
+variable would have no effect; where it does not, the operator would do other than what its rights were made for. */ -}}
+{{- define "kaos-operator.free" -}}
+{{- $taken := dict
+  "SYSTEM_NAMESPACE" "the namespace is the release's"
+  "KUBERNETES_CLUSTER_DOMAIN" "kubernetesClusterDomain says it"
+  "WATCH_NAMESPACES" "watchNamespaces says it, and gives the rights"
+  "WATCH_SECRETS" "watchSecrets.enabled says it, and gives the rights"
+  "DIGEST_KEY_FILE" "watchSecrets.digestKeySecret says it"
+  "LOG_FORMAT" "logs.format says it"
+  "RUST_LOG" "logs.level says it"
+-}}
+{{- with get $taken .name -}}
+{{- fail (printf "%s is not to be said here, take it out: %s" $.place .) -}}
+{{- end -}}
+{{- end }}
+
 {{- /* What the operator's pods and the one of the release hook have in common: who they are, and where they may run. */ -}}
 {{- define "kaos-operator.pod" -}}
 {{- $pod := dict "serviceAccountName" (include "kaos-operator.account" .) "securityContext" .Values.controllerManager.podSecurityContext -}}
@@ -79,6 +96,9 @@ env:
     fieldRef: {fieldPath: metadata.namespace}
 - name: KUBERNETES_CLUSTER_DOMAIN
   value: {{ $.Values.kubernetesClusterDomain | quote }}
+{{- range .env }}
+{{- include "kaos-operator.free" (dict "name" .name "place" (printf "%s in controllerManager.manager.env" .name)) }}
+{{- end }}
 {{- with .env }}
 {{ toYaml . }}
 {{- end }}

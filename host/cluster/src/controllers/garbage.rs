@@ -8,7 +8,7 @@ use super::{Moment, served};
 use crate::{
     api::{self, Deletion},
     state::State,
-    storage::{Place, meta},
+    storage::{Place, meta, owners},
 };
 
 const FOREGROUND: &str = "foregroundDeletion";
@@ -86,10 +86,6 @@ fn judge(state: &mut State, place: &Place, object: &Value, moment: &Moment<'_>) 
         Deletion { propagation: Some(policy.into()), uid: Some(meta(object, "uid").to_owned()), ..Deletion::default() };
     // Whoever holds it with a finalizer is waited for.
     let _left = api::delete(state, &resource, &place.key, &deletion, &moment.text());
-}
-
-fn owners(object: &Value) -> &[Value] {
-    object["metadata"]["ownerReferences"].as_array().map_or(&[], Vec::as_slice)
 }
 
 fn has_finalizer(object: &Value, name: &str) -> bool {

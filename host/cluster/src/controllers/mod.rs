@@ -28,7 +28,7 @@ use crate::{
     catalogue::Resource,
     clock,
     state::State,
-    storage::{Change, GroupResource, Key, Place, meta},
+    storage::{Change, GroupResource, Key, Place, controller, meta, owners},
 };
 
 /// What is to be looked at.
@@ -164,7 +164,7 @@ impl Controllers {
 
     /// Who may have waited for an object to go.
     fn after_removal(&mut self, state: &State, place: &Place, object: &Value) {
-        for owner in object["metadata"]["ownerReferences"].as_array().into_iter().flatten() {
+        for owner in owners(object) {
             let found = owner["uid"].as_str().and_then(|uid| state.store.by_uid(uid));
             self.queue.extend(found.map(|(place, _)| Work::Garbage(place.clone())));
         }
@@ -209,14 +209,12 @@ fn custom_definitions() -> GroupResource {
 
 /// The owner that controls an object: its name.
 fn controller_of(object: &Value) -> Option<String> {
-    let owners = object["metadata"]["ownerReferences"].as_array()?;
-    owners.iter().find(|owner| owner["controller"] == true)?["name"].as_str().map(str::to_owned)
+    controller(object)?["name"].as_str().map(str::to_owned)
 }
 
 /// Whether an object is controlled by the owner with this UID.
 fn is_controlled_by(object: &Value, uid: &str) -> bool {
-    let owners = object["metadata"]["ownerReferences"].as_array();
-    owners.is_some_and(|owners| owners.iter().any(|owner| owner["controller"] == true && owner["uid"] == *uid))
+    controller(object).is_some_and(|owner| owner["uid"] == *uid)
 }
 
 /// The objects of a type in a namespace that an owner controls.

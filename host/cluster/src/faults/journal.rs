@@ -1,14 +1,11 @@
 //! The log of requests, for assertions such as "zero writes".
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::VecDeque, fmt, sync::Mutex};
 
 use jiff::Timestamp;
 
 use super::Attempt;
+use crate::cluster::lock;
 
 /// One request and how it was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +48,7 @@ impl Journal {
     }
 
     pub(crate) fn record(&self, entry: Entry) {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = lock(&self.entries);
         if entries.len() == Self::MOST {
             entries.pop_front();
         }
@@ -60,12 +57,12 @@ impl Journal {
 
     /// All entries.
     pub fn entries(&self) -> Vec<Entry> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        lock(&self.entries).iter().cloned().collect()
     }
 
     /// Entries that fit.
     pub fn count(&self, fits: impl Fn(&Entry) -> bool) -> usize {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).iter().filter(|entry| fits(entry)).count()
+        lock(&self.entries).iter().filter(|entry| fits(entry)).count()
     }
 
     /// Writes that were accepted, dry runs and reviews apart.
@@ -81,6 +78,6 @@ impl Journal {
 
     /// Forgets everything so far.
     pub fn clear(&self) {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        lock(&self.entries).clear();
     }
 }

@@ -15,6 +15,7 @@ use std::{
 use serde_json::{Value, json};
 
 use owners::Owners;
+pub(crate) use owners::{controller, owners};
 pub(crate) use selector::{FieldSelector, LabelSelector};
 
 use crate::signal;

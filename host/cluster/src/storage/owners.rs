@@ -31,7 +31,7 @@ impl Owners {
             }
         }
         if let Some(after) = after {
-            if matches!(place.resource.plural.as_str(), "pods" | "replicasets") && !is_controlled(after) {
+            if matches!(place.resource.plural.as_str(), "pods" | "replicasets") && controller(after).is_none() {
                 self.free.insert(place.clone());
             }
             self.places.insert(meta(after, "uid").to_owned(), place.clone());
@@ -54,11 +54,16 @@ impl Owners {
     }
 }
 
-fn is_controlled(object: &Value) -> bool {
-    let owners = object["metadata"]["ownerReferences"].as_array();
-    owners.is_some_and(|owners| owners.iter().any(|owner| owner["controller"] == true))
+/// The owners that an object names.
+pub(crate) fn owners(object: &Value) -> &[Value] {
+    object["metadata"]["ownerReferences"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The owner that controls an object.
+pub(crate) fn controller(object: &Value) -> Option<&Value> {
+    owners(object).iter().find(|owner| owner["controller"] == true)
 }
 
 fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
-    object["metadata"]["ownerReferences"].as_array().into_iter().flatten().filter_map(|owner| owner["uid"].as_str())
+    owners(object).iter().filter_map(|owner| owner["uid"].as_str())
 }

@@ -24,6 +24,8 @@ pub struct Descent {
     pub kind: Arc<Kind>,
     /// Revisions that the object goes without, the newest first.
     pub without: Vec<Without>,
+    /// How many of these it went without from the beginning.
+    missed: usize,
     steps: usize,
     trial: Option<Trial>,
 }
@@ -39,9 +41,15 @@ struct Trial {
 }
 
 impl Descent {
-    /// Begins with what is to answer.
+    /// Begins with what is to answer, or stands in for what cannot.
     pub fn new(kind: Arc<Kind>) -> Self {
-        Self { kind, without: Vec::new(), steps: 0, trial: None }
+        let without = kind.missed().to_vec();
+        Self { kind, missed: without.len(), without, steps: 0, trial: None }
+    }
+
+    /// Whether something else answers than what it began with.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.steps > 0
     }
 
     /// Goes on to what served before, if what answers fails on the object, or refuses it and leaves it to that. Says whether
@@ -97,7 +105,7 @@ impl Descent {
     }
 
     fn has_room(&self, without: &[Without]) -> bool {
-        self.steps < STEPS && without.len() < FALLBACKS
+        self.steps < STEPS && without.len() < self.missed + FALLBACKS
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use jiff::Timestamp;
@@ -15,7 +15,8 @@ use kaos_policy::{
     settings::Layer,
 };
 
-use super::renderers::Made;
+use super::{Without, renderers::Made};
+use crate::locking::lock;
 
 /// A policy that may answer.
 #[derive(Debug, Clone)]
@@ -104,6 +105,8 @@ pub struct Kind {
     layers: Vec<Layer>,
     /// What would answer in the stead of the lowest member, the strongest first.
     below: Vec<Arc<Member>>,
+    /// Revisions that serve and do not answer: they only stand in for these.
+    missed: Vec<Without>,
     pub(super) made: Mutex<Option<Made>>,
     fallbacks: Mutex<Fallbacks>,
 }
@@ -130,13 +133,24 @@ impl Kind {
         // Of equal rank, the last counts: settings alone are there to change those that a policy comes with.
         let layers = shared.iter().chain(own).chain(tunings.iter().map(|tuning| &tuning.layer)).cloned().collect();
         let (made, fallbacks) = (Mutex::default(), Mutex::default());
-        Some(Self { of, members, tunings, stack, shared, layers, below: Vec::new(), made, fallbacks })
+        let (below, missed) = (Vec::new(), Vec::new());
+        Some(Self { of, members, tunings, stack, shared, layers, below, missed, made, fallbacks })
     }
 
     /// The same, with what else holds in the place: it answers for an object that the lowest member fails on, where that has
     /// nothing before it.
     pub(super) fn above(self, below: Vec<Arc<Member>>) -> Self {
         Self { below, ..self }
+    }
+
+    /// The same, in the stead of revisions that cannot answer.
+    pub(super) fn in_the_stead_of(self, missed: Vec<Without>) -> Self {
+        Self { missed, ..self }
+    }
+
+    /// The revisions that it stands in for.
+    pub(super) fn missed(&self) -> &[Without] {
+        &self.missed
     }
 
     /// The policies as one.
@@ -188,7 +202,7 @@ impl Kind {
     /// What answers for an object that a policy of the stack fails on: what served before the newest of the things that
     /// can be the reason and were not `tried`. None if everything that is left came with the process.
     pub fn without(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<Fallback> {
-        let mut fallbacks = self.fallbacks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fallbacks = lock(&self.fallbacks);
         let make = || {
             let mut tried = tried.to_vec();
             loop {
@@ -264,6 +278,7 @@ impl Kind {
             && self.below.len() == other.below.len()
             && self.below.iter().zip(&other.below).all(|(one, other)| lines(one, other))
             && self.layers == other.layers
+            && self.missed == other.missed
             && self.revisions().eq(other.revisions())
     }
 }

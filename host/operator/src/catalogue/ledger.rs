@@ -2,12 +2,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use tokio::sync::Notify;
 
-use crate::watch::ObjectKey;
+use crate::{locking::lock, watch::ObjectKey};
 
 /// Objects that a revision has to fail on before it is put aside, unless there are fewer.
 const SEVERAL: usize = 3;
@@ -70,7 +70,7 @@ impl Ledger {
     /// An object is answered for by these revisions, and goes without those.
     pub fn served<'a>(&self, key: &ObjectKey, by: impl Iterator<Item = &'a Arc<str>>, without: &[Without]) {
         let by: Vec<&Arc<str>> = by.collect();
-        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut books = lock(&self.books);
         if by.is_empty() && without.is_empty() && books.is_empty() {
             return;
         }
@@ -102,7 +102,7 @@ impl Ledger {
 
     /// An object chooses what answers for it, or does so no longer.
     pub fn chooses(&self, key: &ObjectKey, chooses: bool) {
-        let mut choosing = self.choosing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut choosing = lock(&self.choosing);
         let changed = if chooses { choosing.insert(key.clone()) } else { choosing.remove(key) };
         drop(choosing);
         if changed {
@@ -112,7 +112,7 @@ impl Ledger {
 
     /// Objects that choose what answers for them: what is there for all others is not there for them.
     pub fn choosing(&self) -> BTreeSet<ObjectKey> {
-        self.choosing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.choosing).clone()
     }
 
     /// An object is gone.
@@ -123,30 +123,30 @@ impl Ledger {
 
     /// How many of these objects a revision has neither answered for nor been left by.
     pub fn outstanding(&self, revision: &str, keys: &[ObjectKey]) -> usize {
-        let books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        let books = lock(&self.books);
         let Some(book) = books.get(revision) else { return keys.len() };
         keys.iter().filter(|key| !book.knows(key)).count()
     }
 
     /// What is known of a revision.
     pub fn book(&self, revision: &str) -> Book {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner).get(revision).cloned().unwrap_or_default()
+        lock(&self.books).get(revision).cloned().unwrap_or_default()
     }
 
     /// How many objects a revision answers for, and how many go without it.
     pub fn counts(&self, revision: &str) -> (usize, usize) {
-        let books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        let books = lock(&self.books);
         books.get(revision).map_or((0, 0), |book| (book.serving.len(), book.failing.len() + book.held.len()))
     }
 
     /// Forgets what is known of every other revision.
     pub fn keep(&self, revisions: &BTreeSet<Arc<str>>) {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner).retain(|revision, _| revisions.contains(revision));
+        lock(&self.books).retain(|revision, _| revisions.contains(revision));
     }
 
     /// Forgets on whom a revision failed: it is given another chance.
     pub fn absolve(&self, revision: &str) {
-        if let Some(book) = self.books.lock().unwrap_or_else(PoisonError::into_inner).get_mut(revision) {
+        if let Some(book) = lock(&self.books).get_mut(revision) {
             book.failing.clear();
             book.held.clear();
         }

@@ -34,7 +34,7 @@ mod tests;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use arc_swap::ArcSwapOption;
@@ -51,11 +51,13 @@ pub use grantable::{Grantable, GroupKind, NotAKind};
 pub use installed::{Gatekeeper, Installing};
 pub use kind::{Fallback, Kind, Member, Tuning};
 pub use ledger::{Book, Ledger, Without};
-pub use precedence::{Age, Arranged, Conflict, Given, Offer, Reach, arrange};
+pub use precedence::{Age, Arranged, Conflict, Given, Missed, Offer, Reach, arrange};
 pub(crate) use renderers::Renderers;
 pub use shared::{FITTED_CONFIG, OPERATOR_CONFIG, environment, operator_config, told_apart};
 pub use snapshot::{Answer, Answers, PIN, Snapshot};
 pub(crate) use tenancy::{Overreach, reach};
+
+use crate::locking::lock;
 
 /// The policies that answer, as one value that can be swapped.
 pub struct Catalogue {
@@ -99,7 +101,7 @@ impl Catalogue {
             Renderer::new(stack, layers, Cluster::default())?;
         }
         let offers: Vec<Offer> = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
-        self.install(arrange(&offers, &[], layers).answers);
+        self.install(arrange(&offers, &[], &[], layers).answers);
         Ok(())
     }
 
@@ -126,17 +128,17 @@ impl Catalogue {
 
     /// Remembers kinds that policies answered for before this process began: their objects are told when none does now.
     pub(crate) fn remember(&self, kinds: impl IntoIterator<Item = ResourceType>) {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).extend(kinds);
+        lock(&self.remembered).extend(kinds);
     }
 
     /// Kinds that are remembered.
     pub(crate) fn remembered(&self) -> BTreeSet<ResourceType> {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.remembered).clone()
     }
 
     /// Says why there are no policies yet, to whoever asks whether the operator is ready.
     pub(crate) fn waits_for(&self, what: String) {
-        *self.waits_for.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+        *lock(&self.waits_for) = Some(what);
     }
 
     /// Why there are no policies; none when there are.
@@ -144,7 +146,7 @@ impl Catalogue {
         if self.current.load().is_some() {
             return None;
         }
-        let why = self.waits_for.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let why = lock(&self.waits_for).clone();
         Some(why.unwrap_or_else(|| "the policies are not there yet".to_owned()))
     }
 

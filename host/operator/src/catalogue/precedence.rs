@@ -17,7 +17,7 @@ use kaos_policy::{
     settings::{Layer, Origin},
 };
 
-use super::{Answers, Kind, Member, Tuning};
+use super::{Answers, Kind, Member, Tuning, Without};
 
 /// How old a policy is. Equal times are told apart by the names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,6 +132,21 @@ pub struct Given {
     pub age: Age,
 }
 
+/// A revision that serves and cannot be loaded any more: whoever answers in its place only stands in for it.
+#[derive(Debug, Clone)]
+pub struct Missed {
+    /// The revision, and why it does not answer.
+    pub without: Without,
+    /// Its policy; of settings, the one that they are for.
+    pub policy: String,
+    /// The kinds that it answered for; none of settings.
+    pub kinds: Vec<ResourceType>,
+    /// Where it holds.
+    pub reach: Reach,
+    /// Whether it answered only for objects that name it.
+    pub pinned: bool,
+}
+
 /// What comes of it all.
 #[derive(Debug, Default)]
 pub struct Arranged {
@@ -153,7 +168,7 @@ pub struct Conflict {
 
 impl Conflict {
     /// Somebody older has the place.
-    fn over_place(message: String) -> Self {
+    pub(super) fn over_place(message: String) -> Self {
         Self { reason: "PlaceTaken", message }
     }
 }
@@ -186,7 +201,7 @@ impl Offer {
 }
 
 /// What answers. `shared` are the settings that hold everywhere.
-pub fn arrange(offers: &[Offer], given: &[Given], shared: &[Layer]) -> Arranged {
+pub fn arrange(offers: &[Offer], given: &[Given], missed: &[Missed], shared: &[Layer]) -> Arranged {
     let mut sorted: Vec<&Offer> = offers.iter().collect();
     sorted.sort_by(|one, other| one.age.cmp(&other.age));
     let mut arranged = Arranged::default();
@@ -222,12 +237,13 @@ pub fn arrange(offers: &[Offer], given: &[Given], shared: &[Layer]) -> Arranged 
         .iter()
         .flat_map(|offer| offer.reach.places())
         .chain(given.iter().flat_map(|given| given.reach.places()))
+        .chain(missed.iter().flat_map(|missed| missed.reach.places()))
         .collect();
     let kinds: BTreeSet<&ResourceType> = serving.iter().map(|offer| &offer.of).collect();
     for of in kinds {
         let mut of_kind: Vec<&Offer> = serving.iter().copied().filter(|offer| offer.of == *of).collect();
         of_kind.sort_by(|one, other| (one.reach.rank(), &one.age).cmp(&(other.reach.rank(), &other.age)));
-        let answers = Places { of, offers: &of_kind, given: &given, shared: &shared }.answers(&places);
+        let answers = Places { of, offers: &of_kind, given: &given, missed, shared: &shared }.answers(&places);
         arranged.answers.insert(of.clone(), answers);
     }
     arranged
@@ -238,6 +254,7 @@ struct Places<'a> {
     of: &'a ResourceType,
     offers: &'a [&'a Offer],
     given: &'a [&'a Given],
+    missed: &'a [Missed],
     shared: &'a Arc<Vec<Layer>>,
 }
 
@@ -260,13 +277,14 @@ impl Places<'_> {
     }
 
     /// Policies that answer without being named, the strongest first.
-    fn bases<'a>(&'a self, place: Option<&'a str>) -> impl Iterator<Item = &'a Arc<Member>> {
-        let bases = self.here(place).rev().filter(|offer| !offer.is_overlay() && !offer.pinned);
-        bases.map(|offer| &offer.member)
+    fn bases<'a>(&'a self, place: Option<&'a str>) -> impl Iterator<Item = &'a &'a Offer> {
+        self.here(place).rev().filter(|offer| !offer.is_overlay() && !offer.pinned)
     }
 
     fn usual(&self, place: Option<&str>) -> Option<Arc<Kind>> {
-        self.over(self.bases(place).next()?, place)
+        let base = self.bases(place).next()?;
+        // What is stronger than what is missed would answer anyway.
+        self.over(&base.member, place, |missed| !missed.pinned && missed.reach.rank() >= base.reach.rank())
     }
 
     /// What an object may name: what holds where it is, and what served before.
@@ -275,7 +293,7 @@ impl Places<'_> {
         for offer in self.here(place).rev().filter(|offer| !offer.is_overlay()) {
             for member in offer.member.line().filter(|member| member.policy.claim(self.of).is_some()) {
                 if seen.insert(member.policy.id())
-                    && let Some(kind) = self.over(member, place)
+                    && let Some(kind) = self.over(member, place, |missed| missed.policy == member.policy.id().name)
                 {
                     answers.pins.push((place.map(str::to_owned), kind));
                 }
@@ -283,8 +301,14 @@ impl Places<'_> {
         }
     }
 
-    /// A base with what lies over it.
-    fn over(&self, base: &Arc<Member>, place: Option<&str>) -> Option<Arc<Kind>> {
+    /// A base with what lies over it. It stands in for policies that are missed where it `is_in_the_place_of` them, and
+    /// without settings that are.
+    fn over(
+        &self,
+        base: &Arc<Member>,
+        place: Option<&str>,
+        is_in_the_place_of: impl Fn(&Missed) -> bool,
+    ) -> Option<Arc<Kind>> {
         let overlays = self.here(place).filter(|offer| offer.is_overlay() && !offer.pinned);
         let members: Vec<_> =
             std::iter::once(base).chain(overlays.map(|offer| &offer.member)).map(Arc::clone).collect();
@@ -294,10 +318,16 @@ impl Places<'_> {
         };
         let tunings = self.given.iter().filter(|given| given.reach.holds(place) && named(given));
         let tunings = tunings.map(|given| Arc::clone(&given.tuning)).collect();
+        let is_missed = |missed: &&Missed| match &*missed.kinds {
+            [] => members.iter().any(|member| member.policy.id().name == missed.policy),
+            kinds => kinds.contains(self.of) && is_in_the_place_of(missed),
+        };
+        let missed = self.missed.iter().filter(|missed| missed.reach.holds(place)).filter(is_missed);
+        let missed = missed.map(|missed| missed.without.clone()).collect();
         // What is weaker than it; below one that objects name, all that answers where nothing is named.
-        let weaker = self.bases(place).position(|member| Arc::ptr_eq(member, base)).map_or(0, |at| at + 1);
-        let below = self.bases(place).skip(weaker).map(Arc::clone).collect();
+        let weaker = self.bases(place).position(|offer| Arc::ptr_eq(&offer.member, base)).map_or(0, |at| at + 1);
+        let below = self.bases(place).skip(weaker).map(|offer| Arc::clone(&offer.member)).collect();
         let kind = Kind::new(self.of.clone(), members, tunings, Arc::clone(self.shared))?;
-        Some(Arc::new(kind.above(below)))
+        Some(Arc::new(kind.above(below).in_the_stead_of(missed)))
     }
 }

@@ -1,9 +1,6 @@
 //! Renderers of what answers, made anew when the served types change.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, PoisonError},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use kaos_policy::{
     contract::{Cluster, ResourceType},
@@ -15,6 +12,7 @@ use kaos_policy::{
 };
 
 use super::Kind;
+use crate::locking::lock;
 
 /// The renderers in use.
 pub(crate) struct Renderers {
@@ -52,7 +50,7 @@ impl Renderers {
         let mut served: Vec<ResourceType> = wishes.filter(|wish| is_served(wish)).cloned().collect();
         served.sort();
         served.dedup();
-        let mut made = kind.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = lock(&kind.made);
         if let Some(made) = made.as_ref().filter(|made| made.served == served) {
             return Ok(Arc::clone(&made.renderer));
         }

@@ -1,8 +1,13 @@
 //! What answers where, with policies that say who they are and nothing else.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use jiff::Timestamp;
+use kaos_crds::PolicySource;
 use kaos_policy::{
     code::{Code, Sandbox, World},
     contract::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, ResourceType, Sample, Subject},
@@ -14,10 +19,12 @@ use kaos_policy::{
     policy::{Policy, PolicyId},
     settings::{Layer, Origin},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
-    Age, Answer, Arranged, Catalogue, Descent, Given, Kind, Ledger, Member, Offer, Reach, Tuning, Without, arrange,
+    Age, Answer, Arranged, Catalogue, Descent, Given, Kind, Ledger, Member, Missed, Offer, Reach, Tuning, Without,
+    arrange,
+    installed::{Content, Entry, Roster},
 };
 use crate::watch::ObjectKey;
 
@@ -147,8 +154,8 @@ fn named(member: &Arc<Member>) -> String {
 
 fn catalogue(offers: &[Offer]) -> (Catalogue, Arranged) {
     let catalogue = Catalogue::default();
-    catalogue.install(arrange(offers, &[], &[]).answers);
-    (catalogue, arrange(offers, &[], &[]))
+    catalogue.install(arrange(offers, &[], &[], &[]).answers);
+    (catalogue, arrange(offers, &[], &[], &[]))
 }
 
 #[test]
@@ -258,7 +265,7 @@ fn what_may_have_to_answer_is_what_holds_somewhere_what_objects_may_name_and_wha
         canary,
     ]);
     assert_eq!(able(&catalogue), all);
-    catalogue.install(arrange(&[offer(&own, Reach::Process, "")], &[], &[]).answers);
+    catalogue.install(arrange(&[offer(&own, Reach::Process, "")], &[], &[], &[]).answers);
     assert_eq!(able(&catalogue), ids(&[&own]));
 }
 
@@ -269,12 +276,12 @@ fn what_a_swap_does_not_concern_goes_on_undisturbed() {
     let (first, before) = (catalogue.load().unwrap(), kind(&catalogue, "b", None));
     let scoped = member("widget", World::Policy, "s", Some(&own));
     let offers = [offer(&own, Reach::Process, ""), offer(&scoped, namespaces(&["a"]), "1")];
-    catalogue.install(arrange(&offers, &[], &[]).answers);
+    catalogue.install(arrange(&offers, &[], &[], &[]).answers);
     assert!(Arc::ptr_eq(&before, &kind(&catalogue, "b", None)));
     let (second, of) = (catalogue.load().unwrap(), widget());
     assert!(second.of(&of).unwrap().are_in("b", first.of(&of).unwrap()));
     assert!(!second.of(&of).unwrap().are_in("a", first.of(&of).unwrap()));
-    catalogue.install(arrange(&offers, &[], &[]).answers);
+    catalogue.install(arrange(&offers, &[], &[], &[]).answers);
     assert!(catalogue.load().unwrap().of(&of).unwrap().are_in("a", second.of(&of).unwrap()));
 }
 
@@ -297,7 +304,7 @@ fn an_object_falls_back_to_what_served_before_the_newest_reason() {
     let given = Given { tuning: newer, reach: Reach::Cluster, age: age("2") };
     let offers = [offer(&own, Reach::Process, ""), offer(&installed, Reach::Cluster, "1")];
     let catalogue = Catalogue::default();
-    catalogue.install(arrange(&offers, &[given], &[]).answers);
+    catalogue.install(arrange(&offers, &[given], &[], &[]).answers);
     let failed = |kind: &Kind| kind.without(kind.stack().base().id(), &[]);
     let first = failed(&kind(&catalogue, "a", None)).unwrap();
     assert_eq!((&*first.blamed, names(&first.kind)), ("settings-2", vec![named(&installed)]));
@@ -321,6 +328,57 @@ fn an_object_falls_back_to_what_served_before_the_newest_reason() {
     assert_eq!(blamed(other), ("ten chars! and settings-2".to_owned(), vec![named(&own)], 1));
     assert_eq!(blamed(other), ("ten chars! and settings-2 and settings-1".to_owned(), vec![named(&own)], 0));
     assert!(!descent.failed(other, "trap"), "everything that is left came with the process");
+}
+
+fn missed(revision: &str, reach: Reach) -> Missed {
+    let without = Without { revision: revision.into(), how: "its bytes are gone".to_owned(), counts: false };
+    Missed { without, policy: "lost".to_owned(), kinds: vec![widget()], reach, pinned: false }
+}
+
+/// The revisions that an object of a namespace goes without from the beginning.
+fn goes_without(catalogue: &Catalogue, namespace: &str, pin: Option<&str>) -> Vec<String> {
+    let without = Descent::new(kind(catalogue, namespace, pin)).without;
+    without.iter().map(|without| without.revision.to_string()).collect()
+}
+
+#[test]
+fn what_answers_where_a_revision_is_missed_stands_in_for_it_and_what_is_stronger_does_not() {
+    let own = member("widget", World::Policy, "", None);
+    let installed = member("widget", World::Policy, "i", None);
+    let local = member("widget", World::Policy, "l", None);
+    let offers = [
+        offer(&own, Reach::Process, ""),
+        offer(&installed, namespaces(&["b"]), "1"),
+        offer(&local, Reach::Own("c".to_owned()), "2"),
+    ];
+    let with = |missed: &[Missed]| {
+        let catalogue = Catalogue::default();
+        catalogue.install(arrange(&offers, &[], missed, &[]).answers);
+        catalogue
+    };
+    let everywhere = with(&[missed("gone", Reach::Cluster)]);
+    assert_eq!(goes_without(&everywhere, "a", None), ["gone"]);
+    assert!(goes_without(&everywhere, "b", None).is_empty(), "it would not answer there either");
+    assert!(goes_without(&everywhere, "c", None).is_empty(), "nor there");
+    let scoped = with(&[missed("gone", namespaces(&["b", "c", "d"]))]);
+    let told = ["a", "b", "c", "d"].map(|namespace| goes_without(&scoped, namespace, None).len());
+    assert_eq!(told, [0, 1, 0, 1]);
+    let pinned = with(&[Missed { pinned: true, ..missed("gone", Reach::Cluster) }]);
+    assert!(goes_without(&pinned, "a", None).is_empty(), "nobody gets it unasked");
+    assert!(goes_without(&everywhere, "a", Some("widget")).is_empty(), "it was asked for by its name");
+    let settings = Missed { policy: "widget".to_owned(), kinds: Vec::new(), ..missed("gone", Reach::Cluster) };
+    assert_eq!(goes_without(&with(&[settings]), "c", None), ["gone"], "it answers, but not as it is set");
+    let mut descent = Descent::new(kind(&scoped, "b", None));
+    assert!(!descent.has_begun());
+    assert!(descent.failed(installed.policy.id(), "trap"), "it can fail, too");
+    assert_eq!(names(&descent.kind), [named(&own)]);
+    assert_eq!(descent.without.iter().map(|without| &*without.revision).collect::<Vec<_>>(), ["gone", "i"]);
+    // When it is back, the same policies answer in their own right.
+    let before = everywhere.load().unwrap();
+    everywhere.install(arrange(&offers, &[], &[], &[]).answers);
+    let now = everywhere.load().unwrap();
+    let is_as_before = |namespace| now.of(&widget()).unwrap().are_in(namespace, before.of(&widget()).unwrap());
+    assert_eq!(["a", "b"].map(is_as_before), [false, true]);
 }
 
 #[test]
@@ -381,7 +439,7 @@ fn given(revision: &str, aged: &str, reach: Reach, tree: serde_json::Value) -> G
 fn of_two_settings_packages_that_set_the_same_value_in_the_same_place_the_older_holds() {
     let own = member("widget", World::Policy, "", None);
     let conflicts = |given: &[Given]| {
-        let arranged = arrange(&[offer(&own, Reach::Process, "")], given, &[]);
+        let arranged = arrange(&[offer(&own, Reach::Process, "")], given, &[], &[]);
         let layers = arranged.answers[&widget()].usual("a").unwrap().layers().to_vec();
         (arranged.conflicts, layers)
     };
@@ -401,4 +459,97 @@ fn of_two_settings_packages_that_set_the_same_value_in_the_same_place_the_older_
     }
     let whole = given("whole", "2", Reach::Cluster, json!({"probe": null}));
     assert_eq!(conflicts(&[older, whole]).0.len(), 1, "a value takes the place of everything below it");
+}
+
+fn roster(entries: Vec<(&str, Entry)>) -> Roster {
+    let own = member("widget", World::Policy, "", None);
+    let entries: BTreeMap<String, Entry> =
+        entries.into_iter().map(|(revision, entry)| (revision.to_owned(), entry)).collect();
+    Roster { own: vec![offer(&own, Reach::Process, "")], entries }
+}
+
+fn entry(content: Content, reach: Reach, aged: &str, before: Option<&str>) -> Entry {
+    Entry {
+        source: PolicySource { namespace: "n".to_owned(), config_map: aged.to_owned() },
+        age: age(aged),
+        reach,
+        pinned: false,
+        content,
+        on_refusal: OnRefusal::default(),
+        since: None,
+        predecessor: before.map(str::to_owned),
+    }
+}
+
+fn sized(revision: &str, size: &Value) -> Content {
+    Content::Policy(Arc::clone(&member("widget", World::Policy, revision, None).policy), json!({"size": size}))
+}
+
+fn lost(of: ResourceType) -> Content {
+    Content::Lost {
+        policy: "widget".to_owned(),
+        kinds: vec![of],
+        why: "its bytes are gone".to_owned(),
+        bytes_are_gone: true,
+        wait: Duration::ZERO,
+    }
+}
+
+fn arranged(roster: &Roster, serving: &[&str]) -> (Catalogue, Vec<String>) {
+    let serving = serving.iter().map(|revision| (*revision).to_owned()).collect();
+    let Arranged { answers, conflicts } = roster.arrange(&serving, &[]).unwrap();
+    let catalogue = Catalogue::default();
+    catalogue.install(answers);
+    (catalogue, conflicts.keys().map(ToString::to_string).collect())
+}
+
+/// The revisions that answer in a namespace.
+fn revisions_in(catalogue: &Catalogue, namespace: &str) -> Vec<String> {
+    kind(catalogue, namespace, None).revisions().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_namespaces_own_gives_way_before_what_stands_in_for_others() {
+    let roster = roster(vec![
+        ("before", entry(sized("before", &json!(1)), Reach::Cluster, "1", None)),
+        ("gone", entry(lost(widget()), Reach::Cluster, "1", Some("before"))),
+        ("local", entry(sized("local", &json!("many")), Reach::Own("a".to_owned()), "2", None)),
+    ]);
+    let (catalogue, conflicts) = arranged(&roster, &["gone", "local"]);
+    assert_eq!(conflicts, ["local"]);
+    assert_eq!(revisions_in(&catalogue, "a"), ["before"]);
+    assert_eq!(kind(&catalogue, "a", None).missed().len(), 1);
+}
+
+#[test]
+fn of_what_stands_in_for_others_only_that_is_left_out_that_does_not_go_with_the_rest() {
+    let own = |size: &Value, revision: &str| entry(sized(revision, size), Reach::Own("c".to_owned()), "3", None);
+    let roster = roster(vec![
+        ("bad", entry(sized("bad", &json!("many")), Reach::Cluster, "1", None)),
+        ("gone-bad", entry(lost(widget()), Reach::Cluster, "1", Some("bad"))),
+        ("good", entry(sized("good", &json!(1)), namespaces(&["a"]), "2", None)),
+        ("gone-good", entry(lost(widget()), namespaces(&["a"]), "2", Some("good"))),
+        ("local-bad", own(&json!("few"), "local-bad")),
+        (
+            "local-gone",
+            Entry { predecessor: Some("local-bad".to_owned()), content: lost(widget()), ..own(&json!(1), "l") },
+        ),
+    ]);
+    let (catalogue, conflicts) = arranged(&roster, &["gone-bad", "gone-good", "local-gone"]);
+    assert_eq!(conflicts, [""; 0]);
+    assert_eq!(revisions_in(&catalogue, "a"), ["good"]);
+    assert_eq!(revisions_in(&catalogue, "b"), [""; 0], "what the process brought along");
+    assert_eq!(revisions_in(&catalogue, "c"), [""; 0]);
+    assert_eq!(kind(&catalogue, "c", None).missed().len(), 2, "it stands in for both");
+}
+
+#[test]
+fn what_served_before_stands_in_for_the_kinds_that_the_lost_one_had() {
+    let gadget = ResourceType::new("example.com/v1", "Gadget");
+    let roster = roster(vec![
+        ("before", entry(sized("before", &json!(1)), Reach::Cluster, "1", None)),
+        ("gone", entry(lost(gadget), Reach::Cluster, "1", Some("before"))),
+    ]);
+    let (catalogue, _) = arranged(&roster, &["gone"]);
+    assert_eq!(revisions_in(&catalogue, "a"), [""; 0], "what the process brought along");
 }

@@ -6,6 +6,7 @@ mod crds;
 #[cfg(feature = "demo")]
 mod demo;
 mod facts;
+mod grantable;
 mod objects;
 mod output;
 mod policy;

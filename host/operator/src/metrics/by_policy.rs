@@ -3,10 +3,7 @@
 //! Names and versions are up to whoever installs policies: were samples kept of all that ever were, one who ships another
 //! version again and again would fill the memory, and the page.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeSet, sync::Mutex};
 
 use kaos_policy::{failure::Failure, policy::PolicyId};
 use prometheus_client::{
@@ -19,6 +16,7 @@ use prometheus_client::{
 };
 
 use super::{Sizes, labels, table};
+use crate::locking::lock;
 
 /// What policies burnt, and where they failed.
 pub(super) struct ByPolicy {
@@ -51,7 +49,7 @@ impl ByPolicy {
     /// under way, and what a policy failed with that was put aside is there until something else changes.
     pub(super) fn keep(&self, able: &BTreeSet<PolicyId>) {
         let able: BTreeSet<labels::Policy> = able.iter().map(labels::Policy::from).collect();
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         let Kept { counted, able: before } = &mut *kept;
         counted.retain(|policy| {
             let stays = able.contains(policy) || before.contains(policy);
@@ -98,7 +96,7 @@ impl ByPolicy {
     /// Counts, and knows whose samples there are; under one lock, so that there are none that nobody takes back.
     fn count(&self, id: &PolicyId, count: impl FnOnce(&labels::Policy)) {
         let policy = labels::Policy::from(id);
-        let mut kept = self.kept();
+        let mut kept = lock(&self.kept);
         count(&policy);
         kept.counted.insert(policy);
     }
@@ -109,10 +107,6 @@ impl ByPolicy {
         for reason in Failure::CATEGORIES {
             self.failures.remove(&labels::PolicyFailure { policy: policy.clone(), reason });
         }
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

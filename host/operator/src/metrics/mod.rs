@@ -14,7 +14,7 @@ mod tests;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    sync::{Mutex, PoisonError, atomic::AtomicU64},
+    sync::{Mutex, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -35,6 +35,8 @@ use prometheus_client::{
 use by_policy::ByPolicy;
 pub use states::{PassResult, Readiness, Tally, Unserved, WatchState};
 pub use table::reference;
+
+use crate::locking::lock;
 
 /// `Content-Type` of [`Metrics::encode`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -115,7 +117,7 @@ impl Metrics {
 
     /// Has `refresh` called before each [`encode`](Self::encode), for what is only worth knowing when somebody looks.
     pub fn before_encoding(&self, refresh: impl Fn(&Self) + Send + Sync + 'static) {
-        self.refreshers.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(refresh));
+        lock(&self.refreshers).push(Box::new(refresh));
     }
 
     /// A pass over an object of a kind ended.
@@ -255,7 +257,7 @@ impl Metrics {
     /// Everything as text, of the type [`CONTENT_TYPE`].
     pub fn encode(&self) -> Result<String, fmt::Error> {
         // Held until the end, so that nobody else takes away what was just put there.
-        let refreshers = self.refreshers.lock().unwrap_or_else(PoisonError::into_inner);
+        let refreshers = lock(&self.refreshers);
         for refresh in &*refreshers {
             refresh(self);
         }

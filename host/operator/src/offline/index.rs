@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use kaos_policy::{contract::Target, render::ObjectRef};
+use kaos_policy::{contract::Target, render::ObjectRef, stamp::owners};
 use serde_json::Value;
 
 use crate::input::Document;
@@ -29,7 +29,7 @@ impl Index {
             let namespace = identity.namespace.clone().unwrap_or_default();
             let place = (identity.group.clone(), identity.kind.clone(), namespace);
             index.places.entry(place).or_default().insert(identity.name.clone(), position);
-            for owner in document.object["metadata"]["ownerReferences"].as_array().into_iter().flatten() {
+            for owner in owners(&document.object) {
                 let text = |field: &str| owner[field].as_str().unwrap_or_default().to_owned();
                 let namespace = identity.namespace.clone().unwrap_or_default();
                 index.owned.entry((text("kind"), namespace, text("name"))).or_default().push(position);

@@ -13,7 +13,7 @@ mod tests;
 
 use std::{
     cell::RefCell,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     hash::BuildHasher,
     sync::Arc,
 };
@@ -21,6 +21,7 @@ use std::{
 use kaos_policy::{
     contract::{Cluster, Note, Outcome, Reference, ResourceType, Severity, Target},
     lookup::{Fixed, Lookup, Sighting},
+    manifest::Privilege,
     policy::Stack,
     render::{ObjectRef, Planned, RenderError, Rendered, Renderer, Verdict},
     settings::{Layer, SettingsErrors},
@@ -53,18 +54,21 @@ impl<S: BuildHasher + Sync> Answering for HashMap<ResourceType, Renderer, S> {
     }
 }
 
-/// A renderer for each kind that policies answer for.
+/// A renderer for each kind that policies answer for. `grantable` are the privileges that settings may raise which
+/// somebody installs; all, where none are listed.
 pub fn renderers(
     stacks: &BTreeMap<ResourceType, Stack>,
     layers: &[Layer],
     cluster: &Cluster,
+    grantable: Option<&BTreeSet<Privilege>>,
     is_served: impl Fn(&ResourceType) -> bool,
 ) -> Result<HashMap<ResourceType, Renderer>, SettingsErrors> {
     let renderer = |(of, stack): (&ResourceType, &Stack)| {
         let policies = std::iter::once(stack.base()).chain(stack.overlays());
         let wishes = policies.filter_map(|policy| policy.claim(of)).flat_map(|claim| claim.wishes.iter());
         let served = wishes.filter(|wish| is_served(wish)).cloned().collect();
-        Ok((of.clone(), Renderer::new(stack, layers, Cluster { served, ..cluster.clone() })?))
+        let renderer = Renderer::new(stack, layers, Cluster { served, ..cluster.clone() })?;
+        Ok((of.clone(), renderer.with_grantable_privileges(grantable.cloned())))
     };
     stacks.iter().map(renderer).collect()
 }

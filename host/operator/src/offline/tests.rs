@@ -1,5 +1,5 @@
 //! A world of kites: a kite emits one ConfigMap that lists the endpoints of its peers, and its endpoint is in its
-//! status.
+//! status. One that is named mighty emits pods that have power over their node.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
@@ -13,6 +13,7 @@ use kaos_policy::{
     limits::Limits,
     manifest::PolicyFile,
     policy::{Policy, Stack},
+    settings::Origin,
 };
 use serde_json::{Value, json};
 
@@ -29,13 +30,13 @@ fn kite() -> ResourceType {
 }
 
 fn describe() -> Descriptor {
-    let config_map = ResourceType::new("v1", "ConfigMap");
+    let emits = vec![ResourceType::new("v1", "ConfigMap"), ResourceType::new("apps/v1", "Deployment")];
     let object =
         r#"{"apiVersion":"example.org/v1","kind":"Kite","metadata":{"name":"sample","namespace":"default"},"spec":{}}"#;
     let sample = Sample { name: "a kite without peers".into(), object: object.into(), beside: vec![] };
     let claim = Claim {
         primary: kite(),
-        emits: vec![config_map],
+        emits,
         reads: vec![kite()],
         wishes: vec![],
         finalizer: None,
@@ -48,7 +49,7 @@ fn describe() -> Descriptor {
         name,
         version,
         claims: vec![claim],
-        settings_schema: r#"{"type":"object"}"#.into(),
+        settings_schema: r#"{"type":"object","properties":{"securityContext":{"type":"object","default":{}}}}"#.into(),
         extra: "{}".into(),
     }
 }
@@ -86,7 +87,15 @@ fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
         _ => "none".to_owned(),
     };
     let peers: Vec<String> = subject.found.iter().map(endpoint).collect();
-    let manifest = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}, "data": {"peers": peers.join(",")}});
+    let metadata = json!({"name": name, "namespace": "default"});
+    let manifest = if name == "mighty" {
+        let pod = json!({"containers": [{"name": "main", "securityContext": {"privileged": true}}]});
+        let template = json!({"metadata": {"labels": {"app": "mighty"}}, "spec": pod});
+        let spec = json!({"selector": {}, "template": template});
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
+    } else {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"peers": peers.join(",")}})
+    };
     Ok(Plan { manifests: vec![manifest.to_string()], gates: vec![], env, notes: vec![], extra: "{}".into() })
 }
 
@@ -106,11 +115,15 @@ fn assess(subject: &Subject, seen: &Observation) -> Report {
     }
 }
 
-fn in_world(text: &str, look: impl FnOnce(&World<'_>)) {
+fn stack() -> Stack {
     let code = Arc::new(Native { describe, needs, map_env: |_, base| Ok(base), translate, assess });
     let policy = Policy::admit(code, Digest::of(b"kite"), &PolicyFile::default(), Limits::default()).unwrap();
+    Stack::single(Arc::new(policy)).unwrap()
+}
+
+fn in_world(text: &str, look: impl FnOnce(&World<'_>)) {
     let cluster = Cluster { domain: "cluster.local".into(), operator_namespace: "kaos-system".into(), served: vec![] };
-    let renderer = Renderer::new(&Stack::single(Arc::new(policy)).unwrap(), &[], cluster).unwrap();
+    let renderer = Renderer::new(&stack(), &[], cluster).unwrap();
     let renderers = HashMap::from([(kite(), renderer)]);
     let (documents, errors) = parse(&"kites.yaml".into(), text, "default");
     assert!(errors.is_empty(), "{errors:?}");
@@ -212,4 +225,24 @@ fn children_in_the_files_are_live() {
         assert_eq!(condition("Resolved")["message"], "Kite default/ghost not found");
         assert_eq!(status["observedGeneration"], 1);
     });
+}
+
+#[test]
+fn settings_that_somebody_installs_raise_no_more_than_the_operator_is_said_to_grant() {
+    let stacks = BTreeMap::from([(kite(), stack())]);
+    let (documents, errors) = parse(&"kites.yaml".into(), &written("mighty", &[]), "default");
+    assert!(errors.is_empty(), "{errors:?}");
+    let stored = Stored::new(&documents);
+    let fails = |origin: Origin, grantable: Option<&[Privilege]>| {
+        let grantable: Option<BTreeSet<Privilege>> = grantable.map(|listed| listed.iter().copied().collect());
+        let layers = [Layer::tree(origin, "kite", json!({"securityContext": {"privileged": true}}))];
+        let renderers = renderers(&stacks, &layers, &Cluster::default(), grantable.as_ref(), |_| true).unwrap();
+        let entry = World::new(&stored, &renderers, &|_| None).entry(0).unwrap().unwrap();
+        entry.rendered.failed().map(ToString::to_string)
+    };
+    assert_eq!(fails(Origin::OperatorConfig, None), None);
+    assert_eq!(fails(Origin::OperatorConfig, Some(&[Privilege::Privileged])), None);
+    let told = fails(Origin::OperatorConfig, Some(&[Privilege::HostPath])).unwrap();
+    assert!(told.contains("--grantable-privileges"), "{told}");
+    assert_eq!(fails(Origin::CommandLine, Some(&[])), None, "flags are the word of whoever starts the operator");
 }

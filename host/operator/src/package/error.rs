@@ -116,11 +116,6 @@ pub enum Problem {
         /// Whose it says that it is.
         annotated: Option<String>,
     },
-    /// A chunk that belongs to nobody.
-    #[error(
-        "is a chunk, but its annotation kaos.tools/policy-index does not name an index: add it, or delete the chunk"
-    )]
-    NoIndex,
     /// The chunks are there, but others than those that were meant.
     #[error("its chunks come to {found}, but policy.yaml pins {wanted}: apply the index and all its chunks again")]
     OtherChunks {

@@ -28,11 +28,6 @@ pub fn is_chunk(metadata: &ObjectMeta) -> bool {
     label(metadata) == Some(CHUNK)
 }
 
-/// The name of the index that a chunk belongs to.
-pub fn index_of(chunk: &ConfigMap) -> Result<&str, PackageError> {
-    annotated(chunk).ok_or_else(|| PackageError::new(shown(chunk), Problem::NoIndex))
-}
-
 /// The names of the chunks that an index lists, in order; none if its component is not in chunks.
 pub fn chunk_names(index: &ConfigMap) -> Result<Vec<String>, PackageError> {
     listed(index).map_err(|problem| PackageError::new(shown(index), problem))

@@ -19,6 +19,7 @@ use crate::{
     catalogue::Gatekeeper,
     cli::COMPILE_CHILD,
     embedded::{DEFAULTS, EmbeddedPolicy},
+    kinds,
 };
 
 /// A policy that passed the gate.
@@ -107,6 +108,7 @@ impl Loader {
             cache: self.cache.as_ref(),
             bounds: Bounds::default(),
             limits: Limits::default(),
+            kinds: &kinds::SERVED,
             cluster: self.cluster.clone(),
             clock: &self.clock,
         };

@@ -14,7 +14,7 @@ mod tests;
 use std::{
     fmt,
     pin::pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -28,7 +28,7 @@ pub use backoff::Backoff;
 pub(crate) use backoff::in_millis;
 use book::{Book, Next};
 
-use crate::watch::ObjectKey;
+use crate::{locking::lock, watch::ObjectKey};
 
 /// Which line a key waits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +90,7 @@ impl Queue {
     /// it come earlier, though not before `at_least`, as far as that is within the longest wait. Returns the time.
     pub fn retry(&self, key: &ObjectKey, at_least: Option<Duration>) -> Duration {
         let failures = self.book(|book| book.failed(key));
-        let wait = self.0.backoff.after(failures, &mut self.0.rng.lock().unwrap_or_else(PoisonError::into_inner));
+        let wait = self.0.backoff.after(failures, &mut lock(&self.0.rng));
         let at_least = at_least.unwrap_or_default().min(self.0.backoff.max);
         let wait = wait.max(at_least);
         if !at_least.is_zero() {
@@ -155,7 +155,7 @@ impl Queue {
     }
 
     fn book<T>(&self, ask: impl FnOnce(&mut Book) -> T) -> T {
-        ask(&mut self.0.book.lock().unwrap_or_else(PoisonError::into_inner))
+        ask(&mut lock(&self.0.book))
     }
 }
 

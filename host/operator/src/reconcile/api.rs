@@ -1,6 +1,6 @@
 //! The calls that a pass makes, as plain requests: manifests are JSON already, and what comes back is looked at as JSON.
 
-use kaos_policy::contract::Reference;
+use kaos_policy::{contract::Reference, stamp::MANAGER};
 use kube::{
     Client,
     api::{
@@ -11,10 +11,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    error::{CallError, Class},
-    fields::MANAGER,
-};
+use super::error::{CallError, Class};
 
 /// A version that no object has: revisions of a store begin with it, before the first object. An apply that carries it
 /// makes what is not there, and conflicts with everything that is.
@@ -206,6 +203,19 @@ pub(crate) fn with_finalizer(object: &Value, finalizer: &str) -> Value {
     }
 }
 
+/// The operations that give an object an annotation. It has to be the object as the server has it: the watch keeps not all
+/// annotations, and those that it leaves out would be lost.
+pub(crate) fn with_annotation(object: &Value, name: &str, value: &str) -> Value {
+    let metadata = &object["metadata"];
+    let annotation = if metadata["annotations"].is_object() {
+        let path = format!("/metadata/annotations/{}", name.replace('~', "~0").replace('/', "~1"));
+        json!({"op": "add", "path": path, "value": value})
+    } else {
+        json!({"op": "add", "path": "/metadata/annotations", "value": {name: value}})
+    };
+    json!([unchanged(metadata), annotation])
+}
+
 /// The operation that fails unless the object is as it was read: the server refuses a version that is not the newest with a
 /// conflict.
 fn unchanged(metadata: &Value) -> Value {
@@ -244,5 +254,14 @@ mod tests {
         assert_eq!(none[1]["value"], json!(["x/b"]));
         let version = json!({"op": "replace", "path": "/metadata/resourceVersion", "value": "7"});
         assert_eq!(none[0], version, "another first finalizer would be lost");
+    }
+
+    #[test]
+    fn an_annotation_is_added_to_those_of_others() {
+        let some = with_annotation(&json!({"metadata": {"annotations": {"a": "b"}}}), "x.io/n", "v");
+        assert_eq!(some[1], json!({"op": "add", "path": "/metadata/annotations/x.io~1n", "value": "v"}));
+        let none = with_annotation(&json!({"metadata": {"resourceVersion": "7"}}), "x.io/n", "v");
+        assert_eq!(none[1]["value"], json!({"x.io/n": "v"}));
+        assert_eq!(none[0]["path"], "/metadata/resourceVersion", "what others wrote meanwhile would be lost");
     }
 }

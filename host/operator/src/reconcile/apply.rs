@@ -2,18 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use kaos_policy::contract::Reference;
+use kaos_policy::{contract::Reference, stamp::REPLICAS};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
     api::named,
-    child::{Done, Made, is_final},
+    child::{Done, Made, Sight, is_final},
     context::Context,
+    decide::applied_digest,
     error::{CallError, Class},
     memory::{Mark, Memory, child_mark},
+    pass::Subject,
     rejected::{Rejected, tried},
-    wanted::{Wanted, rank},
+    scaled::as_scaled,
+    wanted::{Wanted, held, is_config_map, rank},
 };
 use crate::status::Hindrance;
 
@@ -54,6 +57,11 @@ impl Applied {
         Some((worst, texts.join("; ")))
     }
 
+    /// The error that may be over the next time.
+    pub(super) fn passing_error(&self) -> Option<&CallError> {
+        self.error.as_ref().filter(|error| !is_final(error))
+    }
+
     fn hindered(&mut self, by: Hindrance, text: String) {
         self.decisions.push(text.clone());
         self.hindrances.push((by, text));
@@ -79,10 +87,9 @@ impl Applied {
 impl Context {
     /// Makes the children as planned: those of one rank after another, and nothing of a rank while one below it is not
     /// as planned.
-    pub(crate) async fn apply_all(&self, object: &Value, plan: &[Value], uid: &str, memory: &mut Memory) -> Applied {
+    pub(super) async fn apply_all(&self, subject: &mut Subject<'_>, plan: &[Value], memory: &mut Memory) -> Applied {
         let mut applied = Applied::default();
         memory.effort.tidy(Instant::now());
-        let mut before: BTreeMap<Reference, Value> = BTreeMap::new();
         let mut ordered: Vec<(u8, &Value)> = plan.iter().map(|manifest| (rank_of(manifest), manifest)).collect();
         ordered.sort_by_key(|(rank, _)| *rank);
         let mut reached = 0;
@@ -92,28 +99,45 @@ impl Context {
             }
             reached = rank;
             let child = Reference::of_object(manifest);
-            let mut sight = self.sight(&child, uid, memory);
+            let mut sight = self.sight(&child, &subject.uid, memory);
             // As the watch knows it: of what only a closer look finds no event tells when it goes.
             let there = sight.live().and_then(|live| live["metadata"]["uid"].as_str()).map(str::to_owned);
             for look in 0.. {
                 let live = sight.live();
-                let wanted = Wanted::new(manifest, object, live, &|child| before.get(child).cloned(), plan);
-                if let Some(live) = live {
-                    before.insert(child.clone(), live.clone());
+                let manifest = as_scaled(manifest, &subject.object);
+                // In this pass, or in one before that did not get to the workloads.
+                if let Some(live) = live.filter(|live| is_config_map(live) && applied_digest(live).is_none()) {
+                    memory.found.insert(child_mark(&child), held(live));
                 }
-                let tried = tried(&wanted, there.as_deref(), object);
+                let was_like = |config: &Value| {
+                    memory.found.get(&child_mark(&Reference::of_object(config))) == Some(&held(config))
+                };
+                let wanted = Wanted::new(&manifest, &subject.object, live, &was_like, plan);
+                // It is a hash of all that is tried, and only refusals are told apart by it.
+                let tried = || tried(&wanted, there.as_deref(), &subject.object);
                 if let Some(rejected) = memory.rejected.get(&child_mark(&child))
-                    && let Some(error) = rejected.stands(tried, Instant::now())
+                    && let Some(error) = rejected.stands(tried(), Instant::now())
                 {
                     applied.rejected(rejected.until, error);
                     break;
                 }
-                let done = match self.make(&wanted, sight, uid, memory).await {
+                let done = match self.make(&wanted, sight, &subject.uid, memory).await {
                     Ok(Made::Found(found)) if look < LOOKS => {
                         sight = found;
                         continue;
                     }
                     Ok(Made::Found(_)) => Err(comes_and_goes(&child)),
+                    Ok(Made::Done(Done::Scaled(live))) if look < LOOKS => {
+                        match self.leave_replicas(subject, &child, &live).await {
+                            Ok(object) => {
+                                subject.object = object;
+                                applied.wrote = true;
+                                sight = Sight::found(Some(live));
+                                continue;
+                            }
+                            Err(error) => Err(error),
+                        }
+                    }
                     Ok(Made::Done(done)) => Ok(done),
                     Err(error) => Err(error),
                 };
@@ -128,7 +152,7 @@ impl Context {
     fn note(
         &self,
         child: &Reference,
-        tried: Mark,
+        tried: impl FnOnce() -> Mark,
         done: Result<Done, CallError>,
         memory: &mut Memory,
         applied: &mut Applied,
@@ -141,6 +165,15 @@ impl Context {
                 applied.wrote = true;
                 memory.rejected.remove(&child_mark(child));
                 applied.answers.insert(child.clone(), answer);
+            }
+            Ok(Done::Scaled(live)) => {
+                let text = format!(
+                    "{} has {} replicas that somebody set, and the annotation {REPLICAS} that leaves them is taken off this \
+                     object: see by whom, or set spec.replicas",
+                    named(child),
+                    live["spec"]["replicas"]
+                );
+                applied.hindered(Hindrance::ApplyFailed, text);
             }
             Ok(Done::Foreign(owner)) => {
                 let text = format!(
@@ -159,7 +192,7 @@ impl Context {
             }
             Err(error) if is_final(&error) => {
                 let before = memory.rejected.get(&child_mark(child));
-                let rejected = Rejected::new(tried, &error, before, self.rules.resync, Instant::now());
+                let rejected = Rejected::new(tried(), &error, before, self.rules.resync, Instant::now());
                 applied.rejected(rejected.until, error);
                 memory.rejected.insert(child_mark(child), rejected);
             }

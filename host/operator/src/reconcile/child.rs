@@ -19,7 +19,7 @@ use crate::{hashing::hash, watch::Writing};
 /// Why a child is made that nobody has seen.
 const NOT_THERE: &str = "it was not there";
 /// The replicas of a workload, as managed fields name them.
-const REPLICAS: [&str; 2] = ["f:spec", "f:replicas"];
+const REPLICAS_FIELD: [&str; 2] = ["f:spec", "f:replicas"];
 
 /// What became of a child.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +32,8 @@ pub(crate) enum Done {
     Foreign(String),
     /// It is being deleted.
     Going,
+    /// Nothing yet: this is not ours, and somebody else gave it a number of replicas.
+    Scaled(Value),
 }
 
 /// What came of doing something to a child.
@@ -75,7 +77,7 @@ pub(crate) struct Live {
 
 impl Sight {
     /// What a look brought.
-    fn found(object: Option<Value>) -> Self {
+    pub(super) fn found(object: Option<Value>) -> Self {
         object.map_or(Self::Absent, |object| Self::There(Live { object, fresh: true, shared: false }))
     }
 
@@ -133,6 +135,9 @@ impl Context {
                 Err(error) => Err(error),
             };
         }
+        if decision != Decision::Going && owner(&live.object, uid) == Owner::Orphan {
+            self.has_its_owner(wanted, uid).await?;
+        }
         self.change(wanted, live, decision, memory).await
     }
 
@@ -165,6 +170,9 @@ impl Context {
                     read = found_is_news!(known.read().await?);
                     &read
                 };
+                if wanted.has_one_replica() && fields::written_by_others(entries_of(live), &REPLICAS_FIELD) {
+                    return Ok(Made::Done(Done::Scaled(live.clone())));
+                }
                 take_over(&known.calls, live).await?;
                 found_is_news!(known.release_replicas().await?);
                 self.apply(&known, memory, "it was made by an earlier operator").await
@@ -310,7 +318,7 @@ impl Known<'_> {
             return Ok(Made::Done(()));
         }
         let live = found_is_news!(self.read().await?);
-        if let Some(entries) = fields::released(entries_of(&live), &REPLICAS) {
+        if let Some(entries) = fields::released(entries_of(&live), &REPLICAS_FIELD) {
             self.calls.manage(&live, &entries).await?;
         }
         Ok(Made::Done(()))
@@ -318,7 +326,7 @@ impl Known<'_> {
 
     /// Managed fields without our claim on the replicas, where somebody else drives them.
     fn without_replicas(&self, entries: Vec<Value>) -> Vec<Value> {
-        let released = self.wanted.releases_replicas.then(|| fields::released(&entries, &REPLICAS));
+        let released = self.wanted.releases_replicas.then(|| fields::released(&entries, &REPLICAS_FIELD));
         released.flatten().unwrap_or(entries)
     }
 }

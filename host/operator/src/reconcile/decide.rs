@@ -2,7 +2,7 @@
 
 use kaos_policy::{
     contract::ResourceType,
-    stamp::{APPLIED_DIGEST, MANAGED_BY, MANAGER},
+    stamp::{APPLIED_DIGEST, MANAGED_BY, MANAGER, controller, owners},
 };
 use serde_json::Value;
 
@@ -85,15 +85,6 @@ fn is_left(wanted: &Wanted, live: &Value) -> bool {
     theirs["kind"] == ours["kind"] && theirs["name"] == ours["name"] && their.group() == our.group()
 }
 
-fn owners(object: &Value) -> &[Value] {
-    object["metadata"]["ownerReferences"].as_array().map_or(&[], Vec::as_slice)
-}
-
-/// The owner that an object says it is controlled by.
-pub(super) fn controller(object: &Value) -> Option<&Value> {
-    owners(object).iter().find(|owner| owner["controller"] == true)
-}
-
 /// Whether an object is being deleted.
 pub(crate) fn is_going(live: &Value) -> bool {
     !live["metadata"]["deletionTimestamp"].is_null()
@@ -119,7 +110,7 @@ mod tests {
                 "ownerReferences": [{"uid": UID, "kind": "Widget", "name": "a", "controller": true}]},
             "spec": {"ports": [{"port": 80}]},
         });
-        Wanted::new(&manifest, &json!({}), None, &|_| None, &[])
+        Wanted::new(&manifest, &json!({}), None, &|_| false, &[])
     }
 
     fn live(change: impl Fn(&mut Value)) -> Value {

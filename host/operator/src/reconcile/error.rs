@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use kaos_policy::cut::{NOTE, cut};
 
+use crate::telling::told;
+
 /// How the server says that what was to be applied has a field that its schema has not, or a value of another type. It
 /// takes the blame and answers with 500, although the same will be as wrong the next time.
 const MISFIT: &str = "failed to create typed patch object";
@@ -28,18 +30,18 @@ pub(crate) struct CallError {
     /// The call, as `apply Service t/a`.
     pub(crate) what: String,
     pub(crate) class: Class,
-    /// What the server said.
+    /// What the server said, or what kept it from saying anything.
     pub(crate) message: String,
 }
 
 impl CallError {
     pub(crate) fn new(what: String, error: &kube::Error) -> Self {
-        let (class, message) = match error {
-            kube::Error::Api(status) => (class_of(status), status.message.clone()),
-            other => (Class::Transient(None), root(other)),
+        let class = match error {
+            kube::Error::Api(status) => class_of(status),
+            _ => Class::Transient(None),
         };
         // A server may quote whole objects.
-        Self { what, class, message: cut(&message, NOTE).into_owned() }
+        Self { what, class, message: cut(&told(error), NOTE).into_owned() }
     }
 
     /// Whether what was to be applied does not fit the schema.
@@ -68,15 +70,6 @@ fn class_of(status: &kube::core::Status) -> Class {
     }
 }
 
-/// The innermost cause: the outer ones name layers of the client.
-pub(crate) fn root(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -102,6 +95,13 @@ mod tests {
             assert_eq!(class(code, 0, ""), Class::Transient(None), "{code}");
         }
         assert_eq!(class(429, 7, ""), Class::Transient(Some(Duration::from_secs(7))));
+    }
+
+    #[test]
+    fn of_what_answers_with_a_code_and_no_body_the_code_is_told() {
+        let proxy = error(json!({"code": 502, "message": "", "reason": "Failed to parse error data"}));
+        assert_eq!(proxy.to_string(), "get Widget t/a: the API server answered 502");
+        assert_eq!(proxy.class, Class::Transient(None));
     }
 
     #[test]

@@ -2,21 +2,22 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
     time::Duration,
 };
 
+use k8s_openapi::api::events::v1::Event;
 use kaos_policy::cut::{NOTE, cut};
 use kube::api::ApiResource;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{api::Calls, context::Context, memory::Mark, times::Transition};
-use crate::hashing::hash;
+use crate::{hashing::hash, locking::lock};
 
 /// How long the same Event is not told again.
 const QUIET: Duration = Duration::from_mins(10);
-/// Events that are remembered to be quiet about.
+/// How many Events are remembered, so as to be quiet about them.
 const REMEMBERED: usize = 4096;
 
 /// What is told already.
@@ -40,7 +41,7 @@ impl Events {
 
     /// Whether an Event is news; it is none from then on.
     fn is_news(&self, event: Mark) -> bool {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.told);
         let now = Instant::now();
         if told.at.get(&event).is_some_and(|at| now.duration_since(*at) < QUIET) {
             return false;
@@ -58,7 +59,7 @@ impl Events {
 }
 
 impl Context {
-    /// Tells a change of an object. One that cannot be told is lost: the conditions say the same.
+    /// Tells what changed about an object. An Event that cannot be written is lost: the conditions say the same, or the log.
     pub(crate) async fn tell(&self, object: &Value, Transition { reason, message, warning }: &Transition) {
         let metadata = &object["metadata"];
         let text = |field: &str| metadata[field].as_str().unwrap_or_default();
@@ -88,13 +89,7 @@ impl Context {
                 "resourceVersion": metadata["resourceVersion"],
             },
         });
-        let events = ApiResource {
-            group: "events.k8s.io".to_owned(),
-            version: "v1".to_owned(),
-            api_version: "events.k8s.io/v1".to_owned(),
-            kind: "Event".to_owned(),
-            plural: "events".to_owned(),
-        };
+        let events = ApiResource::erase::<Event>(&());
         if let Err(error) = Calls::namespaced(&self.client, &events, namespace).create(&event).await {
             tracing::debug!(%error, reason, "an Event could not be written");
         }

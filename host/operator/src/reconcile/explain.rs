@@ -14,7 +14,7 @@ impl Context {
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
         let children = self.watch.children(uid);
         let mut answer = json!({ "status": object["status"], "last": memory.as_ref().map(last) });
-        match self.renderers.of(&selected.descent.kind, |of| self.watch.served(of).is_some()) {
+        match self.renderer(&selected.descent.kind) {
             Err(errors) => answer["error"] = json!(errors.to_string()),
             Ok(renderer) => match renderer.render(&object, &self.watch.lookup()) {
                 Err(error) => answer["error"] = json!(error.to_string()),

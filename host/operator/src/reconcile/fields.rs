@@ -5,10 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use kaos_policy::stamp::MANAGER;
 use serde_json::{Map, Value, json};
-
-/// Our name as a field manager.
-pub(crate) const MANAGER: &str = kaos_policy::stamp::MANAGER;
 
 /// Managers that wrote children and status before us, through updates: the earlier operator's binary, and this one's
 /// name as a writer of updates.
@@ -101,6 +99,15 @@ pub(crate) fn owned(entries: &[Value], subresource: &str, path: &[&str]) -> bool
     entries.iter().any(|entry| {
         let ours = entry["manager"] == MANAGER && entry["subresource"].as_str().unwrap_or_default() == subresource;
         ours && reaches(&entry["fieldsV1"], path)
+    })
+}
+
+/// Whether somebody other than us and the writers before us wrote a field, be it through a subresource.
+pub(crate) fn written_by_others(entries: &[Value], path: &[&str]) -> bool {
+    entries.iter().any(|entry| {
+        let is_known = entry["manager"].as_str().is_some_and(|manager| BEFORE.contains(&manager));
+        let is_theirs = !is_known || !entry["subresource"].is_null();
+        is_theirs && reaches(&entry["fieldsV1"], path)
     })
 }
 

@@ -1,40 +1,24 @@
-//! Finalizers: ours goes on before there are children, those of earlier operators come off on sight, and an object that
-//! is being deleted is cleaned up after, in order and for a bounded time.
+//! Finalizers: ours goes on before there are children, and those of earlier operators come off on sight.
 //!
 //! Settings and policies that named a finalizer may be gone, and so may the process that put it on. What we put on stands in
 //! the managed fields of the object, which the watch does not keep: only where there is a finalizer that nothing names the
 //! object is read, once in the life of a process.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, sync::Arc};
 
-use kaos_policy::{contract::Claim, stamp::pod_template};
-use kube::api::PropagationPolicy;
+use kaos_policy::contract::Claim;
 use serde_json::Value;
 
 use super::{
     api::{with_finalizer, without_finalizer},
     child::is_final,
     context::Context,
-    decide::is_going,
     error::{CallError, Class},
     fields::{entries_of, put_on},
     memory::Memory,
-    times::{Transition, passed},
-    wanted::rank,
+    pass::Subject,
 };
-use crate::watch::{ObjectKey, Seen, Served};
-
-/// How long until cleanup is looked at again although nothing was told.
-const LOOK_AGAIN: Duration = Duration::from_secs(15);
-
-/// What became of an object that is being deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cleanup {
-    /// Nothing of ours holds it.
-    Done,
-    /// Children have to go first.
-    Waits(Duration),
-}
+use crate::watch::Served;
 
 /// Which finalizers of an object concern us.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -46,6 +30,11 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// Those of the object that a pass works on.
+    pub(super) fn on(subject: &Subject<'_>, memory: &Memory) -> Self {
+        Self::of(&subject.object, subject.selected.descent.kind.claims(), memory.finalizer.as_deref())
+    }
+
     /// `asked` is the finalizer that the plan asks for.
     pub(crate) fn of<'a>(object: &Value, claims: impl Iterator<Item = &'a Claim>, asked: Option<&str>) -> Self {
         let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten();
@@ -80,7 +69,12 @@ impl Held {
 
 impl Context {
     /// Takes finalizers off an object. Says whether there was anything to take.
-    pub(crate) async fn retire(&self, served: &Served, object: &mut Value, held: &[String]) -> Result<bool, CallError> {
+    pub(crate) async fn retire(
+        &self,
+        served: &Served,
+        object: &mut Arc<Value>,
+        held: &[String],
+    ) -> Result<bool, CallError> {
         let mut wrote = false;
         for finalizer in held {
             wrote |= self.take_off(served, object, finalizer).await?;
@@ -89,7 +83,12 @@ impl Context {
     }
 
     /// Puts a finalizer on an object that does not have it.
-    pub(crate) async fn hold(&self, served: &Served, object: &mut Value, finalizer: &str) -> Result<bool, CallError> {
+    pub(crate) async fn hold(
+        &self,
+        served: &Served,
+        object: &mut Arc<Value>,
+        finalizer: &str,
+    ) -> Result<bool, CallError> {
         let held = object["metadata"]["finalizers"].as_array();
         if held.is_some_and(|held| held.iter().any(|other| other == finalizer)) {
             return Ok(false);
@@ -122,106 +121,45 @@ impl Context {
         Ok(unnamed.into_iter().filter(is_ours).map(str::to_owned).collect())
     }
 
-    async fn take_off(&self, served: &Served, object: &mut Value, finalizer: &str) -> Result<bool, CallError> {
+    /// Takes a finalizer off an object. Says whether it had it.
+    pub(super) async fn take_off(
+        &self,
+        served: &Served,
+        object: &mut Arc<Value>,
+        finalizer: &str,
+    ) -> Result<bool, CallError> {
         let Some(operations) = without_finalizer(object, finalizer) else { return Ok(false) };
         self.patch(served, object, &operations).await?;
         Ok(true)
     }
 
-    async fn patch(&self, served: &Served, object: &mut Value, operations: &Value) -> Result<(), CallError> {
+    /// Patches the object that a pass works on.
+    pub(super) async fn patch(
+        &self,
+        served: &Served,
+        object: &mut Arc<Value>,
+        operations: &Value,
+    ) -> Result<(), CallError> {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         let (namespace, name) = (text("namespace"), text("name"));
         let answer = self.calls(served, &namespace).patch(&name, operations).await.map_err(may_pass)?;
         self.watch.wrote(&answer);
-        *object = answer;
+        *object = Arc::new(answer);
         Ok(())
-    }
-
-    /// Takes the children of an object down in order, and then lets it go.
-    pub(crate) async fn clean_up(
-        &self,
-        key: &ObjectKey,
-        served: &Served,
-        object: &mut Value,
-        held: &Held,
-    ) -> Result<Cleanup, CallError> {
-        self.retire(served, object, &held.retired).await?;
-        let Some(finalizer) = &held.ours else { return Ok(Cleanup::Done) };
-        let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-        let left = self.time_left(object);
-        let problem = if left.is_zero() {
-            Some(format!("its children were not gone within {} seconds", self.rules.cleanup.as_secs()))
-        } else if self.take_down(&uid).await? {
-            None
-        } else {
-            return Ok(Cleanup::Waits(left.min(LOOK_AGAIN)));
-        };
-        if let Some(problem) = problem {
-            tracing::warn!(object = %key, problem, "the object is let go");
-            let message = format!("{problem}; the object is let go, and they go by their owner references");
-            self.tell(object, &Transition { reason: "CleanupTimedOut".to_owned(), message, warning: true }).await;
-        }
-        self.take_off(served, object, finalizer).await?;
-        Ok(Cleanup::Done)
-    }
-
-    /// Tells that an object that is being deleted is not let go, and why.
-    pub(crate) async fn tell_cleanup_failed(&self, object: &Value, error: &CallError) {
-        let message = format!("cleaning up: {error}");
-        self.tell(object, &Transition { reason: "CleanupFailed".to_owned(), message, warning: true }).await;
-    }
-
-    /// Deletes the children in order: what leads to pods, then workloads, then their configuration; those of one rank
-    /// only when those of the one before are gone, workloads together with their pods. Says whether all are gone.
-    async fn take_down(&self, uid: &str) -> Result<bool, CallError> {
-        loop {
-            let children = self.watch.children(uid);
-            let remaining: Vec<Remaining<'_>> = children.iter().map(Remaining::new).collect();
-            let Some(last) = remaining.iter().map(|one| one.rank).max() else { return Ok(true) };
-            let next: Vec<Remaining<'_>> = remaining.into_iter().filter(|one| one.rank == last).collect();
-            if next.iter().any(|one| one.is_going) {
-                return Ok(false);
-            }
-            for one in next {
-                self.remove(one.child, one.propagation()).await?;
-            }
-        }
-    }
-
-    /// How long cleanup may go on.
-    pub(super) fn time_left(&self, object: &Value) -> Duration {
-        let passed = passed(object["metadata"]["deletionTimestamp"].as_str(), self.rules.clock.now());
-        self.rules.cleanup.saturating_sub(passed)
     }
 }
 
-/// Patches of finalizers test what they rely on, and the server does not say whether it refuses for that: then the
+/// The finalizer that a plan asks for in its `extra`.
+pub(super) fn asked_finalizer(extra: &str) -> Option<String> {
+    let extra: Value = serde_json::from_str(extra).ok()?;
+    extra["finalizer"].as_str().filter(|finalizer| !finalizer.is_empty()).map(str::to_owned)
+}
+
+/// Patches of objects test what they rely on, and the server does not say whether it refuses for that: then the
 /// object has changed, and the next try begins with what it is.
 fn may_pass(error: CallError) -> CallError {
     let class = if is_final(&error) { Class::Transient(None) } else { error.class };
     CallError { class, ..error }
-}
-
-/// A child that is to be taken down.
-struct Remaining<'a> {
-    child: &'a Seen,
-    rank: u8,
-    runs_pods: bool,
-    is_going: bool,
-}
-
-impl<'a> Remaining<'a> {
-    fn new(child: &'a Seen) -> Self {
-        let live = child.object();
-        let runs_pods = live.as_ref().is_some_and(|live| pod_template(live).is_some());
-        let is_going = live.as_ref().is_some_and(is_going);
-        Self { child, rank: rank(&child.of, runs_pods), runs_pods, is_going }
-    }
-
-    /// A workload stays until its pods are gone: until then they need what is taken down next.
-    fn propagation(&self) -> PropagationPolicy {
-        if self.runs_pods { PropagationPolicy::Foreground } else { PropagationPolicy::Background }
-    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,12 @@
 //! Passes wait for the lists of the children's types: what was not listed yet looks as if it were not there. They wait for
 //! a bounded time, since one type that cannot be listed would otherwise hold all objects of a kind up.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
 use kaos_policy::contract::ResourceType;
 use tokio::time::Instant;
+
+use crate::locking::lock;
 
 /// How long passes of a kind wait; less than cleanup may hold an object.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -20,7 +18,7 @@ pub(crate) struct HeldBack(Mutex<BTreeMap<ResourceType, Instant>>);
 impl HeldBack {
     /// Whether passes of a kind wait, now that something is missing or nothing is.
     pub(crate) fn keeps_back(&self, of: &ResourceType, is_missing: bool) -> bool {
-        let mut since = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = lock(&self.0);
         if !is_missing {
             since.remove(of);
             return false;

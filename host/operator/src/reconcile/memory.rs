@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
 };
 
 use kaos_policy::{
@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::{effort::Effort, rejected::Rejected, rolls::Read};
 use crate::{
     hashing::hash,
+    locking::lock,
     metrics::{Readiness, Tally, Unserved},
     watch::ObjectKey,
 };
@@ -47,6 +48,8 @@ pub(crate) struct Memory {
     pub(crate) awaiting: Option<Instant>,
     /// Since when there are children that their controllers have not looked at.
     pub(crate) unseen: Option<Instant>,
+    /// By ConfigMap that was there before us: what it held.
+    pub(crate) found: BTreeMap<Mark, Mark>,
     /// The finalizer that the last plan asked for.
     pub(crate) finalizer: Option<String>,
     /// Finalizers that nothing names any more: whether it was us who put them on.
@@ -88,30 +91,30 @@ pub(crate) struct Memories(Mutex<BTreeMap<ObjectKey, Memory>>);
 impl Memories {
     /// What is remembered of an object; one that took the place of another starts anew. One pass at a time has it.
     pub(crate) fn take(&self, key: &ObjectKey, uid: &str) -> Memory {
-        let known = self.lock().get(key).filter(|memory| memory.uid == uid).cloned();
+        let known = lock(&self.0).get(key).filter(|memory| memory.uid == uid).cloned();
         known.unwrap_or_else(|| Memory { uid: uid.to_owned(), ..Memory::default() })
     }
 
     pub(crate) fn put(&self, key: &ObjectKey, memory: Memory) {
-        self.lock().insert(key.clone(), memory);
+        lock(&self.0).insert(key.clone(), memory);
     }
 
     /// The watch is about to be told other needs of an object: what it was told before counts no longer, whether or not the
     /// pass that tells it comes to its end.
     pub(crate) fn doubt_needs(&self, key: &ObjectKey) {
-        if let Some(memory) = self.lock().get_mut(key) {
+        if let Some(memory) = lock(&self.0).get_mut(key) {
             memory.needs = None;
         }
     }
 
     /// A copy, for whoever asks.
     pub(crate) fn look(&self, key: &ObjectKey) -> Option<Memory> {
-        self.lock().get(key).cloned()
+        lock(&self.0).get(key).cloned()
     }
 
     /// Objects of a type whose last pass was made after a swap of policies.
     pub(crate) fn made_since(&self, of: &ResourceType, swap: u64) -> usize {
-        self.lock()
+        lock(&self.0)
             .iter()
             .filter(|(key, memory)| key.of == *of && memory.since >= swap && memory.last.is_some())
             .count()
@@ -119,7 +122,7 @@ impl Memories {
 
     /// How the objects of each type stand.
     pub(crate) fn tallies(&self) -> BTreeMap<ResourceType, Tally> {
-        let memories = self.lock();
+        let memories = lock(&self.0);
         let mut tallies: BTreeMap<&ResourceType, Tally> = BTreeMap::new();
         for (key, memory) in &*memories {
             tallies.entry(&key.of).or_default().add(memory.ready, memory.unserved);
@@ -129,11 +132,7 @@ impl Memories {
 
     /// The object is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
-        self.lock().remove(key);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<ObjectKey, Memory>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).remove(key);
     }
 }
 

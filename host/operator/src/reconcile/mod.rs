@@ -2,8 +2,9 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | all of them in order, and when to look again | `pass` |
-//! | which policies answer, and which when they fail | `select` |
+//! | all of them in order | `pass` |
+//! | how it ended, and when to look again | `ended` |
+//! | which policies answer, and which when they fail | `select`, `hearing` |
 //! | needs and plan | `resolve` |
 //! | what somebody's policy plans, tried before it is done | `rehearse` |
 //! | the plan done, and how far that came | `reach` |
@@ -11,11 +12,13 @@
 //! | the children: all, one, and the decision about one | `apply`, `child`, `decide` |
 //! | what stands in a child's way since an owner of the same name went | `left` |
 //! | manifests as they are applied here | `wanted` |
+//! | replicas that were set before the takeover | `scaled` |
 //! | what rolls pods beside their template | `rolls` |
 //! | what counts as a difference, and how often it is put right | `drift`, `effort` |
 //! | what the server does not take, and when it is asked again | `rejected` |
-//! | what is no longer wanted | `prune` |
-//! | finalizers and deletion | `finalize` |
+//! | what is no longer wanted; when it stays for a while | `prune`, `handover` |
+//! | finalizers | `finalize` |
+//! | an object that is being deleted | `going` |
 //! | status: what is said, what the kind declares, since when, written if different | `assess`, `projection`, `times`, `write` |
 //! | what is not told yet, because nobody has looked | `unseen` |
 //! | what is told where there was no pass to the end | `halt` |
@@ -34,13 +37,17 @@ mod context;
 mod decide;
 mod drift;
 mod effort;
+mod ended;
 mod error;
 mod events;
 mod explain;
 mod fields;
 mod finalize;
 mod gates;
+mod going;
 mod halt;
+mod handover;
+mod hearing;
 mod held_back;
 mod left;
 mod memory;
@@ -52,6 +59,7 @@ mod rehearse;
 mod rejected;
 mod resolve;
 mod rolls;
+mod scaled;
 mod select;
 mod times;
 mod together;
@@ -61,12 +69,12 @@ mod write;
 
 pub use context::{Clock, Compute};
 pub(crate) use context::{Context, Rules};
-pub(crate) use error::root;
+pub(crate) use ended::{Ended, Next};
 pub(crate) use events::Events;
 pub(crate) use fields::put_on;
 pub(crate) use halt::Halt;
+pub(crate) use hearing::Hearing;
 pub(crate) use held_back::HeldBack;
 pub(crate) use memory::Memories;
-pub(crate) use pass::{Ended, Next};
 pub(crate) use projection::Projections;
 pub(crate) use times::{passed, read, written};

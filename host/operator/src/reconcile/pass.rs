@@ -1,9 +1,9 @@
 //! One pass over one object: fetch, select, resolve, translate, apply, prune, assess, write, tell.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use kaos_policy::{
-    contract::{Outcome, Refusal},
+    contract::{Outcome, Reference},
     cut::{NOTE, cut},
     failure::Failure,
     render::{Rendered, Renderer, Verdict},
@@ -13,11 +13,11 @@ use tokio::time::Instant;
 
 use super::{
     assess::{Question, Told},
-    child::is_final,
     context::Context,
     decide::is_going,
+    ended::{Ended, LOOK_AGAIN, Next},
     error::{CallError, Class},
-    finalize::{Cleanup, Held},
+    finalize::asked_finalizer,
     halt::Halt,
     memory::{Last, Memory},
     reach::Reached,
@@ -30,35 +30,15 @@ use crate::{
     watch::{ObjectKey, Served},
 };
 
-/// When an object is looked at again, if nothing happens before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Never: it is gone, or the watch will say.
-    Never,
-    /// After a while.
-    After(Duration),
-    /// After a wait that grows from failure to failure, at least this one.
-    Retry(Option<Duration>),
-}
-
-/// How a pass ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ended {
-    pub(crate) result: PassResult,
-    pub(crate) next: Next,
-}
-
 /// A failure of the API server shows in the status from this one on: one that is over at once is no news.
 const SHOWN_FROM: u32 = 3;
-/// When something that cannot be watched is looked at again.
-const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
 /// What a pass works on.
 pub(super) struct Subject<'a> {
     pub(super) key: &'a ObjectKey,
     pub(super) served: Served,
     pub(super) selected: Selected,
-    pub(super) object: Value,
+    pub(super) object: Arc<Value>,
     pub(super) uid: String,
     /// The generation that the pass looks at. What our own writes are answered with may be newer: of that nobody has made
     /// a plan yet.
@@ -93,7 +73,7 @@ impl Context {
         let ended = match self.served(&key.of) {
             Ok(served) => {
                 let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
-                let mut subject = Subject { key, served, selected, object: (*object).clone(), uid, generation };
+                let mut subject = Subject { key, served, selected, object, uid, generation };
                 self.advance(&mut subject, &mut memory).await
             }
             Err(error) => Err(error),
@@ -124,22 +104,16 @@ impl Context {
     fn failed(&self, key: &ObjectKey, error: &CallError, memory: &mut Memory) -> Ended {
         memory.failures = memory.failures.saturating_add(1);
         tracing::warn!(object = %key, %error, failures = memory.failures, "the pass is made again");
-        let next = match error.class {
-            Class::Permanent => Next::After(self.rules.resync),
-            Class::Transient(wait) => Next::Retry(wait),
-            Class::Gone | Class::Forbidden => Next::Retry(None),
-        };
-        let result = if matches!(next, Next::Retry(_)) { PassResult::Retried } else { PassResult::Failed };
-        Ended { result, next }
+        Ended::by(error, self.rules.resync)
     }
 
     async fn advance(&self, subject: &mut Subject<'_>, memory: &mut Memory) -> Result<Ended, CallError> {
         if is_going(&subject.object) {
             return self.end(subject, memory).await;
         }
-        let object = Arc::new(subject.object.clone());
         let (renderer, rendered, plan, stopped) = loop {
-            let (renderer, rendered) = match self.ask(subject.key, &object, &mut subject.selected, memory).await {
+            let asked = self.ask(subject.key, &subject.object, &mut subject.selected, memory).await;
+            let (renderer, rendered) = match asked {
                 Asked::Answered(renderer, rendered) => (renderer, rendered),
                 Asked::Pending => return Ok(Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) }),
                 Asked::Impossible => return Ok(Ended { result: PassResult::Failed, next: Next::After(LOOK_AGAIN) }),
@@ -195,35 +169,20 @@ impl Context {
         subject: &Subject<'_>,
         renderer: Arc<Renderer>,
         rendered: Arc<Rendered>,
-        Reached { outcome, hindrance, applied, again }: Reached,
+        reached: Reached,
         memory: &mut Memory,
         mut wrote: bool,
     ) -> Result<Ended, CallError> {
-        let error = applied.error.as_ref().filter(|error| !is_final(error));
+        let follows = |name: &Reference| self.watch.follows(name);
+        let Ended { result, next } = Ended::at(&reached, self.rules.resync, Instant::now(), follows);
+        let Reached { outcome, hindrance, applied, .. } = reached;
+        let error = applied.passing_error();
         if error.is_some() || applied.waits {
             memory.failures = memory.failures.saturating_add(1);
         }
         if let Some(error) = error {
             tracing::warn!(object = %subject.key, %error, failures = memory.failures, "the pass is made again");
         }
-        let later = applied.tried_again.map_or(self.rules.resync, |at| at.saturating_duration_since(Instant::now()));
-        let (result, next) = match (&outcome, error) {
-            (_, Some(error)) => {
-                let wait = if let Class::Transient(wait) = error.class { wait } else { None };
-                (PassResult::Retried, Next::Retry(wait))
-            }
-            (Outcome::Gated | Outcome::Refused(Refusal::Waiting(_)), None) => {
-                (PassResult::Waiting, again.map_or(self.resync(), Next::After))
-            }
-            (Outcome::Refused(_), None) => (PassResult::Refused, self.resync()),
-            (Outcome::Failed(_), None) if applied.waits => (PassResult::Waiting, Next::Retry(None)),
-            (Outcome::Failed(_), None) if !applied.conflicts.is_empty() => {
-                let followed = applied.conflicts.iter().all(|name| self.watch.follows(name));
-                (PassResult::Waiting, Next::After(if followed { later } else { LOOK_AGAIN }))
-            }
-            (Outcome::Failed(_), None) => (PassResult::Failed, Next::After(later)),
-            (Outcome::Applied, None) => (PassResult::Settled, self.resync()),
-        };
         let quiet = (applied.waits && memory.failures < SHOWN_FROM)
             || error.is_some_and(|error| !is_shown(error, memory.failures));
         memory.since = subject.selected.since;
@@ -243,7 +202,7 @@ impl Context {
                 renderer,
                 is_local: subject.selected.descent.kind.is_local(),
                 rendered: Arc::clone(&rendered),
-                object: Arc::new(subject.object.clone()),
+                object: Arc::clone(&subject.object),
                 generation: subject.generation,
                 outcome,
                 hindrance,
@@ -287,85 +246,12 @@ impl Context {
         }
         Ok(wrote)
     }
-
-    /// The object is being deleted: cleanup and nothing else.
-    async fn end(&self, subject: &mut Subject<'_>, memory: &mut Memory) -> Result<Ended, CallError> {
-        let mut going = held(subject, memory);
-        // After a restart only the plan knows whether one of those that come off is asked for.
-        if memory.finalizer.is_none() && !going.retired.is_empty() {
-            let object = Arc::new(subject.object.clone());
-            if let Asked::Answered(_, rendered) = self.ask(subject.key, &object, &mut subject.selected, memory).await {
-                memory.finalizer = rendered.planned().and_then(|planned| asked_finalizer(&planned.extra));
-                going = held(subject, memory);
-            }
-        }
-        self.let_go(subject.key, &subject.served, &mut subject.object, going, memory).await
-    }
-
-    /// The same where nobody answers for the object. Somebody may again before the time for cleanup is over, who knows of
-    /// which types its children are, and takes them down in order; later they go by their owner references.
-    async fn end_unserved(&self, key: &ObjectKey, object: &Value, memory: &mut Memory) -> Result<Ended, CallError> {
-        let served = self.served(&key.of)?;
-        let ends = |next| Ok(Ended { result: PassResult::Gone, next });
-        match self.left_on(&served, object, &Held::default(), memory).await {
-            Ok(left) if left.is_empty() => return ends(Next::Never),
-            Ok(_) => {}
-            // Nobody knows whether any of them is ours. With the rights come the passes.
-            Err(error) if error.class == Class::Forbidden => return ends(self.resync()),
-            Err(error) => return Err(error),
-        }
-        let left = self.time_left(object);
-        if !left.is_zero() {
-            return ends(Next::After(left));
-        }
-        self.let_go(key, &served, &mut object.clone(), Held::default(), memory).await
-    }
-
-    /// Lets an object go that is being deleted, as far as it is held by us.
-    async fn let_go(
-        &self,
-        key: &ObjectKey,
-        served: &Served,
-        object: &mut Value,
-        going: Held,
-        memory: &mut Memory,
-    ) -> Result<Ended, CallError> {
-        let cleaned = match self.left_on(served, object, &going, memory).await {
-            Ok(left) => self.clean_up(key, served, object, &going.with_left(left)).await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = &cleaned
-            && is_shown(error, memory.failures.saturating_add(1))
-        {
-            self.tell_cleanup_failed(object, error).await;
-        }
-        let next = match cleaned? {
-            Cleanup::Done => Next::Never,
-            Cleanup::Waits(wait) => Next::After(wait),
-        };
-        Ok(Ended { result: PassResult::Gone, next })
-    }
-
-    fn resync(&self) -> Next {
-        Next::After(self.rules.resync)
-    }
 }
 
 /// Whether the last of so many failures in a row is told: one that may be over at once only when it is not.
-fn is_shown(error: &CallError, failures: u32) -> bool {
+pub(super) fn is_shown(error: &CallError, failures: u32) -> bool {
     let passing = matches!(error.class, Class::Transient(_) | Class::Gone);
     !passing || failures >= SHOWN_FROM
-}
-
-/// The finalizers of the object that concern us.
-pub(super) fn held(subject: &Subject<'_>, memory: &Memory) -> Held {
-    Held::of(&subject.object, subject.selected.descent.kind.claims(), memory.finalizer.as_deref())
-}
-
-/// The finalizer that a plan asks for in its `extra`.
-fn asked_finalizer(extra: &str) -> Option<String> {
-    let extra: Value = serde_json::from_str(extra).ok()?;
-    extra["finalizer"].as_str().filter(|finalizer| !finalizer.is_empty()).map(str::to_owned)
 }
 
 fn name_of(outcome: &Outcome) -> String {

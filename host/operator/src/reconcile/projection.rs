@@ -6,15 +6,16 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kaos_policy::contract::ResourceType;
 use kube::api::ApiResource;
 use serde_json::Value;
 
 use super::{api::Calls, context::Context, error::Class};
-use crate::{schema, watch::Served};
+use crate::{locking::lock, schema, watch::Served};
 
 /// The schema of the status of each kind, and the definition that it was read from.
 #[derive(Debug, Default)]
@@ -26,7 +27,7 @@ impl Context {
     /// Drops what the kind does not declare. A kind of which no schema is known keeps everything.
     pub(crate) async fn project(&self, of: &ResourceType, served: &Served, status: &mut Value) {
         let definition = self.watch.definition(of);
-        let known = self.projections.lock().get(of).filter(|(read, _)| *read == definition).cloned();
+        let known = lock(&self.projections.known).get(of).filter(|(read, _)| *read == definition).cloned();
         let schema = if let Some((_, schema)) = known {
             schema
         } else {
@@ -35,7 +36,7 @@ impl Context {
             let schema = live.ok().flatten().or_else(|| schema::embedded_status_of(of)).unwrap_or(Value::Null);
             let schema = Arc::new(schema);
             if !passing {
-                self.projections.lock().insert(of.clone(), (definition, Arc::clone(&schema)));
+                lock(&self.projections.known).insert(of.clone(), (definition, Arc::clone(&schema)));
             }
             schema
         };
@@ -46,13 +47,7 @@ impl Context {
 
     async fn status_schema(&self, of: &ResourceType, resource: &ApiResource) -> Result<Option<Value>, Class> {
         if self.watch.sees_definitions() {
-            let definitions = ApiResource {
-                group: "apiextensions.k8s.io".to_owned(),
-                version: "v1".to_owned(),
-                api_version: "apiextensions.k8s.io/v1".to_owned(),
-                kind: "CustomResourceDefinition".to_owned(),
-                plural: "customresourcedefinitions".to_owned(),
-            };
+            let definitions = ApiResource::erase::<CustomResourceDefinition>(&());
             let name = format!("{}.{}", resource.plural, resource.group);
             match Calls::cluster(&self.client, &definitions).get(&name).await {
                 Ok(definition) => return Ok(definition.and_then(|crd| schema::status_of(&crd, of))),
@@ -69,10 +64,6 @@ impl Context {
 impl Projections {
     /// Reads the schema again the next time: the server did not take a status.
     pub(crate) fn forget(&self, of: &ResourceType) {
-        self.lock().remove(of);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<ResourceType, (u64, Arc<Value>)>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known).remove(of);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use kaos_policy::contract::{Reference, ResourceType};
 use kube::api::PropagationPolicy;
+use serde_json::Value;
 
 use super::{api::Calls, apply::Applied, context::Context, decide::is_going, error::CallError};
 use crate::watch::Seen;
@@ -14,15 +15,19 @@ fn identity(of: &ResourceType, name: &str) -> (String, String, String) {
 }
 
 impl Context {
-    /// Deletes what an object owns and is not among these children. What was deleted, and what could not be, is noted.
-    pub(crate) async fn prune(&self, uid: &str, wanted: &[Reference], applied: &mut Applied) {
-        let wanted: BTreeSet<_> = wanted.iter().map(|child| identity(&child.of(), &child.name)).collect();
-        for child in self.watch.children(uid) {
-            let is_wanted = wanted.contains(&identity(&child.of, &child.name));
-            if is_wanted || child.object().is_some_and(|live| is_going(&live)) {
-                continue;
-            }
-            if let Err(error) = self.remove(&child, PropagationPolicy::Background).await {
+    /// What an object owns, is not planned, and is not going already.
+    pub(super) fn unwanted(&self, uid: &str, plan: &[Value]) -> Vec<Seen> {
+        let wanted: BTreeSet<_> =
+            plan.iter().map(Reference::of_object).map(|it| identity(&it.of(), &it.name)).collect();
+        let is_unwanted = |child: &Seen| !wanted.contains(&identity(&child.of, &child.name));
+        let children = self.watch.children(uid).into_iter().filter(is_unwanted);
+        children.filter(|child| !child.object().is_some_and(|live| is_going(&live))).collect()
+    }
+
+    /// Deletes these children. What was deleted, and what could not be, is noted.
+    pub(crate) async fn prune(&self, unwanted: &[Seen], applied: &mut Applied) {
+        for child in unwanted {
+            if let Err(error) = self.remove(child, PropagationPolicy::Background).await {
                 applied.failed(error);
                 continue;
             }
@@ -33,11 +38,12 @@ impl Context {
         }
     }
 
-    /// Deletes this very child.
+    /// Deletes this very child, as it was seen: another version of it may be nobody's by now.
     pub(super) async fn remove(&self, child: &Seen, propagation: PropagationPolicy) -> Result<(), CallError> {
         let served = self.served(&child.of)?;
         let calls = self.calls(&served, &child.namespace);
-        self.delete(&calls, &child.reference(), &child.uid, None, propagation).await.map(drop)
+        let version = child.version.to_string();
+        self.delete(&calls, &child.reference(), &child.uid, Some(&version), propagation).await.map(drop)
     }
 
     /// Deletes the object with this UID, at this version if there is one, and has the watch know. Says whether it is gone

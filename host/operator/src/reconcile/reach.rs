@@ -6,19 +6,14 @@
 use std::time::Duration;
 
 use kaos_policy::{
-    contract::{Outcome, Reference},
+    contract::Outcome,
     render::{Rendered, Verdict},
 };
 use serde_json::Value;
 
 use super::{
-    apply::Applied,
-    context::Context,
-    error::CallError,
-    finalize::Held,
-    gates,
-    memory::Memory,
-    pass::{Subject, held},
+    apply::Applied, context::Context, error::CallError, finalize::Held, gates, handover::stays, memory::Memory,
+    pass::Subject,
 };
 use crate::status::Hindrance;
 
@@ -59,7 +54,7 @@ impl Context {
         memory: &mut Memory,
         wrote: &mut bool,
     ) -> Reached {
-        let retired = held(subject, memory).retired;
+        let retired = Held::on(subject, memory).retired;
         let retired = self.retire(&subject.served, &mut subject.object, &retired).await;
         let stopped = retired.inspect(|retired| *wrote |= *retired).err();
         let mut again = None;
@@ -95,13 +90,20 @@ impl Context {
             Ok(held) => *wrote |= held,
             Err(error) => return Reached::stopped_by(error),
         }
-        let mut applied = self.apply_all(&subject.object, plan, &subject.uid, memory).await;
+        let mut applied = self.apply_all(subject, plan, memory).await;
         self.watch.contest(subject.key, &memory.conflicts);
         // Who stands in for a revision does not know what that made, and that is wanted again when it answers again: data
         // that is deleted for one mistake does not come back.
         if applied.in_full() && !subject.selected.stands_in() {
-            let wanted: Vec<_> = plan.iter().map(Reference::of_object).collect();
-            self.prune(&subject.uid, &wanted, &mut applied).await;
+            let mut unwanted = self.unwanted(&subject.uid, plan);
+            if let Some(handover) = self.handover(&unwanted, plan) {
+                unwanted.retain(|child| !stays(child, plan));
+                let told = handover.told();
+                applied.decisions.push(told.message.clone());
+                self.tell(&subject.object, &told).await;
+                again = Some(handover.left);
+            }
+            self.prune(&unwanted, &mut applied).await;
         }
         *wrote |= applied.wrote;
         Reached::with(applied, again)

@@ -66,7 +66,7 @@ impl Context {
         plan: &[Value],
         sight: Sight,
     ) -> Result<Option<Sight>, CallError> {
-        let wanted = Wanted::new(manifest, &subject.object, sight.live(), &|_| None, plan);
+        let wanted = Wanted::new(manifest, &subject.object, sight.live(), &|_| false, plan);
         let Sight::There(live) = sight else {
             return Ok(match self.apply_unseen(&wanted, true).await? {
                 Made::Done(_) => None,

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use kaos_policy::stamp::LAST_APPLIED;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -19,8 +20,6 @@ use crate::hashing::hash;
 const FIRST: Duration = Duration::from_mins(2);
 /// How long that may become.
 const LONGEST: Duration = Duration::from_hours(1);
-/// A note of the user's client, which says nothing that the object does not, and which the watch leaves out.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A manifest that the server refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +58,7 @@ impl Rejected {
 pub(super) fn tried(wanted: &Wanted, there: Option<&str>, object: &Value) -> Mark {
     let metadata = &object["metadata"];
     let annotations = metadata["annotations"].as_object().into_iter().flatten();
+    // The watch leaves it out, and what writes are answered with has it.
     let annotations: Vec<Mark> = annotations.filter(|(name, _)| *name != LAST_APPLIED).map(hash).collect();
     hash((wanted.digest(), there, hash(&object["spec"]), hash(&metadata["labels"]), annotations))
 }
@@ -112,7 +112,7 @@ mod tests {
         let wanted = |data: &str| {
             let manifest = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "t", "name": "a"},
                 "data": {"k": data}});
-            Wanted::new(&manifest, &json!({}), None, &|_| None, &[])
+            Wanted::new(&manifest, &json!({}), None, &|_| false, &[])
         };
         let plain = object("1", json!({}), 1);
         let mark = tried(&wanted("v"), Some("u"), &plain);

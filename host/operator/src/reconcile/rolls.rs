@@ -13,15 +13,11 @@ use kaos_policy::{
     contract::{Need, Reference, Target},
     digest::{Digest, canonical},
     lookup::{Lookup, Sighting},
-    stamp::{APPLIED_DIGEST, HASH_STANDS_FOR, carried_hash, pod_template, seal, set_hash},
+    stamp::{self, APPLIED_DIGEST, HASH_STANDS_FOR, carried_hash, pod_template, seal, set_hash},
 };
 use serde_json::{Value, json};
 
 use super::drift;
-
-/// Fields of a pod that refer to a ConfigMap, and to a Secret, by `name`; a volume's Secret is called `secretName`.
-const CONFIG_MAPS: [&str; 3] = ["configMap", "configMapRef", "configMapKeyRef"];
-const SECRETS: [&str; 3] = ["secret", "secretRef", "secretKeyRef"];
 
 /// What the pods of a plan refer to and the plan does not emit.
 pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
@@ -142,38 +138,15 @@ fn kept(manifest: &Value, plan: &[Value], live: &dyn Fn(&Reference) -> Option<Va
 
 /// Everything that a workload's pods take from ConfigMaps and Secrets.
 fn references(manifest: &Value) -> BTreeSet<Reference> {
-    let mut found = BTreeSet::new();
-    if let Some(template) = pod_template(manifest) {
-        let namespace = manifest["metadata"]["namespace"].as_str();
-        collect(&template["spec"], namespace, &mut found);
-    }
-    found
-}
-
-fn collect(value: &Value, namespace: Option<&str>, found: &mut BTreeSet<Reference>) {
-    match value {
-        Value::Object(fields) => {
-            for (field, value) in fields {
-                let kind = match field.as_str() {
-                    field if CONFIG_MAPS.contains(&field) => "ConfigMap",
-                    field if SECRETS.contains(&field) => "Secret",
-                    _ => "",
-                };
-                let name = value["name"].as_str().or_else(|| value["secretName"].as_str());
-                if let Some(name) = name.filter(|name| !kind.is_empty() && !name.is_empty()) {
-                    found.insert(Reference {
-                        api_version: "v1".to_owned(),
-                        kind: kind.to_owned(),
-                        namespace: namespace.map(str::to_owned),
-                        name: name.to_owned(),
-                    });
-                }
-                collect(value, namespace, found);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect(item, namespace, found)),
-        _ => {}
-    }
+    let namespace = manifest["metadata"]["namespace"].as_str();
+    let named = pod_template(manifest).map(|template| stamp::references(&template["spec"])).unwrap_or_default();
+    let reference = |(kind, name): (&str, &str)| Reference {
+        api_version: "v1".to_owned(),
+        kind: kind.to_owned(),
+        namespace: namespace.map(str::to_owned),
+        name: name.to_owned(),
+    };
+    named.into_iter().map(reference).collect()
 }
 
 /// The manifest of a plan that a reference means.
@@ -232,6 +205,22 @@ mod tests {
         ]
     }
 
+    /// The plan as it comes to be stamped.
+    fn sealed() -> Vec<Value> {
+        let mut plan = plan();
+        plan.iter_mut().for_each(seal);
+        plan
+    }
+
+    /// A Secret, and a ConfigMap with some content, that the plan's pods refer to.
+    fn keyed() -> Value {
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "t", "name": "keyed"}, "data": {"k": "dg=="}})
+    }
+
+    fn config(value: &str) -> Value {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "t", "name": "beside"}, "data": {"k": value}})
+    }
+
     fn hash(plan: &[Value], objects: &[Value]) -> String {
         let lookup = Fixed::new(objects.iter().cloned());
         let stamped = stamp(plan, &lookup, &[]);
@@ -250,10 +239,7 @@ mod tests {
 
     #[test]
     fn what_may_not_be_read_any_more_says_nothing_of_a_change() {
-        let mut plan = plan();
-        plan.iter_mut().for_each(seal);
-        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "t", "name": "keyed"},
-            "data": {"k": "dg=="}});
+        let (plan, secret) = (sealed(), keyed());
         let live = stamp(&plan, &Fixed::new([secret]), &[]);
         let hash = |plan: &[Value], live: &[Value]| carried_hash(&stamp(plan, &Closed, live)[2]).unwrap().to_owned();
         let carried = carried_hash(&live[2]).unwrap();
@@ -276,11 +262,7 @@ mod tests {
 
     #[test]
     fn beside_what_may_not_be_read_what_may_be_rolls_as_ever() {
-        let mut plan = plan();
-        plan.iter_mut().for_each(seal);
-        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "t", "name": "keyed"},
-            "data": {"k": "dg=="}});
-        let config = |value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "t", "name": "beside"}, "data": {"k": value}});
+        let (plan, secret) = (sealed(), keyed());
         let closed = |value: &str| WithoutSecrets(Fixed::new([config(value)]));
         let of = |plan: &[Value]| carried_hash(&plan[2]).unwrap().to_owned();
         let mut read = Read::new();
@@ -308,7 +290,6 @@ mod tests {
 
     #[test]
     fn a_hash_moves_with_what_is_referred_to_and_with_nothing_else() {
-        let config = |value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "t", "name": "beside"}, "data": {"k": value}});
         let without = hash(&plan(), &[]);
         assert_ne!(without, hash(&plan(), &[config("1")]));
         assert_ne!(hash(&plan(), &[config("2")]), hash(&plan(), &[config("1")]));

@@ -7,12 +7,13 @@ use kaos_policy::{
     contract::Need,
     policy::PolicyId,
     render::{Rendered, Renderer, Verdict},
+    settings::SettingsErrors,
 };
 use serde_json::Value;
 
-use super::{context::Context, memory::Memory, resolve::Resolved};
+use super::{context::Context, hearing::Hearing, memory::Memory, resolve::Resolved};
 use crate::{
-    catalogue::{Answer, Descent, PIN, Without},
+    catalogue::{Answer, Descent, Kind, PIN, Without},
     watch::ObjectKey,
 };
 
@@ -87,9 +88,9 @@ impl Context {
         memory: &mut Memory,
     ) -> Asked {
         let before = std::mem::take(&mut memory.needed);
-        let mut needed = if selected.descent.without.is_empty() { Vec::new() } else { before.clone() };
-        let (mut refused, mut left) = (None, Vec::new());
-        let (asked, last, refused_by_all) = loop {
+        let mut needed = if selected.descent.has_begun() { before.clone() } else { Vec::new() };
+        let (mut hearing, mut left) = (Hearing::new(), Vec::new());
+        let ((renderer, rendered), last) = loop {
             let beside: Vec<Need> = before.iter().chain(&needed).cloned().collect();
             let (renderer, rendered) = match self.ask_once(key, object, selected, &beside, memory).await {
                 Asked::Answered(renderer, rendered) => (renderer, rendered),
@@ -99,39 +100,27 @@ impl Context {
                 }
             };
             let last = Arc::clone(&rendered);
-            if rendered.planned().is_some() {
-                break ((renderer, rendered), last, false);
+            if let Some(counts) = hearing.hear(&mut selected.descent, &last, (renderer, rendered)) {
+                break (counts, last);
             }
-            let here = selected.clone();
-            if selected.descent.after(&rendered) {
-                match &rendered.verdict {
-                    Verdict::Failed(failure) => self.fell_back(key, selected, &failure.policy),
-                    Verdict::Refused(_) | Verdict::Planned(_) => {
-                        left.push(rendered.policy.clone());
-                        refused.get_or_insert((here, (renderer, rendered)));
-                    }
-                }
-                needed.extend(last.needs.iter().cloned());
-                continue;
+            match &last.verdict {
+                Verdict::Failed(failure) => self.fell_back(key, selected, &failure.policy),
+                Verdict::Refused(_) | Verdict::Planned(_) => left.push(last.policy.clone()),
             }
-            // Nobody takes the object: what counts is what the newest of them says.
-            left.clear();
-            match refused.take() {
-                Some((refusing, answer)) => {
-                    *selected = refusing;
-                    break (answer, last, true);
-                }
-                None => break ((renderer, rendered), last, false),
-            }
+            needed.extend(last.needs.iter().cloned());
         };
-        for policy in &left {
-            self.metrics.fallback(policy);
+        // An object that nobody takes is left to nobody.
+        if last.planned().is_some() {
+            for policy in &left {
+                self.metrics.fallback(policy);
+            }
         }
-        if refused_by_all || !selected.descent.without.is_empty() {
+        let refused_by_all = !Arc::ptr_eq(&rendered, &last);
+        if refused_by_all || selected.descent.has_begun() {
             needed.extend(last.needs.iter().cloned());
             memory.needed = needed;
         }
-        Asked::Answered(asked.0, asked.1)
+        Asked::Answered(renderer, rendered)
     }
 
     /// Asks what was selected.
@@ -143,7 +132,7 @@ impl Context {
         beside: &[Need],
         memory: &mut Memory,
     ) -> Asked {
-        let renderer = match self.renderers.of(&selected.descent.kind, |of| self.watch.served(of).is_some()) {
+        let renderer = match self.renderer(&selected.descent.kind) {
             Ok(renderer) => renderer,
             // The catalogue takes no settings that do not fit.
             Err(errors) => {
@@ -166,6 +155,11 @@ impl Context {
             self.metrics.policy_failure(&failure.policy, failure.failure.category());
         }
         Asked::Answered(renderer, rendered)
+    }
+
+    /// The renderer for what answers, on the cluster as it serves types now.
+    pub(super) fn renderer(&self, kind: &Kind) -> Result<Arc<Renderer>, SettingsErrors> {
+        self.renderers.of(kind, |of| self.watch.served(of).is_some())
     }
 
     /// Lets what served before answer for an object that a policy failed on. Says whether there is something.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// A change of a condition.
+/// What an Event tells: a change of a condition, or what became of cleaning up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Transition {
-    /// The reason that the condition has now.
+    /// Why, in a word: the reason that the condition has now.
     pub(crate) reason: String,
     pub(crate) message: String,
     /// Whether it is something to worry about.

@@ -9,7 +9,8 @@ use kaos_policy::{
 };
 use serde_json::{Value, json};
 
-use super::drift;
+use super::{drift, memory::Mark};
+use crate::hashing::hash;
 
 /// One child as it should be.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,17 +26,17 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     /// The child of a manifest, as it should be beside `live`: the child as it is, and `beside`, which looks up the
-    /// other children.
+    /// other children as they were, ConfigMaps and nothing else.
     pub(crate) fn new(
         manifest: &Value,
         object: &Value,
         live: Option<&Value>,
-        beside: &dyn Fn(&Reference) -> Option<Value>,
+        was_like: &dyn Fn(&Value) -> bool,
         plan: &[Value],
     ) -> Self {
         let mut body = manifest.clone();
         if let Some(live) = live {
-            keep_hash(&mut body, live, beside, plan);
+            keep_hash(&mut body, live, was_like, plan);
         }
         seal(&mut body);
         let reference = Reference::of_object(&body);
@@ -47,6 +48,11 @@ impl Wanted {
             body,
             releases_replicas,
         }
+    }
+
+    /// Whether it is a workload with one replica, the number that an object has when nobody asks for any.
+    pub(crate) fn has_one_replica(&self) -> bool {
+        pod_template(&self.body).is_some() && self.body["spec"]["replicas"] == 1
     }
 
     /// Whether nobody else may add to its spec. What others write into workloads is a restart, a number of replicas, a
@@ -80,7 +86,7 @@ pub(crate) fn rank(of: &ResourceType, runs_pods: bool) -> u8 {
 /// Keeps the hash of a live template that somebody else computed, as long as neither the template nor a ConfigMap of
 /// the plan that it refers to changes. What the computed hash was then is noted on the child, so that a later change of
 /// a ConfigMap is seen.
-fn keep_hash(body: &mut Value, live: &Value, beside: &dyn Fn(&Reference) -> Option<Value>, plan: &[Value]) {
+fn keep_hash(body: &mut Value, live: &Value, was_like: &dyn Fn(&Value) -> bool, plan: &[Value]) {
     let (Some(computed), Some(carried)) = (carried_hash(body).map(str::to_owned), carried_hash(live)) else { return };
     if computed == carried {
         return;
@@ -95,7 +101,7 @@ fn keep_hash(body: &mut Value, live: &Value, beside: &dyn Fn(&Reference) -> Opti
             set_hash(&mut kept, carried);
             let wanted = pod_template(&kept).zip(pod_template(live));
             wanted.is_some_and(|(wanted, live)| drift::missing(wanted, live).is_none())
-                && config_unchanged(&body["spec"], beside, plan)
+                && config_unchanged(&body["spec"], was_like, plan)
         }
     };
     if stands {
@@ -105,19 +111,19 @@ fn keep_hash(body: &mut Value, live: &Value, beside: &dyn Fn(&Reference) -> Opti
     }
 }
 
-/// Whether every ConfigMap of the plan that a workload refers to is there with the content that is wanted.
-fn config_unchanged(spec: &Value, beside: &dyn Fn(&Reference) -> Option<Value>, plan: &[Value]) -> bool {
-    plan.iter().filter(|manifest| manifest["apiVersion"] == "v1" && manifest["kind"] == "ConfigMap").all(|manifest| {
-        let reference = Reference::of_object(manifest);
-        !refers_to(spec, &reference.name)
-            || beside(&reference).is_some_and(|live| {
-                ["data", "binaryData"].into_iter().all(|field| content(manifest, field) == content(&live, field))
-            })
-    })
+/// Whether every ConfigMap of the plan that a workload refers to held what is wanted before we wrote it.
+fn config_unchanged(spec: &Value, was_like: &dyn Fn(&Value) -> bool, plan: &[Value]) -> bool {
+    let configs = plan.iter().filter(|manifest| is_config_map(manifest));
+    configs.filter(|config| refers_to(spec, &Reference::of_object(config).name)).all(was_like)
 }
 
-fn content<'a>(config: &'a Value, field: &str) -> Option<&'a serde_json::Map<String, Value>> {
-    config[field].as_object().filter(|map| !map.is_empty())
+pub(super) fn is_config_map(manifest: &Value) -> bool {
+    manifest["apiVersion"] == "v1" && manifest["kind"] == "ConfigMap"
+}
+
+/// What a ConfigMap holds; nothing may be written in more than one way.
+pub(super) fn held(config: &Value) -> Mark {
+    hash(["data", "binaryData"].map(|field| config[field].as_object().filter(|map| !map.is_empty())))
 }
 
 #[cfg(test)]
@@ -140,9 +146,9 @@ mod tests {
     }
 
     fn wanted(manifest: &Value, live: &Value, live_config: &Value, config: &Value) -> Wanted {
-        let beside = |_: &Reference| Some(live_config.clone());
+        let was_like = |config: &Value| held(config) == held(live_config);
         let plan = [config.clone(), manifest.clone()];
-        Wanted::new(manifest, &json!({}), Some(live), &beside, &plan)
+        Wanted::new(manifest, &json!({}), Some(live), &was_like, &plan)
     }
 
     #[test]
@@ -182,7 +188,7 @@ mod tests {
     fn replicas_are_let_go_of_where_somebody_else_drives_them() {
         let external = json!({"metadata": {"annotations": {"kaos.tools/replicas": "external"}}});
         let releases =
-            |manifest: &Value, object: &Value| Wanted::new(manifest, object, None, &|_| None, &[]).releases_replicas;
+            |manifest: &Value, object: &Value| Wanted::new(manifest, object, None, &|_| false, &[]).releases_replicas;
         assert!(releases(&deployment("h", &json!({}), "x"), &external));
         assert!(!releases(&config("v"), &external));
         assert!(!releases(&deployment("h", &json!({}), "x"), &json!({})));

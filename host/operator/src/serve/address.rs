@@ -2,7 +2,7 @@
 
 use std::{
     fmt, io,
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4},
     str::FromStr,
 };
 
@@ -50,6 +50,55 @@ impl fmt::Display for BindAddress {
     }
 }
 
+/// Where only callers on this machine get to: `127.0.0.1:8082`, `[::1]:8082`, or `0` for nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LocalAddress(BindAddress);
+
+/// An address at which others than callers on this machine would be told what objects hold, or none at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no address on loopback, and what is served there tells what objects hold: use 127.0.0.1:PORT and kubectl \
+     port-forward, or 0 to turn it off"
+)]
+pub struct LocalAddressError(String);
+
+impl LocalAddress {
+    /// A port of `127.0.0.1`.
+    pub const fn on_loopback(port: u16) -> Self {
+        Self(BindAddress::One(SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))))
+    }
+}
+
+impl Default for LocalAddress {
+    fn default() -> Self {
+        Self::on_loopback(8082)
+    }
+}
+
+impl FromStr for LocalAddress {
+    type Err = LocalAddressError;
+
+    fn from_str(text: &str) -> Result<Self, LocalAddressError> {
+        match text.parse::<BindAddress>() {
+            Ok(BindAddress::Off) => Ok(Self(BindAddress::Off)),
+            Ok(BindAddress::One(one)) if one.ip().is_loopback() => Ok(Self(BindAddress::One(one))),
+            _ => Err(LocalAddressError(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for LocalAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl From<LocalAddress> for BindAddress {
+    fn from(local: LocalAddress) -> Self {
+        local.0
+    }
+}
+
 impl BindAddress {
     /// Starts to listen; nowhere is `None`.
     pub(super) async fn bind(self) -> io::Result<Option<TcpListener>> {
@@ -86,6 +135,18 @@ mod tests {
         for text in ["", "8080", ":", ":70000", "host:80", "127.0.0.1"] {
             let error = text.parse::<BindAddress>().expect_err("no address");
             assert!(error.to_string().contains(":8080"));
+        }
+    }
+
+    #[test]
+    fn an_address_that_others_get_to_is_no_local_one_and_what_to_do_is_said() {
+        for text in ["0", "127.0.0.1:8082", "127.0.0.9:1", "[::1]:0"] {
+            assert_eq!(text.parse::<LocalAddress>().expect("a local address").to_string(), text);
+        }
+        assert_eq!("localhost:8082".parse(), Ok(LocalAddress::on_loopback(8082)));
+        for text in [":8082", "0.0.0.0:8082", "[::]:8082", "10.0.0.1:8082", "[::ffff:10.0.0.1]:1", "8082", ""] {
+            let error = text.parse::<LocalAddress>().expect_err("not a local address").to_string();
+            assert!(error.contains("127.0.0.1:PORT and kubectl port-forward, or 0"), "{error}");
         }
     }
 }

@@ -8,14 +8,14 @@ mod routes;
 #[cfg(test)]
 mod tests;
 
-use std::{io, net::SocketAddr, sync::Arc};
+use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc};
 
 use axum::Router;
 use serde_json::Value;
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-pub use address::{AddressError, BindAddress};
+pub use address::{AddressError, BindAddress, LocalAddress, LocalAddressError};
 
 use crate::metrics::Metrics;
 
@@ -37,51 +37,83 @@ pub struct ServeError {
     source: io::Error,
 }
 
-/// Listeners that do not answer yet.
+/// What can be asked, each where its own flag says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pages {
+    /// What the process has counted.
+    Metrics,
+    /// Whether it lives, and whether it is ready.
+    Health,
+    /// Why an object is as it is.
+    Debug,
+}
+
+impl Pages {
+    fn flag(self) -> &'static str {
+        match self {
+            Self::Metrics => "metrics-bind-address",
+            Self::Health => "health-probe-bind-address",
+            Self::Debug => "debug-bind-address",
+        }
+    }
+
+    fn routes(self, metrics: &Arc<Metrics>, report: &Arc<dyn Report>) -> Router {
+        match self {
+            Self::Metrics => routes::metrics(Arc::clone(metrics)),
+            Self::Health => routes::health(Arc::clone(report)),
+            Self::Debug => routes::debug(Arc::clone(report)),
+        }
+    }
+}
+
+/// Listeners that do not answer yet, by the address that was asked for.
 #[derive(Debug)]
-pub struct Listeners {
-    metrics: Option<TcpListener>,
-    health: Option<TcpListener>,
-    shared: bool,
+pub struct Listeners(BTreeMap<BindAddress, Listening>);
+
+#[derive(Debug)]
+struct Listening {
+    listener: TcpListener,
+    pages: Vec<Pages>,
 }
 
 impl Listeners {
-    /// Listens on both addresses; one for both is fine.
-    pub async fn bind(metrics: BindAddress, health: BindAddress) -> Result<Self, ServeError> {
-        let bind = async |flag, address: BindAddress| {
-            address.bind().await.map_err(|source| ServeError { flag, address, source })
-        };
-        let shared = metrics == health;
-        Ok(Self {
-            metrics: bind("metrics-bind-address", metrics).await?,
-            health: bind("health-probe-bind-address", if shared { BindAddress::Off } else { health }).await?,
-            shared,
-        })
+    /// Listens on all addresses; one may be that of several.
+    ///
+    /// What explains objects is for callers on this machine. Who is one shows in the address that is listened on, and not
+    /// in the caller's own: sidecars deliver from a local one what comes from elsewhere.
+    pub async fn bind(metrics: BindAddress, health: BindAddress, debug: LocalAddress) -> Result<Self, ServeError> {
+        let mut open: BTreeMap<BindAddress, Listening> = BTreeMap::new();
+        for (pages, address) in [(Pages::Metrics, metrics), (Pages::Health, health), (Pages::Debug, debug.into())] {
+            if let Some(shared) = open.get_mut(&address) {
+                shared.pages.push(pages);
+                continue;
+            }
+            match address.bind().await {
+                Ok(Some(listener)) => drop(open.insert(address, Listening { listener, pages: vec![pages] })),
+                Ok(None) => {}
+                // Nobody asked for it, and the rest works without.
+                Err(error) if pages == Pages::Debug && debug == LocalAddress::default() => {
+                    let flag = pages.flag();
+                    tracing::warn!(%address, %error, "objects are not explained: choose another --{flag}, or 0");
+                }
+                Err(source) => return Err(ServeError { flag: pages.flag(), address, source }),
+            }
+        }
+        Ok(Self(open))
     }
 
-    /// Where metrics are served, when they are.
-    pub fn metrics_address(&self) -> Option<SocketAddr> {
-        self.metrics.as_ref()?.local_addr().ok()
-    }
-
-    /// Where health is served, when it is.
-    pub fn health_address(&self) -> Option<SocketAddr> {
-        if self.shared { self.metrics_address() } else { self.health.as_ref()?.local_addr().ok() }
+    /// Where these are served, when they are.
+    pub fn address(&self, pages: Pages) -> Option<SocketAddr> {
+        let served = self.0.values().find(|listening| listening.pages.contains(&pages))?;
+        served.listener.local_addr().ok()
     }
 
     /// Answers until `stop`, then finishes what was begun.
     pub async fn serve(self, metrics: Arc<Metrics>, report: Arc<dyn Report>, stop: CancellationToken) {
-        let Self { metrics: counted, health, shared } = self;
-        let health_routes = routes::health(Arc::clone(&report));
-        let metrics_routes = routes::metrics(metrics);
-        let (first, second) =
-            if shared { (metrics_routes.merge(health_routes), Router::new()) } else { (metrics_routes, health_routes) };
         let mut servers = JoinSet::new();
-        for (listener, routes) in [(counted, first), (health, second)] {
-            let Some(listener) = listener else { continue };
-            let local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
-            let routes = if local { routes.merge(routes::debug(Arc::clone(&report))) } else { routes };
-            servers.spawn(answer(listener, routes, stop.clone()));
+        for Listening { listener, pages } in self.0.into_values() {
+            let routes = pages.into_iter().map(|pages| pages.routes(&metrics, &report));
+            servers.spawn(answer(listener, routes.fold(Router::new(), Router::merge), stop.clone()));
         }
         while servers.join_next().await.is_some() {}
     }

@@ -36,7 +36,7 @@ pub(super) fn metrics(metrics: Arc<Metrics>) -> Router {
     Router::new().route("/metrics", get(page))
 }
 
-/// `/debug/objects/<kind>/<namespace>/<name>`, for callers on this machine.
+/// `/debug/objects/<kind>/<namespace>/<name>`, for callers on this machine: it is to be served on loopback only.
 pub(super) fn debug(report: Arc<dyn Report>) -> Router {
     let object = async move |Path((kind, namespace, name)): Path<(String, String, String)>| match report
         .explain(&kind, &namespace, &name)

@@ -28,38 +28,59 @@ async fn get(address: SocketAddr, page: &str, host: &str) -> String {
     answer
 }
 
-/// Runs a server at two addresses while `look` looks at it.
-async fn served(metrics: &str, health: &str, look: impl AsyncFnOnce(SocketAddr, SocketAddr)) {
+/// One page of each sort, as [`served`] has their addresses.
+const PAGES: [&str; 3] = ["/metrics", "/livez", "/debug/objects/widget/n/w"];
+
+async fn bind(metrics: &str, health: &str, debug: &str) -> Result<Listeners, ServeError> {
     let parse = |text: &str| text.parse().expect("an address");
-    let listeners = Listeners::bind(parse(metrics), parse(health)).await.expect("free ports");
-    let (metrics, health) = (listeners.metrics_address(), listeners.health_address());
+    Listeners::bind(parse(metrics), parse(health), debug.parse().expect("a local address")).await
+}
+
+/// Runs a server at the addresses of metrics, health and explanations while `look` looks at those of them that there are.
+async fn served([metrics, health, debug]: [&str; 3], look: impl AsyncFnOnce(Vec<SocketAddr>)) {
+    let listeners = bind(metrics, health, debug).await.expect("free ports");
+    let bound = [Pages::Metrics, Pages::Health, Pages::Debug].into_iter().filter_map(|pages| listeners.address(pages));
+    let local: Vec<SocketAddr> = bound.map(|address| SocketAddr::from(([127, 0, 0, 1], address.port()))).collect();
     let stop = CancellationToken::new();
     let server = tokio::spawn(listeners.serve(Arc::new(Metrics::new()), Arc::new(Known), stop.clone()));
-    look(metrics.expect("metrics"), health.expect("health")).await;
+    look(local).await;
     stop.cancel();
     server.await.expect("it ends");
 }
 
 #[tokio::test]
-async fn every_page_is_where_it_belongs() {
-    served("127.0.0.1:0", ":0", async |metrics, health| {
-        let health = SocketAddr::from(([127, 0, 0, 1], health.port()));
-        let page = get(metrics, "/metrics", "localhost").await;
-        assert!(page.starts_with("HTTP/1.1 200") && page.contains(crate::metrics::CONTENT_TYPE), "{page}");
+async fn every_page_is_where_it_belongs_and_nowhere_else() {
+    served(["0.0.0.0:0", ":0", "127.0.0.1:0"], async |at| {
+        for (which, &address) in at.iter().enumerate() {
+            for (of, page) in PAGES.into_iter().enumerate() {
+                let answer = get(address, page, "localhost").await;
+                let code = if of == which { "HTTP/1.1 200" } else { "HTTP/1.1 404" };
+                assert!(answer.starts_with(code), "{page} at {which}: {answer}");
+            }
+        }
+        let page = get(at[0], "/metrics", "localhost").await;
+        assert!(page.contains(crate::metrics::CONTENT_TYPE), "{page}");
         assert!(page.contains("kaos_operator_leader") && page.ends_with("# EOF\n"), "{page}");
-        assert!(get(health, "/livez", "x").await.starts_with("HTTP/1.1 200"));
-        assert!(get(health, "/healthz", "x").await.starts_with("HTTP/1.1 200"));
-        assert!(get(health, "/metrics", "x").await.starts_with("HTTP/1.1 404"));
-        assert!(get(metrics, "/livez", "x").await.starts_with("HTTP/1.1 404"));
+        assert!(get(at[1], "/healthz", "x").await.starts_with("HTTP/1.1 200"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_address_may_be_that_of_all_pages() {
+    served(["127.0.0.1:0"; 3], async |at| {
+        assert!(at.len() == 3 && at.iter().all(|address| *address == at[0]), "{at:?}");
+        for page in PAGES {
+            assert!(get(at[0], page, "localhost").await.starts_with("HTTP/1.1 200"), "{page}");
+        }
     })
     .await;
 }
 
 #[tokio::test]
 async fn what_is_missing_for_readiness_is_told_line_by_line() {
-    served("127.0.0.1:0", "127.0.0.1:0", async |metrics, health| {
-        assert_eq!(metrics, health);
-        let page = get(health, "/readyz", "x").await;
+    served(["0", "127.0.0.1:0", "0"], async |at| {
+        let page = get(at[0], "/readyz", "x").await;
         assert!(page.starts_with("HTTP/1.1 503"), "{page}");
         assert!(page.ends_with("the store of Widgets is not filled\nno policy answers for Gadgets\n"), "{page}");
     })
@@ -67,17 +88,23 @@ async fn what_is_missing_for_readiness_is_told_line_by_line() {
 }
 
 #[tokio::test]
-async fn an_object_is_explained_to_callers_on_this_machine_only() {
-    served("127.0.0.1:0", ":0", async |local, everywhere| {
+async fn an_object_is_explained_to_those_who_ask_by_a_local_name() {
+    served(["0", "0", "127.0.0.1:0"], async |at| {
         for host in ["localhost:1", "127.0.0.1", "[::1]:7"] {
-            let page = get(local, "/debug/objects/widget/n/w", host).await;
+            let page = get(at[0], "/debug/objects/widget/n/w", host).await;
             assert!(page.starts_with("HTTP/1.1 200") && page.contains("widget n/w"), "{page}");
         }
-        assert!(get(local, "/debug/objects/widget/n/x", "localhost").await.starts_with("HTTP/1.1 404"));
-        assert!(get(local, "/debug/objects/widget/n/w", "evil.example").await.starts_with("HTTP/1.1 403"));
-        let everywhere = SocketAddr::from(([127, 0, 0, 1], everywhere.port()));
-        assert!(get(everywhere, "/debug/objects/widget/n/w", "localhost").await.starts_with("HTTP/1.1 404"));
-        assert!(get(everywhere, "/livez", "localhost").await.starts_with("HTTP/1.1 200"));
+        assert!(get(at[0], "/debug/objects/widget/n/x", "localhost").await.starts_with("HTTP/1.1 404"));
+        assert!(get(at[0], "/debug/objects/widget/n/w", "evil.example").await.starts_with("HTTP/1.1 403"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_object_is_explained_nowhere_when_that_is_turned_off() {
+    served(["127.0.0.1:0", "127.0.0.1:0", "0"], async |at| {
+        assert!(get(at[0], "/debug/objects/widget/n/w", "localhost").await.starts_with("HTTP/1.1 404"));
+        assert!(get(at[0], "/livez", "localhost").await.starts_with("HTTP/1.1 200"));
     })
     .await;
 }
@@ -85,9 +112,11 @@ async fn an_object_is_explained_to_callers_on_this_machine_only() {
 #[tokio::test]
 async fn a_port_that_is_taken_is_reported_with_its_flag() {
     let taken = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = BindAddress::One(taken.local_addr().expect("an address"));
-    let error = Listeners::bind(BindAddress::Off, address).await.expect_err("it is taken").to_string();
-    assert!(error.starts_with(&format!("--health-probe-bind-address {address}: ")), "{error}");
-    let both = Listeners::bind(BindAddress::Off, BindAddress::Off).await.expect("nothing to do");
-    assert_eq!((both.metrics_address(), both.health_address()), (None, None));
+    let address = taken.local_addr().expect("an address").to_string();
+    let health = bind("0", &address, "0").await.expect_err("it is taken").to_string();
+    assert!(health.starts_with(&format!("--health-probe-bind-address {address}: ")), "{health}");
+    let debug = bind("0", "0", &address).await.expect_err("it is taken").to_string();
+    assert!(debug.starts_with(&format!("--debug-bind-address {address}: ")), "{debug}");
+    let nowhere = bind("0", "0", "0").await.expect("nothing to do");
+    assert!([Pages::Metrics, Pages::Health, Pages::Debug].iter().all(|&pages| nowhere.address(pages).is_none()));
 }

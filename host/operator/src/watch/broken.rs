@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::telling::told;
+use crate::telling::{told, words};
 
 /// How long the API server may take to answer, the answer's body included except for a watch.
 const ANSWER: Duration = Duration::from_mins(1);
@@ -31,11 +31,11 @@ pub(super) enum Broken {
     #[error("the API server does not know the operator: {0}")]
     Unauthenticated(String),
     /// The server answered with an error.
-    #[error("the API server answered {code}: {text}")]
+    #[error("the API server answered {code}{}", behind(.text))]
     Answered {
         /// The status code.
         code: u16,
-        /// What it said.
+        /// What it said; nothing, where something that stands before it answered.
         text: String,
         /// How long it wants to be left alone.
         wait: Duration,
@@ -76,8 +76,8 @@ impl Broken {
         match code {
             410 => Self::Gone,
             404 => Self::Unserved,
-            401 => Self::Unauthenticated(text.to_owned()),
-            403 => Self::Forbidden(text.to_owned()),
+            401 => Self::Unauthenticated(words(code, text)),
+            403 => Self::Forbidden(words(code, text)),
             _ => Self::Answered { code, text: text.to_owned(), wait },
         }
     }
@@ -127,6 +127,11 @@ impl Broken {
     }
 }
 
+/// A text behind a colon; without one, no colon either.
+fn behind(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(": {text}") }
+}
+
 impl From<kube::Error> for Broken {
     fn from(error: kube::Error) -> Self {
         Self::of(&error)
@@ -136,5 +141,37 @@ impl From<kube::Error> for Broken {
 impl From<serde_json::Error> for Broken {
     fn from(error: serde_json::Error) -> Self {
         Self::Odd(format!("what came is not what was asked for: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+    use serde_json::json;
+
+    use super::*;
+
+    /// What an answer comes to, once as an error of the client and once as an event of a watch.
+    fn shown(code: u16, message: &str) -> [String; 2] {
+        let answer = kube::Error::Api(Status::failure(message, "").with_code(code).boxed());
+        [Broken::of(&answer), Broken::of_status(&json!({"code": code, "message": message}))].map(|it| it.to_string())
+    }
+
+    #[test]
+    fn what_an_api_server_says_stands_behind_what_it_answered() {
+        let so = |text: &str| [text.to_owned(), text.to_owned()];
+        assert_eq!(shown(500, "etcd is gone"), so("the API server answered 500: etcd is gone"));
+        assert_eq!(shown(403, "no rights"), so("the operator may not read it: no rights"));
+    }
+
+    #[test]
+    fn nothing_stands_behind_an_answer_that_says_nothing() {
+        for (code, told) in [
+            (502, "the API server answered 502"),
+            (403, "the operator may not read it: the API server answered 403"),
+            (401, "the API server does not know the operator: the API server answered 401"),
+        ] {
+            assert_eq!(shown(code, ""), [told, told]);
+        }
     }
 }

@@ -139,9 +139,10 @@ impl Coverage {
     }
 }
 
-/// Types of which a cluster holds so many, or so sensitive ones, that they are never watched as a whole to be read.
-pub(super) fn is_guarded(of: &ResourceType) -> bool {
-    of.api_version == "v1" && matches!(of.kind.as_str(), "ConfigMap" | "Secret")
+/// Types of which a cluster holds so many, or so sensitive ones, that they are never watched or listed as a whole to be
+/// read.
+pub(crate) fn is_guarded(of: &ResourceType) -> bool {
+    of.is_secret() || (of.group().is_empty() && of.kind == "ConfigMap")
 }
 
 #[cfg(test)]

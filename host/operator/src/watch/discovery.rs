@@ -6,7 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kaos_policy::contract::ResourceType;
-use kube::{Client, api::ApiResource};
+use kube::{
+    Client,
+    core::{ApiResource, GroupVersionKind},
+};
 use serde::Deserialize;
 
 use super::broken::{Broken, in_time};
@@ -18,10 +21,6 @@ pub struct Served {
     pub resource: ApiResource,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
-    /// What can be done with it.
-    pub verbs: Vec<String>,
-    /// `status`, `scale`.
-    pub subresources: Vec<String>,
 }
 
 impl Served {
@@ -51,8 +50,6 @@ struct Resource {
     kind: String,
     #[serde(default)]
     namespaced: bool,
-    #[serde(default)]
-    verbs: Vec<String>,
 }
 
 /// Asks for all versions that these types name. What could not be asked is told with the reason, and missing.
@@ -91,18 +88,6 @@ async fn resources(client: &Client, version: &str) -> Result<Vec<Resource>, Brok
 fn served(of: &ResourceType, resources: &[Resource]) -> Option<Served> {
     let found = resources.iter().find(|resource| resource.kind == of.kind && !resource.name.contains('/'))?;
     let (group, version) = of.api_version.rsplit_once('/').unwrap_or(("", &of.api_version));
-    let prefix = format!("{}/", found.name);
-    let subresources = resources.iter().filter_map(|resource| resource.name.strip_prefix(&prefix));
-    Some(Served {
-        resource: ApiResource {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            api_version: of.api_version.clone(),
-            kind: of.kind.clone(),
-            plural: found.name.clone(),
-        },
-        namespaced: found.namespaced,
-        verbs: found.verbs.clone(),
-        subresources: subresources.map(str::to_owned).collect(),
-    })
+    let gvk = GroupVersionKind::gvk(group, version, &of.kind);
+    Some(Served { resource: ApiResource::from_gvk_with_plural(&gvk, &found.name), namespaced: found.namespaced })
 }

@@ -144,7 +144,7 @@ impl Arrived {
             metadata.remove(field);
         }
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+            annotations.remove(stamp::LAST_APPLIED);
             if annotations.is_empty() {
                 metadata.remove("annotations");
             }
@@ -192,8 +192,7 @@ pub(super) fn version_of(value: Option<&Value>) -> Option<u64> {
 
 /// The controller that an object names as its owner.
 pub(super) fn owner_of(object: &Value) -> Option<Owner> {
-    let owners = object["metadata"]["ownerReferences"].as_array()?;
-    let owner = owners.iter().find(|owner| owner["controller"] == true)?;
+    let owner = stamp::controller(object)?;
     let text = |field: &str| owner[field].as_str().map(str::to_owned);
     Some(Owner { of: ResourceType::new(text("apiVersion")?, text("kind")?), name: text("name")?, uid: text("uid")? })
 }

@@ -49,6 +49,7 @@ use kube::Client;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use coverage::is_guarded;
 pub use coverage::{Claimed, Coverage};
 pub use discovery::Served;
 pub use key::ObjectKey;

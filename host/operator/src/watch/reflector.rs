@@ -80,6 +80,8 @@ pub(super) struct Reflector<S> {
     pace: Pace,
     rng: Rng,
     failures: u32,
+    /// How often the server forgot where we were since anything was heard.
+    forgotten: u32,
     streaming: bool,
     paged: bool,
     /// Whether there was a list since the last time that one was due.
@@ -118,7 +120,7 @@ struct HeadMetadata<'a> {
 
 impl<S: Sink> Reflector<S> {
     pub(super) fn new(client: Client, collection: Collection, sink: S, pace: Pace, streaming: bool, rng: Rng) -> Self {
-        Self { client, collection, sink, pace, rng, failures: 0, streaming, paged: true, listed: false }
+        Self { client, collection, sink, pace, rng, failures: 0, forgotten: 0, streaming, paged: true, listed: false }
     }
 
     /// Follows it until the future is dropped.
@@ -138,12 +140,13 @@ impl<S: Sink> Reflector<S> {
                 match self.stream(false).await {
                     Ok(()) => {}
                     Err(Broken::Gone) => {
-                        // Once is the server's good right. From one that forgets again before anything was heard, lists
-                        // would be all that there is.
-                        if self.failures > 0 {
+                        // Once is the server's good right, however long it was out of reach before: until there is a list,
+                        // objects are taken for there that are gone. From one that forgets again before anything was
+                        // heard, lists would be all that there is.
+                        if self.forgotten > 0 {
                             self.failed(&Broken::Gone).await;
                         }
-                        self.failures = self.failures.max(1);
+                        self.forgotten = self.forgotten.saturating_add(1);
                         break;
                     }
                     Err(broken) => self.failed(&broken).await,
@@ -264,7 +267,7 @@ impl<S: Sink> Reflector<S> {
             self.line(&buffer, &mut initial)?;
             fruitful = true;
             if !is_listing {
-                self.failures = 0;
+                self.heard();
             }
         }
         if initial.is_some() {
@@ -273,8 +276,14 @@ impl<S: Sink> Reflector<S> {
         if !fruitful && start.elapsed() < GOOD {
             return Err(Broken::odd("the watch ended at once"));
         }
-        self.failures = 0;
+        self.heard();
         Ok(())
+    }
+
+    /// The watch works.
+    fn heard(&mut self) {
+        self.failures = 0;
+        self.forgotten = 0;
     }
 
     /// The version that an event tells of, where that is known already: of most of what we write, the answer came first.

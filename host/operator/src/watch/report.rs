@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
 };
 
 use kaos_policy::contract::ResourceType;
@@ -11,7 +11,10 @@ use super::{
     plan::Spec,
     state::{Slot, State},
 };
-use crate::metrics::{Metrics, WatchState};
+use crate::{
+    locking::lock,
+    metrics::{Metrics, WatchState},
+};
 
 /// What there is to see in a listed namespace.
 #[derive(Default)]
@@ -119,7 +122,7 @@ impl Reported {
             metrics.watch(of, Some(state.doing(of, &barred)));
             metrics.stored(of, objects, bytes);
         }
-        let mut before = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = lock(&self.0);
         for of in before.difference(&types) {
             metrics.watch(of, None);
             metrics.stored(of, 0, 0);

@@ -2,7 +2,7 @@
 
 use std::{
     hash::Hash,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    sync::{Arc, Mutex, atomic::AtomicBool},
 };
 
 use fastrand::Rng;
@@ -17,7 +17,7 @@ use super::{
     reflector::{Collection, Pace, Reflector, Sink},
     state::{Handle, State, Wakes},
 };
-use crate::{hashing::hash, metrics::Metrics};
+use crate::{hashing::hash, locking::lock, metrics::Metrics};
 
 pub(super) struct Shared {
     pub(super) client: Client,
@@ -56,7 +56,7 @@ impl Shared {
 
     /// Looks at or changes what is known.
     pub(super) fn with<T>(&self, ask: impl FnOnce(&mut State) -> T) -> T {
-        ask(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        ask(&mut lock(&self.state))
     }
 
     /// Changes what is known, and wakes whom that concerns once the lock is free.

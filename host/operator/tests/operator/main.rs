@@ -240,4 +240,6 @@ async fn errors_that_pass_are_not_told_and_leave_nothing_behind() {
     stage.until_ready("a").await;
     stage.rest().await;
     assert_eq!(stage.events("a"), ["Ready"]);
+    let tries = stage.requests(|verb| verb == Verb::Patch);
+    assert!(tries.iter().filter(|tried| *tried == "patch deployments kite-a").count() > 2, "{tries:?}");
 }

@@ -1,6 +1,6 @@
 //! What the files hold of the operator's own: its settings, and the registries of runtimes.
 
-use super::{LLM, render};
+use super::{Folder, LLM, READY, render};
 
 fn config(namespace: &str, data: &str) -> String {
     format!(
@@ -48,4 +48,18 @@ fn a_registry_of_the_operators_namespace_says_what_runs_tools() {
     let ran = render(&format!("{server}{registry}"), &[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stdout.contains("image: registry.example/mine:1\n"), "{}", ran.stdout);
+}
+
+#[test]
+fn what_the_operator_caps_is_what_is_installed_and_not_its_own_flags() {
+    let folder = Folder::new("capped");
+    let power = "modelapi: {proxy: {securityContext: {privileged: true}}}\n";
+    let settings = folder.write("settings.yaml", power);
+    let input = format!("{LLM}{READY}");
+    let ran = render(&input, &["--settings", &settings, "--grantable-privileges", "none"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("privileged: true"), "{}", ran.stdout);
+    let ran = render(&input, &["--grantable-privileges", "hostPaths"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--grantable-privileges") && ran.stderr.contains(", or `none`"), "{}", ran.stderr);
 }

@@ -69,6 +69,14 @@ fn what_waits_is_rendered_all_the_same_and_ends_with_1() {
 }
 
 #[test]
+fn a_reference_as_long_as_a_name_may_be_is_waited_for() {
+    let long = [&*"a".repeat(62); 4].join(".");
+    let ran = render(&writer("writer").replace("llm", &long), &[]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("waiting: -: document 1: Agent default/writer: "), "{}", ran.stderr);
+}
+
+#[test]
 fn what_is_refused_is_named_with_file_document_and_path() {
     let folder = Folder::new("refused");
     let file =

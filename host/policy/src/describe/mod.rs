@@ -72,6 +72,17 @@ pub enum DescribeError {
         /// Why it is none.
         reason: &'static str,
     },
+    /// A kind that is served is written in other capitals: no object is of that, and people who write kinds in small letters
+    /// could mean either.
+    #[error("{path} names {of}, but the kind that is served is {served}: write it so")]
+    OtherCapitals {
+        /// Which list of which claim.
+        path: String,
+        /// What was given.
+        of: ResourceType,
+        /// The kind as it is served.
+        served: String,
+    },
     /// It would hold power over the cluster.
     #[error("{path} names {of}, which is cluster-scoped, grants rights or redirects traffic: no policy may have it")]
     ClusterPower {
@@ -190,6 +201,25 @@ pub fn emitted_primary<'a>(claims: &[&'a Claim]) -> Option<(&'a Claim, &'a Resou
         let of = claim.emits.iter().find(|of| primaries.contains(&of.group_kind()))?;
         Some((*claim, of))
     })
+}
+
+/// Checks that claims write these kinds, which are served, as they are written.
+pub fn check_capitals(claims: &[Claim], served: &[ResourceType]) -> Result<(), DescribeError> {
+    for (i, Claim { primary, emits, reads, wishes, .. }) in claims.iter().enumerate() {
+        let primary = std::slice::from_ref(primary);
+        let [emits, reads, wishes] = [emits, reads, wishes].map(Vec::as_slice);
+        for (list, types) in [("primary", primary), ("emits", emits), ("reads", reads), ("wishes", wishes)] {
+            for of in types {
+                let is_it =
+                    |served: &&ResourceType| served.group() == of.group() && served.kind.eq_ignore_ascii_case(&of.kind);
+                if let Some(served) = served.iter().find(is_it).filter(|served| served.kind != of.kind) {
+                    let (path, served) = (format!("claims[{i}].{list}"), served.kind.clone());
+                    return Err(DescribeError::OtherCapitals { path, of: of.clone(), served });
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn check_claim(path: &str, claim: &Claim, world: World, file: &PolicyFile) -> Result<(), DescribeError> {

@@ -21,7 +21,8 @@ use crate::{
     clock::Clock,
     code::Code,
     compile::Compile,
-    contract::Cluster,
+    contract::{Cluster, ResourceType},
+    describe::check_capitals,
     engine::{BuiltIn, Compiled, Engine, WasmCode},
     limits::Limits,
     manifest::PolicyFile,
@@ -102,6 +103,8 @@ pub struct Gate<'a> {
     pub bounds: Bounds,
     /// Bounds of a pass, which a policy's own may not exceed.
     pub limits: Limits,
+    /// Kinds that are served for certain, which claims must write as they are written.
+    pub kinds: &'a [ResourceType],
     /// Facts of the cluster, for the samples.
     pub cluster: Cluster,
     /// What steps are timed with.
@@ -191,6 +194,7 @@ impl Run<'_> {
         file: &PolicyFile,
     ) -> Result<Arc<Policy>, LoadError> {
         let policy = Arc::new(Policy::admit(Arc::new(code), digest, file, self.gate.limits)?);
+        check_capitals(&policy.descriptor().claims, self.gate.kinds)?;
         let kinds: Vec<_> = policy.descriptor().claims.iter().map(|claim| claim.primary.kind.as_str()).collect();
         self.passed(Step::Describe, format!("{} claims {}", policy.id(), kinds.join(", ")));
         Ok(policy)

@@ -10,8 +10,8 @@ use crate::{
     names::is_subdomain,
 };
 
-/// Characters of a need's id.
-const ID: usize = 253;
+/// Characters of a need's id: a kind, a namespace and a name fit, whatever they are.
+const ID: usize = 512;
 
 /// Whether what is asked for is in order: `known` is what was asked for before. Namespaces are filled in.
 pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Target>, claim: &Claim, limits: &Limits) -> Vec<Breach> {

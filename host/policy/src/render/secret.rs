@@ -3,8 +3,7 @@
 
 use serde_json::Value;
 
-/// Where `kubectl apply` keeps a whole object.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+use crate::stamp::LAST_APPLIED;
 
 /// Leaves the keys of a Secret, each with an empty text.
 pub(super) fn empty(secret: &mut Value) {

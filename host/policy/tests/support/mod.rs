@@ -10,7 +10,7 @@ use std::{
 use kaos_policy::{
     clock::{Clock, SystemClock},
     compile::InProcessCompiler,
-    contract::Cluster,
+    contract::{Cluster, ResourceType},
     engine::Engine,
     gate::{Bounds, Candidate, Check, Gate, LoadError},
     limits::Limits,
@@ -91,6 +91,11 @@ pub(crate) fn load_with(candidate: &Candidate) -> Result<Arc<Policy>, LoadError>
 
 /// The same with every step, where a pass may cost so much.
 pub(crate) fn check(candidate: &Candidate, limits: Limits) -> Check {
+    check_beside(candidate, limits, &[])
+}
+
+/// The same, where these kinds are served for certain.
+pub(crate) fn check_beside(candidate: &Candidate, limits: Limits, kinds: &[ResourceType]) -> Check {
     let compiler = InProcessCompiler(engine().clone());
     let clock: &dyn Clock = &SystemClock::start();
     let gate = Gate {
@@ -100,6 +105,7 @@ pub(crate) fn check(candidate: &Candidate, limits: Limits) -> Check {
         cache: None,
         bounds: Bounds::default(),
         limits,
+        kinds,
         cluster: Cluster::default(),
         clock,
     };

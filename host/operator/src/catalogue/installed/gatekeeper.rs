@@ -13,7 +13,7 @@ use kaos_policy::{
     settings::Origin,
 };
 
-use crate::{blocking::off_thread, package::Package};
+use crate::{blocking::off_thread, kinds, package::Package};
 
 /// What lets policies in.
 #[derive(Clone)]
@@ -50,6 +50,7 @@ impl Gatekeeper {
                 cache: None,
                 bounds: Bounds::default(),
                 limits: Limits::default(),
+                kinds: &kinds::SERVED,
                 cluster: cluster.clone(),
                 clock,
             };

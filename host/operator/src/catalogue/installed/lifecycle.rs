@@ -2,13 +2,16 @@
 
 mod admission;
 mod census;
+mod erased;
 mod judgement;
 mod late;
+mod lost;
 mod renaming;
 mod serving;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -21,17 +24,18 @@ use kaos_policy::{
 use serde_json::json;
 use tokio::time::Instant;
 
+pub(crate) use self::{late::NOT_LOADED, lost::is_withheld};
 use super::{
     ATTEMPTS, Gatekeeper, Installing, LOOK_AGAIN, PATIENCE, StepError, Tools,
     fitted::Fitted,
     news::News,
-    records::{RETRY, Records},
+    records::{RETRY, Records, retry_command},
     roster::{Content, Roster},
     sources::{Found, Held, Sources},
     store::Store,
     turns::Turns,
 };
-use crate::reconcile::written;
+use crate::{package::Package, reconcile::written};
 
 /// Everything about policies that somebody installs.
 pub(super) struct Lifecycle {
@@ -62,8 +66,12 @@ pub(super) struct Lifecycle {
     waiting: BTreeMap<String, Content>,
     /// When revisions are looked at again that something else than their content stands in the way of.
     due: BTreeMap<String, Instant>,
-    /// How long those that could not be loaded were waited for last.
-    late: BTreeMap<String, Duration>,
+    /// What a person had asked for when a revision was last loaded again: what they ask for now does not wait.
+    tried_for: BTreeMap<String, Option<String>>,
+    /// What serves and may be kept no longer: of which package each revision is, until that is kept again.
+    unkept: BTreeMap<String, Arc<Package>>,
+    /// When that is tried again; none if it was not tried yet.
+    keep_due: Option<Instant>,
     /// Revisions of which all objects were seen since this process began, or that it let in itself.
     counted: BTreeSet<String>,
 }
@@ -115,7 +123,9 @@ impl Lifecycle {
             checking: BTreeSet::new(),
             waiting: BTreeMap::new(),
             due: BTreeMap::new(),
-            late: BTreeMap::new(),
+            tried_for: BTreeMap::new(),
+            unkept: BTreeMap::new(),
+            keep_due: None,
             counted: BTreeSet::new(),
         }
     }
@@ -155,6 +165,8 @@ impl Lifecycle {
             self.restore(&found).await?;
             self.restored = true;
         }
+        // What cannot be written again now counts as it was, and holds nothing else up.
+        let written = self.write_again(&found).await;
         let config = self.config();
         if self.looked_under != config {
             // Whatever waits for settings that fit is looked at again; once, however long these do not.
@@ -163,9 +175,10 @@ impl Lifecycle {
         }
         // What cannot be followed up now holds nothing else up.
         let followed_up = self.follow_up(&found).await;
-        // Whatever served goes on before anything new is looked at. On a fresh cluster, what is new comes first, so that
+        // Whatever served goes on before anything new is looked at. On a fresh cluster, all that is new comes first, so that
         // nothing is made twice.
-        if begins && (found.is_empty() || !self.roster.entries.is_empty()) {
+        let is_fresh = self.installed.is_none() && self.roster.entries.is_empty();
+        if begins && (found.is_empty() || !is_fresh) {
             self.serve().await?;
         }
         self.retire(&found).await?;
@@ -189,30 +202,35 @@ impl Lifecycle {
                     advanced = advanced.and(Err(error));
                 }
             }
-            self.serve().await?;
+            if !is_fresh {
+                self.serve().await?;
+            }
             if self.turns.is_taken() {
                 // The rest has its turn in the next round, after whatever came meanwhile.
                 wait = Some(Duration::ZERO);
                 break;
             }
         }
+        if is_fresh {
+            self.serve().await?;
+        }
         // What cannot be put aside now is in the next round, and holds nothing else up. What could be by halves is followed up
         // then, before it decides what serves.
         let judged = self.judge(&found).await;
         // Loading takes its time, and comes when everything else was seen to.
         let late = self.load_late(&found).await;
-        wait = [wait, late].into_iter().flatten().min();
         if judged.is_ok() {
             self.serve().await?;
         }
         self.tidy(&found).await?;
         self.count(&found).await?;
         // Only another process needs what is kept: that it cannot be now holds nothing up.
+        wait = [wait, late, self.keep_again().await].into_iter().flatten().min();
         if let Err(error) = self.keep_fitted().await {
             tracing::warn!(%error, "settings that fit are not kept for the next process, which is tried again");
             wait = Some(wait.unwrap_or(LOOK_AGAIN).min(PATIENCE.0 * 10));
         }
-        match followed_up.and(advanced).and(judged) {
+        match written.and(followed_up).and(advanced).and(judged) {
             // Whatever cannot be done is tried again in the next round, which does not wait for that.
             Err(error) if self.turns.is_taken() => {
                 tracing::warn!(%error, "policies cannot be looked after, and are looked at again");
@@ -250,12 +268,18 @@ impl Lifecycle {
         }
         let status = self.records.status(&name);
         let asked = self.asked(&name);
-        let retried = asked.is_some() && asked != status.retried;
+        let retried = self.is_asked_for(&name);
         if retried {
             self.tools.catalogue.ledger().absolve(&name);
         }
         match status.state {
-            RevisionState::Active | RevisionState::Conflict if self.roster.entries.contains_key(&name) => Ok(false),
+            state if state.is_let_in() && self.roster.entries.contains_key(&name) => {
+                // There is nothing to try, and asked once must not let it off whatever it does from then on.
+                if retried && self.roster.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {
+                    self.records.write(&name, PolicyRevisionStatus { retried: asked, ..status }).await?;
+                }
+                Ok(false)
+            }
             RevisionState::Refused | RevisionState::Quarantined if !retried && !self.is_overtaken(held, &status) => {
                 Ok(false)
             }
@@ -283,8 +307,8 @@ impl Lifecycle {
     async fn unended(&mut self, name: &str, attempts: i64) -> Result<bool, StepError> {
         if attempts >= ATTEMPTS {
             let message = format!(
-                "the operator ended {attempts} times while it checked this, so it is not tried again by itself: \
-                 kubectl annotate policyrevision {name} {RETRY}=1"
+                "the operator ended {attempts} times while it checked this, so it is not tried again by itself: {}",
+                self.remedy(name)
             );
             self.enter(name, Turn::new(RevisionState::Refused, "EndedTheOperator", message), |_| {}).await?;
             return Ok(false);
@@ -296,13 +320,13 @@ impl Lifecycle {
         Ok(true)
     }
 
-    /// Writes a state down, and tells it.
+    /// Writes a state down, and tells it. Says whether there is still a record to write it into.
     async fn enter(
         &mut self,
         name: &str,
         Turn { to: state, reason, message }: Turn,
         change: impl FnOnce(&mut PolicyRevisionStatus),
-    ) -> Result<(), StepError> {
+    ) -> Result<bool, StepError> {
         let before = self.records.status(name);
         let mut status = before.clone();
         status.state = state;
@@ -320,7 +344,9 @@ impl Lifecycle {
         }
         change(&mut status);
         let news = (before.state, &before.reason) != (status.state, &status.reason);
-        self.records.write(name, status).await?;
+        if !self.records.write(name, status).await? {
+            return Ok(false);
+        }
         if news
             && !matches!(state, RevisionState::Checking | RevisionState::Pending)
             && let Some(revision) = self.records.get(name).cloned()
@@ -328,12 +354,23 @@ impl Lifecycle {
             tracing::info!(revision = name, state = state.name(), reason, "policy revision");
             self.news.tell(&revision).await;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// What a person asks with the annotation, if anything.
     fn asked(&self, name: &str) -> Option<String> {
         self.records.get(name)?.metadata.annotations.as_ref()?.get(RETRY).cloned()
+    }
+
+    /// How a person asks for another try.
+    fn remedy(&self, name: &str) -> String {
+        retry_command(name, &self.tools.duties.operator_namespace, self.asked(name).as_deref())
+    }
+
+    /// Whether a person asks for something that was not tried yet.
+    fn is_asked_for(&self, name: &str) -> bool {
+        let asked = self.asked(name);
+        asked.is_some() && asked != self.records.status(name).retried
     }
 
     /// A revision is named after its source and its content. The digits are of both: what stands before them can be that of

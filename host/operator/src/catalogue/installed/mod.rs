@@ -35,17 +35,13 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 
 pub use gatekeeper::Gatekeeper;
-pub(crate) use records::RETRY;
+pub(crate) use lifecycle::{NOT_LOADED, is_withheld};
+pub(crate) use records::{RETRY, retry_command};
 pub(crate) use roster::{Content, Entry, Roster, Unfit};
 
 use self::{lifecycle::Lifecycle, records::Records, sources::Sources, store::Store};
 use super::{Catalogue, Grantable, Offer};
-use crate::{
-    metrics::Metrics,
-    rbac::Duties,
-    reconcile::{Clock, root},
-    watch::Watch,
-};
+use crate::{metrics::Metrics, rbac::Duties, reconcile::Clock, telling::told, watch::Watch};
 
 /// How long after a report of a pass it is looked at: passes come in crowds.
 const CROWD: Duration = Duration::from_secs(1);
@@ -90,8 +86,8 @@ pub(crate) struct StepError {
 }
 
 impl StepError {
-    fn new(what: impl Into<String>, error: &dyn std::error::Error) -> Self {
-        Self { what: what.into(), message: root(error) }
+    fn new(what: impl Into<String>, error: &(dyn std::error::Error + 'static)) -> Self {
+        Self { what: what.into(), message: told(error) }
     }
 }
 

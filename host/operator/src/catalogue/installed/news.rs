@@ -8,7 +8,10 @@ use kube::{
     runtime::events::{Event, EventType, Recorder, Reporter},
 };
 
-use super::records::{Revision, resource};
+use super::{
+    NOT_LOADED,
+    records::{Revision, resource},
+};
 
 /// Tells what became of revisions, and what is wrong with ConfigMaps.
 pub(super) struct News(Recorder);
@@ -26,7 +29,7 @@ impl News {
         let bad = matches!(
             status.state,
             RevisionState::Refused | RevisionState::NotPermitted | RevisionState::Conflict | RevisionState::Quarantined
-        );
+        ) || status.reason.as_deref() == Some(NOT_LOADED);
         let note = status.message.or_else(|| status.policy.map(|policy| format!("policy {policy}")));
         let event = Event {
             type_: if bad { EventType::Warning } else { EventType::Normal },

@@ -26,6 +26,14 @@ use super::{
 
 /// The annotation by which a person has a revision tried again: any value that it did not have before.
 pub(crate) const RETRY: &str = "kaos.tools/retry";
+
+/// What a person types to have a revision tried again, after this value of the annotation was: one that it had before asks
+/// for nothing.
+pub(crate) fn retry_command(name: &str, namespace: &str, last: Option<&str>) -> String {
+    let next = last.and_then(|last| last.parse::<u64>().ok()).unwrap_or_default().saturating_add(1);
+    format!("kubectl annotate policyrevision {name} -n {namespace} --overwrite {RETRY}={next}")
+}
+
 /// As whom records are written.
 pub(super) const MANAGER: &str = "kaos-operator-policies";
 
@@ -38,6 +46,8 @@ pub(super) struct Records {
     seen: Store<Revision>,
     changed: Arc<Notify>,
     book: BTreeMap<String, Revision>,
+    /// What somebody deleted, as it was. It stays in the book until it is written again, or left deleted.
+    erased: BTreeMap<String, Revision>,
     confirmed: BTreeSet<String>,
     opened: bool,
     _watches: JoinSet<()>,
@@ -60,8 +70,8 @@ impl Records {
         let api: Api<Revision> = Api::namespaced_with(client.clone(), namespace, &resource());
         let (changed, mut watches) = (Arc::new(Notify::new()), JoinSet::new());
         let seen = keep(api.clone(), watcher::Config::default(), resource(), whole, &changed, &mut watches);
-        let (book, confirmed) = (BTreeMap::new(), BTreeSet::new());
-        Self { api, seen, changed, book, confirmed, opened: false, _watches: watches }
+        let (book, erased, confirmed) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        Self { api, seen, changed, book, erased, confirmed, opened: false, _watches: watches }
     }
 
     /// Waits for the next change.
@@ -87,14 +97,49 @@ impl Records {
             self.book = seen.iter().map(|(name, revision)| (name.clone(), (**revision).clone())).collect();
         }
         // One that was there and is not any more was deleted by somebody; one that was just written may not be seen yet.
-        let confirmed = &self.confirmed;
-        self.book.retain(|name, _| seen.contains_key(name) || !confirmed.contains(name));
+        let is_gone = |name: &&String| !seen.contains_key(*name) && self.confirmed.contains(*name);
+        for (name, revision) in self.book.iter().filter(|(name, _)| is_gone(name)) {
+            self.erased.entry(name.clone()).or_insert_with(|| revision.clone());
+        }
         for (name, revision) in &seen {
             if let Some(known) = self.book.get_mut(name) {
                 known.metadata.annotations.clone_from(&revision.metadata.annotations);
             }
         }
         self.confirmed = seen.into_keys().collect();
+    }
+
+    /// What somebody deleted, as it was.
+    pub(super) fn erased(&self) -> Vec<Revision> {
+        self.erased.values().cloned().collect()
+    }
+
+    /// Leaves deleted what somebody deleted.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.erased.remove(name);
+        self.book.remove(name);
+    }
+
+    /// Writes again what somebody deleted, as it was, and says whether that was done. Until it is, it counts as it was.
+    pub(super) async fn write_again(&mut self, name: &str) -> Result<bool, StepError> {
+        let Some(mut erased) = self.erased.get(name).cloned() else { return Ok(false) };
+        // The wishes of people went with the record, and may be said in the same words again.
+        erased.metadata.annotations = None;
+        if let Some(status) = &mut erased.status {
+            status.retried = None;
+        }
+        let written = self.make_again(name, &erased).await;
+        if matches!(written, Ok(true)) {
+            self.erased.remove(name);
+        } else {
+            self.book.insert(name.to_owned(), erased);
+        }
+        written
+    }
+
+    async fn make_again(&mut self, name: &str, erased: &Revision) -> Result<bool, StepError> {
+        self.create(name, erased.spec.clone()).await?;
+        self.write(name, erased.status.clone().unwrap_or_default()).await
     }
 
     /// All of them, by name.
@@ -134,22 +179,29 @@ impl Records {
         Ok(())
     }
 
-    /// Writes a status, if it says something new.
-    pub(super) async fn write(&mut self, name: &str, status: PolicyRevisionStatus) -> Result<(), StepError> {
-        let Some(known) = self.book.get_mut(name) else { return Ok(()) };
+    /// Writes a status, if it says something new. Says whether the record says it now: somebody may have deleted it.
+    pub(super) async fn write(&mut self, name: &str, status: PolicyRevisionStatus) -> Result<bool, StepError> {
+        let Some(known) = self.book.get_mut(name) else { return Ok(false) };
         if known.status.as_ref() == Some(&status) {
-            return Ok(());
+            return Ok(true);
         }
         let body =
             json!({"apiVersion": API_VERSION, "kind": "PolicyRevision", "metadata": {"name": name}, "status": status});
         let parameters = PatchParams::apply(MANAGER).force();
         match self.api.patch_status(name, &parameters, &Patch::Apply(&body)).await {
-            Ok(_) => known.status = Some(status),
-            // Somebody deleted it: it is made anew if there is still reason to.
-            Err(kube::Error::Api(answer)) if answer.code == 404 => drop(self.book.remove(name)),
-            Err(error) => return Err(StepError::new(format!("write the status of PolicyRevision {name}"), &error)),
+            Ok(_) => {
+                known.status = Some(status);
+                // What was written last is what counts, also of what somebody deleted.
+                self.erased.remove(name);
+                Ok(true)
+            }
+            // The watch is about to tell of it: it is made anew if there is still reason to.
+            Err(kube::Error::Api(answer)) if answer.code == 404 => {
+                self.confirmed.insert(name.to_owned());
+                Ok(false)
+            }
+            Err(error) => Err(StepError::new(format!("write the status of PolicyRevision {name}"), &error)),
         }
-        Ok(())
     }
 
     /// Removes a record; what it owns goes with it.

@@ -3,11 +3,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 use jiff::Timestamp;
 use kaos_crds::PolicySource;
 use kaos_policy::{
+    code::World,
     contract::{Cluster, ResourceType},
     describe::emitted_primary,
     manifest::OnRefusal,
@@ -17,7 +19,9 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use crate::catalogue::{Age, Answers, Arranged, Conflict, Given, Kind, Member, Offer, Reach, Tuning, arrange};
+use crate::catalogue::{
+    Age, Answers, Arranged, Conflict, Given, Kind, Member, Missed, Offer, Reach, Tuning, Without, arrange,
+};
 
 /// How far back what served before is remembered.
 pub(super) const BACK: usize = 3;
@@ -43,8 +47,22 @@ pub(crate) enum Content {
     Policy(Arc<Policy>, Value),
     /// Settings for the policy of this name.
     Settings(String, Value),
-    /// The policy of this name, which was let in, serves these kinds, and could not be loaded yet.
-    Unloaded(String, Vec<ResourceType>),
+    /// The policy of this name, which was let in, serves these kinds, and could not be loaded yet; it is left alone for so
+    /// long each time.
+    Unloaded(String, Vec<ResourceType>, Duration),
+    /// What was let in and cannot be loaded any more, as far as its record tells. What served before stands in for it.
+    Lost {
+        /// The policy, or the one that the settings are for.
+        policy: String,
+        /// The kinds that it answered for; none of settings.
+        kinds: Vec<ResourceType>,
+        /// Why it cannot be loaded.
+        why: String,
+        /// Whether its bytes are gone, which may come back.
+        bytes_are_gone: bool,
+        /// How long it is left alone when it was to be loaded, and could not be for now.
+        wait: Duration,
+    },
 }
 
 /// Everything that was let in, and what the process brought along.
@@ -61,6 +79,8 @@ pub(crate) struct Unfit {
     pub(crate) message: String,
     /// What namespaces brought themselves, as far as that is a part of it.
     local: Vec<Arc<str>>,
+    /// Every revision that is a part of it.
+    concerned: BTreeSet<Arc<str>>,
 }
 
 impl Content {
@@ -70,9 +90,27 @@ impl Content {
             Self::Policy(policy, _) => {
                 policy.descriptor().claims.iter().map(|claim| claim.primary.to_string()).collect()
             }
-            Self::Unloaded(_, kinds) => kinds.iter().map(ToString::to_string).collect(),
+            Self::Unloaded(_, kinds, _) | Self::Lost { kinds, .. } => kinds.iter().map(ToString::to_string).collect(),
             Self::Settings(..) => Vec::new(),
         }
+    }
+
+    /// Whether there is something to answer with.
+    pub(super) fn is_loaded(&self) -> bool {
+        matches!(self, Self::Policy(..) | Self::Settings(..))
+    }
+
+    /// How long it is left alone until it is loaded the next time, if it is not.
+    pub(super) fn wait(&mut self) -> Option<&mut Duration> {
+        match self {
+            Self::Unloaded(.., wait) | Self::Lost { wait, .. } => Some(wait),
+            Self::Policy(..) | Self::Settings(..) => None,
+        }
+    }
+
+    /// Whether it cannot be loaded any more.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self, Self::Lost { .. })
     }
 }
 
@@ -84,60 +122,101 @@ impl Entry {
 }
 
 impl Roster {
+    /// Undoes that an entry was made in place of another one, or of none.
+    pub(super) fn put_back(&mut self, name: &str, before: Option<Entry>) {
+        match before {
+            Some(before) => drop(self.entries.insert(name.to_owned(), before)),
+            None => drop(self.entries.remove(name)),
+        }
+    }
+
     /// What answers when these serve, under settings that hold everywhere.
     pub(crate) fn arrange(&self, serving: &BTreeSet<String>, shared: &[Layer]) -> Result<Arranged, Unfit> {
         self.arrange_with(None, serving, shared)
     }
 
     /// The same, while one of them is about to be let in. Where something that holds for others, too, does not go with what a
-    /// namespace brought itself, the latter gives way: a tenant has no say in what holds for everybody.
+    /// namespace brought itself, the latter gives way: a tenant has no say in what holds for everybody. What served before
+    /// what is lost stands in for it only as far as it goes with all others.
     pub(crate) fn arrange_with(
         &self,
         candidate: Option<&str>,
         serving: &BTreeSet<String>,
         shared: &[Layer],
     ) -> Result<Arranged, Unfit> {
-        let mut serving = serving.clone();
+        let mut left = serving.clone();
         let mut gave_way: BTreeMap<Arc<str>, Conflict> = BTreeMap::new();
+        // What is lost and has nothing stand in for it that served before.
+        let mut bare: BTreeSet<String> = BTreeSet::new();
         loop {
-            let mut arranged = self.arrange_all(&serving, shared);
+            let mut arranged = self.arrange_all(&left, &bare, shared);
             let Err(unfit) = fit(&arranged.answers) else {
                 arranged.conflicts.extend(gave_way);
                 return Ok(arranged);
             };
             // The youngest gives way, and what is to be let in before all others.
-            let is_candidate = |local: &&Arc<str>| candidate == Some(&***local);
+            if unfit.local.iter().any(|local| candidate == Some(&**local)) {
+                return Err(unfit);
+            }
             let age = |local: &&Arc<str>| self.entries.get(&***local).map(|entry| &entry.age);
-            let youngest =
-                unfit.local.iter().max_by_key(age).filter(|_| !unfit.local.iter().any(|it| is_candidate(&it)));
-            let Some(local) = youngest.filter(|local| serving.remove(&***local)).cloned() else { return Err(unfit) };
-            let message = format!("it does not go with what holds here, too: {}", unfit.message);
-            gave_way.insert(local, Conflict { reason: unfit.reason, message });
+            let youngest = unfit.local.iter().max_by_key(age);
+            if let Some(local) = youngest.filter(|local| left.remove(&***local)) {
+                let message = format!("it does not go with what holds here, too: {}", unfit.message);
+                gave_way.insert(Arc::clone(local), Conflict { reason: unfit.reason, message });
+                continue;
+            }
+            // Nobody else is to blame: what served before need not go with the settings of today.
+            let blamed: Vec<String> = match youngest {
+                Some(local) => self.stood_in_for(&left, &bare, |revision| revision == local),
+                None => self.stood_in_for(&left, &bare, |revision| unfit.concerned.contains(revision)),
+            };
+            if blamed.is_empty() {
+                return Err(unfit);
+            }
+            bare.extend(blamed);
+            // Who gave way to one of these need not.
+            left.clone_from(serving);
+            gave_way.clear();
         }
     }
 
-    fn arrange_all(&self, serving: &BTreeSet<String>, shared: &[Layer]) -> Arranged {
+    /// What is lost and has one of these stand in for it, or what served before that.
+    fn stood_in_for(
+        &self,
+        serving: &BTreeSet<String>,
+        bare: &BTreeSet<String>,
+        is_one: impl Fn(&Arc<str>) -> bool,
+    ) -> Vec<String> {
+        let stands_in = |name: &&String| {
+            let is_lost = self.entries.get(*name).is_some_and(|entry| entry.content.is_lost());
+            let is_member =
+                || self.member(name, 0).is_some_and(|it| it.line().any(|it| it.revision.iter().any(&is_one)));
+            let is_tuning = || self.tuning(name, 0).is_some_and(|tuning| is_one(&tuning.revision));
+            is_lost && (is_member() || is_tuning())
+        };
+        serving.iter().filter(|name| !bare.contains(*name)).filter(stands_in).cloned().collect()
+    }
+
+    fn arrange_all(&self, serving: &BTreeSet<String>, bare: &BTreeSet<String>, shared: &[Layer]) -> Arranged {
         let mut offers = self.own.clone();
         let mut given = Vec::new();
         for (name, entry) in serving.iter().filter_map(|name| self.entries.get_key_value(name)) {
-            match &entry.content {
-                Content::Policy(..) => {
-                    let member = self.member(name, 0);
-                    offers.extend(
-                        member.iter().flat_map(|it| Offer::of_member(it, &entry.reach, entry.pinned, &entry.age)),
-                    );
-                }
-                Content::Settings(..) => given.extend(self.tuning(name, 0).map(|tuning| Given {
-                    tuning,
-                    reach: entry.reach.clone(),
-                    age: entry.age.clone(),
-                })),
-                Content::Unloaded(..) => {}
-            }
+            // What served before what is lost holds its place, unless it serves itself, and no other place.
+            let is_lost = entry.content.is_lost();
+            let answers = |revision: &str| !is_lost || (!bare.contains(name) && !serving.contains(revision));
+            let is_its_own = |offer: &Offer| match &entry.content {
+                Content::Lost { kinds, .. } => kinds.contains(&offer.of),
+                _ => true,
+            };
+            let member = self.member(name, 0).filter(|it| it.revision.as_deref().is_some_and(answers));
+            let offered = member.iter().flat_map(|it| Offer::of_member(it, &entry.reach, entry.pinned, &entry.age));
+            offers.extend(offered.filter(is_its_own));
+            let tuning = self.tuning(name, 0).filter(|it| answers(&it.revision));
+            given.extend(tuning.map(|tuning| Given { tuning, reach: entry.reach.clone(), age: entry.age.clone() }));
         }
-        let mut arranged = arrange(&offers, &given, shared);
+        let mut arranged = arrange(&offers, &given, &self.missed(serving), shared);
         for (_, entry) in self.unloaded(serving).filter(|(_, entry)| !entry.pinned) {
-            let Content::Unloaded(_, kinds) = &entry.content else { continue };
+            let Content::Unloaded(_, kinds, _) = &entry.content else { continue };
             for of in kinds {
                 // What it was let in to replace must make nothing of its objects.
                 let Some(answers) = arranged.answers.get_mut(of) else { continue };
@@ -158,6 +237,48 @@ impl Roster {
         entries.filter(|(_, entry)| matches!(entry.content, Content::Unloaded(..)))
     }
 
+    /// Those that are to serve and cannot be loaded any more.
+    fn missed(&self, serving: &BTreeSet<String>) -> Vec<Missed> {
+        let entries = serving.iter().filter_map(|name| self.entries.get_key_value(name));
+        let missed = |(name, entry): (&String, &Entry)| {
+            let Content::Lost { policy, kinds, why, .. } = &entry.content else { return None };
+            Some(Missed {
+                without: Without { revision: name.as_str().into(), how: why.clone(), counts: false },
+                policy: policy.clone(),
+                kinds: kinds.clone(),
+                reach: entry.reach.clone(),
+                pinned: entry.pinned,
+            })
+        };
+        entries.filter_map(missed).collect()
+    }
+
+    /// Why a policy goes on waiting for a place that an older one has which cannot be loaded any more, if there is one. A lost
+    /// one counts as an overlay only where what stands in for it is one: its record does not tell.
+    pub(super) fn kept_out(&self, entry: &Entry, serving: &BTreeSet<String>) -> Option<Conflict> {
+        let is_overlay = |policy: &Policy| policy.world() == World::EnvironmentOverlay;
+        let Content::Policy(policy, _) = &entry.content else { return None };
+        if entry.pinned || is_overlay(policy) {
+            return None;
+        }
+        let holds = |name: &&String| {
+            let Some(older) = self.entries.get(*name) else { return false };
+            let Content::Lost { kinds, .. } = &older.content else { return false };
+            !older.pinned
+                && older.age < entry.age
+                && older.source != entry.source
+                && older.reach.meets(&entry.reach)
+                && policy.descriptor().claims.iter().any(|claim| kinds.contains(&claim.primary))
+                && self.member(name, 0).is_none_or(|member| !is_overlay(&member.policy))
+        };
+        serving.iter().find(holds).map(|older| {
+            Conflict::over_place(format!(
+                "{older} holds the same place and is older, although it cannot be loaded any more: delete one of the two, \
+                 or give them scopes"
+            ))
+        })
+    }
+
     /// Whether a revision is of a namespace one of whose own could not be loaded yet: what serves beside what is open there.
     pub(super) fn is_open(&self, name: &str, serving: &BTreeSet<String>) -> bool {
         let Some(entry) = self.entries.get(name) else { return false };
@@ -166,8 +287,12 @@ impl Roster {
 
     fn member(&self, name: &str, back: usize) -> Option<Arc<Member>> {
         let entry = self.entries.get(name).filter(|_| back < BACK)?;
-        let Content::Policy(policy, settings) = &entry.content else { return None };
         let predecessor = entry.predecessor.as_ref().and_then(|before| self.member(before, back + 1));
+        let (policy, settings) = match &entry.content {
+            Content::Policy(policy, settings) => (policy, settings),
+            Content::Lost { .. } => return predecessor,
+            Content::Settings(..) | Content::Unloaded(..) => return None,
+        };
         let settings = Some(settings).filter(|settings| !settings.is_null());
         Some(Arc::new(Member {
             policy: Arc::clone(policy),
@@ -182,13 +307,18 @@ impl Roster {
 
     fn tuning(&self, name: &str, back: usize) -> Option<Arc<Tuning>> {
         let entry = self.entries.get(name).filter(|_| back < BACK)?;
-        let Content::Settings(policy, tree) = &entry.content else { return None };
+        let predecessor = entry.predecessor.as_ref().and_then(|before| self.tuning(before, back + 1));
+        let (policy, tree) = match &entry.content {
+            Content::Settings(policy, tree) => (policy, tree),
+            Content::Lost { .. } => return predecessor,
+            Content::Policy(..) | Content::Unloaded(..) => return None,
+        };
         Some(Arc::new(Tuning {
             layer: entry.layer(policy, tree),
             revision: name.into(),
             on_refusal: entry.on_refusal,
             since: entry.since,
-            predecessor: entry.predecessor.as_ref().and_then(|before| self.tuning(before, back + 1)),
+            predecessor,
         }))
     }
 
@@ -197,7 +327,8 @@ impl Roster {
         let own = self.own.iter().any(|offer| offer.member.policy.id().name == name);
         let is_it = |entry: &Entry| match &entry.content {
             Content::Policy(policy, _) => policy.id().name == name,
-            Content::Unloaded(policy, _) => policy == name,
+            Content::Unloaded(policy, ..) => policy == name,
+            Content::Lost { policy, kinds, .. } => !kinds.is_empty() && policy == name,
             Content::Settings(..) => false,
         };
         own || self.entries.values().any(is_it)
@@ -210,7 +341,8 @@ fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit> {
         for kind in of.all() {
             if let Err(errors) = Renderer::new(kind.stack(), kind.layers(), Cluster::default()) {
                 let local = kind.local_revision().map(Arc::clone).into_iter().collect();
-                return Err(Unfit { reason: "BadSettings", message: errors.to_string(), local });
+                let concerned = kind.revisions().map(Arc::clone).collect();
+                return Err(Unfit { reason: "BadSettings", message: errors.to_string(), local, concerned });
             }
         }
     }
@@ -221,12 +353,14 @@ fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit> {
     let answers_for = |kind: &&Arc<Kind>| {
         kind.claims().any(|it| std::ptr::eq(it, claim) || it.primary.group_kind() == of.group_kind())
     };
+    let concerned: Vec<_> = kinds().filter(answers_for).collect();
     Err(Unfit {
         reason: "EmitsClaimed",
         message: format!(
             "{of} is emitted for {}, but a policy answers for {of}: nothing emitted may be an object for one",
             claim.primary
         ),
-        local: kinds().filter(answers_for).filter_map(|kind| kind.local_revision()).map(Arc::clone).collect(),
+        local: concerned.iter().filter_map(|kind| kind.local_revision()).map(Arc::clone).collect(),
+        concerned: concerned.iter().flat_map(|kind| kind.revisions()).map(Arc::clone).collect(),
     })
 }

@@ -1,5 +1,6 @@
 //! Which packages there are: ConfigMaps with the label, and the ConfigMap of settings that the operator has of old.
 
+mod broken;
 mod reader;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -17,7 +18,10 @@ use kube::{
 use serde_json::json;
 use tokio::{sync::Notify, task::JoinSet};
 
-use self::reader::{Labelled, Reader, Seen};
+use self::{
+    broken::Followed,
+    reader::{Labelled, Reader, Seen},
+};
 use crate::{
     catalogue::{Age, OPERATOR_CONFIG, operator_config},
     package::{self, Package, PackageError},
@@ -81,6 +85,7 @@ where
     K: Resource + Clone + std::fmt::Debug + Send + Sync + serde::de::DeserializeOwned + 'static,
     K::DynamicType: Eq + std::hash::Hash + Clone + Send + Sync,
 {
+    let followed = Followed::new(&api, &of);
     let writer = reflector::store::Writer::new(of);
     let store = writer.as_reader();
     let changed = Arc::clone(changed);
@@ -93,7 +98,10 @@ where
                 // Only the end of a list tells the whole of it.
                 Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
                 Ok(_) => changed.notify_one(),
-                Err(error) => tracing::warn!(%error, "the watch on policies broke, and is opened again"),
+                Err(error) => {
+                    let error = followed.told(&error);
+                    tracing::warn!(error, "the watch on policies broke, and is opened again");
+                }
             }
         }
     });

@@ -61,13 +61,19 @@ impl Store {
         Ok(Ok(()))
     }
 
+    /// Whether what a revision was made of is kept, and does not go with another one.
+    pub(super) async fn keeps(&self, revision: &Revision) -> Result<bool, StepError> {
+        let index = self.get(revision.metadata.name.as_deref().unwrap_or_default()).await?;
+        let is_its_own = index.is_some_and(|index| stays_with(&index, revision.metadata.uid.as_deref()));
+        Ok(is_its_own && self.load(revision).await?.is_some())
+    }
+
     /// Whether what is there under a name is this, for the same revision. What an earlier revision of the name left goes with
     /// that one, as soon as the garbage collector comes to it.
     async fn is_kept(&self, wanted: &ConfigMap) -> Result<bool, StepError> {
-        let owner = |map: &ConfigMap| map.metadata.owner_references.iter().flatten().map(|it| it.uid.clone()).next();
         let there = self.get(wanted.metadata.name.as_deref().unwrap_or_default()).await?;
         Ok(there.is_some_and(|there| {
-            owner(&there) == owner(wanted) && there.data == wanted.data && there.binary_data == wanted.binary_data
+            stays_with(&there, owner(wanted)) && there.data == wanted.data && there.binary_data == wanted.binary_data
         }))
     }
 
@@ -83,4 +89,15 @@ impl Store {
     async fn get(&self, name: &str) -> Result<Option<ConfigMap>, StepError> {
         self.api.get_opt(name).await.map_err(|error| StepError::new(format!("read ConfigMap {name}"), &error))
     }
+}
+
+/// Whether a ConfigMap stays for as long as its owner does. One without an owner goes with nobody: that is what is left of a
+/// revision that was deleted without what it owns.
+fn stays_with(config_map: &ConfigMap, uid: Option<&str>) -> bool {
+    owner(config_map).is_none() || owner(config_map) == uid
+}
+
+/// The UID of what a ConfigMap goes with.
+fn owner(config_map: &ConfigMap) -> Option<&str> {
+    config_map.metadata.owner_references.iter().flatten().map(|owner| owner.uid.as_str()).next()
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use kaos_crds::PolicySource;
 use kaos_policy::{
     contract::{Cluster, ResourceType},
-    manifest::PolicyFile,
+    manifest::{PolicyFile, Privilege},
     memo::Memo,
     near::nearest,
     policy::{Policy, PolicyId},
@@ -166,6 +166,14 @@ impl Shipped {
     }
 }
 
+/// How the operator was started, as far as it decides answers and somebody said it.
+pub(super) struct Started {
+    /// The facts of its cluster, without what is served.
+    pub(super) cluster: Cluster,
+    /// The privileges that settings may raise which somebody installs; all, where none are listed.
+    pub(super) grantable: Option<BTreeSet<Privilege>>,
+}
+
 /// Policies bound to their settings, shared by all snapshots.
 #[derive(Default)]
 pub(super) struct Bound {
@@ -187,7 +195,7 @@ impl Bound {
         &mut self,
         snapshot: &Snapshot,
         objects: impl IntoIterator<Item = &'a Value>,
-        cluster: &Cluster,
+        started: &Started,
         is_served: impl Fn(&ResourceType) -> bool,
     ) -> anyhow::Result<()> {
         let memo = Arc::new(Memo::new(MEMORY));
@@ -197,7 +205,7 @@ impl Bound {
             if self.of_kinds.contains_key(&key) {
                 continue;
             }
-            let renderer = renderer(&kind, cluster, &is_served)?;
+            let renderer = renderer(&kind, started, &is_served)?;
             // Settings for another policy change nothing here.
             let at = self.renderers.iter().position(|known| is_same(known, &renderer)).unwrap_or_else(|| {
                 self.renderers.push(renderer.with_memo(Arc::clone(&memo)));
@@ -212,12 +220,13 @@ impl Bound {
 /// A kind's policies, bound to their settings.
 pub(super) fn renderer(
     kind: &Kind,
-    cluster: &Cluster,
+    Started { cluster, grantable }: &Started,
     is_served: impl Fn(&ResourceType) -> bool,
 ) -> anyhow::Result<Renderer> {
     let wishes = kind.claims().flat_map(|claim| claim.wishes.iter());
     let served = wishes.filter(|wish| is_served(wish)).cloned().collect();
-    Ok(Renderer::new(kind.stack(), kind.layers(), Cluster { served, ..cluster.clone() })?)
+    let renderer = Renderer::new(kind.stack(), kind.layers(), Cluster { served, ..cluster.clone() })?;
+    Ok(renderer.with_grantable_privileges(grantable.clone()))
 }
 
 /// Whether two answer alike: the same policies, with the same settings from the same places.

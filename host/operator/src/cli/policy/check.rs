@@ -8,10 +8,14 @@ use serde_json::{Value, json};
 
 use super::{
     Form, HELD_BACK,
+    grantable::GrantableFlags,
     output::{Output, complain},
     table::Table,
 };
-use crate::policies::{Candidate, Loader, sample_cluster};
+use crate::{
+    catalogue::Grantable,
+    policies::{Candidate, Loader, sample_cluster},
+};
 
 /// Arguments of `policy check`.
 #[derive(Debug, Args)]
@@ -21,29 +25,45 @@ pub(super) struct Check {
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
+    #[command(flatten)]
+    grantable: GrantableFlags,
 }
 
 impl Check {
     /// Shows every step up to the first that fails.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { file, output } = self;
+        let Self { file, output, grantable } = self;
         let candidate = Candidate::read(&file)?;
         let Checked { steps, result, .. } = Loader::new(sample_cluster())?.check(&candidate);
+        let mut steps: Vec<Value> = steps.iter().map(shown).collect();
+        let mut result = result.map_err(|error| error.to_string());
+        let grantable = grantable.grantable();
+        if grantable != Grantable::default()
+            && let Ok(policy) = &result
+        {
+            let granted = grantable.covers_grants(policy.grants());
+            let beyond = granted.and_then(|()| grantable.covers_claims(&policy.descriptor().claims)).err();
+            let within = "grants and claims are within what the operator grants".to_owned();
+            let (passed, outcome) = (beyond.is_none(), beyond.as_ref().map_or(within, ToString::to_string));
+            steps.push(json!({"step": "grantable", "milliseconds": 0.0, "outcome": outcome, "passed": passed}));
+            if let Some(beyond) = beyond {
+                result = Err(beyond.to_string());
+            }
+        }
         match output {
             Form::Json => out.json(&json!({
                 "digest": result.as_ref().ok().map(|policy| policy.id().digest),
                 "policy": result.as_ref().ok().map(|policy| policy.id()),
                 "passed": result.is_ok(),
-                "steps": steps.iter().map(shown).collect::<Vec<_>>(),
-                "error": result.as_ref().err().map(ToString::to_string),
+                "steps": steps,
+                "error": result.as_ref().err(),
             }))?,
             Form::Text => {
                 let mut table = Table::new(&["STEP", "TIME", "RESULT", "FOUND"]);
-                for taken in &steps {
-                    let shown = shown(taken);
-                    let text = |field: &str| shown[field].as_str().unwrap_or_default().to_owned();
-                    let verdict = if taken.passed { "passed" } else { "failed" };
-                    let time = format!("{:.1} ms", taken.time.as_secs_f64() * 1e3);
+                for step in &steps {
+                    let text = |field: &str| step[field].as_str().unwrap_or_default().to_owned();
+                    let verdict = if step["passed"] == true { "passed" } else { "failed" };
+                    let time = format!("{:.1} ms", step["milliseconds"].as_f64().unwrap_or_default());
                     table.row([text("step"), time, verdict.to_owned(), text("outcome")]);
                 }
                 out.text(&table.to_string())?;

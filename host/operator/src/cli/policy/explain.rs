@@ -6,16 +6,16 @@ use anyhow::{Context, bail};
 use clap::Args;
 use kaos_policy::{
     contract::{Answer, Found, Need, ResourceType, Selector, Target},
-    render::Verdict,
     settings::{Effective, Origin, Path, Source},
 };
 use serde_json::{Value, json};
 
 use super::{
     Form,
-    answering::{At, Bound, Installed, Instead, Shipped, Standing, answer, named_in_vain, renderer},
+    answering::{At, Bound, Installed, Instead, Shipped, Standing, Started, answer, named_in_vain, renderer},
     connection::Connection,
     facts::Facts,
+    grantable::GrantablePrivileges,
     in_force::standing,
     output::{Output, complain},
     table::Table,
@@ -27,6 +27,7 @@ use crate::{
     masking::{MASK, is_secret},
     offline::{Entry, Stored, World},
     policies::Loader,
+    reconcile::Hearing,
 };
 
 /// Arguments of `policy explain`.
@@ -45,6 +46,8 @@ pub(super) struct Explain {
     output: Form,
     #[command(flatten)]
     facts: Facts,
+    #[command(flatten)]
+    grantable: GrantablePrivileges,
 }
 
 fn named(text: &str) -> Result<(String, String), String> {
@@ -55,10 +58,10 @@ fn named(text: &str) -> Result<(String, String), String> {
 impl Explain {
     /// Makes the pass that the operator makes, and tells what went into it.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { object: (kind, name), connection, namespace, output, facts } = self;
-        let cluster = facts.cluster();
-        let operator_namespace = cluster.operator_namespace.clone();
-        let loader = Loader::cached(cluster.clone())?;
+        let Self { object: (kind, name), connection, namespace, output, facts, grantable } = self;
+        let started = Started { cluster: facts.cluster(), grantable: grantable.listed() };
+        let operator_namespace = started.cluster.operator_namespace.clone();
+        let loader = Loader::cached(started.cluster.clone())?;
         let told = super::on_cluster(connection, async |client| {
             let standing = standing(&client, &loader, &loader.load(&[])?, &operator_namespace).await?;
             let Installed { snapshot, conflicts } =
@@ -83,15 +86,14 @@ impl Explain {
                 let answering = answer(&snapshot, object).with_context(|| format!("nothing answers for {identity}"))?;
                 let is_served = |of: &ResourceType| gathered.hidden(of).is_none();
                 let mut bound = Bound::default();
-                bound.bind(&snapshot, documents.iter().map(|document| &document.object), &cluster, is_served)?;
+                bound.bind(&snapshot, documents.iter().map(|document| &document.object), &started, is_served)?;
                 let hidden = |of: &ResourceType| gathered.hidden(of);
                 let asking = |kind: &Kind| {
                     let usual = At { snapshot: &snapshot, bound: &bound, before: None };
-                    let renderer = renderer(kind, &cluster, is_served)?;
+                    let renderer = renderer(kind, &started, is_served)?;
                     let instead = Instead { usual, object, renderer: &renderer };
-                    let entry =
-                        World::new(&stored, &instead, &hidden).entry(at).context("nothing answers for it")??;
-                    Ok((*entry).clone())
+                    let entry = World::new(&stored, &instead, &hidden).entry(at);
+                    Ok(entry.context("nothing answers for it")??)
                 };
                 let (Descent { kind, without, .. }, entry) = decide(answering, asking)?;
                 let needs: Vec<_> = entry.rendered.needs.iter().map(|need| need.target.clone()).collect();
@@ -136,18 +138,15 @@ fn claimed(snapshot: &Snapshot, kind: &str) -> anyhow::Result<ResourceType> {
 
 /// Asks what is to answer, and what served before it where that fails on the object, or leaves it to what served before;
 /// as the operator does.
-fn decide(kind: Arc<Kind>, asking: impl Fn(&Kind) -> anyhow::Result<Entry>) -> anyhow::Result<(Descent, Entry)> {
-    let (mut descent, mut refused) = (Descent::new(kind), None);
+fn decide(
+    kind: Arc<Kind>,
+    asking: impl Fn(&Kind) -> anyhow::Result<Arc<Entry>>,
+) -> anyhow::Result<(Descent, Arc<Entry>)> {
+    let (mut descent, mut hearing) = (Descent::new(kind), Hearing::new());
     loop {
         let entry = asking(&descent.kind)?;
-        let here = descent.clone();
-        if !descent.after(&entry.rendered) {
-            // Where nobody takes the object, what counts is what the newest of those says that refuse it.
-            let taken = entry.rendered.planned().is_some();
-            return Ok(refused.filter(|_| !taken).unwrap_or((descent, entry)));
-        }
-        if matches!(entry.rendered.verdict, Verdict::Refused(_)) {
-            refused.get_or_insert((here, entry));
+        if let Some(counts) = hearing.hear(&mut descent, &entry.rendered, Arc::clone(&entry)) {
+            return Ok((descent, counts));
         }
     }
 }
@@ -207,7 +206,7 @@ fn shown(target: &Target) -> String {
 /// Everything about one object.
 struct Told {
     object: Value,
-    entry: Entry,
+    entry: Arc<Entry>,
     because: Vec<String>,
 }
 

@@ -10,7 +10,10 @@ use super::{
     output::{Output, complain},
     revisions::{Revision, Revisions, name, status},
 };
-use crate::{catalogue::installed::RETRY, package::Package};
+use crate::{
+    catalogue::installed::{NOT_LOADED, RETRY, retry_command},
+    package::Package,
+};
 
 /// Between two looks at what became of it.
 const LOOK: Duration = Duration::from_millis(500);
@@ -134,6 +137,8 @@ fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) 
         RevisionState::Pending if is_one_too_many(revision) => Says::No,
         // What served before and is shipped again is superseded until the operator notices.
         RevisionState::Pending | RevisionState::Checking | RevisionState::Superseded => Says::Nothing,
+        // It was let in before, and is loaded again now that it was shipped again.
+        RevisionState::Active if status.reason.as_deref() == Some(NOT_LOADED) => Says::Nothing,
         RevisionState::Active => Says::Serves,
         RevisionState::Refused | RevisionState::NotPermitted | RevisionState::Conflict | RevisionState::Quarantined => {
             let asked = revision.metadata.annotations.as_ref().and_then(|all| all.get(RETRY));
@@ -154,22 +159,17 @@ fn remedy(revision: &Revision) -> String {
         // These are looked at again without being asked for.
         return String::new();
     }
-    // A value that it had before asks for nothing.
-    let last = retried.and_then(|last| last.parse::<u64>().ok()).unwrap_or_default();
     let namespace = revision.metadata.namespace.as_deref().unwrap_or_default();
-    format!(
-        " (it was put aside before; ask for another try with \
-         kubectl annotate policyrevision {} -n {namespace} --overwrite {RETRY}={})",
-        name(revision),
-        last.saturating_add(1)
-    )
+    let command = retry_command(name(revision), namespace, retried.as_deref());
+    format!(" (it was put aside before; ask for another try with {command})")
 }
 
 /// One line for a person.
 fn describe(revision: &Revision) -> String {
     let PolicyRevisionStatus { state, reason, message, policy, version, kinds, .. } = status(revision);
     let mut text = format!("PolicyRevision {} is {}", name(revision), state.name());
-    if let Some(policy) = policy.filter(|_| state == RevisionState::Active) {
+    let answers = state == RevisionState::Active && reason.as_deref() != Some(NOT_LOADED);
+    if let Some(policy) = policy.filter(|_| answers) {
         text += &format!(": {policy} {}", version.as_deref().unwrap_or("(settings)"));
         if !kinds.is_empty() {
             text += &format!(" answers for {}", kinds.join(", "));
@@ -212,6 +212,9 @@ mod tests {
         assert_eq!(says(Some(&before), &revision(&json!({}), &again), false), Says::No);
         assert_eq!(says(Some(&before), &revision(&json!({}), &json!({"state": "Checking"})), true), Says::Nothing);
         assert_eq!(says(Some(&before), &revision(&json!({}), &json!({"state": "Active"})), false), Says::Serves);
+        let withheld = revision(&json!({}), &json!({"state": "Active", "reason": "NotLoaded", "policy": "agent"}));
+        assert_eq!(says(Some(&before), &withheld, true), Says::Nothing, "it is about to be loaded");
+        assert!(describe(&withheld).contains("(NotLoaded)"), "{}", describe(&withheld));
     }
 
     #[test]

@@ -34,8 +34,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::{
-    Form, HELD_BACK, UNUSABLE, connection, connection::on_cluster, facts, name, namespace, objects, one_namespace,
-    output, rbac::scope, render::env::variables, settings, table,
+    Form, HELD_BACK, UNUSABLE, connection, connection::on_cluster, facts, grantable, name, namespace, objects,
+    one_namespace, output, rbac::scope, render::env::variables, settings, table,
 };
 use output::Output;
 

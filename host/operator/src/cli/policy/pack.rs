@@ -76,16 +76,16 @@ impl Pack {
         let place = |packed: Option<&str>| agreed("--namespace", namespace, packed, &operator_namespace);
         let Ready { policy, packed, .. } = shipment.ready(&loader, place)?;
         let mut objects = Vec::new();
-        if let Some(elsewhere) = elsewhere.filter(|_| policy.is_some() && !without_rights) {
-            complain(
-                "note",
-                format_args!(
-                    "the rights are for an operator in namespace {operator_namespace}: if it lives in {elsewhere}, say \
-                     --operator-namespace {elsewhere}"
-                ),
-            );
-        }
         if let Some(loaded) = policy.filter(|_| !without_rights) {
+            if let Some(elsewhere) = elsewhere {
+                complain(
+                    "note",
+                    format_args!(
+                        "the rights are for an operator in namespace {operator_namespace}: if it lives in {elsewhere}, \
+                         say --operator-namespace {elsewhere}"
+                    ),
+                );
+            }
             let duties = Duties {
                 scope: scope(&namespaces),
                 operator_namespace,

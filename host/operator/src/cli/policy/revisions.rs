@@ -2,11 +2,11 @@
 
 use anyhow::{Context, bail};
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::Time};
-use kaos_crds::{API_VERSION, GROUP, PolicyRevisionSpec, PolicyRevisionStatus, PolicySource, RevisionState, VERSION};
+use kaos_crds::{GROUP, PolicyRevisionSpec, PolicyRevisionStatus, PolicySource, RevisionState, VERSION};
 use kube::{
     Api, Client,
     api::{DeleteParams, ListParams},
-    core::{ApiResource, Object},
+    core::{ApiResource, GroupVersionKind, Object},
 };
 
 use crate::{
@@ -28,13 +28,8 @@ pub(super) struct Revisions {
 impl Revisions {
     /// Those of the operator that lives in this namespace.
     pub(super) fn new(client: Client, namespace: &str) -> Self {
-        let resource = ApiResource {
-            group: GROUP.to_owned(),
-            version: VERSION.to_owned(),
-            api_version: API_VERSION.to_owned(),
-            kind: "PolicyRevision".to_owned(),
-            plural: "policyrevisions".to_owned(),
-        };
+        let of = GroupVersionKind::gvk(GROUP, VERSION, "PolicyRevision");
+        let resource = ApiResource::from_gvk_with_plural(&of, "policyrevisions");
         Self {
             written: Api::namespaced_with(client.clone(), namespace, &resource),
             config_maps: Api::namespaced(client.clone(), namespace),

@@ -17,7 +17,10 @@ use super::{
     output::{Output, complain},
     revisions::{Lost, Revision, Revisions, name, of_name, read, shown, state, status},
 };
-use crate::package::{Package, pack};
+use crate::{
+    catalogue::installed::is_withheld,
+    package::{Package, pack},
+};
 
 /// Arguments of `policy rollback`.
 #[derive(Debug, Args)]
@@ -88,7 +91,7 @@ async fn held(client: &Client, of_source: &[&Revision]) -> Holds {
 }
 
 /// The revision to go back to, of those of one source, the oldest first: what serves, if that is not what the ConfigMap
-/// holds, and else what served before it.
+/// holds and can be loaded, and else what served before it.
 fn target<'a>(of_source: &[&'a Revision], holds: &Holds, to: Option<&str>) -> anyhow::Result<&'a Revision> {
     if let Some(to) = to {
         let found = of_source.iter().find(|revision| name(revision) == to);
@@ -100,7 +103,8 @@ fn target<'a>(of_source: &[&'a Revision], holds: &Holds, to: Option<&str>) -> an
         Holds::Package(digest) => *digest != active.spec.package_digest,
         Holds::Something => true,
     };
-    if let Some(active) = active.filter(|active| holds_other(active)) {
+    // What cannot be loaded any more is nothing to go back to.
+    if let Some(active) = active.filter(|active| holds_other(active) && !is_withheld(&status(active))) {
         return Ok(active);
     }
     let predecessor = active.and_then(|active| status(active).predecessor);

@@ -19,7 +19,7 @@ use super::{
     output::complain,
 };
 use crate::{
-    catalogue::{Age, reach},
+    catalogue::{Age, Grantable, reach},
     input::{self, InputError},
     package::{Package, Packed, is_chunk, is_index, pack, unpack},
     policies::{Candidate, Loaded, Loader, Origin},
@@ -57,12 +57,17 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// The same as something that was shipped, the youngest of all, to the operator that lives in `home`.
-    pub(super) fn shipped(self, home: &str) -> anyhow::Result<Shipped> {
+    /// The same as something that was shipped, the youngest of all, to the operator that lives in `home`, where that lets it
+    /// in: it was started to grant so much at most.
+    pub(super) fn shipped(self, home: &str, grantable: &Grantable) -> anyhow::Result<Shipped> {
         let Self { file, policy, packed } = self;
         let metadata = packed.index.metadata;
         let (namespace, name) = (metadata.namespace.unwrap_or_default(), metadata.name.unwrap_or_default());
+        grantable.covers_grants(&file.grants)?;
         reach(&file, &namespace, home)?;
+        if let Some(loaded) = &policy {
+            grantable.covers_claims(&loaded.policy.descriptor().claims)?;
+        }
         let age = Age { created: "9999".to_owned(), namespace: namespace.clone(), name: name.clone() };
         let (policy, since) = (policy.map(|loaded| loaded.policy), Some(Timestamp::MAX));
         let source = (namespace, name);

@@ -19,6 +19,7 @@ use kaos_policy::{
 use super::{
     HELD_BACK, UNUSABLE,
     facts::Facts,
+    grantable::GrantablePrivileges,
     objects::{catalogue, documents, warn_of_strangers},
     output::{Output, complain},
     settings,
@@ -71,6 +72,8 @@ pub(super) struct Render {
     status: bool,
     #[command(flatten)]
     facts: Facts,
+    #[command(flatten)]
+    grantable: GrantablePrivileges,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -99,6 +102,7 @@ impl Render {
             env,
             status,
             facts,
+            grantable,
         } = self;
         let show = Show { form: Shown::of(output, env)?, status };
         let Some(catalogue) = catalogue(&crds)? else { return Ok(ExitCode::from(UNUSABLE)) };
@@ -110,7 +114,8 @@ impl Render {
         layers.extend(settings::held(&documents, &cluster.operator_namespace)?);
         let stacks = select(&policies)?;
         let unserved = Unserved::new(unserved, &stacks)?;
-        let renderers = renderers(&stacks, &layers, &cluster, |of| !unserved.contains(of))?;
+        let (grantable, is_served) = (grantable.listed(), |of: &ResourceType| !unserved.contains(of));
+        let renderers = renderers(&stacks, &layers, &cluster, grantable.as_ref(), is_served)?;
         warn_of_strangers(&documents, &catalogue, &renderers.keys().collect::<Vec<_>>());
         show.all(&documents, &renderers, &unserved, out)
     }

@@ -1,15 +1,13 @@
 //! How far the process has come, for readiness.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::BTreeSet, sync::Mutex};
 
 use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::{
     lead::{LEASE, Standing},
+    locking::lock,
     operator::Probe,
     serve::Report,
 };
@@ -35,13 +33,13 @@ impl Board {
     }
 
     pub(super) fn set(&self, stage: Stage) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = stage;
+        *lock(&self.0) = stage;
     }
 }
 
 impl Report for Board {
     fn ready(&self) -> Result<String, Vec<String>> {
-        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*lock(&self.0) {
             Stage::Starting(missing) => Err(vec![missing.clone()]),
             // One that waits is as ready as it can be: a rollout must not wait for it to lead.
             Stage::Waiting(standing) => match &*standing.borrow() {
@@ -55,7 +53,7 @@ impl Report for Board {
     }
 
     fn explain(&self, kind: &str, namespace: &str, name: &str) -> Option<Value> {
-        let probe = match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        let probe = match &*lock(&self.0) {
             Stage::Working(probe) => probe.clone(),
             _ => return None,
         };

@@ -1,17 +1,16 @@
 //! The flags of `run`, with the names that the Go operator's have, and the checks that need nothing but the flags.
 
-use std::{collections::BTreeSet, fmt::Display, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, ValueEnum};
-use kaos_policy::{guard::UserPrivileges, manifest::Privilege};
+use kaos_policy::guard::UserPrivileges;
 
-use super::super::{connection::Connection, rbac::scope};
+use super::super::{connection::Connection, grantable::GrantableFlags, rbac::scope};
 use crate::{
-    catalogue::{Grantable, GroupKind},
     lead::{Timing, TimingError, identity},
     operator::Options,
     reading::{self, ReadError, SETTINGS},
-    serve::BindAddress,
+    serve::{BindAddress, LocalAddress},
 };
 
 /// Arguments of `run`.
@@ -54,6 +53,9 @@ pub(in crate::cli) struct Run {
     /// Where /livez and /readyz are served; may be the same
     #[arg(long, value_name = "ADDRESS", default_value_t = BindAddress::Everywhere(8081))]
     pub(super) health_probe_bind_address: BindAddress,
+    /// Where /debug/objects/KIND/NAMESPACE/NAME explains an object: a loopback address, or 0 for nowhere
+    #[arg(long, value_name = "ADDRESS", default_value_t = LocalAddress::default())]
+    pub(super) debug_bind_address: LocalAddress,
     /// Write only while holding the Lease, so that there can be several replicas
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true", action = ArgAction::Set)]
     pub(super) leader_elect: bool,
@@ -93,18 +95,8 @@ pub(in crate::cli) struct Run {
     /// Whether a user's own words in an object may raise the privileges of its pods
     #[arg(long, value_enum, default_value_t)]
     user_privileges: Privileges,
-    /// Privileges that installed policies may be granted in their policy.yaml, and that settings of packages and of
-    /// kaos-operator-config may raise, such as hostPath; `none` for none; all if this is not said
-    #[arg(long, env = "GRANTABLE_PRIVILEGES", value_delimiter = ',', value_name = "A,B", value_parser = privilege)]
-    grantable_privileges: Option<Vec<Listed<Privilege>>>,
-    /// Kinds that installed policies may emit, such as ConfigMap or Deployment.apps; `none` for none; all that the operator has
-    /// rights for if this is not said
-    #[arg(long, env = "GRANTABLE_EMITS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
-    grantable_emits: Option<Vec<Listed<GroupKind>>>,
-    /// Kinds that installed policies may read beside the objects that they answer for, by their claims or by grants in their
-    /// policy.yaml; `none` for none; all that the operator has rights for if this is not said
-    #[arg(long, env = "GRANTABLE_READS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
-    grantable_reads: Option<Vec<Listed<GroupKind>>>,
+    #[command(flatten)]
+    grantable: GrantableFlags,
     /// Have lists streamed where the server does that, which is easier on its memory
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
     streaming_lists: bool,
@@ -185,41 +177,13 @@ impl Run {
                 Privileges::Allowed => UserPrivileges::Allowed,
                 Privileges::Refused => UserPrivileges::Forbidden,
             },
-            grantable: Grantable {
-                privileges: listed(self.grantable_privileges.as_deref()),
-                emits: listed(self.grantable_emits.as_deref()),
-                reads: listed(self.grantable_reads.as_deref()),
-            },
+            grantable: self.grantable.grantable(),
             streaming_lists: self.streaming_lists,
             instance: identity(),
             seed: fastrand::u64(..),
             ..Options::default()
         })
     }
-}
-
-/// One of a list, or none.
-#[derive(Debug, Clone, Copy)]
-struct Listed<T>(Option<T>);
-
-fn privilege(text: &str) -> Result<Listed<Privilege>, String> {
-    one_or_none(text, |text| serde_json::from_value(text.into()))
-}
-
-fn kind(text: &str) -> Result<Listed<GroupKind>, String> {
-    one_or_none(text, str::parse::<GroupKind>)
-}
-
-fn one_or_none<T, E: Display>(text: &str, read: impl FnOnce(&str) -> Result<T, E>) -> Result<Listed<T>, String> {
-    if text == "none" {
-        return Ok(Listed(None));
-    }
-    read(text).map(|one| Listed(Some(one))).map_err(|error| format!("{error}, or `none`"))
-}
-
-/// What a flag lists, if it is given.
-fn listed<T: Clone + Ord>(flag: Option<&[Listed<T>]>) -> Option<BTreeSet<T>> {
-    flag.map(|listed| listed.iter().filter_map(|it| it.0.clone()).collect())
 }
 
 /// A time as Go writes it: `1m30s`.
@@ -282,14 +246,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_listed_by_none_and_everything_by_leaving_the_flag_out() {
-        let kinds = ["none", "ConfigMap", "Deployment.apps"].map(|text| kind(text).unwrap());
-        assert_eq!(listed::<GroupKind>(None), None);
-        assert_eq!(listed(Some(&kinds[..1])), Some(BTreeSet::new()));
-        assert_eq!(listed(Some(&kinds[1..])).unwrap().len(), 2);
-        assert_eq!(listed(Some(&[privilege("hostPath").unwrap()][..])), Some([Privilege::HostPath].into()));
-        for refused in [kind("deployments.apps").unwrap_err(), privilege("hostPaths").unwrap_err()] {
-            assert!(refused.ends_with(", or `none`"), "{refused}");
-        }
+    fn objects_are_explained_on_loopback_or_nowhere() {
+        let at = |flags: &[&str]| given(flags).debug_bind_address.to_string();
+        assert_eq!(at(&[]), "127.0.0.1:8082");
+        assert_eq!(at(&["--debug-bind-address=0"]), "0");
+        let command = Run::augment_args(Command::new("run").no_binary_name(true));
+        let refused = command.try_get_matches_from(["--debug-bind-address=:8082"]).unwrap_err().to_string();
+        assert!(refused.contains("--debug-bind-address") && refused.contains("kubectl port-forward"), "{refused}");
     }
 }

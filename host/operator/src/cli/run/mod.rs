@@ -30,7 +30,7 @@ use crate::{
     metrics::Metrics,
     operator::{Operator, Options},
     policies::{Loaded, Loader, select},
-    serve::{Listeners, Report},
+    serve::{Listeners, Pages, Report},
     telling::told,
 };
 use board::{Board, Stage};
@@ -64,11 +64,11 @@ impl Run {
         let stop = CancellationToken::new();
         signals::stop_on_signals(stop.clone())?;
         let (metrics, board) = (Arc::new(Metrics::new()), Arc::new(Board::new()));
-        let listeners = Listeners::bind(self.metrics_bind_address, self.health_probe_bind_address).await?;
-        let shown =
-            |address: Option<std::net::SocketAddr>| address.map_or("0".to_owned(), |address| address.to_string());
-        let (counted, probed) = (shown(listeners.metrics_address()), shown(listeners.health_address()));
-        info!(version = env!("CARGO_PKG_VERSION"), metrics = counted, health = probed, "serving");
+        let (counted, probed) = (self.metrics_bind_address, self.health_probe_bind_address);
+        let listeners = Listeners::bind(counted, probed, self.debug_bind_address).await?;
+        let at = |pages| listeners.address(pages).map_or("0".to_owned(), |address| address.to_string());
+        let (counted, probed, explained) = (at(Pages::Metrics), at(Pages::Health), at(Pages::Debug));
+        info!(version = env!("CARGO_PKG_VERSION"), metrics = counted, health = probed, debug = explained, "serving");
         let serving = CancellationToken::new();
         let report: Arc<dyn Report> = Arc::clone(&board) as _;
         let server = tokio::spawn(listeners.serve(Arc::clone(&metrics), report, serving.clone()));

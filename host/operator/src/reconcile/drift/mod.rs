@@ -2,7 +2,7 @@
 //!
 //! The server fills in defaults, writes amounts in its own way and drops what is empty, so equality says nothing. What
 //! is there beside what is wanted belongs to others and is no drift. Where this comparison cannot know how a type
-//! stores something, it says "differs", and a dry run decides (`super::apply`).
+//! stores something, it says "differs", and a dry run decides (`super::child`).
 
 mod lists;
 mod quantity;

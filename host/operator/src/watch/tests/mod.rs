@@ -1,4 +1,5 @@
 mod behaviour;
 mod convergence;
 mod heals;
+mod rights;
 mod support;

@@ -7,9 +7,7 @@ use kaos_policy::settings::Layer;
 use tokio::time::Instant;
 
 use super::{
-    Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn,
-    late::{Loaded, NOT_LOADED},
-    others_of,
+    Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, late::Loaded, lost::was_not_loaded, others_of,
 };
 use crate::{
     catalogue::{
@@ -220,10 +218,7 @@ impl Lifecycle {
         let arrange = |shared: &[Layer]| self.roster.arrange_with(Some(name), &trial, shared);
         if let Err(Unfit { reason, message, .. }) = arrange(&self.shared(self.config().as_ref())) {
             let fits_alone = arrange(&self.settings).is_ok();
-            match kept {
-                Some(kept) => drop(self.roster.entries.insert(name.to_owned(), kept)),
-                None => drop(self.roster.entries.remove(name)),
-            }
+            self.roster.put_back(name, kept);
             if !fits_alone {
                 return Ok(Err(NotAdmitted::refused(reason, message)));
             }
@@ -235,7 +230,7 @@ impl Lifecycle {
         if let Some(revision) = self.records.get(name).cloned()
             && let Err(Taken(config_map)) = self.store.keep(&revision, package).await?
         {
-            self.roster.entries.remove(name);
+            self.roster.put_back(name, kept);
             self.waiting.insert(name.to_owned(), entry.content);
             let message = format!(
                 "what serves is kept in a ConfigMap of its own, but another one has the name {config_map}: delete that"
@@ -244,11 +239,27 @@ impl Lifecycle {
         }
         let asked = self.asked(name);
         self.counted.insert(name.to_owned());
-        self.enter(name, Turn::new(RevisionState::Active, "Active", ""), |status| {
+        // What replaces something that serves holds its place.
+        let replaces = before.iter().any(|other| self.records.status(other).state == RevisionState::Active);
+        let kept_out = if replaces { None } else { self.roster.kept_out(&entry, &trial) };
+        let turn = match kept_out {
+            Some(why) => Turn::new(RevisionState::Conflict, why.reason, why.message),
+            None => Turn::new(RevisionState::Active, "Active", ""),
+        };
+        let is_there = self.enter(name, turn, |status| {
             describe(status, &entry);
             status.retried = asked;
-        })
-        .await?;
+        });
+        if !is_there.await? {
+            // Nothing would serve if it replaced what does: what is deleted is not let in.
+            self.roster.put_back(name, kept);
+            self.waiting.insert(name.to_owned(), entry.content);
+            let message = "somebody deleted its record while it was checked";
+            return Ok(Err(NotAdmitted {
+                turn: Turn::new(RevisionState::Pending, "Interrupted", message),
+                again: true,
+            }));
+        }
         self.checking.remove(name);
         self.replace_others(name, found).await?;
         Ok(Ok(()))
@@ -260,11 +271,15 @@ impl Lifecycle {
         let mut active: Vec<Revision> = self.records.all().values().filter(is_let_in).cloned().collect();
         // Settings are for a policy that has to be there.
         active.sort_by_key(|revision| revision.spec.digest.is_none());
+        let mut back = Vec::new();
         for revision in active {
-            if let Loaded::NotYet(error) = self.reload(&revision, found).await? {
-                self.put_off(&revision, found, error).await?;
+            let name = revision.metadata.name.clone().unwrap_or_default();
+            match self.reload(&revision, found).await? {
+                Loaded::NotYet(error) => self.put_off(&revision, found, error).await?,
+                Loaded::Serves if was_not_loaded(&revision) => back.push(revision),
+                Loaded::Serves | Loaded::Never | Loaded::Withheld => {}
             }
-            for before in self.before(revision.metadata.name.as_deref().unwrap_or_default()) {
+            for before in self.before(&name) {
                 // What serves does not wait for what it might fall back to.
                 if let Some(before) = self.records.get(&before).cloned()
                     && let Err(error) | Ok(Loaded::NotYet(error)) = self.reload(&before, found).await
@@ -273,24 +288,37 @@ impl Lifecycle {
                 }
             }
         }
-        Ok(())
+        // Only beside all others can it be told whether they still go with these.
+        self.let_back(&back, found).await
     }
 
-    /// Loads one revision. One that cannot be loaded does not serve, and says why.
+    /// What a revision was made of, from a ConfigMap that holds it now or from what was kept; none if that is gone.
+    pub(super) async fn package_of(
+        &self,
+        revision: &Revision,
+        found: &[Found],
+    ) -> Result<Option<Arc<Package>>, StepError> {
+        match held_now(revision, found) {
+            Some(package) => Ok(Some(Arc::clone(package))),
+            None => Ok(self.store.load(revision).await?.map(Arc::new)),
+        }
+    }
+
+    /// Loads one revision. One that cannot be loaded says why: it does not serve, or is stood in for if it did. One that was
+    /// not loaded before has yet to be let back.
     pub(super) async fn reload(&mut self, revision: &Revision, found: &[Found]) -> Result<Loaded, StepError> {
         let name = revision.metadata.name.clone().unwrap_or_default();
-        let is_loaded = |entry: &Entry| !matches!(entry.content, Content::Unloaded(..));
-        if self.roster.entries.get(&name).is_some_and(is_loaded) {
+        if self.roster.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {
             return Ok(Loaded::Serves);
         }
-        let mut held = found.iter().filter_map(|found| found.held.as_ref());
-        let current = held.find(|held| held.digest.to_string() == revision.spec.package_digest);
-        let package = match current.and_then(|held| held.package.as_ref().ok()) {
-            Some(package) => Some(Arc::clone(package)),
-            None => self.store.load(revision).await?.map(Arc::new),
-        };
+        let serves = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Active);
+        let package = self.package_of(revision, found).await?;
         let Some(mut package) = package.map(Arc::unwrap_or_clone) else {
             let lost = "what was kept of it is gone or was changed";
+            if serves {
+                self.withhold(revision, found, &format!("BytesLost: {lost}"), true).await?;
+                return Ok(Loaded::Withheld);
+            }
             // Where it came from, it may still be.
             let may_come = found.iter().any(|found| found.source == revision.spec.source && found.held.is_none());
             let turn = if may_come {
@@ -302,11 +330,21 @@ impl Lifecycle {
             return Ok(Loaded::Never);
         };
         package.namespace.clone_from(&revision.spec.source.namespace);
+        let package = Arc::new(package);
+        if revision.status.as_ref().is_some_and(|status| status.state.is_let_in()) {
+            // It may be that only its ConfigMap holds it, or that what is kept is on its way out.
+            self.keep_soon(name.clone(), Arc::clone(&package));
+        }
         let content = match self.reach(&package) {
             Ok(reach) => self.content(&package).await.map(|content| (reach, content)),
             Err(refused) => Err(refused),
         };
         match content {
+            // Settings for a policy that there is not change nothing.
+            Err(NotAdmitted { turn, again: false }) if serves && turn.reason != NO_SUCH_POLICY => {
+                self.withhold(revision, found, &format!("{}: {}", turn.reason, turn.message), false).await?;
+                Ok(Loaded::Withheld)
+            }
             Err(NotAdmitted { turn, again: false }) => {
                 self.enter(&name, turn, |_| {}).await?;
                 Ok(Loaded::Never)
@@ -317,9 +355,6 @@ impl Lifecycle {
             }
             Ok((reach, content)) => {
                 let status = revision.status.clone().unwrap_or_default();
-                if status.reason.as_deref() == Some(NOT_LOADED) {
-                    self.enter(&name, Turn::new(RevisionState::Active, "Active", ""), |_| {}).await?;
-                }
                 let entry = Entry {
                     source: revision.spec.source.clone(),
                     age: age_of(revision, found),
@@ -337,6 +372,12 @@ impl Lifecycle {
     }
 }
 
+/// The package that a revision was made of, if a ConfigMap holds it now.
+pub(super) fn held_now<'a>(revision: &Revision, found: &'a [Found]) -> Option<&'a Arc<Package>> {
+    let mut held = found.iter().filter_map(|found| found.held.as_ref());
+    held.find(|held| held.digest.to_string() == revision.spec.package_digest)?.package.as_ref().ok()
+}
+
 /// How old what a revision came from is, as far as it is there.
 pub(super) fn age_of(revision: &Revision, found: &[Found]) -> Age {
     let source = found.iter().find(|found| found.source == revision.spec.source);
@@ -351,7 +392,9 @@ fn describe(status: &mut PolicyRevisionStatus, entry: &Entry) {
             status.policy = Some(policy.id().name.clone());
             status.version = Some(policy.id().version.clone());
         }
-        Content::Settings(policy, _) | Content::Unloaded(policy, _) => status.policy = Some(policy.clone()),
+        Content::Settings(policy, _) | Content::Unloaded(policy, ..) | Content::Lost { policy, .. } => {
+            status.policy = Some(policy.clone());
+        }
     }
     status.kinds = entry.content.kinds();
     status.predecessor.clone_from(&entry.predecessor);

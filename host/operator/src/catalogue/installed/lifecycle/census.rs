@@ -80,11 +80,7 @@ impl Lifecycle {
         let awaited = self.awaited();
         for (name, revision) in self.records.all() {
             let status = revision.status.clone().unwrap_or_default();
-            let (serves, is_aside) = match status.state {
-                RevisionState::Active | RevisionState::Conflict => (true, false),
-                RevisionState::Quarantined => (false, true),
-                _ => (false, false),
-            };
+            let (serves, is_aside) = (status.state.is_let_in(), status.state == RevisionState::Quarantined);
             let (source, scope) = (&revision.spec.source, &revision.spec.scope.namespaces);
             let policy = revision.status.as_ref().and_then(|status| status.policy.as_deref()).unwrap_or_default();
             let line = if sources.contains(source) {

@@ -18,17 +18,7 @@ impl Lifecycle {
     /// as long as that one's source does.
     pub(super) async fn retire(&mut self, found: &[Found]) -> Result<(), StepError> {
         let sources: BTreeSet<_> = found.iter().map(|found| &found.source).collect();
-        let serving = self.serving();
-        let serves = |source: &PolicySource| {
-            serving.iter().filter_map(|name| self.roster.entries.get(name)).any(|entry| entry.source == *source)
-        };
-        // As long as nothing of the source itself serves, whatever it holds now.
-        let put_aside = self.records.all().iter().filter(|(_, revision)| {
-            let state = revision.status.as_ref().map(|status| status.state);
-            let source = &revision.spec.source;
-            state == Some(RevisionState::Quarantined) && sources.contains(source) && !serves(source)
-        });
-        let held: BTreeSet<String> = put_aside.flat_map(|(name, _)| self.before(name)).collect();
+        let held = self.held(found);
         let gone: Vec<(String, RevisionState)> = self
             .records
             .all()
@@ -55,6 +45,22 @@ impl Lifecycle {
         Ok(())
     }
 
+    /// The revisions before those that were put aside, as long as these have a source of which nothing itself serves,
+    /// whatever it holds now.
+    pub(super) fn held(&self, found: &[Found]) -> BTreeSet<String> {
+        let serving = self.serving();
+        let serves = |source: &PolicySource| {
+            serving.iter().filter_map(|name| self.roster.entries.get(name)).any(|entry| entry.source == *source)
+        };
+        let put_aside = self.records.all().iter().filter(|(_, revision)| {
+            let state = revision.status.as_ref().map(|status| status.state);
+            let source = &revision.spec.source;
+            let is_there = || found.iter().any(|found| found.source == *source);
+            state == Some(RevisionState::Quarantined) && is_there() && !serves(source)
+        });
+        put_aside.flat_map(|(name, _)| self.before(name)).collect()
+    }
+
     /// Puts aside what failed in service, and lets what served before serve again. What that cannot be done for now keeps
     /// nobody from being judged.
     pub(super) async fn judge(&mut self, found: &[Found]) -> Result<(), StepError> {
@@ -71,7 +77,10 @@ impl Lifecycle {
     }
 
     async fn put_aside(&mut self, name: &str, why: String, found: &[Found]) -> Result<(), StepError> {
-        self.enter(name, Turn::new(RevisionState::Quarantined, FAILED, why), |_| {}).await?;
+        if !self.enter(name, Turn::new(RevisionState::Quarantined, FAILED, why), |_| {}).await? {
+            // Somebody deleted its record: it is written again first.
+            return Ok(());
+        }
         let source = self.records.get(name).map(|revision| revision.spec.source.clone());
         match found.iter().find(|found| Some(&found.source) == source.as_ref()) {
             Some(package) => self.restore_before(name, package, found).await,
@@ -87,10 +96,7 @@ impl Lifecycle {
             // What could not be read decides nothing.
             let Some(name) = self.name_of(package) else { continue };
             let state = self.records.status(&name).state;
-            let keeps = match state {
-                RevisionState::Active | RevisionState::Conflict => Some(name.clone()),
-                _ => self.newest_of(package),
-            };
+            let keeps = if state.is_let_in() { Some(name.clone()) } else { self.newest_of(package) };
             if let Some(keeps) = keeps {
                 self.replace_others(&keeps, package).await?;
             }
@@ -133,17 +139,17 @@ impl Lifecycle {
         {
             return Ok(());
         }
-        let Some(before) = self.last_good(name) else { return Ok(()) };
-        // It has a package of its own again, which decides about it.
-        if found.iter().any(|other| other.source == before.spec.source && other.source != package.source) {
-            return Ok(());
-        }
-        let loaded = match self.reload(&before, found).await? {
-            Loaded::Serves => true,
-            Loaded::Never => false,
-            Loaded::NotYet(error) => return Err(error),
-        };
-        if loaded {
+        for before in self.good_before(name) {
+            // It has a package of its own again, which decides about it.
+            if found.iter().any(|other| other.source == before.spec.source && other.source != package.source) {
+                return Ok(());
+            }
+            match self.reload(&before, found).await? {
+                Loaded::Serves => {}
+                // What served before that may still be there.
+                Loaded::Never | Loaded::Withheld => continue,
+                Loaded::NotYet(error) => return Err(error),
+            }
             let restored = before.metadata.name.unwrap_or_default();
             if let Some(entry) = self.roster.entries.get_mut(&restored) {
                 // It is there for as long as this package is, whatever it came from itself.
@@ -151,6 +157,7 @@ impl Lifecycle {
             }
             let message = format!("{name} failed in service");
             self.enter(&restored, Turn::new(RevisionState::Active, "Restored", message), |_| {}).await?;
+            return Ok(());
         }
         Ok(())
     }
@@ -166,21 +173,21 @@ impl Lifecycle {
         before
     }
 
-    /// What served before a revision and was not put aside itself, of other bytes: what it came after, or else what its
-    /// source had last.
-    fn last_good(&self, name: &str) -> Option<Revision> {
-        let failed = &self.records.get(name)?.spec;
+    /// What served before a revision and was not put aside itself, of other bytes: what it came after, and then what else its
+    /// source had, the last first.
+    fn good_before(&self, name: &str) -> Vec<Revision> {
+        let Some(failed) = self.records.get(name).map(|revision| &revision.spec) else { return Vec::new() };
         let is_good = |revision: &&Revision| {
             let state = revision.status.as_ref().map(|status| status.state);
             state == Some(RevisionState::Superseded) && revision.spec.package_digest != failed.package_digest
         };
         let before = self.before(name);
-        let before = before.iter().filter_map(|before| self.records.get(before)).find(is_good);
-        let of_source = || {
-            let all = self.records.all().values().filter(|revision| revision.spec.source == failed.source);
-            all.filter(is_good).max_by_key(|revision| revision.status.as_ref().and_then(|status| status.since.clone()))
-        };
-        before.or_else(of_source).cloned()
+        let is_other = |revision: &&Revision| revision.metadata.name.as_ref().is_none_or(|name| !before.contains(name));
+        let all = self.records.all().values().filter(|revision| revision.spec.source == failed.source);
+        let mut of_source: Vec<&Revision> = all.filter(is_other).collect();
+        of_source.sort_by_key(|revision| revision.status.as_ref().and_then(|status| status.since.as_deref()));
+        let before = before.iter().filter_map(|before| self.records.get(before));
+        before.chain(of_source.into_iter().rev()).filter(is_good).cloned().collect()
     }
 
     /// The revision under which the bytes of another one were put aside: a package that comes under another name, or again
@@ -210,7 +217,8 @@ impl Lifecycle {
             (now.policy, now.version, now.kinds) = (status.policy, status.version, status.kinds);
             now.predecessor = status.predecessor;
         };
-        self.enter(name, Turn::new(RevisionState::Quarantined, FAILED, message), put_aside).await
+        self.enter(name, Turn::new(RevisionState::Quarantined, FAILED, message), put_aside).await?;
+        Ok(())
     }
 
     /// The objects that a revision is there for; none where objects choose it.

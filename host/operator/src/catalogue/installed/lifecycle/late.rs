@@ -19,8 +19,8 @@ use crate::{
     reconcile::read,
 };
 
-/// Why a revision that serves answers for nothing now.
-pub(super) const NOT_LOADED: &str = "NotLoaded";
+/// Why a revision that serves does not answer now.
+pub(crate) const NOT_LOADED: &str = "NotLoaded";
 
 /// How long one that cannot be loaded is left alone at most: a try can take a processor for minutes.
 const SELDOM: Duration = Duration::from_hours(1);
@@ -30,6 +30,8 @@ pub(super) enum Loaded {
     Serves,
     /// It cannot, and its record says why.
     Never,
+    /// It served and cannot be loaded any more: what served before stands in for it.
+    Withheld,
     /// Not for now: the compiler was killed, or got no processor.
     NotYet(StepError),
 }
@@ -58,7 +60,7 @@ impl Lifecycle {
             age: age_of(revision, found),
             reach: Reach::Own(source.namespace.clone()),
             pinned: scope.pinned,
-            content: Content::Unloaded(status.policy.unwrap_or_default(), kinds),
+            content: Content::Unloaded(status.policy.unwrap_or_default(), kinds, LOOK_AGAIN),
             on_refusal: OnRefusal::default(),
             since: read(status.since.as_deref()),
             predecessor: status.predecessor,
@@ -72,33 +74,42 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Loads one of those that were put off, if it is due. Gives when the next one is.
+    /// Loads one of those that were put off, or that could not be loaded any more and are wanted back, if it is due. Gives
+    /// when the next one is.
     pub(super) async fn load_late(&mut self, found: &[Found]) -> Option<Duration> {
-        if let Some((due, name)) = self.next_unloaded()
+        if let Some((due, name)) = self.next_unloaded(found)
             && due <= Instant::now()
             && let Some(revision) = self.records.get(&name).cloned()
         {
             self.due.remove(&name);
-            let waited = self.late.remove(&name).unwrap_or(LOOK_AGAIN);
-            match self.reload(&revision, found).await {
+            self.tried_for.insert(name.clone(), self.asked(&name));
+            match self.load_again(&revision, found).await {
                 // Another thing answers now, although the same revisions serve.
-                Ok(Loaded::Serves) => self.installed = None,
+                Ok(Loaded::Serves | Loaded::Withheld) => self.installed = None,
                 Ok(Loaded::Never) => drop(self.roster.entries.remove(&name)),
                 Err(error) | Ok(Loaded::NotYet(error)) => {
                     tracing::warn!(revision = name, %error, "it cannot be loaded yet, and is tried again");
-                    let wait = SELDOM.min(waited * 2);
-                    self.due.insert(name.clone(), Instant::now() + wait);
-                    self.late.insert(name, wait);
+                    let entry = self.roster.entries.get_mut(&name);
+                    if let Some(wait) = entry.and_then(|entry| entry.content.wait()) {
+                        *wait = SELDOM.min(*wait * 2);
+                        self.due.insert(name, Instant::now() + *wait);
+                    }
                 }
             }
         }
-        self.next_unloaded().map(|(due, _)| due.saturating_duration_since(Instant::now()))
+        self.next_unloaded(found).map(|(due, _)| due.saturating_duration_since(Instant::now()))
     }
 
-    /// Which of those that were put off is due first, and when.
-    fn next_unloaded(&self) -> Option<(Instant, String)> {
+    /// Which of those that are to be loaded is due first, and when.
+    fn next_unloaded(&self, found: &[Found]) -> Option<(Instant, String)> {
         let serving = self.serving();
-        let due = |name: &String| self.due.get(name).copied().unwrap_or_else(Instant::now);
-        self.roster.unloaded(&serving).map(|(name, _)| (due(name), name.clone())).min()
+        let is_asked_anew = |name: &str| self.is_asked_for(name) && self.tried_for.get(name) != Some(&self.asked(name));
+        let due = |name: &String| {
+            let due = self.due.get(name).copied().filter(|_| !is_asked_anew(name));
+            due.unwrap_or_else(Instant::now)
+        };
+        let put_off = self.roster.unloaded(&serving).map(|(name, _)| name);
+        let wanted = serving.iter().filter(|name| self.is_wanted_back(name, found));
+        put_off.chain(wanted).map(|name| (due(name), name.clone())).min()
     }
 }

@@ -35,6 +35,7 @@ impl<'a> Place<'a> {
     fn of(entry: &'a Entry) -> Self {
         let settings_for = match &entry.content {
             Content::Settings(policy, _) => Some(policy.as_str()),
+            Content::Lost { policy, kinds, .. } => kinds.is_empty().then_some(policy.as_str()),
             Content::Policy(..) | Content::Unloaded(..) => None,
         };
         Self { reach: &entry.reach, pinned: entry.pinned, kinds: entry.content.kinds(), settings_for }

@@ -1,12 +1,15 @@
 //! What serves now, under which settings of the operator's own ConfigMap, and what is kept of these for the next process.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use kaos_crds::RevisionState;
 use kaos_policy::settings::Layer;
 
 use super::{Lifecycle, StepError, Turn};
-use crate::catalogue::{OPERATOR_CONFIG, installed::roster::Unfit};
+use crate::catalogue::{Conflict, OPERATOR_CONFIG, installed::roster::Unfit};
 
 impl Lifecycle {
     /// Lets serve what is to, if that is something else than what does.
@@ -17,7 +20,10 @@ impl Lifecycle {
             self.fits();
             return Ok(());
         }
-        let (arranged, config) = match self.roster.arrange(&serving, &self.shared(config.as_ref())) {
+        let kept_out = self.kept_out(&serving);
+        let answering: BTreeSet<String> =
+            serving.iter().filter(|name| !kept_out.contains_key(name.as_str())).cloned().collect();
+        let (mut arranged, config) = match self.roster.arrange(&answering, &self.shared(config.as_ref())) {
             Ok(arranged) => {
                 self.fits();
                 (arranged, config)
@@ -34,10 +40,12 @@ impl Lifecycle {
                         None => return Ok(()),
                     },
                 };
-                let Ok(arranged) = self.roster.arrange(&serving, &self.shared(fitted.as_ref())) else { return Ok(()) };
+                let arranged = self.roster.arrange(&answering, &self.shared(fitted.as_ref()));
+                let Ok(arranged) = arranged else { return Ok(()) };
                 (arranged, fitted)
             }
         };
+        arranged.conflicts.extend(kept_out);
         // What serves does not wait for what is told of it; that is told again if it cannot be now.
         self.tools.catalogue.install(arranged.answers);
         for name in &serving {
@@ -105,6 +113,17 @@ impl Lifecycle {
             Some((_, config)) => self.fitted.keep(config.as_ref()).await,
             None => Ok(()),
         }
+    }
+
+    /// What waits for a place, and goes on waiting although what has the place cannot be loaded any more: pods would roll to
+    /// it, and back.
+    fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
+        let waiting = serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict);
+        let kept_out = waiting.filter_map(|name| {
+            let why = self.roster.kept_out(self.roster.entries.get(name)?, serving)?;
+            Some((name.as_str().into(), why))
+        });
+        kept_out.collect()
     }
 
     /// The revisions that are to serve, as far as they go together.

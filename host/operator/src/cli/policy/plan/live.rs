@@ -19,9 +19,9 @@ pub(super) async fn differences(
     loader: &Loader,
     own: &[Loaded],
     new: Shipped,
-    Place { cluster, namespace }: &Place,
+    Place { started, namespace }: &Place,
 ) -> anyhow::Result<Vec<Difference>> {
-    let home = &cluster.operator_namespace;
+    let home = &started.cluster.operator_namespace;
     let sides = Sides::of(&standing(&client, loader, own, home).await?, new)?;
     let mut gathered = Gathered::new(client);
     let (reads, wishes) = sides.looked_at();
@@ -34,7 +34,7 @@ pub(super) async fn differences(
     loop {
         let hidden = |of: &ResourceType| gathered.hidden(of);
         let documents = gathered.documents();
-        let comparison = sides.compare(&documents, cluster, &hidden)?;
+        let comparison = sides.compare(&documents, started, &hidden)?;
         // What passes asked for may have them ask for more.
         if !gathered.read(comparison.needs).await? {
             sides.tell_held(&documents);

@@ -10,13 +10,14 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::bail;
 use clap::Args;
-use kaos_policy::contract::{Cluster, ResourceType};
+use kaos_policy::contract::ResourceType;
 
 use super::{
     Form, HELD_BACK, UNUSABLE,
-    answering::Standing,
+    answering::{Standing, Started},
     connection::Connection,
     facts::Facts,
+    grantable::GrantableFlags,
     objects::{catalogue, documents, warn_of_strangers},
     on_cluster,
     output::{Output, complain},
@@ -69,6 +70,8 @@ pub(super) struct Plan {
     output: Form,
     #[command(flatten)]
     facts: Facts,
+    #[command(flatten)]
+    grantable: GrantableFlags,
 }
 
 impl Plan {
@@ -82,15 +85,28 @@ impl Plan {
     }
 
     fn differences(self) -> anyhow::Result<Vec<Difference>> {
-        let Self { shipment, filenames, recursive, crds, namespace, into, policies, connection, facts, .. } = self;
-        let cluster = facts.cluster();
-        let home = cluster.operator_namespace.clone();
-        let loader = Loader::cached(cluster.clone())?;
+        let Self {
+            shipment,
+            filenames,
+            recursive,
+            crds,
+            namespace,
+            into,
+            policies,
+            connection,
+            output: _,
+            facts,
+            grantable,
+        } = self;
+        let grantable = grantable.grantable();
+        let started = Started { cluster: facts.cluster(), grantable: grantable.privileges.clone() };
+        let home = started.cluster.operator_namespace.clone();
+        let loader = Loader::cached(started.cluster.clone())?;
         let own = loader.load(&policies)?;
         let place = |packed: Option<&str>| agreed("--into", into, packed, &home);
-        let new = shipment.ready_beside(&loader, &own, place)?.shipped(&home)?;
+        let new = shipment.ready_beside(&loader, &own, place)?.shipped(&home, &grantable)?;
         if filenames.is_empty() {
-            let place = Place { cluster, namespace };
+            let place = Place { started, namespace };
             return on_cluster(connection, async |client| live::differences(client, &loader, &own, new, &place).await);
         }
         let Some(catalogue) = catalogue(&crds)? else { bail!("the CRDs cannot be used") };
@@ -105,15 +121,15 @@ impl Plan {
             bail!("nothing to plan for: no object is of a kind that a policy claims");
         }
         let everything = |_: &ResourceType| None;
-        let comparison = sides.compare(&documents, &cluster, &everything)?;
+        let comparison = sides.compare(&documents, &started, &everything)?;
         sides.tell_held(&documents);
         Ok(comparison.differences)
     }
 }
 
-/// Which part of a running cluster.
+/// Which part of a running cluster, and whose.
 struct Place {
-    cluster: Cluster,
+    started: Started,
     namespace: Option<String>,
 }
 

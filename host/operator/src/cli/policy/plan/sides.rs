@@ -3,13 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use kaos_policy::{
-    contract::{Cluster, ResourceType},
-    lookup::Sighting,
-};
+use kaos_policy::{contract::ResourceType, lookup::Sighting};
 
 use super::super::{
-    answering::{At, Bound, Shipped, Standing, answer, named_in_vain},
+    answering::{At, Bound, Shipped, Standing, Started, answer, named_in_vain},
     output::complain,
 };
 use crate::{
@@ -72,14 +69,14 @@ impl Sides {
     pub(super) fn compare(
         &self,
         documents: &[Document],
-        cluster: &Cluster,
+        started: &Started,
         hidden: &(dyn Fn(&ResourceType) -> Option<Sighting> + Sync),
     ) -> anyhow::Result<Comparison> {
         let stored = Stored::new(documents);
         let mut bound = Bound::default();
         for snapshot in self.snapshots() {
             let objects = documents.iter().map(|document| &document.object);
-            bound.bind(snapshot, objects, cluster, |of| hidden(of).is_none())?;
+            bound.bind(snapshot, objects, started, |of| hidden(of).is_none())?;
         }
         let before = At { snapshot: &self.before, bound: &bound, before: None };
         let after = At { snapshot: &self.after, bound: &bound, before: Some(&self.before) };

@@ -1,0 +1,101 @@
+//! What is said of a watch on policies that broke. Of a right that is missing: which it is, and how the operator gets it.
+
+use kube::{Api, Resource, runtime::watcher};
+
+use crate::telling::told;
+
+/// What a watch follows, as rights name it.
+pub(super) struct Followed {
+    resource: String,
+    /// None for all of them.
+    namespace: Option<String>,
+}
+
+impl Followed {
+    pub(super) fn new<K: Resource>(api: &Api<K>, of: &K::DynamicType) -> Self {
+        let (group, plural) = (K::group(of), K::plural(of));
+        let resource = if group.is_empty() { plural.into_owned() } else { format!("{plural}.{group}") };
+        Self { resource, namespace: api.namespace().map(str::to_owned) }
+    }
+
+    /// Why the watch broke.
+    pub(super) fn told(&self, error: &watcher::Error) -> String {
+        match error {
+            watcher::Error::InitialListFailed(error) => self.answered("list", error),
+            watcher::Error::WatchStartFailed(error) | watcher::Error::WatchFailed(error) => {
+                self.answered("watch", error)
+            }
+            watcher::Error::WatchError(status) => self.answered("watch", &kube::Error::Api(status.clone())),
+            watcher::Error::NoResourceVersion => error.to_string(),
+        }
+    }
+
+    fn answered(&self, verb: &str, error: &kube::Error) -> String {
+        let said = told(error);
+        if !matches!(error, kube::Error::Api(answer) if answer.code == 403) {
+            return said;
+        }
+        let Self { resource, namespace } = self;
+        let place = namespace.as_deref().unwrap_or("all namespaces");
+        format!("the operator may not {verb} {resource} in {place}: {said}: {}", self.remedy())
+    }
+
+    /// How the operator gets the right.
+    fn remedy(&self) -> String {
+        match self.namespace.as_deref() {
+            None => {
+                "grant that as the ClusterRole does that `kaos-operator rbac --namespace-policies` prints, or start \
+                     the operator without --namespace-policies"
+                    .to_owned()
+            }
+            Some("kaos-system") => "grant that with the Role that `kaos-operator rbac` prints".to_owned(),
+            Some(home) => format!("grant that with the Role that `kaos-operator rbac --namespace {home}` prints"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    fn followed(resource: &str, namespace: Option<&str>) -> Followed {
+        Followed { resource: resource.to_owned(), namespace: namespace.map(str::to_owned) }
+    }
+
+    fn answer(code: u16, message: &str) -> Box<Status> {
+        Status::failure(message, "").with_code(code).boxed()
+    }
+
+    #[test]
+    fn a_right_that_is_missing_is_named_with_how_to_get_it() {
+        let denied = || answer(403, "no rights");
+        let list = watcher::Error::InitialListFailed(kube::Error::Api(denied()));
+        assert_eq!(
+            followed("configmaps", Some("kaos-system")).told(&list),
+            "the operator may not list configmaps in kaos-system: no rights: grant that with the Role that \
+             `kaos-operator rbac` prints"
+        );
+        for watch in
+            [watcher::Error::WatchStartFailed(kube::Error::Api(denied())), watcher::Error::WatchError(denied())]
+        {
+            assert_eq!(
+                followed("policyrevisions.kaos.tools", Some("ops")).told(&watch),
+                "the operator may not watch policyrevisions.kaos.tools in ops: no rights: grant that with the Role that \
+                 `kaos-operator rbac --namespace ops` prints"
+            );
+        }
+        let told = followed("configmaps", None).told(&list);
+        assert!(told.starts_with("the operator may not list configmaps in all namespaces: no rights: "), "{told}");
+        assert!(told.contains("`kaos-operator rbac --namespace-policies`"), "{told}");
+    }
+
+    #[test]
+    fn what_is_no_matter_of_rights_is_told_in_the_words_of_the_api_server() {
+        let gone = watcher::Error::WatchError(answer(410, "too old resource version"));
+        assert_eq!(followed("configmaps", None).told(&gone), "too old resource version");
+        let silent = watcher::Error::InitialListFailed(kube::Error::Api(answer(502, "")));
+        assert_eq!(followed("configmaps", None).told(&silent), "the API server answered 502");
+    }
+}

@@ -1,0 +1,91 @@
+//! What the operator caps, as flags: the same for `run`, which holds to them, and for the verbs that tell what it would do.
+
+use std::{collections::BTreeSet, fmt::Display};
+
+use clap::Args;
+use kaos_policy::manifest::Privilege;
+
+use crate::catalogue::{Grantable, GroupKind};
+
+/// The cap that passes are held to.
+#[derive(Debug, Args)]
+pub(super) struct GrantablePrivileges {
+    /// Privileges that installed policies may be granted in their policy.yaml, and that settings of packages and of
+    /// kaos-operator-config may raise, such as hostPath; `none` for none; all if this is not said
+    #[arg(long, env = "GRANTABLE_PRIVILEGES", value_delimiter = ',', value_name = "A,B", value_parser = privilege)]
+    grantable_privileges: Option<Vec<Listed<Privilege>>>,
+}
+
+/// That, and those that packages are held to when they are let in.
+#[derive(Debug, Args)]
+pub(super) struct GrantableFlags {
+    #[command(flatten)]
+    privileges: GrantablePrivileges,
+    /// Kinds that installed policies may emit, such as ConfigMap or Deployment.apps; `none` for none; all that the operator has
+    /// rights for if this is not said
+    #[arg(long, env = "GRANTABLE_EMITS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
+    grantable_emits: Option<Vec<Listed<GroupKind>>>,
+    /// Kinds that installed policies may read beside the objects that they answer for, by their claims or by grants in their
+    /// policy.yaml; `none` for none; all that the operator has rights for if this is not said
+    #[arg(long, env = "GRANTABLE_READS", value_delimiter = ',', value_name = "A,B", value_parser = kind)]
+    grantable_reads: Option<Vec<Listed<GroupKind>>>,
+}
+
+impl GrantablePrivileges {
+    /// The privileges; none where all may be granted.
+    pub(super) fn listed(&self) -> Option<BTreeSet<Privilege>> {
+        listed(self.grantable_privileges.as_deref())
+    }
+}
+
+impl GrantableFlags {
+    /// Everything that they say.
+    pub(super) fn grantable(&self) -> Grantable {
+        Grantable {
+            privileges: self.privileges.listed(),
+            emits: listed(self.grantable_emits.as_deref()),
+            reads: listed(self.grantable_reads.as_deref()),
+        }
+    }
+}
+
+/// One of a list, or none.
+#[derive(Debug, Clone, Copy)]
+struct Listed<T>(Option<T>);
+
+fn privilege(text: &str) -> Result<Listed<Privilege>, String> {
+    one_or_none(text, |text| serde_json::from_value(text.into()))
+}
+
+fn kind(text: &str) -> Result<Listed<GroupKind>, String> {
+    one_or_none(text, str::parse::<GroupKind>)
+}
+
+fn one_or_none<T, E: Display>(text: &str, read: impl FnOnce(&str) -> Result<T, E>) -> Result<Listed<T>, String> {
+    if text == "none" {
+        return Ok(Listed(None));
+    }
+    read(text).map(|one| Listed(Some(one))).map_err(|error| format!("{error}, or `none`"))
+}
+
+/// What a flag lists, if it is given.
+fn listed<T: Clone + Ord>(flag: Option<&[Listed<T>]>) -> Option<BTreeSet<T>> {
+    flag.map(|listed| listed.iter().filter_map(|it| it.0.clone()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_listed_by_none_and_everything_by_leaving_the_flag_out() {
+        let kinds = ["none", "ConfigMap", "Deployment.apps"].map(|text| kind(text).unwrap());
+        assert_eq!(listed::<GroupKind>(None), None);
+        assert_eq!(listed(Some(&kinds[..1])), Some(BTreeSet::new()));
+        assert_eq!(listed(Some(&kinds[1..])).unwrap().len(), 2);
+        assert_eq!(listed(Some(&[privilege("hostPath").unwrap()][..])), Some([Privilege::HostPath].into()));
+        for refused in [kind("deployments.apps").unwrap_err(), privilege("hostPaths").unwrap_err()] {
+            assert!(refused.ends_with(", or `none`"), "{refused}");
+        }
+    }
+}

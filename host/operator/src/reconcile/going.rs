@@ -1,0 +1,175 @@
+//! An object that is being deleted: its children are taken down, in order and for a bounded time, and then it is let go.
+
+use std::{sync::Arc, time::Duration};
+
+use kaos_policy::stamp::pod_template;
+use kube::api::PropagationPolicy;
+use serde_json::Value;
+
+use super::{
+    context::Context,
+    decide::is_going,
+    ended::{Ended, Next},
+    error::{CallError, Class},
+    finalize::{Held, asked_finalizer},
+    memory::Memory,
+    pass::{Subject, is_shown},
+    select::Asked,
+    times::{Transition, passed},
+    wanted::rank,
+};
+use crate::{
+    metrics::PassResult,
+    watch::{ObjectKey, Seen, Served},
+};
+
+/// How long until cleanup is looked at again although nothing was told.
+const LOOK_FOR_CHILDREN: Duration = Duration::from_secs(15);
+
+impl Context {
+    /// The object is being deleted: cleanup and nothing else.
+    pub(super) async fn end(&self, subject: &mut Subject<'_>, memory: &mut Memory) -> Result<Ended, CallError> {
+        let mut going = Held::on(subject, memory);
+        // After a restart only the plan knows whether one of those that come off is asked for.
+        if memory.finalizer.is_none() && !going.retired.is_empty() {
+            let asked = self.ask(subject.key, &subject.object, &mut subject.selected, memory).await;
+            if let Asked::Answered(_, rendered) = asked {
+                memory.finalizer = rendered.planned().and_then(|planned| asked_finalizer(&planned.extra));
+                going = Held::on(subject, memory);
+            }
+        }
+        self.let_go(subject.key, &subject.served, &mut subject.object, going, memory).await
+    }
+
+    /// The same where nobody answers for the object. Somebody may again before the time for cleanup is over, who knows of
+    /// which types its children are, and takes them down in order; later they go by their owner references.
+    pub(super) async fn end_unserved(
+        &self,
+        key: &ObjectKey,
+        object: &Arc<Value>,
+        memory: &mut Memory,
+    ) -> Result<Ended, CallError> {
+        let served = self.served(&key.of)?;
+        let ends = |next| Ok(Ended { result: PassResult::Gone, next });
+        match self.left_on(&served, object, &Held::default(), memory).await {
+            Ok(left) if left.is_empty() => return ends(Next::Never),
+            Ok(_) => {}
+            // Nobody knows whether any of them is ours. With the rights come the passes.
+            Err(error) if error.class == Class::Forbidden => return ends(Next::After(self.rules.resync)),
+            Err(error) => return Err(error),
+        }
+        let left = self.time_left(object);
+        if !left.is_zero() && !is_orphaning(object) {
+            return ends(Next::After(left));
+        }
+        self.let_go(key, &served, &mut Arc::clone(object), Held::default(), memory).await
+    }
+
+    /// Lets an object go that is being deleted, as far as it is held by us.
+    async fn let_go(
+        &self,
+        key: &ObjectKey,
+        served: &Served,
+        object: &mut Arc<Value>,
+        going: Held,
+        memory: &mut Memory,
+    ) -> Result<Ended, CallError> {
+        let cleaned = match self.left_on(served, object, &going, memory).await {
+            Ok(left) => self.clean_up(key, served, object, &going.with_left(left)).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = &cleaned
+            && is_shown(error, memory.failures.saturating_add(1))
+        {
+            self.tell_cleanup_failed(object, error).await;
+        }
+        Ok(Ended { result: PassResult::Gone, next: cleaned? })
+    }
+
+    /// Takes the children of an object down in order, and then lets it go. Says when to look again whether they are gone.
+    async fn clean_up(
+        &self,
+        key: &ObjectKey,
+        served: &Served,
+        object: &mut Arc<Value>,
+        held: &Held,
+    ) -> Result<Next, CallError> {
+        self.retire(served, object, &held.retired).await?;
+        let Some(finalizer) = &held.ours else { return Ok(Next::Never) };
+        let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        let left = self.time_left(object);
+        let problem = if is_orphaning(object) {
+            None
+        } else if left.is_zero() {
+            Some(format!("its children were not gone within {} seconds", self.rules.cleanup.as_secs()))
+        } else if self.take_down(&uid).await? {
+            None
+        } else {
+            return Ok(Next::After(left.min(LOOK_FOR_CHILDREN)));
+        };
+        if let Some(problem) = problem {
+            tracing::warn!(object = %key, problem, "the object is let go");
+            let message = format!("{problem}; the object is let go, and they go by their owner references");
+            self.tell(object, &Transition { reason: "CleanupTimedOut".to_owned(), message, warning: true }).await;
+        }
+        self.take_off(served, object, finalizer).await?;
+        Ok(Next::Never)
+    }
+
+    /// Tells that an object that is being deleted is not let go, and why.
+    async fn tell_cleanup_failed(&self, object: &Value, error: &CallError) {
+        let message = format!("cleaning up: {error}");
+        self.tell(object, &Transition { reason: "CleanupFailed".to_owned(), message, warning: true }).await;
+    }
+
+    /// Deletes the children in order: what leads to pods, then workloads, then their configuration; those of one rank
+    /// only when those of the one before are gone, workloads together with their pods. Says whether all are gone.
+    async fn take_down(&self, uid: &str) -> Result<bool, CallError> {
+        loop {
+            let children = self.watch.children(uid);
+            let remaining: Vec<Remaining<'_>> = children.iter().map(Remaining::new).collect();
+            let Some(last) = remaining.iter().map(|one| one.rank).max() else { return Ok(true) };
+            let next: Vec<Remaining<'_>> = remaining.into_iter().filter(|one| one.rank == last).collect();
+            if next.iter().any(|one| one.is_going) {
+                return Ok(false);
+            }
+            for one in next {
+                self.remove(one.child, one.propagation()).await?;
+            }
+        }
+    }
+
+    /// How long cleanup may go on.
+    fn time_left(&self, object: &Value) -> Duration {
+        let passed = passed(object["metadata"]["deletionTimestamp"].as_str(), self.rules.clock.now());
+        self.rules.cleanup.saturating_sub(passed)
+    }
+}
+
+/// Whether whoever deletes an object wants its children left: the collector takes our owner reference off each of them.
+fn is_orphaning(object: &Value) -> bool {
+    let finalizers = object["metadata"]["finalizers"].as_array();
+    finalizers.is_some_and(|held| held.iter().any(|finalizer| finalizer == "orphan"))
+}
+
+/// A child that is to be taken down.
+struct Remaining<'a> {
+    child: &'a Seen,
+    rank: u8,
+    runs_pods: bool,
+    is_going: bool,
+}
+
+impl<'a> Remaining<'a> {
+    fn new(child: &'a Seen) -> Self {
+        let live = child.object();
+        let runs_pods = live.as_ref().is_some_and(|live| pod_template(live).is_some());
+        let is_going = live.as_ref().is_some_and(is_going);
+        Self { child, rank: rank(&child.of, runs_pods), runs_pods, is_going }
+    }
+
+    /// A workload stays until its pods are gone: until then they need what is taken down next.
+    fn propagation(&self) -> PropagationPolicy {
+        if self.runs_pods { PropagationPolicy::Foreground } else { PropagationPolicy::Background }
+    }
+}

@@ -1,0 +1,403 @@
+//! What serves and cannot be loaded any more, or whose record somebody deletes.
+
+use std::time::Duration;
+
+use kaos_cluster::faults::Failure;
+use kaos_tests::harness::read::uid;
+use kaos_tests::harness::requests::Sort;
+use kaos_tests::harness::{Fault, World, condition, play};
+use serde_json::{Value, json};
+
+use crate::support::{
+    define, first_edition_serves, package, package_in, retry, revisions, scenario, settings, until_edition,
+    until_state, widget, widget_waits,
+};
+
+/// The second edition serves a Widget, `w`, and made a second ConfigMap for it, whose UID this gives.
+async fn second_edition_keeps(world: &World) -> String {
+    first_edition_serves(world, &json!({})).await;
+    world.apply(&package("widgets", "2 keeps", "")).await;
+    let kept = world.until("it is made", "ConfigMap/w-kept", |kept| !kept.is_null()).await;
+    until_edition(world, "ConfigMap/w", "2").await;
+    uid(&kept).to_owned()
+}
+
+/// Waits until the first edition stands in for one that serves, which is told of the object and of the revision.
+async fn until_stood_in(world: &World) -> Value {
+    until_edition(world, "ConfigMap/w", "1").await;
+    let told =
+        world.until("it is told", "Widget/w", |widget| condition(widget, "PolicyFallback")["status"] == "True").await;
+    assert!(condition(&told, "PolicyFallback")["message"].as_str().unwrap().contains("cannot be loaded"), "{told}");
+    let withheld = until_state(world, "widgets", "Active").await;
+    assert_eq!(withheld["status"]["reason"], "NotLoaded", "{withheld}");
+    withheld
+}
+
+#[test]
+fn what_served_before_one_that_cannot_be_loaded_any_more_only_stands_in_for_it() {
+    play(scenario(), async |world| {
+        let kept = second_edition_keeps(world).await;
+        world.refuse_to_compile(Some("EDITION=2"));
+        world.restart().await;
+        let withheld = until_stood_in(world).await;
+        let message = withheld["status"]["message"].as_str().unwrap();
+        assert!(message.contains("DoesNotCompile") && message.contains("rollback"), "{message}");
+        world.until_warned(&format!("kaos-system:PolicyRevision/{}", name(&withheld)), "NotLoaded").await;
+        world.quiet().await;
+        assert_eq!(uid(&world.look("ConfigMap/w-kept").await), kept, "what stands in deletes nothing");
+
+        world.restart().await;
+        until_stood_in(world).await;
+        world.quiet().await;
+        assert_eq!(uid(&world.look("ConfigMap/w-kept").await), kept);
+
+        world.refuse_to_compile(None);
+        world.restart().await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        let told =
+            world.until("it serves again", "Widget/w", |widget| condition(widget, "PolicyFallback").is_null()).await;
+        assert_eq!(told["status"]["policy"]["version"], "2.0.0");
+        assert_eq!(until_state(world, "widgets", "Active").await["status"]["reason"], "Active");
+        assert_eq!(uid(&world.look("ConfigMap/w-kept").await), kept);
+    });
+}
+
+#[test]
+fn one_that_cannot_be_loaded_any_more_is_tried_again_when_somebody_asks() {
+    play(scenario(), async |world| {
+        second_edition_keeps(world).await;
+        world.refuse_to_compile(Some("EDITION=2"));
+        world.restart().await;
+        let withheld = until_stood_in(world).await;
+        world.refuse_to_compile(None);
+        retry(world, &withheld).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        let active = until_state(world, "widgets", "Active").await;
+        assert_eq!((&active["status"]["reason"], &active["status"]["retried"]), (&json!("Active"), &json!("please")));
+    });
+}
+
+#[test]
+fn one_that_cannot_be_loaded_for_now_when_somebody_asks_is_tried_again_by_itself() {
+    play(scenario(), async |world| {
+        second_edition_keeps(world).await;
+        world.refuse_to_compile(Some("EDITION=2"));
+        world.restart().await;
+        let withheld = until_stood_in(world).await;
+        world.kill_compiler_over(Some("EDITION=2"));
+        retry(world, &withheld).await;
+        world.until_hit().await;
+        until_stood_in(world).await;
+        world.kill_compiler_over(None);
+        until_edition(world, "ConfigMap/w", "2").await;
+    });
+}
+
+#[test]
+fn what_waits_for_the_place_of_one_that_cannot_be_loaded_any_more_goes_on_waiting() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&package("younger", "3", "")).await;
+        until_state(world, "younger", "Conflict").await;
+        world.quiet().await;
+        let before = world.look("ConfigMap/w").await;
+        world.refuse_to_compile(Some("EDITION=1"));
+        world.restart().await;
+        until_told(world, "widgets", "cannot be loaded").await;
+        world.apply(&package("youngest", "4", "")).await;
+        until_state(world, "youngest", "Conflict").await;
+        let waits = until_state(world, "younger", "Conflict").await;
+        assert_eq!(waits["status"]["reason"], "PlaceTaken", "{waits}");
+        world.quiet().await;
+        assert_eq!(world.look("ConfigMap/w").await, before, "nothing is made otherwise");
+
+        world.refuse_to_compile(None);
+        world.restart().await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.delete("kaos-system:ConfigMap/widgets").await;
+        until_edition(world, "ConfigMap/w", "3").await;
+    });
+}
+
+#[test]
+fn one_that_does_not_go_with_what_was_let_in_meanwhile_holds_nothing_else_up() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&package("widgets", "2 small", "")).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        world.refuse_to_compile(Some("EDITION=2"));
+        world.restart().await;
+        let withheld = until_stood_in(world).await;
+        world.apply(&settings("sizes", "{name: widget, settings: {size: 5}}")).await;
+        world.until("they hold", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
+        world.refuse_to_compile(None);
+        retry(world, &withheld).await;
+        until_told(world, "widgets", "BadSettings").await;
+
+        world.restart().await;
+        world.delete("ConfigMap/w").await;
+        until_stood_in(world).await;
+        until_told(world, "widgets", "BadSettings").await;
+        world.apply(&settings("sizes", "{name: widget, settings: {size: 6}}")).await;
+        world.until("others come", "ConfigMap/w", |live| live["data"]["size"] == "6").await;
+
+        world.apply(&settings("sizes", "{name: widget, settings: {size: 2}}")).await;
+        world.until("they go with it", "ConfigMap/w", |live| live["data"]["size"] == "2").await;
+        world.restart().await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        assert_eq!(until_state(world, "widgets", "Active").await["status"]["reason"], "Active");
+    });
+}
+
+#[test]
+fn who_goes_back_from_one_that_cannot_be_loaded_any_more_has_what_it_made_cleared_away() {
+    play(scenario(), async |world| {
+        second_edition_keeps(world).await;
+        world.refuse_to_compile(Some("EDITION=2"));
+        world.restart().await;
+        until_stood_in(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.until_gone("ConfigMap/w-kept").await;
+        until_state(world, "widgets", "Superseded").await;
+        world
+            .until("it answers in its own right", "Widget/w", |widget| condition(widget, "PolicyFallback").is_null())
+            .await;
+        assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1");
+    });
+}
+
+#[test]
+fn one_whose_bytes_are_lost_serves_again_when_they_come_back_and_they_are_kept() {
+    play(scenario(), async |world| {
+        let kept = second_edition_keeps(world).await;
+        let active = until_state(world, "widgets", "Active").await;
+        let bytes = format!("kaos-system:ConfigMap/{}", name(&active));
+        let empty = json!({"data": null, "binaryData": null});
+        world.patch("kaos-system:ConfigMap/widgets", &empty).await;
+        until_state(world, "widgets", "Refused").await;
+        world.stop_all().await;
+        world.delete(&bytes).await;
+        world.start().await;
+        let withheld = until_stood_in(world).await;
+        assert!(withheld["status"]["message"].as_str().unwrap().contains("BytesLost"), "{withheld}");
+        world.quiet().await;
+        assert_eq!(uid(&world.look("ConfigMap/w-kept").await), kept);
+
+        world.apply(&package("widgets", "2 keeps", "")).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        world.until("they are kept", &bytes, |bytes| !bytes.is_null()).await;
+        world.patch("kaos-system:ConfigMap/widgets", &empty).await;
+        until_state(world, "widgets", "Refused").await;
+        world.restart().await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        assert_eq!(uid(&world.look("ConfigMap/w-kept").await), kept);
+    });
+}
+
+#[test]
+fn settings_whose_bytes_are_lost_are_told_of_and_hold_again_when_they_come_back() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        let sizes = settings("sizes", "{name: widget, settings: {size: 5}}");
+        world.apply(&sizes).await;
+        let is_five = |live: &Value| live["data"]["size"] == "5";
+        world.until("they hold", "ConfigMap/w", is_five).await;
+        let active = until_state(world, "sizes", "Active").await;
+        world.patch("kaos-system:ConfigMap/sizes", &json!({"data": null})).await;
+        until_state(world, "sizes", "Refused").await;
+        world.stop_all().await;
+        world.delete(&format!("kaos-system:ConfigMap/{}", name(&active))).await;
+        world.start().await;
+        world.until("it is told", "Widget/w", |widget| condition(widget, "PolicyFallback")["status"] == "True").await;
+        world.apply(&sizes).await;
+        world.until("it is told no longer", "Widget/w", |widget| condition(widget, "PolicyFallback").is_null()).await;
+        world.until("they hold again", "ConfigMap/w", is_five).await;
+    });
+}
+
+#[test]
+fn what_serves_goes_on_when_somebody_deletes_its_record() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.apply(&package("widgets", "3", "")).await;
+        world.apply(&package_in("test", "own", "1", "")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        let record = until_state(world, "own", "Active").await;
+        world.quiet().await;
+        let before = world.look("ConfigMap/w").await;
+
+        // A check would take for ever, and there is to be none.
+        let check = Fault::on(&["create"]).of("selfsubjectaccessreviews");
+        world.break_it(check.slow(Duration::from_hours(1)).if_ever());
+        world.delete(&format!("kaos-system:PolicyRevision/{}", name(&record))).await;
+        until_written_again(world, "own", &record).await;
+        let again = until_state(world, "own", "Active").await;
+        assert_eq!(again["spec"], record["spec"]);
+        assert_eq!(again["status"]["since"], record["status"]["since"], "it serves as long as it did");
+        let bytes = format!("kaos-system:ConfigMap/{}", name(&record));
+        let is_of_it = |bytes: &Value| bytes["metadata"]["ownerReferences"][0]["uid"] == uid(&again);
+        world.until("its bytes are kept", &bytes, is_of_it).await;
+        world.quiet().await;
+        assert_eq!(world.look("ConfigMap/w").await, before, "nothing else ever answered");
+
+        world.mend();
+        world.patch("ConfigMap/own", &json!({"data": null, "binaryData": null})).await;
+        until_state(world, "own", "Refused").await;
+        world.restart().await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+#[test]
+fn what_is_left_of_a_record_that_was_deleted_alone_is_kept_for_the_next() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        let record = until_state(world, "widgets", "Active").await;
+        world.orphan(&format!("kaos-system:PolicyRevision/{}", name(&record))).await;
+        until_written_again(world, "widgets", &record).await;
+        world.quiet().await;
+        world.forget_requests();
+        world.pass_time(Duration::from_mins(1)).await;
+        let refused: Vec<_> = world.requests(Sort::Refused).into_iter().map(|entry| entry.attempt.name).collect();
+        assert_eq!(refused, [""; 0], "nothing is tried again and again");
+        world.patch("kaos-system:ConfigMap/widgets", &json!({"data": null, "binaryData": null})).await;
+        until_state(world, "widgets", "Refused").await;
+        world.restart().await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+#[test]
+fn what_serves_and_is_kept_no_longer_is_kept_again_when_an_operator_starts() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        let bytes = format!("kaos-system:ConfigMap/{}", name(&until_state(world, "widgets", "Active").await));
+        world.stop_all().await;
+        world.delete(&bytes).await;
+        world.start().await;
+        world.until("they are kept", &bytes, |bytes| !bytes.is_null()).await;
+    });
+}
+
+#[test]
+fn the_record_of_one_that_cannot_be_loaded_any_more_is_written_again_too() {
+    play(scenario(), async |world| {
+        let kept = second_edition_keeps(world).await;
+        world.refuse_to_compile(Some("EDITION=2"));
+        world.restart().await;
+        let withheld = until_stood_in(world).await;
+        retry(world, &withheld).await;
+        let at = format!("kaos-system:PolicyRevision/{}", name(&withheld));
+        world.until("it was tried", &at, |record| record["status"]["retried"] == "please").await;
+        world.delete(&at).await;
+        until_written_again(world, "widgets", &withheld).await;
+        until_stood_in(world).await;
+        world.quiet().await;
+        assert_eq!(uid(&world.look("ConfigMap/w-kept").await), kept, "what stands in deletes nothing");
+
+        world.refuse_to_compile(None);
+        retry(world, &withheld).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        assert_eq!(uid(&world.look("ConfigMap/w-kept").await), kept);
+    });
+}
+
+#[test]
+fn a_record_that_cannot_be_written_again_now_holds_nothing_up() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.quiet().await;
+        let record = until_state(world, "widgets", "Active").await;
+        let write = Fault::on(&["patch"]).of("policyrevisions").under("status").named(name(&record));
+        world.break_it(write.fail(Failure::Server(500)));
+        world.delete(&format!("kaos-system:PolicyRevision/{}", name(&record))).await;
+        world.until_hit().await;
+        world.apply(&settings("sizes", "{name: widget, settings: {size: 5}}")).await;
+        let live = world.until("others come", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
+        assert_eq!(live["data"]["edition"], "1", "it serves all the same");
+        world.mend();
+        until_written_again(world, "widgets", &record).await;
+    });
+}
+
+#[test]
+fn one_whose_record_is_deleted_while_it_is_checked_does_not_replace_what_serves() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        let told = world.history("Widget/w").await;
+        let check = Fault::on(&["create"]).of("selfsubjectaccessreviews");
+        world.break_it(check.slow(Duration::from_secs(5)).times(1));
+        world.apply(&package("widgets", "2", "")).await;
+        let checked = until_state(world, "widgets", "Checking").await;
+        world.delete(&format!("kaos-system:PolicyRevision/{}", name(&checked))).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        let told = told.states();
+        let is_unserved = |state: &Value| condition(state, "Accepted")["reason"] == "NoPolicy";
+        assert!(!told.iter().any(is_unserved), "{told:#?}");
+    });
+}
+
+#[test]
+fn on_a_fresh_cluster_nothing_is_made_by_one_package_that_another_one_makes_otherwise() {
+    play(scenario().idle(), async |world| {
+        widget_waits(world).await;
+        world.apply(&package("a-cluster", "1", "")).await;
+        world.apply(&package("b-scoped", "2", "scope: {namespaces: [test]}")).await;
+        let told = world.history("Widget/w").await;
+        // Long enough for a pass between two packages.
+        let review = Fault::on(&["create"]).of("selfsubjectaccessreviews");
+        world.break_it(review.slow(Duration::from_secs(2)));
+        world.start().await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        world.quiet().await;
+        let told = told.states();
+        let by_the_first = |state: &Value| state["status"]["policy"]["version"] == "1.0.0";
+        assert!(!told.iter().any(by_the_first), "{told:#?}");
+    });
+}
+
+#[test]
+fn who_goes_back_passes_over_what_cannot_be_loaded_any_more() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&package("widgets", "2", "")).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        let second = until_state(world, "widgets", "Active").await;
+        world.apply(&package("widgets", "3 traps", "")).await;
+        until_edition(world, "ConfigMap/w", "3").await;
+        let write = Fault::on(&["patch"]).of("policyrevisions").under("status").named(name(&second));
+        world.break_it(write.fail(Failure::Server(500)));
+        world.apply(&widget("w", &json!({"fragile": true}))).await;
+        until_state(world, "widgets", "Quarantined").await;
+        world.until_hit().await;
+        world.stop_all().await;
+        world.mend();
+        world.delete(&format!("kaos-system:ConfigMap/{}", name(&second))).await;
+        world.start().await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+/// Waits until there is another record that serves where one was deleted.
+async fn until_written_again(world: &World, source: &str, record: &Value) {
+    let is_new = |it: &Value| uid(it) != uid(record) && it["status"]["state"] == "Active";
+    world.until_true("it is written again", async || revisions(world, source).await.iter().any(is_new)).await;
+}
+
+/// Waits until the revision of a package that serves says something.
+async fn until_told(world: &World, source: &str, text: &str) {
+    let says = |revision: &Value| {
+        let status = &revision["status"];
+        status["state"] == "Active" && status["message"].as_str().is_some_and(|message| message.contains(text))
+    };
+    world.until_true(&format!("{source} says {text}"), async || revisions(world, source).await.iter().any(says)).await;
+}
+
+fn name(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap()
+}
