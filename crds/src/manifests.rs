@@ -7,3 +7,18 @@ pub const ALL: [&str; 4] = [
     include_str!("../generated/mcpservers.yaml"),
     include_str!("../generated/policyrevisions.yaml"),
 ];
+
+/// The kinds that [`ALL`] defines, in the same order.
+pub const KINDS: [&str; ALL.len()] = ["Agent", "ModelAPI", "MCPServer", "PolicyRevision"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_definition_is_of_its_kind() {
+        for (definition, kind) in ALL.iter().zip(KINDS) {
+            assert!(definition.contains(&format!("    kind: {kind}\n")), "{kind}: {definition:.400}");
+        }
+    }
+}
