@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use kaos_policy::{contract::Reference, stamp::REPLICAS};
+use kaos_policy::{
+    contract::Reference,
+    stamp::{REPLICAS, is_config_map},
+};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -16,7 +19,7 @@ use super::{
     pass::Subject,
     rejected::{Rejected, tried},
     scaled::as_scaled,
-    wanted::{Wanted, held, is_config_map, rank},
+    wanted::{Wanted, held, rank},
 };
 use crate::status::Hindrance;
 

@@ -5,7 +5,10 @@
 
 use kaos_policy::{
     contract::{Reference, ResourceType},
-    stamp::{APPLIED_DIGEST, HASH_STANDS_FOR, carried_hash, leaves_replicas, pod_template, refers_to, seal, set_hash},
+    stamp::{
+        APPLIED_DIGEST, HASH_STANDS_FOR, carried_hash, leaves_replicas, pod_template, referred_config_maps, seal,
+        set_hash,
+    },
 };
 use serde_json::{Value, json};
 
@@ -113,12 +116,7 @@ fn keep_hash(body: &mut Value, live: &Value, was_like: &dyn Fn(&Value) -> bool, 
 
 /// Whether every ConfigMap of the plan that a workload refers to held what is wanted before we wrote it.
 fn config_unchanged(spec: &Value, was_like: &dyn Fn(&Value) -> bool, plan: &[Value]) -> bool {
-    let configs = plan.iter().filter(|manifest| is_config_map(manifest));
-    configs.filter(|config| refers_to(spec, &Reference::of_object(config).name)).all(was_like)
-}
-
-pub(super) fn is_config_map(manifest: &Value) -> bool {
-    manifest["apiVersion"] == "v1" && manifest["kind"] == "ConfigMap"
+    referred_config_maps(spec, plan).into_iter().all(was_like)
 }
 
 /// What a ConfigMap holds; nothing may be written in more than one way.
