@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use kaos_policy::contract::ResourceType;
 use kube::Client;
+use serde_json::Value;
 use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
@@ -121,6 +122,13 @@ impl Context {
     /// The calls on a type in a namespace.
     pub(crate) fn calls(&self, served: &Served, namespace: &str) -> Calls<'_> {
         Calls::namespaced(&self.client, &served.resource, namespace)
+    }
+
+    /// The object that a pass works on as the server has it; none if it is gone, or another one by now.
+    pub(super) async fn read_again(&self, served: &Served, object: &Value) -> Result<Option<Value>, CallError> {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+        let live = self.calls(served, text("namespace")).get(text("name")).await?;
+        Ok(live.filter(|live| live["metadata"]["uid"] == object["metadata"]["uid"]))
     }
 
     /// Does work that takes a processor: runs policies. What a namespace itself installed leaves processors free for what

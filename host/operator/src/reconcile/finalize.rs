@@ -109,11 +109,7 @@ impl Context {
         // Those without a domain are Kubernetes' own.
         let unnamed: Vec<&str> = finalizers.filter(|name| name.contains('/') && !known.names(name)).collect();
         if unnamed.iter().any(|name| !memory.put_on.contains_key(*name)) {
-            let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-            let live = self.calls(served, text("namespace")).get(text("name")).await?;
-            let Some(live) = live.filter(|live| live["metadata"]["uid"] == object["metadata"]["uid"]) else {
-                return Ok(Vec::new());
-            };
+            let Some(live) = self.read_again(served, object).await? else { return Ok(Vec::new()) };
             let ours = put_on(entries_of(&live));
             memory.put_on.extend(unnamed.iter().map(|name| ((*name).to_owned(), ours.contains(*name))));
         }

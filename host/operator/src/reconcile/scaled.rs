@@ -20,7 +20,6 @@ use super::{
     pass::Subject,
     times::Transition,
 };
-use crate::watch::ObjectKey;
 
 /// A manifest that was planned before the object was noted to leave its replicas.
 pub(super) fn as_scaled<'a>(manifest: &'a Value, object: &Value) -> Cow<'a, Value> {
@@ -40,7 +39,12 @@ impl Context {
         workload: &Reference,
         live: &Value,
     ) -> Result<Arc<Value>, CallError> {
-        let mut object = self.read_again(subject).await?;
+        let again = self.read_again(&subject.served, &subject.object).await?;
+        let mut object = again.map(Arc::new).ok_or_else(|| CallError {
+            what: format!("read {}", subject.key),
+            class: Class::Transient(None),
+            message: "it is another object by now, or none".to_owned(),
+        })?;
         let operations = with_annotation(&object, REPLICAS, EXTERNAL);
         self.patch(&subject.served, &mut object, &operations).await?;
         let message = format!(
@@ -52,16 +56,5 @@ impl Context {
         tracing::info!(object = %subject.key, message, "the replicas are left");
         self.tell(&object, &Transition { reason: "ReplicasLeft".to_owned(), message, warning: false }).await;
         Ok(object)
-    }
-
-    /// The object of a pass as the server has it.
-    async fn read_again(&self, subject: &Subject<'_>) -> Result<Arc<Value>, CallError> {
-        let ObjectKey { namespace, name, .. } = subject.key;
-        let live = self.calls(&subject.served, namespace).get(name).await?;
-        live.filter(|live| live["metadata"]["uid"] == subject.uid).map(Arc::new).ok_or_else(|| CallError {
-            what: format!("read {}", subject.key),
-            class: Class::Transient(None),
-            message: "it is another object by now, or none".to_owned(),
-        })
     }
 }
