@@ -36,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use gatekeeper::Gatekeeper;
 pub(crate) use lifecycle::{NOT_LOADED, is_withheld};
-pub(crate) use records::{RETRY, retry_command};
+pub(crate) use records::{RETRY, retry_command, revision_resource};
 pub(crate) use roster::{Content, Entry, Roster, Unfit};
 
 use self::{lifecycle::Lifecycle, records::Records, sources::Sources, store::Store};

@@ -10,7 +10,7 @@ use kube::{
 
 use super::{
     NOT_LOADED,
-    records::{Revision, resource},
+    records::{Revision, revision_resource},
 };
 
 /// Tells what became of revisions, and what is wrong with ConfigMaps.
@@ -38,7 +38,7 @@ impl News {
             action: status.state.name().to_owned(),
             secondary: None,
         };
-        self.publish(&event, &revision.object_ref(&resource())).await;
+        self.publish(&event, &revision.object_ref(&revision_resource())).await;
     }
 
     /// Tells what is wrong with a ConfigMap. An Event that cannot be told is lost: the log says the same.

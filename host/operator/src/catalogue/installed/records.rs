@@ -54,7 +54,7 @@ pub(super) struct Records {
 }
 
 /// The type of revisions.
-pub(super) fn resource() -> ApiResource {
+pub(crate) fn revision_resource() -> ApiResource {
     ApiResource {
         group: GROUP.to_owned(),
         version: VERSION.to_owned(),
@@ -67,9 +67,9 @@ pub(super) fn resource() -> ApiResource {
 impl Records {
     /// The records of a namespace.
     pub(super) fn follow(client: &Client, namespace: &str) -> Self {
-        let api: Api<Revision> = Api::namespaced_with(client.clone(), namespace, &resource());
+        let api: Api<Revision> = Api::namespaced_with(client.clone(), namespace, &revision_resource());
         let (changed, mut watches) = (Arc::new(Notify::new()), JoinSet::new());
-        let seen = keep(api.clone(), watcher::Config::default(), resource(), whole, &changed, &mut watches);
+        let seen = keep(api.clone(), watcher::Config::default(), revision_resource(), whole, &changed, &mut watches);
         let (book, erased, confirmed) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         Self { api, seen, changed, book, erased, confirmed, opened: false, _watches: watches }
     }
@@ -167,7 +167,7 @@ impl Records {
 
     /// Makes a record.
     pub(super) async fn create(&mut self, name: &str, spec: PolicyRevisionSpec) -> Result<(), StepError> {
-        let mut revision = Revision::new(name, &resource(), spec);
+        let mut revision = Revision::new(name, &revision_resource(), spec);
         revision.metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
         let what = || format!("write PolicyRevision {name}");
         let made = match self.api.create(&PostParams::default(), &revision).await {

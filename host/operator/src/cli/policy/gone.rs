@@ -57,14 +57,14 @@ fn gone(all: &[Revision], is_there: impl Fn(&PolicySource) -> bool) -> Vec<Strin
 #[cfg(test)]
 mod tests {
     use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus};
-    use kube::core::{ApiResource, GroupVersionKind};
 
     use super::*;
+    use crate::catalogue::installed::revision_resource;
 
     fn revision(name: &str, source: &str, state: RevisionState, predecessor: Option<&str>) -> Revision {
-        let of = ApiResource::from_gvk(&GroupVersionKind::gvk("kaos.tools", "v1alpha1", "PolicyRevision"));
         let source = PolicySource { namespace: "home".to_owned(), config_map: source.to_owned() };
-        let mut revision = Revision::new(name, &of, PolicyRevisionSpec { source, ..PolicyRevisionSpec::default() });
+        let mut revision =
+            Revision::new(name, &revision_resource(), PolicyRevisionSpec { source, ..PolicyRevisionSpec::default() });
         let predecessor = predecessor.map(str::to_owned);
         revision.status = Some(PolicyRevisionStatus { state, predecessor, ..PolicyRevisionStatus::default() });
         revision

@@ -2,15 +2,15 @@
 
 use anyhow::{Context, bail};
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::Time};
-use kaos_crds::{GROUP, PolicyRevisionSpec, PolicyRevisionStatus, PolicySource, RevisionState, VERSION};
+use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicySource, RevisionState};
 use kube::{
     Api, Client,
     api::{DeleteParams, ListParams},
-    core::{ApiResource, GroupVersionKind, Object},
+    core::Object,
 };
 
 use crate::{
-    catalogue::Age,
+    catalogue::{Age, installed},
     package::{Package, PackageError, is_index, unpack_reading},
 };
 
@@ -28,10 +28,8 @@ pub(super) struct Revisions {
 impl Revisions {
     /// Those of the operator that lives in this namespace.
     pub(super) fn new(client: Client, namespace: &str) -> Self {
-        let of = GroupVersionKind::gvk(GROUP, VERSION, "PolicyRevision");
-        let resource = ApiResource::from_gvk_with_plural(&of, "policyrevisions");
         Self {
-            written: Api::namespaced_with(client.clone(), namespace, &resource),
+            written: Api::namespaced_with(client.clone(), namespace, &installed::revision_resource()),
             config_maps: Api::namespaced(client.clone(), namespace),
             client,
             namespace: namespace.to_owned(),

@@ -1,0 +1,102 @@
+//! What a roster makes of revisions that cannot be loaded any more.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use kaos_crds::PolicySource;
+use serde_json::Value;
+
+use super::*;
+use crate::catalogue::installed::{Content, Entry, Roster};
+
+fn roster(entries: Vec<(&str, Entry)>) -> Roster {
+    let own = member("widget", World::Policy, "", None);
+    let entries: BTreeMap<String, Entry> =
+        entries.into_iter().map(|(revision, entry)| (revision.to_owned(), entry)).collect();
+    Roster { own: vec![offer(&own, Reach::Process, "")], entries }
+}
+
+fn entry(content: Content, reach: Reach, aged: &str, before: Option<&str>) -> Entry {
+    Entry {
+        source: PolicySource { namespace: "n".to_owned(), config_map: aged.to_owned() },
+        age: age(aged),
+        reach,
+        pinned: false,
+        content,
+        on_refusal: OnRefusal::default(),
+        since: None,
+        predecessor: before.map(str::to_owned),
+    }
+}
+
+fn sized(revision: &str, size: &Value) -> Content {
+    Content::Policy(Arc::clone(&member("widget", World::Policy, revision, None).policy), json!({"size": size}))
+}
+
+fn lost(of: ResourceType) -> Content {
+    Content::Lost {
+        policy: "widget".to_owned(),
+        kinds: vec![of],
+        why: "its bytes are gone".to_owned(),
+        bytes_are_gone: true,
+        wait: Duration::ZERO,
+    }
+}
+
+fn arranged(roster: &Roster, serving: &[&str]) -> (Catalogue, Vec<String>) {
+    let serving = serving.iter().map(|revision| (*revision).to_owned()).collect();
+    let Arranged { answers, conflicts } = roster.arrange(&serving, &[]).unwrap();
+    let catalogue = Catalogue::default();
+    catalogue.install(answers);
+    (catalogue, conflicts.keys().map(ToString::to_string).collect())
+}
+
+/// The revisions that answer in a namespace.
+fn revisions_in(catalogue: &Catalogue, namespace: &str) -> Vec<String> {
+    kind(catalogue, namespace, None).revisions().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_namespaces_own_gives_way_before_what_stands_in_for_others() {
+    let roster = roster(vec![
+        ("before", entry(sized("before", &json!(1)), Reach::Cluster, "1", None)),
+        ("gone", entry(lost(widget()), Reach::Cluster, "1", Some("before"))),
+        ("local", entry(sized("local", &json!("many")), Reach::Own("a".to_owned()), "2", None)),
+    ]);
+    let (catalogue, conflicts) = arranged(&roster, &["gone", "local"]);
+    assert_eq!(conflicts, ["local"]);
+    assert_eq!(revisions_in(&catalogue, "a"), ["before"]);
+    assert_eq!(kind(&catalogue, "a", None).missed().len(), 1);
+}
+
+#[test]
+fn of_what_stands_in_for_others_only_that_is_left_out_that_does_not_go_with_the_rest() {
+    let own = |size: &Value, revision: &str| entry(sized(revision, size), Reach::Own("c".to_owned()), "3", None);
+    let roster = roster(vec![
+        ("bad", entry(sized("bad", &json!("many")), Reach::Cluster, "1", None)),
+        ("gone-bad", entry(lost(widget()), Reach::Cluster, "1", Some("bad"))),
+        ("good", entry(sized("good", &json!(1)), namespaces(&["a"]), "2", None)),
+        ("gone-good", entry(lost(widget()), namespaces(&["a"]), "2", Some("good"))),
+        ("local-bad", own(&json!("few"), "local-bad")),
+        (
+            "local-gone",
+            Entry { predecessor: Some("local-bad".to_owned()), content: lost(widget()), ..own(&json!(1), "l") },
+        ),
+    ]);
+    let (catalogue, conflicts) = arranged(&roster, &["gone-bad", "gone-good", "local-gone"]);
+    assert_eq!(conflicts, [""; 0]);
+    assert_eq!(revisions_in(&catalogue, "a"), ["good"]);
+    assert_eq!(revisions_in(&catalogue, "b"), [""; 0], "what the process brought along");
+    assert_eq!(revisions_in(&catalogue, "c"), [""; 0]);
+    assert_eq!(kind(&catalogue, "c", None).missed().len(), 2, "it stands in for both");
+}
+
+#[test]
+fn what_served_before_stands_in_for_the_kinds_that_the_lost_one_had() {
+    let gadget = ResourceType::new("example.com/v1", "Gadget");
+    let roster = roster(vec![
+        ("before", entry(sized("before", &json!(1)), Reach::Cluster, "1", None)),
+        ("gone", entry(lost(gadget), Reach::Cluster, "1", Some("before"))),
+    ]);
+    let (catalogue, _) = arranged(&roster, &["gone"]);
+    assert_eq!(revisions_in(&catalogue, "a"), [""; 0], "what the process brought along");
+}
