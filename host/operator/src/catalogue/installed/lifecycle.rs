@@ -7,6 +7,7 @@ mod judgement;
 mod late;
 mod lost;
 mod renaming;
+mod restoring;
 mod serving;
 
 use std::{

@@ -63,9 +63,8 @@ impl Store {
 
     /// Whether what a revision was made of is kept, and does not go with another one.
     pub(super) async fn keeps(&self, revision: &Revision) -> Result<bool, StepError> {
-        let index = self.get(revision.metadata.name.as_deref().unwrap_or_default()).await?;
-        let is_its_own = index.is_some_and(|index| stays_with(&index, revision.metadata.uid.as_deref()));
-        Ok(is_its_own && self.load(revision).await?.is_some())
+        let Some(index) = self.index_of(revision).await? else { return Ok(false) };
+        Ok(stays_with(&index, revision.metadata.uid.as_deref()) && self.unpack(revision, &index).await?.is_some())
     }
 
     /// Whether what is there under a name is this, for the same revision. What an earlier revision of the name left goes with
@@ -79,11 +78,20 @@ impl Store {
 
     /// What was kept for a revision, if it is still there and still the same.
     pub(super) async fn load(&self, revision: &Revision) -> Result<Option<Package>, StepError> {
-        let name = revision.metadata.name.as_deref().unwrap_or_default();
-        let Some(index) = self.get(name).await? else { return Ok(None) };
+        match self.index_of(revision).await? {
+            Some(index) => self.unpack(revision, &index).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn unpack(&self, revision: &Revision, index: &ConfigMap) -> Result<Option<Package>, StepError> {
+        let package = package::unpack_reading(index, |name| async move { self.get(&name).await }).await?.ok();
         // Whoever can write ConfigMaps here must not decide what runs by them.
-        let package = package::unpack_reading(&index, |name| async move { self.get(&name).await }).await?.ok();
         Ok(package.filter(|package| package.digest().to_string() == revision.spec.package_digest))
+    }
+
+    async fn index_of(&self, revision: &Revision) -> Result<Option<ConfigMap>, StepError> {
+        self.get(revision.metadata.name.as_deref().unwrap_or_default()).await
     }
 
     async fn get(&self, name: &str) -> Result<Option<ConfigMap>, StepError> {

@@ -1,4 +1,4 @@
-//! From a package to a revision that serves, and from a record to one that served before this process began.
+//! From a package to a revision that serves.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,16 +6,12 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::Layer;
 use tokio::time::Instant;
 
-use super::{
-    Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, late::Loaded, lost::was_not_loaded, others_of,
-};
+use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, others_of};
 use crate::{
     catalogue::{
-        Age, OPERATOR_CONFIG, Overreach, Reach,
+        OPERATOR_CONFIG, Overreach, Reach,
         installed::{
-            Tools,
-            records::Revision,
-            rights,
+            Tools, rights,
             roster::{Content, Entry, Unfit},
             sources::{MOST, NoPackage},
             store::Taken,
@@ -23,17 +19,17 @@ use crate::{
         reach,
     },
     package::Package,
-    reconcile::{passed, read, written},
+    reconcile::{passed, written},
 };
 
 /// Why settings are refused whose policy may yet come.
-const NO_SUCH_POLICY: &str = "NoSuchPolicy";
+pub(super) const NO_SUCH_POLICY: &str = "NoSuchPolicy";
 
 /// Why a package is not let in.
-struct NotAdmitted {
-    turn: Turn,
+pub(super) struct NotAdmitted {
+    pub(super) turn: Turn,
     /// Whether that may change although nothing happens here.
-    again: bool,
+    pub(super) again: bool,
 }
 
 impl NotAdmitted {
@@ -172,12 +168,13 @@ impl Lifecycle {
     }
 
     /// Where a package holds. Nowhere is it granted what the operator was started not to grant.
-    fn reach(&self, package: &Package) -> Result<Reach, NotAdmitted> {
+    pub(super) fn reach(&self, package: &Package) -> Result<Reach, NotAdmitted> {
         self.tools.grantable.covers_grants(&package.file.grants)?;
         Ok(reach(&package.file, &package.namespace, &self.tools.duties.operator_namespace)?)
     }
 
-    async fn content(&self, package: &Package) -> Result<Content, NotAdmitted> {
+    /// What a package brings, checked.
+    pub(super) async fn content(&self, package: &Package) -> Result<Content, NotAdmitted> {
         if package.component.is_some() {
             return match self.gatekeeper.check(package).await {
                 Ok(policy) => {
@@ -264,125 +261,6 @@ impl Lifecycle {
         self.replace_others(name, found).await?;
         Ok(Ok(()))
     }
-
-    /// Loads what served when the last process ended, and what served before that, from the bytes that were kept.
-    pub(super) async fn restore(&mut self, found: &[Found]) -> Result<(), StepError> {
-        let is_let_in = |revision: &&Revision| revision.status.as_ref().is_some_and(|status| status.state.is_let_in());
-        let mut active: Vec<Revision> = self.records.all().values().filter(is_let_in).cloned().collect();
-        // Settings are for a policy that has to be there.
-        active.sort_by_key(|revision| revision.spec.digest.is_none());
-        let mut back = Vec::new();
-        for revision in active {
-            let name = revision.metadata.name.clone().unwrap_or_default();
-            match self.reload(&revision, found).await? {
-                Loaded::NotYet(error) => self.put_off(&revision, found, error).await?,
-                Loaded::Serves if was_not_loaded(&revision) => back.push(revision),
-                Loaded::Serves | Loaded::Never | Loaded::Withheld => {}
-            }
-            for before in self.before(&name) {
-                // What serves does not wait for what it might fall back to.
-                if let Some(before) = self.records.get(&before).cloned()
-                    && let Err(error) | Ok(Loaded::NotYet(error)) = self.reload(&before, found).await
-                {
-                    tracing::warn!(%error, "what served before cannot be fallen back to");
-                }
-            }
-        }
-        // Only beside all others can it be told whether they still go with these.
-        self.let_back(&back, found).await
-    }
-
-    /// What a revision was made of, from a ConfigMap that holds it now or from what was kept; none if that is gone.
-    pub(super) async fn package_of(
-        &self,
-        revision: &Revision,
-        found: &[Found],
-    ) -> Result<Option<Arc<Package>>, StepError> {
-        match held_now(revision, found) {
-            Some(package) => Ok(Some(Arc::clone(package))),
-            None => Ok(self.store.load(revision).await?.map(Arc::new)),
-        }
-    }
-
-    /// Loads one revision. One that cannot be loaded says why: it does not serve, or is stood in for if it did. One that was
-    /// not loaded before has yet to be let back.
-    pub(super) async fn reload(&mut self, revision: &Revision, found: &[Found]) -> Result<Loaded, StepError> {
-        let name = revision.metadata.name.clone().unwrap_or_default();
-        if self.roster.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {
-            return Ok(Loaded::Serves);
-        }
-        let serves = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Active);
-        let package = self.package_of(revision, found).await?;
-        let Some(mut package) = package.map(Arc::unwrap_or_clone) else {
-            let lost = "what was kept of it is gone or was changed";
-            if serves {
-                self.withhold(revision, found, &format!("BytesLost: {lost}"), true).await?;
-                return Ok(Loaded::Withheld);
-            }
-            // Where it came from, it may still be.
-            let may_come = found.iter().any(|found| found.source == revision.spec.source && found.held.is_none());
-            let turn = if may_come {
-                Turn::new(RevisionState::Pending, "BytesLost", format!("{lost}, and its ConfigMap was not read yet"))
-            } else {
-                Turn::new(RevisionState::Refused, "BytesLost", format!("{lost}: apply its ConfigMap again"))
-            };
-            self.enter(&name, turn, |_| {}).await?;
-            return Ok(Loaded::Never);
-        };
-        package.namespace.clone_from(&revision.spec.source.namespace);
-        let package = Arc::new(package);
-        if revision.status.as_ref().is_some_and(|status| status.state.is_let_in()) {
-            // It may be that only its ConfigMap holds it, or that what is kept is on its way out.
-            self.keep_soon(name.clone(), Arc::clone(&package));
-        }
-        let content = match self.reach(&package) {
-            Ok(reach) => self.content(&package).await.map(|content| (reach, content)),
-            Err(refused) => Err(refused),
-        };
-        match content {
-            // Settings for a policy that there is not change nothing.
-            Err(NotAdmitted { turn, again: false }) if serves && turn.reason != NO_SUCH_POLICY => {
-                self.withhold(revision, found, &format!("{}: {}", turn.reason, turn.message), false).await?;
-                Ok(Loaded::Withheld)
-            }
-            Err(NotAdmitted { turn, again: false }) => {
-                self.enter(&name, turn, |_| {}).await?;
-                Ok(Loaded::Never)
-            }
-            Err(NotAdmitted { turn, again: true }) => {
-                let what = format!("load PolicyRevision {name}");
-                Ok(Loaded::NotYet(StepError { what, message: turn.message }))
-            }
-            Ok((reach, content)) => {
-                let status = revision.status.clone().unwrap_or_default();
-                let entry = Entry {
-                    source: revision.spec.source.clone(),
-                    age: age_of(revision, found),
-                    reach,
-                    pinned: package.file.scope.pinned,
-                    content,
-                    on_refusal: package.file.on_refusal,
-                    since: read(status.since.as_deref()),
-                    predecessor: status.predecessor,
-                };
-                self.roster.entries.insert(name, entry);
-                Ok(Loaded::Serves)
-            }
-        }
-    }
-}
-
-/// The package that a revision was made of, if a ConfigMap holds it now.
-pub(super) fn held_now<'a>(revision: &Revision, found: &'a [Found]) -> Option<&'a Arc<Package>> {
-    let mut held = found.iter().filter_map(|found| found.held.as_ref());
-    held.find(|held| held.digest.to_string() == revision.spec.package_digest)?.package.as_ref().ok()
-}
-
-/// How old what a revision came from is, as far as it is there.
-pub(super) fn age_of(revision: &Revision, found: &[Found]) -> Age {
-    let source = found.iter().find(|found| found.source == revision.spec.source);
-    let name = || revision.metadata.name.clone().unwrap_or_default();
-    source.map_or_else(|| Age { name: name(), ..Age::default() }, |found| found.age.clone())
 }
 
 /// Writes into a status what a revision turned out to be.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 
-use super::{Found, Lifecycle, StepError, Turn, late::Loaded, others_of};
+use super::{Found, Lifecycle, StepError, Turn, others_of, restoring::Loaded};
 use crate::{
     catalogue::installed::{records::Revision, roster::BACK},
     watch::ObjectKey,

@@ -7,7 +7,10 @@ use kaos_crds::{PolicyRevisionSpec, RevisionState};
 use kaos_policy::manifest::OnRefusal;
 use tokio::time::Instant;
 
-use super::{Found, LOOK_AGAIN, Lifecycle, StepError, Turn, admission::age_of};
+use super::{
+    Found, LOOK_AGAIN, Lifecycle, StepError, Turn,
+    restoring::{Loaded, age_of},
+};
 use crate::{
     catalogue::{
         Reach,
@@ -24,17 +27,6 @@ pub(crate) const NOT_LOADED: &str = "NotLoaded";
 
 /// How long one that cannot be loaded is left alone at most: a try can take a processor for minutes.
 const SELDOM: Duration = Duration::from_hours(1);
-
-/// What became of a revision that is to be loaded.
-pub(super) enum Loaded {
-    Serves,
-    /// It cannot, and its record says why.
-    Never,
-    /// It served and cannot be loaded any more: what served before stands in for it.
-    Withheld,
-    /// Not for now: the compiler was killed, or got no processor.
-    NotYet(StepError),
-}
 
 impl Lifecycle {
     /// Has nothing answer in the place of a namespace's own policy that cannot be loaded for now, until it is: that holds

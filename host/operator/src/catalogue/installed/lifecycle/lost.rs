@@ -13,8 +13,8 @@ use kaos_policy::{
 
 use super::{
     Found, Lifecycle, PATIENCE, StepError, Turn,
-    admission::{age_of, held_now},
-    late::{Loaded, NOT_LOADED},
+    late::NOT_LOADED,
+    restoring::{Loaded, age_of, held_now},
 };
 use crate::{
     catalogue::{
