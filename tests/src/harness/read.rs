@@ -29,6 +29,11 @@ pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
+/// An object's name.
+pub fn name(object: &Value) -> &str {
+    text(&object["metadata"]["name"])
+}
+
 /// An object's UID.
 pub fn uid(object: &Value) -> &str {
     text(&object["metadata"]["uid"])

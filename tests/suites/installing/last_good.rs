@@ -3,6 +3,7 @@
 use kaos_cluster::faults::Failure;
 use kaos_policy::cut::STATUS;
 use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::read::name;
 use kaos_tests::harness::{Fault, World, condition, play};
 use serde_json::{Value, json};
 
@@ -132,8 +133,7 @@ fn one_that_cannot_be_put_aside_now_keeps_no_other_from_being() {
         world.quiet().await;
         let second_edition = |revision: &Value| revision["status"]["version"] == "2.0.0";
         let bad = revisions(world, "first").await.into_iter().find(second_edition).unwrap();
-        let bad = bad["metadata"]["name"].as_str().unwrap();
-        world.break_it(writes_of_states().named(bad).fail(Failure::Server(500)));
+        world.break_it(writes_of_states().named(name(&bad)).fail(Failure::Server(500)));
         for (_, place) in places {
             world.apply(&widget_in(place, "w", &json!({"fragile": true}))).await;
         }
@@ -280,7 +280,7 @@ fn what_was_put_aside_stays_so_under_another_name() {
         world.apply(&package("renamed", "2 traps", "")).await;
         let again = until_state(world, "renamed", "Quarantined").await;
         let message = again["status"]["message"].as_str().unwrap();
-        assert!(message.contains(aside["metadata"]["name"].as_str().unwrap()), "{message}");
+        assert!(message.contains(name(&aside)), "{message}");
         world.quiet().await;
         world.delete(&all[0]).await;
         until_edition(world, &all[0], "1").await;

@@ -16,13 +16,15 @@
 //! | `assembled` | packages in pieces, several kinds in one component, overlays |
 //! | `monitored` | what metrics say of policies that do not do what they should |
 //! | `packages` | half-written, emptied, renamed and deleted ConfigMaps |
-//! | `withheld` | what serves and cannot be loaded any more, or whose record somebody deletes |
+//! | `withheld` | what serves and cannot be loaded any more |
+//! | `erased` | what serves and whose record, or what is kept of it, somebody deletes |
 //! | `under_load` | a policy that changes every second while many Agents are edited |
 //! | `candidates` | editions of the Agents' policy, good ones and broken ones |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod assembled;
 mod candidates;
+mod erased;
 mod finalizers;
 mod fitted;
 mod interrupted;

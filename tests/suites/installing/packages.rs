@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::read;
 use kaos_tests::harness::{World, play, reason};
 use serde_json::{Value, json};
 
@@ -137,7 +138,7 @@ fn of_a_namespace(prefix: &str) -> Vec<Value> {
 fn of_packages_of_a_namespace_that_are_renamed_at_once_each_has_the_old_one_to_fall_back_to() {
     play(scenario().installing(true), async |world| {
         define(world).await;
-        let source = |package: &Value| package["metadata"]["name"].as_str().unwrap().to_owned();
+        let source = |package: &Value| read::name(package).to_owned();
         let (old, renamed) = (of_a_namespace("old"), of_a_namespace("new"));
         world.apply_all(&old).await;
         let mut before = Vec::new();
@@ -220,7 +221,7 @@ fn bytes_that_somebody_exchanged_are_not_run() {
         first_edition_serves(world, &json!({})).await;
         let active = until_state(world, "widgets", "Active").await;
         world.stop_all().await;
-        let name = format!("kaos-system:ConfigMap/{}", active["metadata"]["name"].as_str().unwrap());
+        let name = format!("kaos-system:ConfigMap/{}", read::name(&active));
         let mut kept = world.look(&name).await;
         world.delete(&name).await;
         kept["binaryData"] = package("widgets", "2", "")["binaryData"].clone();
@@ -245,7 +246,7 @@ fn a_config_map_in_the_way_of_what_is_kept_is_named() {
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         let revision = until_state(world, "widgets", "Active").await;
-        let name = revision["metadata"]["name"].as_str().unwrap().to_owned();
+        let name = read::name(&revision).to_owned();
         world.delete("kaos-system:ConfigMap/widgets").await;
         until_state(world, "widgets", "Superseded").await;
         world.delete(&format!("kaos-system:PolicyRevision/{name}")).await;

@@ -1,6 +1,8 @@
 //! Namespaces, pins, and who comes first.
 
-use kaos_tests::harness::{World, condition, play};
+use std::time::Duration;
+
+use kaos_tests::harness::{Fault, World, condition, play};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -204,5 +206,24 @@ fn packages_whose_names_could_be_taken_for_one_another_have_revisions_of_their_o
         world.apply(&package("test.widgets", "1", "")).await;
         until_state(world, "test.widgets", "Active").await;
         assert_eq!(revisions(world, "widgets").await.len(), 1);
+    });
+}
+
+#[test]
+fn on_a_fresh_cluster_nothing_is_made_by_one_package_that_another_one_makes_otherwise() {
+    play(scenario().idle(), async |world| {
+        widget_waits(world).await;
+        world.apply(&package("a-cluster", "1", "")).await;
+        world.apply(&package("b-scoped", "2", "scope: {namespaces: [test]}")).await;
+        let told = world.history("Widget/w").await;
+        // Long enough for a pass between two packages.
+        let review = Fault::on(&["create"]).of("selfsubjectaccessreviews");
+        world.break_it(review.slow(Duration::from_secs(2)));
+        world.start().await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        world.quiet().await;
+        let told = told.states();
+        let by_the_first = |state: &Value| state["status"]["policy"]["version"] == "1.0.0";
+        assert!(!told.iter().any(by_the_first), "{told:#?}");
     });
 }

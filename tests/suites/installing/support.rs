@@ -2,6 +2,7 @@
 
 use kaos_cluster::faults::Verb;
 use kaos_tests::harness::kinds::Kind;
+use kaos_tests::harness::read::{name, uid};
 use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::{Scenario, World};
 use kaos_tests::shipped;
@@ -72,6 +73,18 @@ pub(crate) async fn first_edition_serves(world: &World, spec: &Value) {
     until_edition(world, "ConfigMap/w", "1").await;
 }
 
+/// Defines Widgets, and waits until the first edition, which the namespace `test` brought, has answered for one, `w`, in the
+/// place of the third, which came for the cluster.
+pub(crate) async fn own_edition_serves(world: &World) {
+    define(world).await;
+    world.apply(&package("widgets", "3", "")).await;
+    world.apply(&package_in("test", "own", "1", "")).await;
+    world.apply(&widget("w", &json!({}))).await;
+    until_edition(world, "ConfigMap/w", "1").await;
+    until_state(world, "own", "Active").await;
+    world.quiet().await;
+}
+
 /// Of two Widgets that the first edition answered for, the next one traps on `fragile`, and answers for `sturdy`.
 pub(crate) async fn next_edition_traps_on_one(world: &World) {
     define(world).await;
@@ -115,8 +128,8 @@ pub(crate) fn read_in(world: &World, namespace: &str) -> Vec<String> {
 
 /// Asks for a revision to be tried again.
 pub(crate) async fn retry(world: &World, revision: &Value) {
-    let name = format!("kaos-system:PolicyRevision/{}", revision["metadata"]["name"].as_str().unwrap());
-    world.patch(&name, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
+    let at = format!("kaos-system:PolicyRevision/{}", name(revision));
+    world.patch(&at, &json!({"metadata": {"annotations": {"kaos.tools/retry": "please"}}})).await;
 }
 
 /// An operator that starts on a settled cluster leaves it as it is.
@@ -132,4 +145,10 @@ pub(crate) async fn until_edition(world: &World, config_map: &str, edition: &str
     world
         .until(&format!("{config_map} is of edition {edition}"), config_map, |live| live["data"]["edition"] == edition)
         .await
+}
+
+/// Waits until there is another record that serves where one was deleted.
+pub(crate) async fn until_written_again(world: &World, source: &str, record: &Value) {
+    let is_new = |it: &Value| uid(it) != uid(record) && it["status"]["state"] == "Active";
+    world.until_true("it is written again", async || revisions(world, source).await.iter().any(is_new)).await;
 }

@@ -9,7 +9,8 @@ use kaos_tests::harness::{Fault, World, play};
 use serde_json::{Value, json};
 
 use crate::support::{
-    define, namespace, package, package_in, read_in, revisions, scenario, until_edition, until_state, widget, widget_in,
+    define, namespace, own_edition_serves, package, package_in, read_in, revisions, scenario, until_edition,
+    until_state, widget, widget_in,
 };
 
 fn own(number: usize) -> String {
@@ -170,12 +171,7 @@ fn a_policy_that_cannot_be_loaded_for_now_holds_no_other_namespace_up() {
 #[test]
 fn a_policy_that_cannot_be_loaded_is_replaced_by_its_next_edition_and_goes_with_its_config_map() {
     play(scenario().installing(true), async |world| {
-        define(world).await;
-        world.apply(&package("widgets", "3", "")).await;
-        world.apply(&package_in("test", "own", "1", "")).await;
-        world.apply(&widget("w", &json!({}))).await;
-        until_edition(world, "ConfigMap/w", "1").await;
-        world.quiet().await;
+        own_edition_serves(world).await;
         world.kill_compiler_over(Some("EDITION=1"));
         world.restart().await;
         world.until_hit().await;

@@ -1,0 +1,111 @@
+//! What serves and whose record, or what is kept of it, somebody deletes.
+
+use std::time::Duration;
+
+use kaos_cluster::faults::Failure;
+use kaos_tests::harness::read::{name, uid};
+use kaos_tests::harness::requests::Sort;
+use kaos_tests::harness::{Fault, condition, play};
+use serde_json::{Value, json};
+
+use crate::support::{
+    first_edition_serves, own_edition_serves, package, scenario, settings, until_edition, until_state,
+    until_written_again,
+};
+
+#[test]
+fn what_serves_goes_on_when_somebody_deletes_its_record() {
+    play(scenario().installing(true), async |world| {
+        own_edition_serves(world).await;
+        let record = until_state(world, "own", "Active").await;
+        let before = world.look("ConfigMap/w").await;
+
+        // A check would take for ever, and there is to be none.
+        let check = Fault::on(&["create"]).of("selfsubjectaccessreviews");
+        world.break_it(check.slow(Duration::from_hours(1)).if_ever());
+        world.delete(&format!("kaos-system:PolicyRevision/{}", name(&record))).await;
+        until_written_again(world, "own", &record).await;
+        let again = until_state(world, "own", "Active").await;
+        assert_eq!(again["spec"], record["spec"]);
+        assert_eq!(again["status"]["since"], record["status"]["since"], "it serves as long as it did");
+        let bytes = format!("kaos-system:ConfigMap/{}", name(&record));
+        let is_of_it = |bytes: &Value| bytes["metadata"]["ownerReferences"][0]["uid"] == uid(&again);
+        world.until("its bytes are kept", &bytes, is_of_it).await;
+        world.quiet().await;
+        assert_eq!(world.look("ConfigMap/w").await, before, "nothing else ever answered");
+
+        world.mend();
+        world.patch("ConfigMap/own", &json!({"data": null, "binaryData": null})).await;
+        until_state(world, "own", "Refused").await;
+        world.restart().await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+#[test]
+fn what_is_left_of_a_record_that_was_deleted_alone_is_kept_for_the_next() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        let record = until_state(world, "widgets", "Active").await;
+        world.orphan(&format!("kaos-system:PolicyRevision/{}", name(&record))).await;
+        until_written_again(world, "widgets", &record).await;
+        world.quiet().await;
+        world.forget_requests();
+        world.pass_time(Duration::from_mins(1)).await;
+        let refused: Vec<_> = world.requests(Sort::Refused).into_iter().map(|entry| entry.attempt.name).collect();
+        assert_eq!(refused, [""; 0], "nothing is tried again and again");
+        world.patch("kaos-system:ConfigMap/widgets", &json!({"data": null, "binaryData": null})).await;
+        until_state(world, "widgets", "Refused").await;
+        world.restart().await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+#[test]
+fn what_serves_and_is_kept_no_longer_is_kept_again_when_an_operator_starts() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        let bytes = format!("kaos-system:ConfigMap/{}", name(&until_state(world, "widgets", "Active").await));
+        world.stop_all().await;
+        world.delete(&bytes).await;
+        world.start().await;
+        world.until("they are kept", &bytes, |bytes| !bytes.is_null()).await;
+    });
+}
+
+#[test]
+fn a_record_that_cannot_be_written_again_now_holds_nothing_up() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.quiet().await;
+        let record = until_state(world, "widgets", "Active").await;
+        let write = Fault::on(&["patch"]).of("policyrevisions").under("status").named(name(&record));
+        world.break_it(write.fail(Failure::Server(500)));
+        world.delete(&format!("kaos-system:PolicyRevision/{}", name(&record))).await;
+        world.until_hit().await;
+        world.apply(&settings("sizes", "{name: widget, settings: {size: 5}}")).await;
+        let live = world.until("others come", "ConfigMap/w", |live| live["data"]["size"] == "5").await;
+        assert_eq!(live["data"]["edition"], "1", "it serves all the same");
+        world.mend();
+        until_written_again(world, "widgets", &record).await;
+    });
+}
+
+#[test]
+fn one_whose_record_is_deleted_while_it_is_checked_does_not_replace_what_serves() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        let told = world.history("Widget/w").await;
+        let check = Fault::on(&["create"]).of("selfsubjectaccessreviews");
+        world.break_it(check.slow(Duration::from_secs(5)).times(1));
+        world.apply(&package("widgets", "2", "")).await;
+        let checked = until_state(world, "widgets", "Checking").await;
+        world.delete(&format!("kaos-system:PolicyRevision/{}", name(&checked))).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        let told = told.states();
+        let is_unserved = |state: &Value| condition(state, "Accepted")["reason"] == "NoPolicy";
+        assert!(!told.iter().any(is_unserved), "{told:#?}");
+    });
+}
