@@ -33,7 +33,7 @@ impl<'a> Fields<'a> {
     pub fn get<T: Decode>(self, name: &str) -> Result<T, Error> {
         match self.find(name) {
             Some(value) => T::decode(value).map_err(|error| error.in_member(name)),
-            None => T::absent().ok_or_else(|| Error::new("is required".to_owned()).in_member(name)),
+            None => T::absent().ok_or_else(|| missing(name)),
         }
     }
 
@@ -57,6 +57,13 @@ impl<'a> Fields<'a> {
     fn find(self, name: &str) -> Option<&'a Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
+}
+
+/// Not a part of `get`, of which there is one for each type.
+#[cold]
+#[inline(never)]
+fn missing(name: &str) -> Error {
+    Error::new("is required".to_owned()).in_member(name)
 }
 
 /// Which of `names` the text in `value` is.

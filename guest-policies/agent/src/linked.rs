@@ -47,11 +47,11 @@ pub(crate) struct Linked {
 
 /// The needs of these links.
 pub(crate) fn needs(model_api: &str, links: &Links<'_>) -> Vec<Need> {
-    let valid = |name: &&str| is_dns1123_subdomain(name);
-    let of = |kind: &'static str| move |name: &str| need(kind, name);
-    let mut needs: Vec<Need> = [model_api].into_iter().filter(valid).map(of(MODEL_API)).collect();
-    needs.extend(links.servers.iter().copied().filter(valid).map(of(MCP_SERVER)));
-    needs.extend(links.peers.iter().copied().filter(valid).map(of(AGENT)));
+    let mut needs = Vec::new();
+    for (kind, names) in [(MODEL_API, &[model_api][..]), (MCP_SERVER, &links.servers), (AGENT, &links.peers)] {
+        let valid = names.iter().filter(|name| is_dns1123_subdomain(name));
+        needs.extend(valid.map(|name| need(kind, name)));
+    }
     needs
 }
 

@@ -73,8 +73,9 @@ fn run(workspace: &Path, target_dir: &Path, policy: &Policy) -> Result<()> {
     ))
 }
 
-/// Keeps flags of the user's cargo configuration out. Paths of this machine are mapped away, so that the same sources
-/// give the same bytes everywhere; addresses take the bytes that they need and not always five.
+/// Keeps flags of the user's cargo configuration out. No path of this machine gets into the bytes; addresses take the
+/// bytes that they need and not always five. Cargo derives the hash of a path dependency outside of the workspace from its
+/// absolute path, which changes the order of functions: the bytes are the same only for the same sources in the same place.
 fn flags(workspace: &Path) -> Result<OsString> {
     let repository = workspace.parent().ok_or("guest-policies/ has no parent directory")?;
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
