@@ -33,9 +33,10 @@ pub(crate) fn page() -> Result<String> {
              the namespace in its `scope`, or in the namespace itself where the operator was started with \
              `--namespace-policies`;\n\
              4. such a ConfigMap in the operator's namespace for the whole cluster;\n\
-             5. the ConfigMap `kaos-operator-config` in the operator's namespace, where the chart's values end up, and then \
+             5. the `policy.yaml` beside a component that `--policy` names;\n\
+             6. the ConfigMap `kaos-operator-config` in the operator's namespace, where the chart's values end up, and then \
              the operator's environment, by the name in the column *Variable*;\n\
-             6. the default.\n\n\
+             7. the default.\n\n\
              What gives pods more power (privileges, host namespaces) a namespace or an object cannot set: \
              [guard.md](guard.md). `kaos-operator render --env` tells where each value came from, and \
              `kaos-operator policy plan --settings FILE --for POLICY` what a change would do.\n\n";

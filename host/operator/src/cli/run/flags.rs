@@ -86,7 +86,8 @@ pub(in crate::cli) struct Run {
     /// How long passes may go on after a signal; less than the pod's terminationGracePeriodSeconds
     #[arg(long, value_name = "TIME", default_value = "8s", value_parser = time)]
     grace_period: Duration,
-    /// Look at Secrets: whether they are there, their keys, and a digest, so that pods can roll when they change
+    /// Look at Secrets: whether they are there, their keys, and a digest, so that pods can roll when they change; takes
+    /// --digest-key-file
     #[arg(long, env = "WATCH_SECRETS", requires = "digest_key_file")]
     watch_secrets: bool,
     /// What digests of Secrets are keyed with: a file of at least 16 bytes that stays the same over restarts
