@@ -6,7 +6,8 @@
 //! | `refusing` | what is wrong is refused with its reason, and disturbs nothing |
 //! | `finalizers` | finalizers that settings name, when those change or the operator does |
 //! | `fitted` | the operator's own settings that fitted last, kept for the next process |
-//! | `last_good` | what fails in service is put aside, and stays so |
+//! | `last_good` | what fails in service is put aside, and what served before serves |
+//! | `put_aside` | what was put aside stays so until somebody asks |
 //! | `rehearsed` | what is told when the API server does not let a plan be tried |
 //! | `refusals` | what a refusal leads to, and what a policy may ask for |
 //! | `interrupted` | an operator that ends while it checks a package |
@@ -33,6 +34,7 @@ mod last_good;
 mod monitored;
 mod packages;
 mod places;
+mod put_aside;
 mod refusals;
 mod refusing;
 mod rehearsed;

@@ -107,6 +107,12 @@ pub(crate) async fn revisions(world: &World, source: &str) -> Vec<Value> {
     all
 }
 
+/// The states of the revisions of a package.
+pub(crate) async fn states(world: &World, source: &str) -> Vec<String> {
+    let all = revisions(world, source).await;
+    all.iter().filter_map(|revision| revision["status"]["state"].as_str().map(str::to_owned)).collect()
+}
+
 /// Waits until a revision of a package is in a state; gives it.
 pub(crate) async fn until_state(world: &World, source: &str, state: &str) -> Value {
     world

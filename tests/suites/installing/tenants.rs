@@ -6,10 +6,10 @@ use std::time::Duration;
 use kaos_cluster::faults::Failure;
 use kaos_tests::harness::kinds::Kind;
 use kaos_tests::harness::{Fault, World, play};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{
-    define, namespace, own_edition_serves, package, package_in, read_in, revisions, scenario, until_edition,
+    define, namespace, own_edition_serves, package, package_in, read_in, revisions, scenario, states, until_edition,
     until_state, widget, widget_in,
 };
 
@@ -63,11 +63,6 @@ fn a_package_that_is_edited_again_and_again_is_read_once_a_version() {
     });
 }
 
-/// The states of the revisions of a package.
-async fn states(world: &World, source: &str) -> Vec<Value> {
-    revisions(world, source).await.iter().map(|revision| revision["status"]["state"].clone()).collect()
-}
-
 #[test]
 fn a_package_that_cannot_be_read_serves_as_it_did_and_holds_nobody_up() {
     play(scenario().installing(true), async |world| {
@@ -118,7 +113,7 @@ fn a_package_that_cannot_be_read_loses_nothing_that_is_known_of_it() {
         world.until_hit().await;
         world.quiet().await;
         let mut known = states(world, "own").await;
-        known.sort_by_key(Value::to_string);
+        known.sort();
         assert_eq!(known, ["Active", "Quarantined"]);
         world.delete("ConfigMap/w").await;
         until_edition(world, "ConfigMap/w", "1").await;

@@ -3,6 +3,7 @@
 
 mod ends;
 mod held;
+mod input;
 mod large;
 #[path = "../support/mod.rs"]
 mod support;
@@ -19,8 +20,6 @@ spec:
     models: ['*']
     apiKey: {value: s3cret}
 ";
-const LLM_TWICE: &str =
-    r#"{"apiVersion":"kaos.tools/v1alpha1","kind":"ModelAPI","metadata":{"name":"llm"},"spec":{},"spec":{}}"#;
 const READY: &str = "status: {phase: Ready, ready: true, endpoint: 'http://llm.example:8000'}\n";
 
 fn writer(name: &str) -> String {
@@ -290,27 +289,6 @@ fn a_variable_that_is_set_to_nothing_counts_as_not_set() {
 }
 
 #[test]
-fn no_more_of_a_file_is_read_than_there_may_be() {
-    let endless = "/dev/zero";
-    let policy = ["policy", "check", endless];
-    let settings = ["render", "-f", "-", "--settings", endless];
-    let component = ["render", "-f", "-", "--policy", endless];
-    for arguments in [&["render", "-f", endless][..], &policy, &settings, &component] {
-        let ran = run(arguments, LLM);
-        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{arguments:?}: {}", ran.stderr);
-        assert!(ran.stderr.starts_with("error: /dev/zero: has more than "), "{arguments:?}: {}", ran.stderr);
-    }
-}
-
-#[test]
-fn the_examples_are_one_input() {
-    let examples = format!("{}/../../docs/examples", env!("CARGO_MANIFEST_DIR"));
-    let ran = run(["render", "-f", &examples, "-o", "json"], "");
-    assert!(ran.code == 0 || ran.code == 1, "{}", ran.stderr);
-    assert!(ran.json().as_array().is_some_and(|list| list.len() > 4), "{}", ran.stdout);
-}
-
-#[test]
 fn the_table_is_one_line_an_object() {
     let ran = render(&format!("{LLM}{READY}---\n{}", writer("writer")), &["-o", "table", "--status"]);
     let lines: Vec<_> = ran.stdout.lines().collect();
@@ -328,106 +306,6 @@ fn a_thousand_objects_are_rendered() {
     }
     let ran = render(&input, &["-o", "json"]);
     assert_eq!(ran.json().as_array().expect("a list").len(), 1_001);
-}
-
-#[test]
-fn directories_and_several_files_are_one_input() {
-    let folder = Folder::new("directory");
-    folder.write("objects/1.yaml", LLM);
-    folder.write("objects/notes.txt", "not: [an object");
-    let list = format!(
-        r#"{{"apiVersion":"v1","kind":"List","items":[{}]}}"#,
-        r#"{"apiVersion":"kaos.tools/v1alpha1","kind":"Agent","metadata":{"name":"a"},"spec":{"modelAPI":"llm","model":"m"}}"#
-    );
-    folder.write("objects/2.json", list);
-    folder.write("objects/below/3.yaml", writer("below"));
-    let more = folder.write("more.yml", writer("more"));
-    let objects = format!("{}/objects", folder.path());
-    let count =
-        |arguments: &[&str]| run(["render", "-o", "json"].iter().chain(arguments), "").json().as_array().map(Vec::len);
-    assert_eq!(count(&["-f", &objects, "-f", &more]), Some(3));
-    assert_eq!(count(&["-R", "-f", &objects, "-f", &more]), Some(4));
-}
-
-#[test]
-fn of_a_directory_everything_is_told_that_cannot_be_used() {
-    let folder = Folder::new("unreadable");
-    let gone = folder.write("objects/1.yaml", "");
-    std::fs::remove_file(&gone).expect("the file goes");
-    std::os::unix::fs::symlink("/no/such/file", &gone).expect("a link");
-    folder.write("objects/2.yaml", b"\xff");
-    folder.write("objects/3.yaml", "kind: [\n");
-    folder.write("objects/4.json", LLM_TWICE);
-    let ran = run(["render", "-f", &format!("{}/objects", folder.path())], "");
-    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
-    for told in [
-        "1.yaml: No such file",
-        "2.yaml: is no text in UTF-8",
-        "3.yaml: document 1: is not YAML or JSON: unclosed bracket",
-        "4.json: document 1: is not YAML or JSON: the field spec is there twice at line 1",
-    ] {
-        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
-    }
-}
-
-#[test]
-fn unusable_input_ends_with_2_and_says_where() {
-    let folder = Folder::new("unusable");
-    let empty = folder.write("empty.yaml", "# nothing\n---\n");
-    let broken = folder.write("broken.yaml", format!("{LLM}---\nkind: [\n"));
-    let twice = folder.write("twice.yaml", format!("{LLM}---\n{LLM}"));
-    let nameless = folder.write("nameless.yaml", "apiVersion: v1\nkind: ConfigMap\n");
-    let wrong = folder.write("wrong.yaml", LLM.replace("['*']", "many"));
-    let elsewhere = folder.write("elsewhere.yaml", LLM.replace("{name: llm}", "{name: llm, namespace: 'Not a name'}"));
-    let other = folder.write("other.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
-    std::fs::create_dir(format!("{}/nothing", folder.path())).expect("a folder");
-    for (file, message) in [
-        (empty, "no objects in the input"),
-        (broken, "document 2: is not YAML or JSON: "),
-        (elsewhere, "document 1: metadata.namespace: "),
-        (twice, "document 2: ModelAPI default/llm was already given in "),
-        (nameless, "document 1: metadata.name: missing"),
-        (wrong, "document 1: ModelAPI default/llm: spec.proxyConfig.models: "),
-        (other, "nothing to render: no object is of a kind that a policy claims (kaos.tools/v1alpha1 Agent, "),
-        (format!("{}/none.yaml", folder.path()), "none.yaml: No such file"),
-        (format!("{}/nothing", folder.path()), "no .yaml, .yml or .json file"),
-    ] {
-        let ran = run(["render", "-f", &file], "");
-        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{file}: {}", ran.stderr);
-        assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains(message), "{file}: {}", ran.stderr);
-    }
-    assert_eq!(run(["render", "-f", "-", "-f", "-"], LLM).code, 2);
-    assert_eq!(run(["render"], "").code, 2);
-}
-
-#[test]
-fn unknown_fields_are_warned_of_and_dropped() {
-    let ran = render(&format!("{}{READY}", LLM.replace("mode:", "moed: good\n  mode:")), &[]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(
-        ran.stderr.contains(
-            "warning: -: document 1: ModelAPI default/llm: spec.moed: unknown field, ignored: did you mean mode?"
-        ),
-        "{}",
-        ran.stderr
-    );
-}
-
-#[test]
-fn a_kind_that_its_group_does_not_have_is_warned_of() {
-    let stranger = LLM.replace("kind: ModelAPI", "kind: ModelApi").replace("name: llm", "name: other");
-    let ran = render(&format!("{LLM}{READY}---\n{stranger}"), &[]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.contains("no such kind here, ignored: did you mean ModelAPI?"), "{}", ran.stderr);
-    assert_eq!(render(&stranger, &[]).code, 2);
-}
-
-#[test]
-fn names_on_the_command_line_are_names() {
-    for arguments in [["-n", "Bad NS!"], ["--cluster-domain", "a b;$(x)"], ["--operator-namespace", "a b/.."]] {
-        let ran = render(LLM, &arguments);
-        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{arguments:?}: {}", ran.stderr);
-    }
 }
 
 #[test]

@@ -6,9 +6,11 @@ mod erased;
 mod judgement;
 mod late;
 mod lost;
+mod naming;
 mod renaming;
 mod restoring;
 mod serving;
+mod turn;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,27 +18,23 @@ use std::{
     time::Duration,
 };
 
-use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicyScope, PolicySource, RevisionState};
-use kaos_policy::{
-    cut::{STATUS, cut},
-    digest::Digest,
-    settings::{Layer, Origin},
-};
-use serde_json::json;
+use kaos_crds::{PolicyRevisionStatus, RevisionState};
+use kaos_policy::settings::{Layer, Origin};
 use tokio::time::Instant;
 
+use self::turn::Turn;
 pub(crate) use self::{late::NOT_LOADED, lost::is_withheld};
 use super::{
     ATTEMPTS, Gatekeeper, Installing, LOOK_AGAIN, PATIENCE, StepError, Tools,
     fitted::Fitted,
     news::News,
-    records::{RETRY, Records, retry_command},
+    records::Records,
     roster::{Content, Roster},
     sources::{Found, Held, Sources},
     store::Store,
     turns::Turns,
 };
-use crate::{package::Package, reconcile::written};
+use crate::package::Package;
 
 /// Everything about policies that somebody installs.
 pub(super) struct Lifecycle {
@@ -75,19 +73,6 @@ pub(super) struct Lifecycle {
     keep_due: Option<Instant>,
     /// Revisions of which all objects were seen since this process began, or that it let in itself.
     counted: BTreeSet<String>,
-}
-
-/// A state to enter, and why.
-struct Turn {
-    to: RevisionState,
-    reason: &'static str,
-    message: String,
-}
-
-impl Turn {
-    fn new(to: RevisionState, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { to, reason, message: message.into() }
-    }
 }
 
 impl Lifecycle {
@@ -183,6 +168,40 @@ impl Lifecycle {
             self.serve().await?;
         }
         self.retire(&found).await?;
+        let (wait, advanced) = self.advance_all(&found, is_fresh).await?;
+        // What cannot be put aside now is in the next round, and holds nothing else up. What could be by halves is followed up
+        // then, before it decides what serves.
+        let judged = self.judge(&found).await;
+        // Loading takes its time, and comes when everything else was seen to.
+        let late = self.load_late(&found).await;
+        if judged.is_ok() {
+            self.serve().await?;
+        }
+        self.tidy(&found).await?;
+        self.count(&found).await?;
+        // Only another process needs what is kept: that it cannot be now holds nothing up.
+        let mut wait = [wait, late, self.keep_again().await].into_iter().flatten().min();
+        if let Err(error) = self.keep_fitted().await {
+            tracing::warn!(%error, "settings that fit are not kept for the next process, which is tried again");
+            wait = Some(wait.unwrap_or(LOOK_AGAIN).min(PATIENCE.0 * 10));
+        }
+        match written.and(followed_up).and(advanced).and(judged) {
+            // Whatever cannot be done is tried again in the next round, which does not wait for that.
+            Err(error) if self.turns.is_taken() => {
+                tracing::warn!(%error, "policies cannot be looked after, and are looked at again");
+                Ok(Some(PATIENCE.0))
+            }
+            done => done.map(|()| wait),
+        }
+    }
+
+    /// Takes the next step with each package, as far as their turns go, and has serve what comes of it. Gives when to look
+    /// again, and what went wrong.
+    async fn advance_all(
+        &mut self,
+        found: &[Found],
+        is_fresh: bool,
+    ) -> Result<(Option<Duration>, Result<(), StepError>), StepError> {
         let (mut wait, mut advanced) = (self.sources.again(), Ok(()));
         let sources: Vec<_> = found.iter().map(|found| &found.source).collect();
         for package in self.turns.begin(&sources).into_iter().map(|at| &found[at]) {
@@ -215,30 +234,7 @@ impl Lifecycle {
         if is_fresh {
             self.serve().await?;
         }
-        // What cannot be put aside now is in the next round, and holds nothing else up. What could be by halves is followed up
-        // then, before it decides what serves.
-        let judged = self.judge(&found).await;
-        // Loading takes its time, and comes when everything else was seen to.
-        let late = self.load_late(&found).await;
-        if judged.is_ok() {
-            self.serve().await?;
-        }
-        self.tidy(&found).await?;
-        self.count(&found).await?;
-        // Only another process needs what is kept: that it cannot be now holds nothing up.
-        wait = [wait, late, self.keep_again().await].into_iter().flatten().min();
-        if let Err(error) = self.keep_fitted().await {
-            tracing::warn!(%error, "settings that fit are not kept for the next process, which is tried again");
-            wait = Some(wait.unwrap_or(LOOK_AGAIN).min(PATIENCE.0 * 10));
-        }
-        match written.and(followed_up).and(advanced).and(judged) {
-            // Whatever cannot be done is tried again in the next round, which does not wait for that.
-            Err(error) if self.turns.is_taken() => {
-                tracing::warn!(%error, "policies cannot be looked after, and are looked at again");
-                Ok(Some(PATIENCE.0))
-            }
-            done => done.map(|()| wait),
-        }
+        Ok((wait, advanced))
     }
 
     /// The process ends in order: what it was about to try is tried by the next.
@@ -319,95 +315,6 @@ impl Lifecycle {
         self.due.insert(name.to_owned(), Instant::now() + wait);
         self.enter(name, Turn::new(RevisionState::Pending, "Interrupted", message), |_| {}).await?;
         Ok(true)
-    }
-
-    /// Writes a state down, and tells it. Says whether there is still a record to write it into.
-    async fn enter(
-        &mut self,
-        name: &str,
-        Turn { to: state, reason, message }: Turn,
-        change: impl FnOnce(&mut PolicyRevisionStatus),
-    ) -> Result<bool, StepError> {
-        let before = self.records.status(name);
-        let mut status = before.clone();
-        status.state = state;
-        status.reason = Some(reason.to_owned());
-        // A policy says why it failed, and a status that is too large would be refused: then nothing could put it aside.
-        status.message = Some(cut(&message, STATUS).into_owned()).filter(|message| !message.is_empty());
-        if before.state != state || before.since.is_none() {
-            status.since = Some(written(self.tools.clock.now()));
-        }
-        if !matches!(state, RevisionState::Checking | RevisionState::Pending) {
-            status.attempts = None;
-        }
-        if !matches!(state, RevisionState::Active) {
-            (status.objects, status.outstanding) = (None, None);
-        }
-        change(&mut status);
-        let news = (before.state, &before.reason) != (status.state, &status.reason);
-        if !self.records.write(name, status).await? {
-            return Ok(false);
-        }
-        if news
-            && !matches!(state, RevisionState::Checking | RevisionState::Pending)
-            && let Some(revision) = self.records.get(name).cloned()
-        {
-            tracing::info!(revision = name, state = state.name(), reason, "policy revision");
-            self.news.tell(&revision).await;
-        }
-        Ok(true)
-    }
-
-    /// What a person asks with the annotation, if anything.
-    fn asked(&self, name: &str) -> Option<String> {
-        self.records.get(name)?.metadata.annotations.as_ref()?.get(RETRY).cloned()
-    }
-
-    /// How a person asks for another try.
-    fn remedy(&self, name: &str) -> String {
-        retry_command(name, &self.tools.duties.operator_namespace, self.asked(name).as_deref())
-    }
-
-    /// Whether a person asks for something that was not tried yet.
-    fn is_asked_for(&self, name: &str) -> bool {
-        let asked = self.asked(name);
-        asked.is_some() && asked != self.records.status(name).retried
-    }
-
-    /// A revision is named after its source and its content. The digits are of both: what stands before them can be that of
-    /// another source. While the content cannot be read, there is no name.
-    fn name_of(&self, Found { source, held, .. }: &Found) -> Option<String> {
-        let digest = held.as_ref()?.digest;
-        let mut name = source.config_map.clone();
-        if source.namespace != self.tools.duties.operator_namespace {
-            name = format!("{}.{name}", source.namespace);
-        }
-        name.truncate(180);
-        let whole = Digest::of_json(&json!([source.namespace, source.config_map, digest.to_string()]));
-        Some(format!("{}-{}", name.trim_end_matches(['.', '-']), &whole.hex()[..12]))
-    }
-
-    /// The revisions that stand for what there is now; of what could not be read, all that may.
-    fn current(&self, found: &[Found]) -> BTreeSet<String> {
-        let is_unread = |found: &&Found| found.held.is_none();
-        let unread: BTreeSet<&PolicySource> = found.iter().filter(is_unread).map(|found| &found.source).collect();
-        let may = self.records.all().iter().filter(|(_, revision)| unread.contains(&revision.spec.source));
-        found.iter().filter_map(|found| self.name_of(found)).chain(may.map(|(name, _)| name.clone())).collect()
-    }
-
-    fn spec_of(&self, Found { source, .. }: &Found, Held { digest, package }: &Held) -> PolicyRevisionSpec {
-        let package = package.as_ref().ok();
-        let own = (source.namespace != self.tools.duties.operator_namespace).then(|| source.namespace.clone());
-        let listed = package.map(|package| package.file.scope.namespaces.clone()).unwrap_or_default();
-        PolicyRevisionSpec {
-            source: source.clone(),
-            package_digest: digest.to_string(),
-            digest: package.and_then(|package| package.component_digest()).map(|digest| digest.to_string()),
-            scope: PolicyScope {
-                namespaces: own.map_or(listed, |namespace| vec![namespace]),
-                pinned: package.is_some_and(|package| package.file.scope.pinned),
-            },
-        }
     }
 }
 

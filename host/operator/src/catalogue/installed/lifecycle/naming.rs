@@ -1,0 +1,47 @@
+//! Which revision stands for which package.
+
+use std::collections::BTreeSet;
+
+use kaos_crds::{PolicyRevisionSpec, PolicyScope, PolicySource};
+use kaos_policy::digest::Digest;
+use serde_json::json;
+
+use super::{Found, Held, Lifecycle};
+
+impl Lifecycle {
+    /// A revision is named after its source and its content. The digits are of both: what stands before them can be that of
+    /// another source. While the content cannot be read, there is no name.
+    pub(super) fn name_of(&self, Found { source, held, .. }: &Found) -> Option<String> {
+        let digest = held.as_ref()?.digest;
+        let mut name = source.config_map.clone();
+        if source.namespace != self.tools.duties.operator_namespace {
+            name = format!("{}.{name}", source.namespace);
+        }
+        name.truncate(180);
+        let whole = Digest::of_json(&json!([source.namespace, source.config_map, digest.to_string()]));
+        Some(format!("{}-{}", name.trim_end_matches(['.', '-']), &whole.hex()[..12]))
+    }
+
+    /// The revisions that stand for what there is now; of what could not be read, all that may.
+    pub(super) fn current(&self, found: &[Found]) -> BTreeSet<String> {
+        let is_unread = |found: &&Found| found.held.is_none();
+        let unread: BTreeSet<&PolicySource> = found.iter().filter(is_unread).map(|found| &found.source).collect();
+        let may = self.records.all().iter().filter(|(_, revision)| unread.contains(&revision.spec.source));
+        found.iter().filter_map(|found| self.name_of(found)).chain(may.map(|(name, _)| name.clone())).collect()
+    }
+
+    pub(super) fn spec_of(&self, Found { source, .. }: &Found, Held { digest, package }: &Held) -> PolicyRevisionSpec {
+        let package = package.as_ref().ok();
+        let own = (source.namespace != self.tools.duties.operator_namespace).then(|| source.namespace.clone());
+        let listed = package.map(|package| package.file.scope.namespaces.clone()).unwrap_or_default();
+        PolicyRevisionSpec {
+            source: source.clone(),
+            package_digest: digest.to_string(),
+            digest: package.and_then(|package| package.component_digest()).map(|digest| digest.to_string()),
+            scope: PolicyScope {
+                namespaces: own.map_or(listed, |namespace| vec![namespace]),
+                pinned: package.is_some_and(|package| package.file.scope.pinned),
+            },
+        }
+    }
+}
