@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use kaos_cluster::faults::Failure;
 use kaos_tests::harness::kinds::Kind;
 use kaos_tests::harness::read;
-use kaos_tests::harness::{World, play, reason};
+use kaos_tests::harness::{Fault, World, play, reason};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -212,6 +213,24 @@ fn only_the_last_revisions_are_kept_with_their_bytes() {
             kept.iter().filter(|map| map["metadata"]["labels"]["kaos.tools/policy-revision"].is_string()).collect();
         assert_eq!(bytes.len(), 3);
         assert!(bytes.iter().all(|map| map["immutable"] == true));
+    });
+}
+
+#[test]
+fn a_record_that_cannot_be_removed_holds_nothing_else_up() {
+    play(scenario(), async |world| {
+        widget_waits(world).await;
+        world.break_it(Fault::on(&["delete"]).of("policyrevisions").fail(Failure::Server(500)));
+        for edition in 1..=6 {
+            world.apply(&package("widgets", &edition.to_string(), "")).await;
+            until_edition(world, "ConfigMap/w", &edition.to_string()).await;
+        }
+        world.until_hit().await;
+        world.apply(&widget("v", &json!({}))).await;
+        let counts = |revision: &Value| revision["status"]["state"] == "Active" && revision["status"]["objects"] == 2;
+        world.until_true("it is counted", async || revisions(world, "widgets").await.iter().any(counts)).await;
+        world.mend();
+        world.until_true("they go", async || revisions(world, "widgets").await.len() == 3).await;
     });
 }
 

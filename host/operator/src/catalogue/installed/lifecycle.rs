@@ -61,7 +61,7 @@ pub(super) struct Lifecycle {
     misfit: Option<String>,
     /// Revisions that this process began to check.
     checking: BTreeSet<String>,
-    /// Revisions that passed the gate and wait for rights.
+    /// Revisions that passed the gate and wait for something that is not their own.
     waiting: BTreeMap<String, Content>,
     /// When revisions are looked at again that something else than their content stands in the way of.
     due: BTreeMap<String, Instant>,
@@ -177,15 +177,15 @@ impl Lifecycle {
         if judged.is_ok() {
             self.serve().await?;
         }
-        self.tidy(&found).await?;
-        self.count(&found).await?;
+        let tidied = self.tidy(&found).await;
+        let counted = self.count(&found).await;
         // Only another process needs what is kept: that it cannot be now holds nothing up.
         let mut wait = [wait, late, self.keep_again().await].into_iter().flatten().min();
         if let Err(error) = self.keep_fitted().await {
             tracing::warn!(%error, "settings that fit are not kept for the next process, which is tried again");
             wait = Some(wait.unwrap_or(LOOK_AGAIN).min(PATIENCE.0 * 10));
         }
-        match written.and(followed_up).and(advanced).and(judged) {
+        match written.and(followed_up).and(advanced).and(judged).and(tidied).and(counted) {
             // Whatever cannot be done is tried again in the next round, which does not wait for that.
             Err(error) if self.turns.is_taken() => {
                 tracing::warn!(%error, "policies cannot be looked after, and are looked at again");

@@ -101,6 +101,8 @@ impl Lifecycle {
                 self.enter(name, turn, |status| status.retried = asked).await?;
                 if again {
                     self.due.insert(name.to_owned(), Instant::now() + self.patience_with(name));
+                } else {
+                    self.waiting.remove(name);
                 }
                 again
             }

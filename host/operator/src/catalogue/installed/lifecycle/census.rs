@@ -113,11 +113,26 @@ impl Lifecycle {
             let kept = if are_aside { ASIDE } else { KEPT };
             old.extend(beyond(newest_first, kept, &awaited).filter(|name| !needed.contains(name)));
         }
+        let mut tidied = Ok(());
         for name in old {
             self.roster.entries.remove(&name);
-            self.records.delete(&name).await?;
+            tidied = tidied.and(self.records.delete(&name).await);
         }
-        Ok(())
+        self.forget_all_but(&current);
+        tidied
+    }
+}
+
+impl Lifecycle {
+    /// Forgets what was on its way and is so no more; among it is the code of what waited.
+    fn forget_all_but(&mut self, current: &BTreeSet<String>) {
+        let records = &self.records;
+        let is_known = |name: &String| current.contains(name) || records.get(name).is_some();
+        self.waiting.retain(|name, _| is_known(name));
+        self.due.retain(|name, _| is_known(name));
+        self.tried_for.retain(|name, _| is_known(name));
+        self.counted.retain(is_known);
+        self.checking.retain(is_known);
     }
 }
 
