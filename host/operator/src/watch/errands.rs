@@ -33,38 +33,62 @@ pub(super) async fn run(shared: Arc<Shared>, handle: Handle) {
     std::future::pending::<()>().await;
 }
 
+/// Reads what is needed. What cannot be read waits, and nothing else waits for it.
 async fn read_needed(shared: &Shared, handle: &Handle) {
     let mut rng = shared.rng(("read", &*handle.spec));
     let mut failures = 0;
+    // What could not be read, as it was seen, and when all of that is tried again.
+    let (mut failed, mut again) = (BTreeMap::<Arc<str>, u64>::new(), None::<Instant>);
     // Since when reading an object is refused without a break.
     let mut refused: BTreeMap<Arc<str>, Instant> = BTreeMap::new();
     loop {
-        handle.errand.notified().await;
-        let mut failed = Vec::new();
-        let mut still = BTreeMap::new();
-        while let Some((name, version)) = next(shared, handle) {
-            if let Err(broken) = read(shared, handle, &name, version).await {
-                shared.metrics.watch_error(&handle.spec.of, &broken.reason());
-                let mut lasts = false;
-                if matches!(broken, Broken::Forbidden(_)) {
-                    let since = refused.get(&name).copied().unwrap_or_else(Instant::now);
-                    lasts = since.elapsed() >= PATIENCE;
-                    still.insert(Arc::clone(&name), since);
-                }
-                if let Broken::Forbidden(why) | Broken::Unauthenticated(why) = &broken {
-                    shared.tell(|state| state.unreadable(handle, &name, why, lasts));
-                }
-                failed.push((name, version));
+        tokio::select! {
+            biased;
+            () = handle.errand.notified() => {}
+            () = until(again) => {
+                again = None;
+                refused.retain(|name, _| failed.contains_key(name));
+                let tried: Vec<_> = std::mem::take(&mut failed).into_iter().collect();
+                shared.with(|state| state.read_again(handle, &tried));
             }
         }
-        refused = still;
+        while let Some((name, version)) = next(shared, handle) {
+            if let Some(seen) = failed.get_mut(&name) {
+                // Its wait is not over, however often it changes.
+                *seen = version.max(*seen);
+                continue;
+            }
+            let Err(broken) = read(shared, handle, &name, version).await else {
+                refused.remove(&name);
+                continue;
+            };
+            shared.metrics.watch_error(&handle.spec.of, &broken.reason());
+            let mut lasts = false;
+            if matches!(broken, Broken::Forbidden(_)) {
+                let since = *refused.entry(Arc::clone(&name)).or_insert_with(Instant::now);
+                lasts = since.elapsed() >= PATIENCE;
+            } else {
+                refused.remove(&name);
+            }
+            if let Broken::Forbidden(why) | Broken::Unauthenticated(why) = &broken {
+                shared.tell(|state| state.unreadable(handle, &name, why, lasts));
+            }
+            failed.insert(name, version);
+        }
         if failed.is_empty() {
             failures = 0;
-            continue;
+        } else if again.is_none() {
+            failures += 1;
+            again = Some(Instant::now() + shared.options.backoff.after(failures, &mut rng));
         }
-        failures += 1;
-        tokio::time::sleep(shared.options.backoff.after(failures, &mut rng)).await;
-        shared.with(|state| state.read_again(handle, &failed));
+    }
+}
+
+/// Waits until then; for ever, if there is no such time.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -56,8 +56,15 @@ async fn watches(shared: &Arc<Shared>) {
             () = shared.plan.notified() => {}
             Some(ended) = tasks.join_next_with_id() => {
                 // Tasks end only by being aborted, or by a panic, which one watch must not pass on to the others.
-                let id = match ended { Ok((id, ())) => id, Err(error) => error.id() };
+                let (id, panicked) = match ended {
+                    Ok((id, ())) => (id, false),
+                    Err(error) => (error.id(), error.is_panic()),
+                };
                 running.retain(|_, task| task.id() != id);
+                if panicked {
+                    // It may do so again at once, and lists everything each time.
+                    tokio::time::sleep(shared.options.backoff.first).await;
+                }
             }
         }
     }

@@ -109,6 +109,34 @@ async fn a_malformed_object_is_counted_and_the_others_are_followed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_cannot_be_read_holds_up_nothing_that_can() {
+    let bench = Bench::start().await;
+    let map = of("v1 ConfigMap");
+    // So many that they are not watched one by one.
+    let mut targets: Vec<_> = (0..100).map(|number| named(&map, "t", &format!("c{number}"))).collect();
+    for number in 0..=100 {
+        bench.put(config_map(&format!("c{number}"), "1")).await;
+    }
+    bench.cluster.set_faults(|attempt: &Attempt, _: &mut fastrand::Rng| {
+        let is_it = attempt.verb == Verb::Get && attempt.name == "c7";
+        if is_it { Verdict::from(Outcome::FailBefore(Failure::Server(500))) } else { Verdict::default() }
+    });
+    bench.watch.set_needs(&Bench::key("a"), &needs(&targets));
+    // By now it is tried ever more rarely.
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    bench.requests();
+    targets.push(named(&map, "t", "c100"));
+    bench.watch.set_needs(&Bench::key("a"), &needs(&targets));
+    let is_seen = |bench: &Bench| matches!(bench.watch.lookup().look_up(&targets[100]), Sighting::Objects(found) if found.len() == 1);
+    bench.until("seen", is_seen).await;
+    let again = bench.requests().into_iter().filter(|entry| entry.attempt.name == "c7").count();
+    assert_eq!(again, 0, "it did not have to wait for the one that cannot be read");
+    bench.cluster.set_faults(NoFaults);
+    let is_read = |bench: &Bench| matches!(bench.watch.lookup().look_up(&targets[7]), Sighting::Objects(found) if found.len() == 1);
+    bench.until("read at last", is_read).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_settled_watch_asks_for_nothing_but_its_own_renewal() {
     let bench = Bench::start().await;
     bench.put(object(&widget(), "a", json!({}))).await;
