@@ -149,9 +149,13 @@ impl Metrics {
         }
     }
 
-    /// How many objects of a kind have not had a pass with the policy that answers now.
-    pub fn awaiting_policy(&self, of: &ResourceType, objects: usize) {
-        self.awaiting_policy.get_or_create(&of.into()).set(count(objects));
+    /// How many objects of each kind have not had a pass with the policy that answers now. Takes the place of what was said
+    /// before.
+    pub fn awaiting_policy(&self, awaiting: &[(ResourceType, usize)]) {
+        self.awaiting_policy.clear();
+        for (of, objects) in awaiting {
+            self.awaiting_policy.get_or_create(&of.into()).set(count(*objects));
+        }
     }
 
     /// What the work queue holds.

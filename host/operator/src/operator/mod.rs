@@ -107,9 +107,7 @@ impl Operator {
         let weak = Arc::downgrade(&context);
         context.metrics.before_encoding(move |metrics| {
             let Some(context) = weak.upgrade() else { return };
-            for (of, objects) in context.awaiting_policy() {
-                metrics.awaiting_policy(&of, objects);
-            }
+            metrics.awaiting_policy(&context.awaiting_policy());
             metrics.objects(&context.tallies());
         });
         Self { context, queue, options, installing: None }
@@ -169,14 +167,17 @@ impl Operator {
         laid_down.cancel();
         queue.close();
         swaps.abort();
+        let deadline = tokio::time::Instant::now() + options.grace;
         let finish = async { while workers.join_next().await.is_some() {} };
-        if tokio::time::timeout(options.grace, finish).await.is_err() {
+        if tokio::time::timeout_at(deadline, finish).await.is_err() {
             tracing::warn!("passes that did not finish in time are given up");
             workers.shutdown().await;
         }
         watching.cancel();
         if ended.is_ok() {
-            drop(installed.join_next().await);
+            if tokio::time::timeout_at(deadline, installed.join_next()).await.is_err() {
+                tracing::warn!("what is being checked is not laid down in time, and looks interrupted");
+            }
             drop(watched.await);
         }
         ended

@@ -40,6 +40,8 @@ pub(super) use flags::Run;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Between two questions that the API server did not answer.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// How long answers that are under way when everything else has ended may take.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 impl Run {
     /// Runs until a signal comes or something is lost.
@@ -75,7 +77,10 @@ impl Run {
 
         let ended = self.work(options, timing, &metrics, &board, &stop).await;
         serving.cancel();
-        server.await?;
+        // Whoever sends half a request must not hold up the end.
+        if let Ok(served) = tokio::time::timeout(LAST_ANSWERS, server).await {
+            served?;
+        }
         ended
     }
 

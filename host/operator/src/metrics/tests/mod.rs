@@ -18,7 +18,7 @@ fn used() -> Metrics {
     metrics.pass(&of, PassResult::Changed, Duration::from_millis(3));
     metrics.retry(&of);
     metrics.objects(&BTreeMap::from([(of.clone(), tally)]));
-    metrics.awaiting_policy(&of, 2);
+    metrics.awaiting_policy(&[(of.clone(), 2)]);
     metrics.queue(1, Duration::from_millis(1500));
     metrics.policies(&[(of.clone(), policy.clone())], &BTreeSet::from([policy.clone()]));
     metrics.fuel(&policy, 400_000);
@@ -33,6 +33,17 @@ fn used() -> Metrics {
     metrics.barred(1);
     metrics.stored(&of, 7, 7000);
     metrics
+}
+
+#[test]
+fn a_kind_that_nobody_answers_for_any_more_awaits_nothing() -> Result<(), fmt::Error> {
+    let (metrics, (of, _)) = (Metrics::new(), widgets());
+    let says = |metrics: &Metrics| metrics.encode().map(|text| text.contains("kaos_operator_objects_awaiting_policy{"));
+    metrics.awaiting_policy(&[(of, 2)]);
+    assert!(says(&metrics)?);
+    metrics.awaiting_policy(&[]);
+    assert!(!says(&metrics)?);
+    Ok(())
 }
 
 #[test]
