@@ -36,7 +36,7 @@ pub(super) async fn standing(
     let mut standing = Standing::new(own, config.into_iter().collect(), namespace)?;
     let all = revisions.all().await?;
     standing.shipped = in_force(&revisions, &all, loader).await?;
-    standing.before = before(&revisions, &all, &standing.shipped, loader).await;
+    standing.before = before(&revisions, &all, &standing.shipped, loader).await?;
     let Some(why) = standing.misfit() else { return Ok(standing) };
     let fitted = settings(client, namespace, FITTED_CONFIG).await?;
     let Some(fitted) = fitted.map(|fitted| standing.under(vec![fitted])).filter(|it| it.misfit().is_none()) else {
@@ -71,7 +71,12 @@ async fn in_force(revisions: &Revisions, all: &[Revision], loader: &Loader) -> a
 }
 
 /// What served before these, as far as the operator keeps it.
-async fn before(revisions: &Revisions, all: &[Revision], serving: &[Shipped], loader: &Loader) -> Vec<Shipped> {
+async fn before(
+    revisions: &Revisions,
+    all: &[Revision],
+    serving: &[Shipped],
+    loader: &Loader,
+) -> anyhow::Result<Vec<Shipped>> {
     let mut found: Vec<Shipped> = Vec::new();
     let mut wanted: Vec<String> = serving.iter().filter_map(|shipped| shipped.predecessor.clone()).collect();
     while let Some(next) = wanted.pop() {
@@ -80,12 +85,12 @@ async fn before(revisions: &Revisions, all: &[Revision], serving: &[Shipped], lo
             |revision: &&Revision| serving.iter().chain(&found).all(|known| *known.revision != *name(revision));
         let Some(revision) = revision.filter(is_new) else { continue };
         // One whose bytes are gone is one that the operator cannot fall back to either.
-        if let Ok(Ok(earlier)) = shipped(revisions, revision, loader).await {
+        if let Ok(earlier) = shipped(revisions, revision, loader).await? {
             wanted.extend(earlier.predecessor.clone());
             found.push(earlier);
         }
     }
-    found
+    Ok(found)
 }
 
 /// The kinds that installed policies answer for, or did.
@@ -128,7 +133,7 @@ async fn shipped(
         source: (source.namespace, source.config_map),
         policy,
         file: package.file,
-        age: revisions.age(revision).await,
+        age: revisions.age(revision).await?,
         since: read(since.as_deref()),
         predecessor,
     }))

@@ -52,12 +52,16 @@ impl Revisions {
 
     /// How old the package is that a revision stands for, which decides who comes first: as its ConfigMap is or, where that
     /// is gone or may not be seen, as the revision is.
-    pub(super) async fn age(&self, revision: &Revision) -> Age {
+    pub(super) async fn age(&self, revision: &Revision) -> anyhow::Result<Age> {
         let PolicySource { namespace, config_map } = revision.spec.source.clone();
         let sources: Api<ConfigMap> = Api::namespaced(self.client.clone(), &namespace);
-        let source = sources.get_metadata_opt(&config_map).await.ok().flatten();
+        let source = match sources.get_metadata_opt(&config_map).await {
+            Ok(source) => source,
+            Err(kube::Error::Api(answer)) if answer.code == 403 => None,
+            Err(error) => return Err(error).with_context(|| format!("ConfigMap {namespace}/{config_map}")),
+        };
         let metadata = source.as_ref().map_or(&revision.metadata, |source| &source.metadata);
-        Age::new(metadata.creation_timestamp.as_ref(), namespace, config_map)
+        Ok(Age::new(metadata.creation_timestamp.as_ref(), namespace, config_map))
     }
 
     /// Whether there is still a package where one came from. One that may not be seen is.
@@ -120,7 +124,7 @@ pub(super) enum Lost {
 }
 
 /// Whether the cluster might answer otherwise a moment later.
-fn is_passing(error: &anyhow::Error) -> bool {
+pub(super) fn is_passing(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<kube::Error>()
         .is_some_and(|error| !matches!(error, kube::Error::Api(answer) if answer.code == 403))

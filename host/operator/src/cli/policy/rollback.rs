@@ -15,7 +15,7 @@ use super::{
     follow::Follower,
     install::Installer,
     output::{Output, complain},
-    revisions::{Lost, Revision, Revisions, name, of_name, read, shown, state, status},
+    revisions::{Lost, Revision, Revisions, is_passing, name, of_name, read, shown, state, status},
 };
 use crate::{
     catalogue::installed::is_withheld,
@@ -50,7 +50,7 @@ impl Rollback {
             let revisions = Revisions::new(client.clone(), &namespace);
             let all = revisions.all().await?;
             let of_source = of_name(&all, &named, &namespace)?;
-            let holds = held(&client, &of_source).await;
+            let holds = held(&client, &of_source).await?;
             let target = target(&of_source, &holds, to.as_deref()).with_context(|| named.clone())?;
             let choose = |lost: Lost| anyhow!("PolicyRevision {}: {lost}, choose another one with --to", name(target));
             let kept = revisions.kept(target).await?.map_err(choose)?;
@@ -77,17 +77,18 @@ enum Holds {
     Nothing,
     /// A package with this digest.
     Package(String),
-    /// What is no package, or could not be read.
+    /// What is no package, or may not be read.
     Something,
 }
 
-async fn held(client: &Client, of_source: &[&Revision]) -> Holds {
-    let Some(source) = of_source.last().map(|revision| &revision.spec.source) else { return Holds::Nothing };
-    match read(&Api::namespaced(client.clone(), &source.namespace), &source.config_map).await {
+async fn held(client: &Client, of_source: &[&Revision]) -> anyhow::Result<Holds> {
+    let Some(source) = of_source.last().map(|revision| &revision.spec.source) else { return Ok(Holds::Nothing) };
+    Ok(match read(&Api::namespaced(client.clone(), &source.namespace), &source.config_map).await {
         Ok(None) => Holds::Nothing,
         Ok(Some(package)) => Holds::Package(package.digest().to_string()),
+        Err(error) if is_passing(&error) => return Err(error),
         Err(_) => Holds::Something,
-    }
+    })
 }
 
 /// The revision to go back to, of those of one source, the oldest first: what serves, if that is not what the ConfigMap
