@@ -53,25 +53,28 @@ impl Cache {
         let tag = self.tag(component, engine, code)?;
         let number = self.written.fetch_add(1, Ordering::Relaxed);
         let temporary = self.directory.join(format!(".{}-{}-{number}", component.short(), std::process::id()));
-        let mut file = fs::File::create(&temporary)?;
-        file.write_all(code).and_then(|()| file.write_all(tag.as_bytes()))?;
-        // Never in place: who has the entry mapped keeps what was there.
-        fs::rename(&temporary, self.file(component, engine)).inspect_err(|_| drop(fs::remove_file(&temporary)))?;
+        let stored = fs::File::create(&temporary)
+            .and_then(|mut file| file.write_all(code).and_then(|()| file.write_all(tag.as_bytes())))
+            // Never in place: who has the entry mapped keeps what was there.
+            .and_then(|()| fs::rename(&temporary, self.file(component, engine)));
+        stored.inspect_err(|_| drop(fs::remove_file(&temporary)))?;
         self.forget()
     }
 
-    /// Removes what is too much: code of policies and engines that are used no more.
+    /// Removes what is too much: code of policies and engines that are used no more. Others may tidy at the same time.
     fn forget(&self) -> io::Result<()> {
         let mut entries: Vec<(SystemTime, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
-            if entry.file_name() != KEY_FILE {
-                entries.push((entry.metadata()?.modified()?, entry.path()));
+            if entry.file_name() != KEY_FILE
+                && let Some(metadata) = if_there(entry.metadata())?
+            {
+                entries.push((metadata.modified()?, entry.path()));
             }
         }
         entries.sort_unstable();
         let too_many = entries.len().saturating_sub(MOST);
-        entries.iter().take(too_many).try_for_each(|(_, path)| fs::remove_file(path))
+        entries.iter().take(too_many).try_for_each(|(_, path)| if_there(fs::remove_file(path)).map(drop))
     }
 
     fn file(&self, component: &Digest, engine: &Digest) -> PathBuf {
@@ -82,6 +85,14 @@ impl Cache {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         hasher.update(component.bytes()).update(engine.bytes()).update_reader(code)?;
         Ok(hasher.finalize())
+    }
+}
+
+/// What was done with a file, unless it is gone.
+fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
     }
 }
 
