@@ -2,6 +2,7 @@
 
 use std::panic::resume_unwind;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kaos_policy::contract::{EnvSource, EnvVar, KeySelector, Plan, Refusal, Subject, Violation};
 use serde_json::{Map, Value, json};
 
@@ -91,7 +92,7 @@ fn manifests(object: &Value, env: &[EnvVar]) -> Vec<Value> {
         .as_object()
         .into_iter()
         .flatten()
-        .map(|(key, value)| (key.clone(), json!(base64(text(value)))))
+        .map(|(key, value)| (key.clone(), json!(STANDARD.encode(text(value)))))
         .collect();
     let selector = json!({"gadget": name});
     let entry = |var: &EnvVar| match &var.source {
@@ -127,25 +128,4 @@ fn manifests(object: &Value, env: &[EnvVar]) -> Vec<Value> {
         }
     }
     manifests
-}
-
-/// As the API has a Secret's values.
-pub(super) fn base64(text: &str) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let group = |chunk: &[u8]| {
-        let bits = (0..3).fold(0_usize, |bits, at| bits << 8 | usize::from(chunk.get(at).copied().unwrap_or(0)));
-        let symbol = |at: usize| if at > chunk.len() { '=' } else { char::from(ALPHABET[bits >> (18 - 6 * at) & 63]) };
-        [symbol(0), symbol(1), symbol(2), symbol(3)]
-    };
-    text.as_bytes().chunks(3).flat_map(group).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn values_of_secrets_are_encoded_with_padding() {
-        for (text, encoded) in [("", ""), ("a", "YQ=="), ("ab", "YWI="), ("abc", "YWJj"), ("hello", "aGVsbG8=")] {
-            assert_eq!(super::base64(text), encoded);
-        }
-    }
 }

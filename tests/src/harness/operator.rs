@@ -158,9 +158,11 @@ impl Setting {
 
     fn policies(&self) -> Result<Vec<Arc<Policy>>> {
         static NATIVE: OnceLock<Vec<Arc<Policy>>> = OnceLock::new();
-        let mut policies = match NATIVE.get() {
-            Some(native) => native.clone(),
-            None => NATIVE.get_or_init(|| policies::native().unwrap_or_default()).clone(),
+        let mut policies = if let Some(native) = NATIVE.get() {
+            native.clone()
+        } else {
+            let native = policies::native()?;
+            NATIVE.get_or_init(|| native).clone()
         };
         policies.push(gadget::policy(self.edition.get())?);
         Ok(policies)

@@ -53,14 +53,16 @@ pub struct Scenario {
 
 impl Default for Scenario {
     /// Either cluster, all kinds, an operator that runs.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
     fn default() -> Self {
+        let environment = case::default_environment().unwrap_or_else(|error| panic!("{error:#}"));
         Self {
             needs: Needs::Either,
             why: "",
             idle: false,
             bare: false,
             gateway: false,
-            environment: case::default_environment().unwrap_or_default(),
+            environment,
             namespace: None,
             seed: 0,
             tune: |_| {},

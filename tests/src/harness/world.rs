@@ -242,8 +242,8 @@ impl World {
     pub async fn owned(&self, owner: &str, kind: &str) -> Vec<Value> {
         let owner = self.look(owner).await;
         let is_owned = |object: &Value| {
-            let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
-            owners.filter(|reference| text(&reference["uid"]) == uid(&owner)).count() > 0
+            let mut owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+            owners.any(|reference| text(&reference["uid"]) == uid(&owner))
         };
         self.list(kind).await.into_iter().filter(is_owned).collect()
     }
