@@ -57,14 +57,14 @@ impl Loader {
         Ok(Self { engine, cluster, clock, built_in, in_children: false, cache: None })
     }
 
-    /// Compiles what this build embedded, and has not compiled, in processes of their own as well: one that runs for months is not to keep the
-    /// memory that a compiler needs.
+    /// Compiles what this build embedded, and has not compiled, in processes of their own as well: one that runs for months
+    /// is not to keep the memory that a compiler needs.
     #[must_use]
     pub fn in_children(self) -> Self {
         Self { in_children: true, ..self }
     }
 
-    /// The same for a short run, of which compiling is most of the time: what an earlier one compiled is taken from the
+    /// A loader for a short run, of which compiling is most of the time: what an earlier one compiled is taken from the
     /// user's cache directory. Without one, or where it cannot be trusted or written, everything is compiled.
     pub fn cached(cluster: Cluster) -> Result<Self, EngineError> {
         let cache = cache_directory(|name| std::env::var_os(name)).and_then(|place| Cache::open(place).ok());

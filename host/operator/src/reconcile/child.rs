@@ -188,7 +188,7 @@ impl Context {
         let writing = self.watch.writing(&wanted.body);
         let made = self.apply_unseen(wanted, false).await;
         if !matches!(made, Ok(Made::Done(_))) {
-            // Nothing was written.
+            // Nothing was written, or the next look finds it.
             memory.effort.give_back(child);
         }
         Ok(match made? {

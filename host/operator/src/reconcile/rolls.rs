@@ -11,7 +11,7 @@ use std::{
 
 use kaos_policy::{
     contract::{Need, Reference, Target},
-    digest::{Digest, canonical},
+    digest::Digest,
     lookup::{Lookup, Sighting},
     stamp::{self, APPLIED_DIGEST, HASH_STANDS_FOR, carried_hash, pod_template, seal, set_hash},
 };
@@ -69,9 +69,8 @@ pub(crate) fn stamped(
         match lookup.look_up(&Target::Named(reference.clone())) {
             Sighting::Secret(facts) => facts.present.then_some(facts.digest).into(),
             Sighting::Objects(objects) => {
-                let digest = objects.first().map(|config| {
-                    Digest::of(canonical(&json!([config["data"], config["binaryData"]])).as_bytes()).hex()
-                });
+                let digest =
+                    objects.first().map(|config| Digest::of_json(&json!([config["data"], config["binaryData"]])).hex());
                 digest.into()
             }
             Sighting::Unserved => Content::Absent,
@@ -101,7 +100,7 @@ pub(crate) fn stamped(
         let kept = if unreadable && !changed { kept(&manifest, plan, live) } else { None };
         let hash = kept.or_else(|| {
             let carried = carried_hash(&manifest).filter(|_| !contents.is_empty())?;
-            Some(Digest::of(canonical(&json!([carried, contents])).as_bytes()).short())
+            Some(Digest::of_json(&json!([carried, contents])).short())
         });
         if let Some(hash) = hash {
             set_hash(&mut manifest, &hash);

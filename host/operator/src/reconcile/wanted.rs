@@ -28,8 +28,8 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// The child of a manifest, as it should be beside `live`: the child as it is, and `beside`, which looks up the
-    /// other children as they were, ConfigMaps and nothing else.
+    /// The child of a manifest, as it should be beside `live`, the child as it is. `was_like` says of a ConfigMap of the
+    /// `plan` whether what an earlier operator left was like it.
     pub(crate) fn new(
         manifest: &Value,
         object: &Value,
