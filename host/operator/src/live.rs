@@ -36,7 +36,8 @@ pub struct LiveError {
 pub struct Gathered {
     client: Client,
     types: BTreeMap<ResourceType, Option<Served>>,
-    listed: BTreeSet<ResourceType>,
+    /// Types of which everything was read, in a namespace or everywhere.
+    listed: BTreeSet<(ResourceType, Option<String>)>,
     asked: BTreeSet<Target>,
     documents: BTreeMap<Identity, Document>,
 }
@@ -57,10 +58,14 @@ impl Gathered {
 
     /// Reads all objects of a type, or those of one namespace. A type that is not served has none.
     pub async fn list(&mut self, of: &ResourceType, namespace: Option<&str>) -> Result<(), LiveError> {
-        if is_guarded(of) || !self.listed.insert(of.clone()) {
+        if is_guarded(of) {
             return Ok(());
         }
         let Some(served) = self.served(of).await? else { return Ok(()) };
+        let place = namespace.filter(|_| served.namespaced).map(str::to_owned);
+        if !self.listed.insert((of.clone(), place)) {
+            return Ok(());
+        }
         let api = self.api(&served, namespace);
         self.pages(of, &api, ListParams::default()).await
     }
@@ -70,7 +75,8 @@ impl Gathered {
         let mut any = false;
         for target in targets {
             let of = target.of();
-            if of.is_secret() || self.listed.contains(&of) || !self.asked.insert(target.clone()) {
+            let is_read = self.has_listed(&of, target.namespace());
+            if of.is_secret() || is_read || !self.asked.insert(target.clone()) {
                 continue;
             }
             any = true;
@@ -99,11 +105,20 @@ impl Gathered {
         name: &str,
     ) -> Result<Option<Identity>, LiveError> {
         let (api_version, kind) = (of.api_version.clone(), of.kind.clone());
-        let namespace = Some(namespace.to_owned());
-        let reference = Reference { api_version, kind, namespace, name: name.to_owned() };
+        let place = Some(namespace.to_owned());
+        let reference = Reference { api_version, kind, namespace: place, name: name.to_owned() };
         self.read([Target::Named(reference)]).await?;
-        let is_it = |identity: &&Identity| identity.kind == of.kind && identity.name == name;
+        let is_it = |identity: &&Identity| {
+            (identity.group.as_str(), &identity.kind, identity.name.as_str()) == (of.group(), &of.kind, name)
+                && identity.namespace.as_deref().is_none_or(|place| place == namespace)
+        };
         Ok(self.documents.keys().find(is_it).cloned())
+    }
+
+    /// Whether what was listed has whatever there is of a type in a namespace.
+    fn has_listed(&self, of: &ResourceType, namespace: Option<&str>) -> bool {
+        let has = |place: Option<&str>| self.listed.contains(&(of.clone(), place.map(str::to_owned)));
+        has(None) || (namespace.is_some() && has(namespace))
     }
 
     /// Everything that was read, sorted.
@@ -186,4 +201,40 @@ fn identity(object: &mut Value) -> Result<Identity, (&'static str, String)> {
 
 fn failed(what: String, source: kube::Error) -> LiveError {
     LiveError { what, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{Namespace, Service};
+    use kaos_cluster::Cluster;
+    use kube::api::PostParams;
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_was_listed_in_one_namespace_is_not_missing_in_another() -> anyhow::Result<()> {
+        let cluster = Cluster::builder().start();
+        let client = Client::new(cluster.service(), "a");
+        for place in ["a", "b"] {
+            let namespace = from_value(json!({"metadata": {"name": place}}))?;
+            Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await?;
+            let service = from_value(json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}))?;
+            Api::<Service>::namespaced(client.clone(), place).create(&PostParams::default(), &service).await?;
+        }
+        let services = ResourceType::new("v1", "Service");
+        let target = |place: &str| {
+            let (api_version, kind) = (services.api_version.clone(), services.kind.clone());
+            Target::Named(Reference { api_version, kind, namespace: Some(place.to_owned()), name: "s".to_owned() })
+        };
+        let mut gathered = Gathered::new(client);
+        gathered.list(&services, Some("a")).await?;
+        assert_eq!(gathered.documents().len(), 1);
+        assert!(!gathered.read([target("a")]).await?, "it is there already");
+        assert!(gathered.read([target("b")]).await?);
+        assert_eq!(gathered.documents().len(), 2);
+        let found = gathered.object(&services, "b", "s").await?;
+        assert_eq!(found.and_then(|identity| identity.namespace).as_deref(), Some("b"));
+        Ok(())
+    }
 }

@@ -31,13 +31,20 @@ pub(super) async fn differences(
     for of in wishes {
         gathered.serves(of).await?;
     }
+    // Objects of other namespaces are there where passes asked for them.
+    let is_meant = |place: Option<&str>| match (place, namespace) {
+        (Some(place), Some(meant)) => place == meant,
+        _ => true,
+    };
     loop {
         let hidden = |of: &ResourceType| gathered.hidden(of);
-        let documents = gathered.documents();
-        let comparison = sides.compare(&documents, started, &hidden)?;
+        let mut documents = gathered.documents();
+        let mut comparison = sides.compare(&documents, started, &hidden)?;
         // What passes asked for may have them ask for more.
         if !gathered.read(comparison.needs).await? {
+            documents.retain(|document| is_meant(document.identity.namespace.as_deref()));
             sides.tell_held(&documents);
+            comparison.differences.retain(|difference| is_meant(difference.object.namespace.as_deref()));
             return Ok(comparison.differences);
         }
     }
