@@ -132,6 +132,11 @@ impl Failure {
         "NotOfThisWorld",
     ];
 
+    /// Whether it would be the same for any object: no sandbox is free.
+    pub fn says_nothing_of_the_object(&self) -> bool {
+        matches!(self, Self::Sandbox(_))
+    }
+
     /// A stable word for metrics, Events and conditions.
     pub fn category(&self) -> &'static str {
         match self {

@@ -2,10 +2,7 @@
 
 /// A DNS label: at most 63 lower-case letters, digits and inner hyphens.
 pub fn is_label(text: &str) -> bool {
-    text.len() <= 63
-        && text.starts_with(is_lower)
-        && text.ends_with(is_lower)
-        && text.chars().all(|c| is_lower(c) || c == '-')
+    text.len() <= 63 && is_label_of_any_length(text)
 }
 
 /// DNS labels with dots between them, at most 253 characters.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use kaos_policy::{
     cut::{STATUS, cut},
-    failure::Failure,
     manifest::OnRefusal,
     policy::PolicyId,
     render::{Rendered, Verdict},
@@ -57,8 +56,7 @@ impl Descent {
     pub fn after(&mut self, rendered: &Rendered) -> bool {
         match &rendered.verdict {
             Verdict::Planned(_) => false,
-            // No sandbox is free: that says nothing about the object.
-            Verdict::Failed(failure) if matches!(*failure.failure, Failure::Sandbox(_)) => false,
+            Verdict::Failed(failure) if failure.failure.says_nothing_of_the_object() => false,
             Verdict::Failed(failure) => self.failed(&failure.policy, &failure.to_string()),
             Verdict::Refused(refusal) => {
                 let left = self.kind.left_by(&rendered.policy, refusal).filter(|_| self.has_room(&self.without));

@@ -226,6 +226,7 @@ impl Book {
         }
     }
 
+    #[cfg(test)]
     pub(super) fn failures(&self, key: &ObjectKey) -> u32 {
         self.entries.get(key).map_or(0, |entry| entry.failures)
     }
@@ -246,10 +247,12 @@ impl Book {
         self.depth
     }
 
+    #[cfg(test)]
     pub(super) fn leased(&self) -> usize {
         self.leased.values().sum()
     }
 
+    #[cfg(test)]
     pub(super) fn delayed(&self) -> usize {
         self.due.len()
     }

@@ -106,7 +106,8 @@ impl Queue {
     }
 
     /// Failures of this key in a row.
-    pub fn failures(&self, key: &ObjectKey) -> u32 {
+    #[cfg(test)]
+    pub(crate) fn failures(&self, key: &ObjectKey) -> u32 {
         self.book(|book| book.failures(key))
     }
 
@@ -140,12 +141,14 @@ impl Queue {
     }
 
     /// Keys that are worked on.
-    pub fn leased(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn leased(&self) -> usize {
         self.book(|book| book.leased())
     }
 
     /// Keys whose time has not come.
-    pub fn delayed(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn delayed(&self) -> usize {
         self.book(|book| book.delayed())
     }
 

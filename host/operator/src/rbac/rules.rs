@@ -10,7 +10,7 @@ use super::{
     Duties,
     rule::{Collected, Rule},
 };
-use crate::{catalogue::FITTED_CONFIG, lead};
+use crate::{catalogue::FITTED_CONFIG, definitions::EMBEDDED, lead};
 
 /// Following objects.
 const FOLLOW: &[&str] = &["get", "list", "watch"];
@@ -111,11 +111,11 @@ fn claim(policy: &Policy, duties: &Duties, working: &mut Collected, operator: &m
 /// The plurals that the embedded definitions say, by group and kind.
 static DEFINED: LazyLock<BTreeMap<(String, String), String>> = LazyLock::new(|| {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let named = |definition: &&str| {
-        let spec = serde_saphyr::from_str::<Value>(definition).ok()?["spec"].take();
-        Some(((text(&spec["group"]), text(&spec["names"]["kind"])), text(&spec["names"]["plural"])))
+    let named = |definition: &Value| {
+        let spec = &definition["spec"];
+        ((text(&spec["group"]), text(&spec["names"]["kind"])), text(&spec["names"]["plural"]))
     };
-    kaos_crds::manifests::ALL.iter().filter_map(named).collect()
+    EMBEDDED.iter().map(named).collect()
 });
 
 /// The API group and the plural of a type.

@@ -15,11 +15,12 @@ use super::{
     memory::Memory,
     pass::{Subject, is_shown},
     select::Asked,
-    times::{Transition, passed},
+    times::Transition,
     wanted::rank,
 };
 use crate::{
     metrics::PassResult,
+    moments::passed,
     watch::{ObjectKey, Seen, Served},
 };
 

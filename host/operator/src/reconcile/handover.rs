@@ -8,12 +8,8 @@ use std::time::Duration;
 use kaos_policy::{contract::Reference, stamp::pod_template};
 use serde_json::Value;
 
-use super::{
-    context::Context,
-    times::{Transition, passed},
-    wanted::rank,
-};
-use crate::watch::Seen;
+use super::{context::Context, times::Transition, wanted::rank};
+use crate::{moments::passed, watch::Seen};
 
 /// How long after the new workload was made the old one goes in any case: as long as a Deployment may take by default. The
 /// new one may be waiting for what the old one holds.

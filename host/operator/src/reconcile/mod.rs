@@ -77,4 +77,3 @@ pub(crate) use hearing::Hearing;
 pub(crate) use held_back::HeldBack;
 pub(crate) use memory::Memories;
 pub(crate) use projection::Projections;
-pub(crate) use times::{passed, read, written};

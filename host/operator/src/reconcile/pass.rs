@@ -5,7 +5,6 @@ use std::sync::Arc;
 use kaos_policy::{
     contract::{Outcome, Reference},
     cut::{NOTE, cut},
-    failure::Failure,
     render::{Rendered, Renderer, Verdict},
 };
 use serde_json::Value;
@@ -27,6 +26,7 @@ use super::{
 use crate::{
     catalogue::{Descent, Without},
     metrics::{PassResult, Readiness, Unserved},
+    moments::written,
     watch::{ObjectKey, Served},
 };
 
@@ -133,8 +133,7 @@ impl Context {
             memory.needed.extend(rendered.needs.iter().cloned());
         };
         if let Verdict::Failed(failure) = &rendered.verdict
-            // No sandbox is free: that says nothing about the object.
-            && matches!(*failure.failure, Failure::Sandbox(_))
+            && failure.failure.says_nothing_of_the_object()
         {
             return Ok(Ended { result: PassResult::Retried, next: Next::Retry(None) });
         }
@@ -233,7 +232,7 @@ impl Context {
         memory: &mut Memory,
     ) -> Result<bool, CallError> {
         let before = &object["status"];
-        times::stamp(status, before, &times::written(self.rules.clock.now()));
+        times::stamp(status, before, &written(self.rules.clock.now()));
         let news = times::transitions(status, before);
         self.project(&key.of, served, status).await;
         let wrote = self.write_status(&key.of, served, object, status, memory).await?;

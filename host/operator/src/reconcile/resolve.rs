@@ -61,7 +61,7 @@ impl Context {
         self.compute(is_local, move || {
             let lookup = watch.lookup();
             let rendered = renderer.render(&object, &lookup)?;
-            Ok((rendered, !lookup.pending().is_empty()))
+            Ok((rendered, lookup.is_pending()))
         })
         .await
     }
@@ -94,6 +94,6 @@ impl Context {
             let namespace = child.namespace.as_deref().unwrap_or_default();
             self.watch.live(&child.of(), namespace, &child.name)?.object()
         };
-        rolls::stamped(plan, &mut memory.read, &lookup, &digest, &|| !lookup.pending().is_empty(), &live)
+        rolls::stamped(plan, &mut memory.read, &lookup, &digest, &|| lookup.is_pending(), &live)
     }
 }

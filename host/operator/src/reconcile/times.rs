@@ -1,8 +1,5 @@
 //! When conditions last changed, and which of their changes are worth an Event.
 
-use std::time::Duration;
-
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// What an Event tells: a change of a condition, or what became of cleaning up.
@@ -13,22 +10,6 @@ pub(crate) struct Transition {
     pub(crate) message: String,
     /// Whether it is something to worry about.
     pub(crate) warning: bool,
-}
-
-/// A time as Kubernetes writes it.
-pub(crate) fn written(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
-/// The time that was written so; none where no time stands there.
-pub(crate) fn read(text: Option<&str>) -> Option<Timestamp> {
-    text?.parse().ok()
-}
-
-/// How long ago a time was that was written; no time at all where none was, or it is yet to come.
-pub(crate) fn passed(since: Option<&str>, now: Timestamp) -> Duration {
-    let passed = read(since).map(|since| now.duration_since(since));
-    passed.and_then(|passed| Duration::try_from(passed).ok()).unwrap_or_default()
 }
 
 /// Conditions whose changes are told as Events.

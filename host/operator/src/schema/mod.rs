@@ -12,7 +12,7 @@ use std::{collections::HashMap, fmt::Write as _};
 use kaos_policy::contract::ResourceType;
 use serde_json::Value;
 
-use crate::input::parse;
+use crate::definitions::EMBEDDED;
 
 pub use crd::{Crd, CrdError};
 
@@ -44,11 +44,8 @@ impl Catalogue {
     /// The CRDs that are part of the binary.
     pub fn embedded() -> Result<Self, CrdError> {
         let mut catalogue = Self::default();
-        for text in kaos_crds::manifests::ALL {
-            let (documents, _) = parse(&"the embedded CRDs".into(), text, "");
-            for document in documents {
-                catalogue.add(Crd::new(&document.object)?);
-            }
+        for definition in &*EMBEDDED {
+            catalogue.add(Crd::new(definition)?);
         }
         Ok(catalogue)
     }
@@ -114,12 +111,8 @@ pub fn documented_status_of(document: &Value, of: &ResourceType) -> Option<Value
 
 /// The schema of the status that a CRD of the binary gives a type.
 pub fn embedded_status_of(of: &ResourceType) -> Option<Value> {
-    kaos_crds::manifests::ALL.iter().find_map(|text| {
-        let (documents, _) = parse(&"the embedded CRDs".into(), text, "");
-        let is_it = |crd: &Value| crd["spec"]["group"] == *of.group() && crd["spec"]["names"]["kind"] == *of.kind;
-        let crd = documents.into_iter().map(|document| document.object).find(is_it)?;
-        status_of(&crd, of)
-    })
+    let is_it = |crd: &&Value| crd["spec"]["group"] == *of.group() && crd["spec"]["names"]["kind"] == *of.kind;
+    status_of(EMBEDDED.iter().find(is_it)?, of)
 }
 
 /// A path as people write it: `spec.items[2].name`, and `metadata.labels["a.b/c"]` where a key is no plain word.
@@ -294,8 +287,7 @@ mod tests {
 
     /// Any kind of the binary: the host knows none.
     fn kaos_kind() -> String {
-        let (documents, _) = parse(&"crds".into(), kaos_crds::manifests::ALL[0], "");
-        documents[0].object["spec"]["names"]["kind"].as_str().unwrap().to_owned()
+        EMBEDDED[0]["spec"]["names"]["kind"].as_str().unwrap().to_owned()
     }
 
     #[test]

@@ -29,8 +29,14 @@ impl PassLookup {
         Self { shared, pending: RefCell::default() }
     }
 
-    /// What was looked at and is not known yet. [`Watch::set_needs`](super::Watch::set_needs) makes it known.
-    pub fn pending(&self) -> Vec<Target> {
+    /// Whether something was looked at that is not known yet. [`Watch::set_needs`](super::Watch::set_needs) makes it known.
+    pub fn is_pending(&self) -> bool {
+        !self.pending.borrow().is_empty()
+    }
+
+    /// All of that.
+    #[cfg(test)]
+    pub(crate) fn pending(&self) -> Vec<Target> {
         self.pending.borrow().clone()
     }
 

@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use super::list;
+
 /// The fields of a claim that say it.
 pub(super) const SOURCES: [&str; 2] = ["dataSource", "dataSourceRef"];
 
@@ -33,8 +35,4 @@ pub(super) fn claims<'a>(manifest: &'a Value, pods: &[(String, &'a Value)]) -> V
 /// Whether what a claim is filled from is another claim.
 pub(super) fn is_claim(source: &Value) -> bool {
     source["kind"] == "PersistentVolumeClaim" && source["apiGroup"].as_str().unwrap_or_default().is_empty()
-}
-
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
 }

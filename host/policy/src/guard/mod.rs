@@ -33,11 +33,17 @@ mod words;
 use std::fmt;
 
 use serde::Serialize;
+use serde_json::Value;
 
 pub(crate) use cap::Cap;
 pub(crate) use needs::{may_read, needs};
 pub(crate) use plan::{Rules, Stop, plan};
 pub(crate) use shape::{Step, written};
+
+/// The items of a list; none, if it is no list.
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
 
 /// A rule that an answer broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::annotated;
+use super::{annotated, list};
 use crate::{contract::ResourceType, manifest::Privilege, pods};
 
 /// The names that lead to a value: the first one may be the manifest's own, such as the type of a volume.
@@ -206,10 +206,6 @@ fn at_field<'a>(value: &'a Value, (first, rest): Field<'_>) -> &'a Value {
 
 fn path(at: &str, (first, rest): Field<'_>) -> String {
     rest.iter().fold(format!("{at}.{first}"), |path, name| format!("{path}.{name}"))
-}
-
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
 }
 
 /// `false` and nothing are off; whatever else stands there is for the API server to judge, and counts as on.

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fmt};
 
 use serde_json::Value;
 
-use super::{Rule, breaches::Breaches, filled, plan::Rules, privilege::Seen};
+use super::{Rule, breaches::Breaches, filled, list, plan::Rules, privilege::Seen};
 use crate::{
     contract::ResourceType,
     cut::{VALUE, cut},
@@ -203,10 +203,6 @@ fn of_pod<'a>(spec: &'a Value, found: &mut impl FnMut(Kind, &'static str, &'a st
             note(Kind::Secret, "env", &variable["valueFrom"]["secretKeyRef"]["name"]);
         }
     }
-}
-
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
 }
 
 /// Every name that stands where a reference can stand: in a field whose name says so, as a text, as the name within,

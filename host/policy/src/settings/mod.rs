@@ -184,7 +184,7 @@ impl Effective {
     pub(crate) fn of_namespaces(&self) -> impl Iterator<Item = (&Path, &Source, Value)> {
         let given = self.sources.iter().filter(|(_, source)| matches!(source.origin, Origin::NamespacePolicy(_)));
         given.filter_map(|(path, source)| {
-            let value = path.names().iter().try_fold(&self.tree, |value, name| value.get(name))?;
+            let value = path.find_in(&self.tree)?;
             let mut alone = Value::Object(serde_json::Map::new());
             put(&mut alone, path.names(), value.clone());
             Some((path, source, alone))
@@ -194,7 +194,7 @@ impl Effective {
     fn given_by(&self, by: impl Fn(&Origin) -> bool) -> Value {
         let mut given = Value::Object(serde_json::Map::new());
         for (path, _) in self.sources.iter().filter(|(_, source)| by(&source.origin)) {
-            let Some(value) = path.names().iter().try_fold(&self.tree, |value, name| value.get(name)) else { continue };
+            let Some(value) = path.find_in(&self.tree) else { continue };
             put(&mut given, path.names(), value.clone());
         }
         given

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 /// Names from the outside in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +32,11 @@ impl Path {
     /// The names from the outside in.
     pub fn names(&self) -> &[String] {
         &self.0
+    }
+
+    /// What stands there in a tree.
+    pub fn find_in<'a>(&self, tree: &'a Value) -> Option<&'a Value> {
+        self.0.iter().try_fold(tree, |value, name| value.get(name))
     }
 
     /// The path of something within.

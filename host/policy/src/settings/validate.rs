@@ -56,7 +56,7 @@ impl Schema {
     }
 
     fn default_at(&self, path: &Path) -> Option<String> {
-        let value = path.names().iter().try_fold(self.defaults(), |value, name| value.get(name))?;
+        let value = path.find_in(self.defaults())?;
         Some(told(value))
     }
 }

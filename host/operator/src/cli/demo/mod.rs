@@ -36,6 +36,7 @@ use super::{
 };
 use crate::{
     catalogue::{Catalogue, Installing},
+    definitions::EMBEDDED,
     input::{self, Document, InputError, Sources},
     metrics::Metrics,
     operator::{Operator, OperatorError, Options},
@@ -250,10 +251,7 @@ impl Demo {
     }
 
     fn definitions(&self) -> anyhow::Result<Vec<Value>> {
-        let mut definitions = Vec::new();
-        for definition in kaos_crds::manifests::ALL {
-            definitions.push(serde_saphyr::from_str(definition)?);
-        }
+        let mut definitions = EMBEDDED.clone();
         let (documents, errors) = input::read(Sources { paths: &self.crds, recursive: false, namespace: "default" });
         for Document { origin, object, .. } in usable(documents, &errors)? {
             Crd::new(&object).with_context(|| origin.to_string())?;

@@ -240,7 +240,7 @@ impl Told {
                 .sources()
                 .filter_map(given)
                 .map(|(path, source)| {
-                    let value = path.names().iter().try_fold(settings.tree(), |value, name| value.get(name));
+                    let value = path.find_in(settings.tree());
                     let hide = path.names().last().is_some_and(|name| is_secret(name));
                     let shown = if hide { MASK.to_owned() } else { value.map(Value::to_string).unwrap_or_default() };
                     (path.to_string(), shown, source)

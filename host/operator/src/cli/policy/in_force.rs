@@ -19,8 +19,8 @@ use super::{
 };
 use crate::{
     catalogue::{FITTED_CONFIG, OPERATOR_CONFIG, operator_config},
+    moments::parsed,
     policies::{Candidate, Loaded, Loader, Origin},
-    reconcile::read,
 };
 
 /// Everything that answers now: what the operator brought along, what was shipped, and what served before that. Where the
@@ -134,7 +134,7 @@ async fn shipped(
         policy,
         file: package.file,
         age: revisions.age(revision).await?,
-        since: read(since.as_deref()),
+        since: parsed(since.as_deref()),
         predecessor,
     }))
 }

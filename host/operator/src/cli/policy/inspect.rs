@@ -140,7 +140,7 @@ fn settings(policy: &Policy) -> String {
     let schema = policy.schema();
     let Ok(defaults) = schema.resolve(&policy.id().name, &[]) else { return String::new() };
     for (path, _) in defaults.sources() {
-        let value = path.names().iter().try_fold(defaults.tree(), |value, name| value.get(name));
+        let value = path.find_in(defaults.tree());
         let variable = schema.variables().iter().find(|(_, fed)| *fed == path).map_or("", |(variable, _)| variable);
         table.row([path.to_string(), value.map(ToString::to_string).unwrap_or_default(), variable.to_owned()]);
     }

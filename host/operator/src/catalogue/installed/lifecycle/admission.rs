@@ -18,8 +18,8 @@ use crate::{
         },
         reach,
     },
+    moments::{passed, written},
     package::Package,
-    reconcile::{passed, written},
 };
 
 /// Why settings are refused whose policy may yet come.

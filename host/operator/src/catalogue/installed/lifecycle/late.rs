@@ -19,7 +19,7 @@ use crate::{
             roster::{Content, Entry},
         },
     },
-    reconcile::read,
+    moments::parsed,
 };
 
 /// Why a revision that serves does not answer now.
@@ -54,7 +54,7 @@ impl Lifecycle {
             pinned: scope.pinned,
             content: Content::Unloaded(status.policy.unwrap_or_default(), kinds, LOOK_AGAIN),
             on_refusal: OnRefusal::default(),
-            since: read(status.since.as_deref()),
+            since: parsed(status.since.as_deref()),
             predecessor: status.predecessor,
         };
         self.roster.entries.insert(name.clone(), entry);

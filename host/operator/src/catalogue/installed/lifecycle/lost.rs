@@ -24,7 +24,7 @@ use crate::{
             roster::{Content, Entry, Unfit},
         },
     },
-    reconcile::read,
+    moments::parsed,
 };
 
 /// How the message of a revision begins that cannot be loaded any more.
@@ -58,7 +58,7 @@ impl Lifecycle {
                 wait: PATIENCE.0,
             },
             on_refusal: OnRefusal::default(),
-            since: read(status.since.as_deref()),
+            since: parsed(status.since.as_deref()),
             predecessor: status.predecessor,
         };
         self.roster.entries.insert(name.clone(), entry);

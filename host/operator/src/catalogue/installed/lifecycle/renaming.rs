@@ -12,7 +12,7 @@ use crate::{
         Reach,
         installed::roster::{Content, Entry},
     },
-    reconcile::written,
+    moments::written,
 };
 
 /// How long after a ConfigMap went another one may come that takes its place under another name.

@@ -14,8 +14,8 @@ use crate::{
         Age,
         installed::{records::Revision, roster::Entry},
     },
+    moments::parsed,
     package::Package,
-    reconcile::read,
 };
 
 /// What became of a revision that is to be loaded.
@@ -127,7 +127,7 @@ impl Lifecycle {
                     pinned: package.file.scope.pinned,
                     content,
                     on_refusal: package.file.on_refusal,
-                    since: read(status.since.as_deref()),
+                    since: parsed(status.since.as_deref()),
                     predecessor: status.predecessor,
                 };
                 self.roster.entries.insert(name, entry);

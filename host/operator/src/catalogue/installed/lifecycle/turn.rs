@@ -6,7 +6,7 @@ use kaos_policy::cut::{STATUS, cut};
 use super::{Lifecycle, StepError};
 use crate::{
     catalogue::installed::records::{RETRY, retry_command},
-    reconcile::written,
+    moments::written,
 };
 
 /// A state to enter, and why.
