@@ -1,16 +1,19 @@
 //! What answers where, with policies that say who they are and nothing else.
 
+mod ledger;
+mod missed;
+mod mute;
 mod roster;
+mod settings;
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use kaos_policy::{
-    code::{Code, Sandbox, World},
-    contract::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, ResourceType, Sample, Subject},
+    code::World,
+    contract::ResourceType,
     cut::STATUS,
     digest::Digest,
-    failure::{Failure, Verb},
     limits::Limits,
     manifest::{OnRefusal, PolicyFile},
     policy::{Policy, PolicyId},
@@ -18,74 +21,8 @@ use kaos_policy::{
 };
 use serde_json::json;
 
-use super::{
-    Age, Answer, Arranged, Catalogue, Descent, Given, Kind, Ledger, Member, Missed, Offer, Reach, Tuning, Without,
-    arrange,
-};
-use crate::watch::ObjectKey;
-
-struct Mute(&'static str, World);
-
-impl Code for Mute {
-    fn world(&self) -> World {
-        self.1
-    }
-
-    fn open(&self, _: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure> {
-        Ok(Box::new(Self(self.0, self.1)))
-    }
-}
-
-fn nothing<T>(verb: Verb) -> Result<T, Failure> {
-    Err(Failure::Trap { verb, reason: "it says nothing".to_owned() })
-}
-
-impl Sandbox for Mute {
-    fn describe(&mut self) -> Result<Descriptor, Failure> {
-        let claim = Claim {
-            primary: widget(),
-            emits: Vec::new(),
-            reads: Vec::new(),
-            wishes: Vec::new(),
-            finalizer: None,
-            retired_finalizers: Vec::new(),
-            samples: vec![Sample { name: "one".to_owned(), object: "{}".to_owned(), beside: Vec::new() }],
-            extra: "{}".to_owned(),
-        };
-        Ok(Descriptor {
-            name: self.0.to_owned(),
-            version: "1.0.0".to_owned(),
-            claims: vec![claim],
-            settings_schema: json!({"type": "object", "properties": {"size": {"type": "integer", "default": 1}}})
-                .to_string(),
-            extra: "{}".to_owned(),
-        })
-    }
-
-    fn needs(&mut self, _: &Subject) -> Result<Vec<Need>, Failure> {
-        nothing(Verb::Needs)
-    }
-
-    fn map_env(&mut self, _: &Subject, _: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure> {
-        nothing(Verb::MapEnv)
-    }
-
-    fn translate(&mut self, _: &Subject, _: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
-        nothing(Verb::Translate)
-    }
-
-    fn assess(&mut self, _: &Subject, _: &Observation) -> Result<Report, Failure> {
-        nothing(Verb::Assess)
-    }
-
-    fn fuel_used(&self) -> u64 {
-        0
-    }
-
-    fn memory(&self) -> usize {
-        0
-    }
-}
+use self::mute::Mute;
+use super::{Age, Answer, Arranged, Catalogue, Descent, Given, Kind, Member, Offer, Reach, Tuning, arrange};
 
 fn widget() -> ResourceType {
     ResourceType::new("test.io/v1", "Widget")
@@ -326,57 +263,6 @@ fn an_object_falls_back_to_what_served_before_the_newest_reason() {
     assert!(!descent.failed(other, "trap"), "everything that is left came with the process");
 }
 
-fn missed(revision: &str, reach: Reach) -> Missed {
-    let without = Without { revision: revision.into(), how: "its bytes are gone".to_owned(), counts: false };
-    Missed { without, policy: "lost".to_owned(), kinds: vec![widget()], reach, pinned: false }
-}
-
-/// The revisions that an object of a namespace goes without from the beginning.
-fn goes_without(catalogue: &Catalogue, namespace: &str, pin: Option<&str>) -> Vec<String> {
-    let without = Descent::new(kind(catalogue, namespace, pin)).without;
-    without.iter().map(|without| without.revision.to_string()).collect()
-}
-
-#[test]
-fn what_answers_where_a_revision_is_missed_stands_in_for_it_and_what_is_stronger_does_not() {
-    let own = member("widget", World::Policy, "", None);
-    let installed = member("widget", World::Policy, "i", None);
-    let local = member("widget", World::Policy, "l", None);
-    let offers = [
-        offer(&own, Reach::Process, ""),
-        offer(&installed, namespaces(&["b"]), "1"),
-        offer(&local, Reach::Own("c".to_owned()), "2"),
-    ];
-    let with = |missed: &[Missed]| {
-        let catalogue = Catalogue::default();
-        catalogue.install(arrange(&offers, &[], missed, &[]).answers);
-        catalogue
-    };
-    let everywhere = with(&[missed("gone", Reach::Cluster)]);
-    assert_eq!(goes_without(&everywhere, "a", None), ["gone"]);
-    assert!(goes_without(&everywhere, "b", None).is_empty(), "it would not answer there either");
-    assert!(goes_without(&everywhere, "c", None).is_empty(), "nor there");
-    let scoped = with(&[missed("gone", namespaces(&["b", "c", "d"]))]);
-    let told = ["a", "b", "c", "d"].map(|namespace| goes_without(&scoped, namespace, None).len());
-    assert_eq!(told, [0, 1, 0, 1]);
-    let pinned = with(&[Missed { pinned: true, ..missed("gone", Reach::Cluster) }]);
-    assert!(goes_without(&pinned, "a", None).is_empty(), "nobody gets it unasked");
-    assert!(goes_without(&everywhere, "a", Some("widget")).is_empty(), "it was asked for by its name");
-    let settings = Missed { policy: "widget".to_owned(), kinds: Vec::new(), ..missed("gone", Reach::Cluster) };
-    assert_eq!(goes_without(&with(&[settings]), "c", None), ["gone"], "it answers, but not as it is set");
-    let mut descent = Descent::new(kind(&scoped, "b", None));
-    assert!(!descent.has_begun());
-    assert!(descent.failed(installed.policy.id(), "trap"), "it can fail, too");
-    assert_eq!(names(&descent.kind), [named(&own)]);
-    assert_eq!(descent.without.iter().map(|without| &*without.revision).collect::<Vec<_>>(), ["gone", "i"]);
-    // When it is back, the same policies answer in their own right.
-    let before = everywhere.load().unwrap();
-    everywhere.install(arrange(&offers, &[], &[], &[]).answers);
-    let now = everywhere.load().unwrap();
-    let is_as_before = |namespace| now.of(&widget()).unwrap().are_in(namespace, before.of(&widget()).unwrap());
-    assert_eq!(["a", "b"].map(is_as_before), [false, true]);
-}
-
 #[test]
 fn of_a_long_story_of_a_failure_as_much_is_kept_as_a_status_has_room_for() {
     let own = member("widget", World::Policy, "", None);
@@ -385,74 +271,4 @@ fn of_a_long_story_of_a_failure_as_much_is_kept_as_a_status_has_room_for() {
     let mut descent = Descent::new(kind(&catalogue, "a", None));
     assert!(descent.failed(installed.policy.id(), &"and then ".repeat(1 << 20)));
     assert!(descent.without[0].how.len() <= STATUS);
-}
-
-#[test]
-fn one_object_cannot_revoke_a_policy() {
-    let (ledger, revision) = (Ledger::default(), Arc::<str>::from("r"));
-    let key = |namespace: &str, name: &str| ObjectKey::new(widget(), namespace, name);
-    let fails = |namespace: &str, name: &str| {
-        let without = Without { revision: Arc::clone(&revision), how: "trap".to_owned(), counts: true };
-        ledger.served(&key(namespace, name), std::iter::empty(), &[without]);
-    };
-    let failing = ["x", "y", "z"].map(|name| key("a", name));
-    let all = [&failing[..], &[key("b", "x"), key("b", "y")]].concat();
-    for key in &failing {
-        fails(&key.namespace, &key.name);
-    }
-    assert_eq!(ledger.book("r").verdict(&all), None, "they are all in one namespace");
-    fails("b", "x");
-    assert!(ledger.book("r").verdict(&all).unwrap().starts_with("it failed on 4 objects"));
-    assert_eq!(ledger.outstanding("r", &all), 1);
-    ledger.gone(&key("b", "x"));
-    assert_eq!((ledger.book("r").verdict(&all), ledger.outstanding("r", &all)), (None, 2));
-    assert!(ledger.book("r").verdict(&failing).is_some(), "there are no others");
-    ledger.served(&key("b", "chose it"), [&revision].into_iter(), &[]);
-    assert_eq!(ledger.book("r").verdict(&failing), None, "those that chose it are served well");
-    assert_eq!(ledger.book("r").verdict(&[]), None, "who chooses it is told, and revokes nothing");
-}
-
-#[test]
-fn a_refusal_that_is_held_back_speaks_against_nobody() {
-    let (ledger, of) = (Ledger::default(), widget());
-    let without = Without { revision: "r".into(), how: "refused".to_owned(), counts: false };
-    let keys = ["a", "b", "c"].map(|namespace| ObjectKey::new(of.clone(), namespace, "x"));
-    for key in &keys {
-        ledger.served(key, std::iter::empty(), std::slice::from_ref(&without));
-    }
-    assert_eq!((ledger.counts("r"), ledger.book("r").verdict(&keys)), ((0, 3), None));
-    assert_eq!(ledger.outstanding("r", &keys), 0);
-}
-
-fn given(revision: &str, aged: &str, reach: Reach, tree: serde_json::Value) -> Given {
-    let layer = Layer::tree(Origin::ClusterPolicy(revision.to_owned()), "widget", tree);
-    let (revision, on_refusal) = (revision.into(), OnRefusal::default());
-    let tuning = Tuning { layer, revision, on_refusal, since: None, predecessor: None };
-    Given { tuning: Arc::new(tuning), reach, age: age(aged) }
-}
-
-#[test]
-fn of_two_settings_packages_that_set_the_same_value_in_the_same_place_the_older_holds() {
-    let own = member("widget", World::Policy, "", None);
-    let conflicts = |given: &[Given]| {
-        let arranged = arrange(&[offer(&own, Reach::Process, "")], given, &[], &[]);
-        let layers = arranged.answers[&widget()].usual("a").unwrap().layers().to_vec();
-        (arranged.conflicts, layers)
-    };
-    let older = given("older", "1", Reach::Cluster, json!({"probe": {"period": 1}, "size": 2}));
-    let newer = given("newer", "2", Reach::Cluster, json!({"probe": {"period": 1}}));
-    for order in [[newer.clone(), older.clone()], [older.clone(), newer]] {
-        let (told, layers) = conflicts(&order);
-        assert_eq!(told.keys().map(|key| &**key).collect::<Vec<_>>(), ["newer"], "whatever order they come in");
-        assert!(told["newer"].message.contains("older sets `probe.period` of widget"), "{told:?}");
-        assert_eq!(layers, std::slice::from_ref(&older.tuning.layer));
-    }
-    for beside in [
-        given("beside", "2", Reach::Cluster, json!({"probe": {"path": "/"}, "color": "red"})),
-        given("narrower", "2", namespaces(&["a"]), json!({"size": 3})),
-    ] {
-        assert!(conflicts(&[older.clone(), beside]).0.is_empty());
-    }
-    let whole = given("whole", "2", Reach::Cluster, json!({"probe": null}));
-    assert_eq!(conflicts(&[older, whole]).0.len(), 1, "a value takes the place of everything below it");
 }

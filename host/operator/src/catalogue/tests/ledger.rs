@@ -1,0 +1,44 @@
+//! What is kept of how a revision does.
+
+use super::*;
+use crate::{
+    catalogue::{Ledger, Without},
+    watch::ObjectKey,
+};
+
+#[test]
+fn one_object_cannot_revoke_a_policy() {
+    let (ledger, revision) = (Ledger::default(), Arc::<str>::from("r"));
+    let key = |namespace: &str, name: &str| ObjectKey::new(widget(), namespace, name);
+    let fails = |namespace: &str, name: &str| {
+        let without = Without { revision: Arc::clone(&revision), how: "trap".to_owned(), counts: true };
+        ledger.served(&key(namespace, name), std::iter::empty(), &[without]);
+    };
+    let failing = ["x", "y", "z"].map(|name| key("a", name));
+    let all = [&failing[..], &[key("b", "x"), key("b", "y")]].concat();
+    for key in &failing {
+        fails(&key.namespace, &key.name);
+    }
+    assert_eq!(ledger.book("r").verdict(&all), None, "they are all in one namespace");
+    fails("b", "x");
+    assert!(ledger.book("r").verdict(&all).unwrap().starts_with("it failed on 4 objects"));
+    assert_eq!(ledger.outstanding("r", &all), 1);
+    ledger.gone(&key("b", "x"));
+    assert_eq!((ledger.book("r").verdict(&all), ledger.outstanding("r", &all)), (None, 2));
+    assert!(ledger.book("r").verdict(&failing).is_some(), "there are no others");
+    ledger.served(&key("b", "chose it"), [&revision].into_iter(), &[]);
+    assert_eq!(ledger.book("r").verdict(&failing), None, "those that chose it are served well");
+    assert_eq!(ledger.book("r").verdict(&[]), None, "who chooses it is told, and revokes nothing");
+}
+
+#[test]
+fn a_refusal_that_is_held_back_speaks_against_nobody() {
+    let (ledger, of) = (Ledger::default(), widget());
+    let without = Without { revision: "r".into(), how: "refused".to_owned(), counts: false };
+    let keys = ["a", "b", "c"].map(|namespace| ObjectKey::new(of.clone(), namespace, "x"));
+    for key in &keys {
+        ledger.served(key, std::iter::empty(), std::slice::from_ref(&without));
+    }
+    assert_eq!((ledger.counts("r"), ledger.book("r").verdict(&keys)), ((0, 3), None));
+    assert_eq!(ledger.outstanding("r", &keys), 0);
+}
