@@ -6,7 +6,7 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::Layer;
 use tokio::time::Instant;
 
-use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, others_of};
+use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, naming::others_of};
 use crate::{
     catalogue::{
         OPERATOR_CONFIG, Overreach, Reach,

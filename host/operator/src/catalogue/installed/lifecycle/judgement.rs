@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 
-use super::{Found, Lifecycle, StepError, Turn, others_of, restoring::Loaded};
+use super::{Found, Lifecycle, StepError, Turn, naming::others_of, restoring::Loaded};
 use crate::{
     catalogue::installed::{records::Revision, roster::BACK},
     watch::ObjectKey,

@@ -6,7 +6,7 @@ use kaos_crds::{PolicyRevisionSpec, PolicyScope, PolicySource};
 use kaos_policy::digest::Digest;
 use serde_json::json;
 
-use super::{Found, Held, Lifecycle};
+use super::{Found, Held, Lifecycle, Roster};
 
 impl Lifecycle {
     /// A revision is named after its source and its content. The digits are of both: what stands before them can be that of
@@ -44,4 +44,16 @@ impl Lifecycle {
             },
         }
     }
+}
+
+/// Revisions of a source that serve, other than one.
+pub(super) fn others_of<'a>(
+    roster: &'a Roster,
+    serving: &'a BTreeSet<String>,
+    name: &'a str,
+    found: &'a Found,
+) -> impl Iterator<Item = &'a String> {
+    serving.iter().filter(move |other| {
+        *other != name && roster.entries.get(*other).is_some_and(|entry| entry.source == found.source)
+    })
 }

@@ -1,0 +1,114 @@
+//! The next step with each package: it is seen, checked, let in, or tried again.
+
+use std::time::Duration;
+
+use kaos_crds::{PolicyRevisionStatus, RevisionState};
+use tokio::time::Instant;
+
+use super::{ATTEMPTS, Found, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn};
+
+impl Lifecycle {
+    /// Takes the next step with each package, as far as their turns go, and has serve what comes of it. Gives when to look
+    /// again, and what went wrong.
+    pub(super) async fn advance_all(
+        &mut self,
+        found: &[Found],
+        is_fresh: bool,
+    ) -> Result<(Option<Duration>, Result<(), StepError>), StepError> {
+        let (mut wait, mut advanced) = (self.sources.again(), Ok(()));
+        let sources: Vec<_> = found.iter().map(|found| &found.source).collect();
+        for package in self.turns.begin(&sources).into_iter().map(|at| &found[at]) {
+            match self.advance(package).await {
+                Ok(false) => {}
+                Ok(true) => {
+                    let due = self.name_of(package).and_then(|name| self.due.get(&name));
+                    let due = due.map_or(LOOK_AGAIN, |due| due.saturating_duration_since(Instant::now()));
+                    wait = Some(wait.map_or(due, |wait: Duration| wait.min(due)));
+                }
+                // One package holds no other up, nor those behind it in its namespace.
+                Err(error) => {
+                    if self.turns.is_taken()
+                        && let Some(name) = self.name_of(package)
+                    {
+                        self.due.insert(name, Instant::now() + LOOK_AGAIN);
+                    }
+                    advanced = advanced.and(Err(error));
+                }
+            }
+            if !is_fresh {
+                self.serve().await?;
+            }
+            if self.turns.is_taken() {
+                // The rest has its turn in the next round, after whatever came meanwhile.
+                wait = Some(Duration::ZERO);
+                break;
+            }
+        }
+        if is_fresh {
+            self.serve().await?;
+        }
+        Ok((wait, advanced))
+    }
+
+    /// Takes the next step with a package. Says whether it is to be looked at again although nothing happens, which is when
+    /// it is due.
+    async fn advance(&mut self, found: &Found) -> Result<bool, StepError> {
+        // Of what was not read yet there is nothing to check.
+        let (Some(name), Some(held)) = (self.name_of(found), &found.held) else { return Ok(false) };
+        if self.records.get(&name).is_none() {
+            self.records.create(&name, self.spec_of(found, held)).await?;
+        }
+        let status = self.records.status(&name);
+        let asked = self.asked(&name);
+        let retried = self.is_asked_for(&name);
+        if retried {
+            self.tools.catalogue.ledger().absolve(&name);
+        }
+        match status.state {
+            state if state.is_let_in() && self.roster.entries.contains_key(&name) => {
+                // There is nothing to try, and asked once must not let it off whatever it does from then on.
+                if retried && self.roster.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {
+                    self.records.write(&name, PolicyRevisionStatus { retried: asked, ..status }).await?;
+                }
+                Ok(false)
+            }
+            RevisionState::Refused | RevisionState::Quarantined if !retried && !self.is_overtaken(held, &status) => {
+                Ok(false)
+            }
+            RevisionState::Pending | RevisionState::Superseded
+                if asked.is_none() && self.put_aside_as(&name).is_some() =>
+            {
+                self.put_aside_again(&name).await?;
+                Ok(false)
+            }
+            _ if !retried && self.due.get(&name).is_some_and(|due| Instant::now() < *due) => Ok(true),
+            RevisionState::Checking if !retried && !self.checking.contains(&name) => {
+                self.unended(&name, status.attempts.unwrap_or(1)).await
+            }
+            _ => {
+                if retried {
+                    self.due.remove(&name);
+                }
+                self.admit(&name, found, held, asked).await
+            }
+        }
+    }
+
+    /// A process ended while it checked a package. It may have been killed for any reason, so the package is tried again,
+    /// each time later, and put aside when that ends the process again and again.
+    async fn unended(&mut self, name: &str, attempts: i64) -> Result<bool, StepError> {
+        if attempts >= ATTEMPTS {
+            let message = format!(
+                "the operator ended {attempts} times while it checked this, so it is not tried again by itself: {}",
+                self.remedy(name)
+            );
+            self.enter(name, Turn::new(RevisionState::Refused, "EndedTheOperator", message), |_| {}).await?;
+            return Ok(false);
+        }
+        let wait = PATIENCE.0 * u32::try_from(attempts * 10).unwrap_or(1);
+        let message = format!("the operator ended while it checked this ({attempts} of {ATTEMPTS}): it is tried again");
+        self.due.insert(name.to_owned(), Instant::now() + wait);
+        self.enter(name, Turn::new(RevisionState::Pending, "Interrupted", message), |_| {}).await?;
+        Ok(true)
+    }
+}
