@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use flate2::{Compression, write::GzEncoder};
 use kaos_operator::embedded::DEFAULTS;
 use kaos_operator::package::pack;
+use kaos_policy::contract::HOME;
 use kaos_policy::manifest::PolicyFile;
 use serde_json::{Value, json};
 
@@ -38,7 +39,7 @@ pub fn gzipped(bytes: &[u8], level: u32) -> Result<Vec<u8>> {
 
 /// A package in the operator's namespace, as `policy pack` makes it. `file` is its `policy.yaml`.
 pub fn package(name: &str, component: Option<&[u8]>, file: &str) -> Result<Value> {
-    let packed = pack(name, "kaos-system", &PolicyFile::parse(file)?, component)?;
+    let packed = pack(name, HOME, &PolicyFile::parse(file)?, component)?;
     ensure!(packed.chunks.is_empty(), "{name} does not fit into one ConfigMap");
     let mut index = serde_json::to_value(&packed.index)?;
     index["apiVersion"] = json!("v1");

@@ -23,7 +23,7 @@ use super::world::Below;
 use crate::case;
 
 /// The namespace of the operator.
-pub const SYSTEM: &str = "kaos-system";
+pub const SYSTEM: &str = kaos_policy::contract::HOME;
 
 /// How long a test may take by the clock on the wall. In simulated time a loop that never waits never ends.
 const REAL_TIME: std::time::Duration = std::time::Duration::from_mins(15);

@@ -12,10 +12,11 @@ use kaos_tests::widgets;
 use kube::Client;
 use serde_json::{Value, json};
 
+/// Where the operator is installed.
+pub(crate) use kaos_tests::harness::scenario::SYSTEM;
+
 use crate::lane::Lane;
 
-/// Where the operator is installed.
-pub(crate) const SYSTEM: &str = "kaos-system";
 pub(crate) const RELEASE: &str = "kaos";
 pub(crate) const CHART: &str = "../deploy/helm/kaos-operator";
 pub(crate) const LEASE: &str = "kaos-system:Lease/kaos-operator.kaos.tools";

@@ -7,7 +7,7 @@ use kaos_policy::contract::Cluster;
 #[derive(Debug, Args)]
 pub(super) struct Facts {
     /// Namespace that the operator runs in
-    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
+    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
     operator_namespace: String,
     /// DNS domain of the cluster's Services
     #[arg(long, env = "KUBERNETES_CLUSTER_DOMAIN", default_value = "cluster.local", value_parser = super::domain)]

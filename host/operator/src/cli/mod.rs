@@ -22,6 +22,7 @@ use std::{ffi::OsString, process::ExitCode};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, builder::Resettable};
 use kaos_policy::{
     compile::compile_child_main,
+    contract::HOME,
     names::{is_label, is_subdomain},
 };
 use output::Output;

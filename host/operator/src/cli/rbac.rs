@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub(super) struct Rbac {
     /// Namespace that the operator runs in
-    #[arg(short = 'n', long = "namespace", env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
+    #[arg(short = 'n', long = "namespace", env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
     namespace: String,
     /// Work in these namespaces only, with Roles and nothing cluster-wide
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::one_namespace)]

@@ -45,7 +45,7 @@ pub(super) struct Release {
     #[command(flatten)]
     connection: Connection,
     /// Namespace that the operator runs in: of its Lease, and of the policies that were installed
-    #[arg(short = 'n', long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
+    #[arg(short = 'n', long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
     operator_namespace: String,
     /// Leave the Lease to the operator that runs, which puts finalizers of installed policies on again
     #[arg(long)]

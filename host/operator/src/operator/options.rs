@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kaos_policy::guard::UserPrivileges;
+use kaos_policy::{contract::HOME, guard::UserPrivileges};
 
 use crate::{
     catalogue::Grantable,
@@ -59,7 +59,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            operator_namespace: "kaos-system".to_owned(),
+            operator_namespace: HOME.to_owned(),
             cluster_domain: "cluster.local".to_owned(),
             namespaces: Scope::All,
             workers: 8,

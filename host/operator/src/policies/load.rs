@@ -35,7 +35,7 @@ pub struct Loaded {
 
 /// A cluster as a new user has it.
 pub fn sample_cluster() -> Cluster {
-    Cluster { domain: "cluster.local".to_owned(), operator_namespace: "kaos-system".to_owned(), served: Vec::new() }
+    Cluster::default()
 }
 
 /// The engine that policies run on, and the facts of the cluster that their samples are tried with.

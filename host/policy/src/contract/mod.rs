@@ -12,8 +12,8 @@ pub use answers::{
     Severity, Truth, Violation,
 };
 pub use questions::{
-    Answer, Claim, Cluster, Descriptor, Found, Need, Reference, ResourceType, Sample, SecretFacts, Selector, Subject,
-    Target,
+    Answer, Claim, Cluster, Descriptor, Found, HOME, Need, Reference, ResourceType, Sample, SecretFacts, Selector,
+    Subject, Target,
 };
 
 /// JSON text with sorted keys.

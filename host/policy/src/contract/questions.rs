@@ -177,9 +177,12 @@ pub struct Cluster {
     pub served: Vec<ResourceType>,
 }
 
+/// The namespace that an operator lives in unless it is told otherwise.
+pub const HOME: &str = "kaos-system";
+
 impl Default for Cluster {
     fn default() -> Self {
-        Self { domain: "cluster.local".into(), operator_namespace: "kaos-system".into(), served: Vec::new() }
+        Self { domain: "cluster.local".into(), operator_namespace: HOME.into(), served: Vec::new() }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
-use kaos_policy::policy::Policy;
+use kaos_policy::{contract::HOME, policy::Policy};
 use kube::{Api, Client, api::PostParams};
 
 use super::StepError;
@@ -52,7 +52,7 @@ pub(super) fn remedy(duties: &Duties) -> String {
         Some(namespaces) => {
             let listed = namespaces.iter().map(String::as_str).collect::<Vec<_>>().join(",");
             let home = match duties.operator_namespace.as_str() {
-                "kaos-system" => String::new(),
+                HOME => String::new(),
                 home => format!(" --operator-namespace {home}"),
             };
             format!(

@@ -17,7 +17,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use kaos_policy::settings;
+use kaos_policy::{contract::HOME, settings};
 use serde_json::Value;
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -190,7 +190,7 @@ impl Demo {
         let before = stage.children().await?;
         for packed in packed {
             let name = packed.index.metadata.name.as_deref().unwrap_or_default();
-            screen.say(&format!("  kubectl apply -n {}: ConfigMap {name}", shipping::HOME))?;
+            screen.say(&format!("  kubectl apply -n {HOME}: ConfigMap {name}"))?;
             match ship(stage.client.clone(), packed, Duration::from_secs(self.timeout)).await? {
                 Ok(serves) => screen.say(&format!("  {serves}"))?,
                 Err(why) => {

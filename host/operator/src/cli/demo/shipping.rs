@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 use kaos_policy::{
+    contract::HOME,
     manifest::PolicyFile,
     settings::{Content, Layer},
 };
@@ -13,9 +14,6 @@ use crate::{
     embedded::DEFAULTS,
     package::{Packed, pack},
 };
-
-/// Where the operator of the demo lives.
-pub(super) const HOME: &str = "kaos-system";
 
 /// What comes with the component.
 pub(super) const FILE: (&str, &str) =

@@ -12,6 +12,7 @@ use std::{
 use anyhow::{Context, anyhow};
 use kaos_cluster::{Cluster, PodFate, Server};
 use kaos_policy::{
+    contract::HOME,
     near::nearest,
     stamp::{MANAGED_BY, MANAGER},
 };
@@ -23,7 +24,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use super::{changes::Children, row::Row, shipping::HOME};
+use super::{changes::Children, row::Row};
 use crate::input::Document;
 
 /// How long a pod takes to be ready: enough to see it happen.

@@ -20,7 +20,7 @@ pub(super) struct List {
     #[command(flatten)]
     connection: Connection,
     /// Namespace that the operator runs in
-    #[arg(short, long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
+    #[arg(short, long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
     namespace: String,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]

@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::{
-    Form, HELD_BACK, UNUSABLE, connection, connection::on_cluster, facts, grantable, name, namespace, objects,
+    Form, HELD_BACK, HOME, UNUSABLE, connection, connection::on_cluster, facts, grantable, name, namespace, objects,
     one_namespace, output, rbac::scope, render::env::variables, settings, table,
 };
 use output::Output;

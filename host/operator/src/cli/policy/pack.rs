@@ -30,7 +30,7 @@ pub(super) struct Pack {
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     /// Namespace that the operator runs in
-    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
+    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
     operator_namespace: String,
     /// Leave out the rights that the policy's claims take
     #[arg(long)]

@@ -30,7 +30,7 @@ pub(super) struct Push {
     #[arg(short, long, value_parser = super::namespace)]
     namespace: Option<String>,
     /// Namespace that the operator runs in
-    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
+    #[arg(long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
     operator_namespace: String,
     /// Take over fields of the ConfigMap that somebody else wrote
     #[arg(long)]

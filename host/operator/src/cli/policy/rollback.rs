@@ -32,7 +32,7 @@ pub(super) struct Rollback {
     #[command(flatten)]
     connection: Connection,
     /// Namespace that the operator runs in
-    #[arg(short, long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::namespace)]
+    #[arg(short, long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
     namespace: String,
     /// The revision to go back to; otherwise the one that served before
     #[arg(long, value_name = "REVISION")]

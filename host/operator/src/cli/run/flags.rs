@@ -27,7 +27,7 @@ pub(in crate::cli) struct Run {
     #[command(flatten)]
     pub(super) connection: Connection,
     /// Namespace that the operator runs in
-    #[arg(short = 'n', long, env = "SYSTEM_NAMESPACE", default_value = "kaos-system", value_parser = super::super::namespace)]
+    #[arg(short = 'n', long, env = "SYSTEM_NAMESPACE", default_value = super::super::HOME, value_parser = super::super::namespace)]
     operator_namespace: String,
     /// Work in these namespaces only, with Roles and nothing cluster-wide; in all when there is none
     #[arg(long, env = "WATCH_NAMESPACES", value_delimiter = ',', value_name = "A,B", value_parser = super::super::one_namespace)]

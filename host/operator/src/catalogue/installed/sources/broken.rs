@@ -1,5 +1,6 @@
 //! What is said of a watch on policies that broke. Of a right that is missing: which it is, and how the operator gets it.
 
+use kaos_policy::contract::HOME;
 use kube::{Api, Resource, runtime::watcher};
 
 use crate::telling::told;
@@ -48,7 +49,7 @@ impl Followed {
                      the operator without --namespace-policies"
                     .to_owned()
             }
-            Some("kaos-system") => "grant that with the Role that `kaos-operator rbac` prints".to_owned(),
+            Some(HOME) => "grant that with the Role that `kaos-operator rbac` prints".to_owned(),
             Some(home) => format!("grant that with the Role that `kaos-operator rbac --namespace {home}` prints"),
         }
     }
