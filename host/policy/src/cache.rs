@@ -107,8 +107,7 @@ fn key(directory: &Path) -> io::Result<[u8; KEY]> {
         fs::File::open("/dev/urandom")?.read_exact(&mut new)?;
         let temporary = directory.join(format!(".{KEY_FILE}-{}", std::process::id()));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-        file.write_all(&new)?;
-        let linked = fs::hard_link(&temporary, &path);
+        let linked = file.write_all(&new).and_then(|()| fs::hard_link(&temporary, &path));
         fs::remove_file(&temporary)?;
         linked.or_else(|error| if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) })?;
     }

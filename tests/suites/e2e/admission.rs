@@ -68,7 +68,7 @@ async fn a_policy_takes_the_right_to_activate_it_before_and_after_and_a_namespac
     let relabelled = ["label", "--dry-run=server", "configmap", "company", "-n", SYSTEM, "some=label"];
     own.until_true("the developer may activate", async || developer(&relabelled).ok).await;
     developer(&["label", "configmap", "company", "-n", SYSTEM, "some=label"]).expect();
-    for verb in ["list", "watch", "patch"] {
+    for verb in ["get", "list", "watch", "patch"] {
         let may = cluster.may(User::Developer.name(), verb, "policyrevisions.kaos.tools", SYSTEM);
         assert!(may, "`policy push` and `rollback` take {verb}, or who asks for another try does");
     }

@@ -226,11 +226,17 @@ fn a_record_that_cannot_be_removed_holds_nothing_else_up() {
             until_edition(world, "ConfigMap/w", &edition.to_string()).await;
         }
         world.until_hit().await;
+        world.apply(&settings("lost", "{name: nobody, settings: {size: 1}}")).await;
+        until_state(world, "lost", "Refused").await;
+        world.delete("kaos-system:ConfigMap/lost").await;
         world.apply(&widget("v", &json!({}))).await;
+        world.apply(&package("widgets", "7", "")).await;
+        until_edition(world, "ConfigMap/w", "7").await;
         let counts = |revision: &Value| revision["status"]["state"] == "Active" && revision["status"]["objects"] == 2;
         world.until_true("it is counted", async || revisions(world, "widgets").await.iter().any(counts)).await;
         world.mend();
         world.until_true("they go", async || revisions(world, "widgets").await.len() == 3).await;
+        world.until_true("it goes", async || revisions(world, "lost").await.is_empty()).await;
     });
 }
 

@@ -8,7 +8,7 @@ mod probe;
 mod rollout;
 mod workers;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use kaos_policy::contract::Cluster;
 use kube::Client;
@@ -33,6 +33,9 @@ use crate::{
     reconcile::{Context, Events, HeldBack, Memories, Projections, Rules},
     watch::{ObjectKey, Scope, Watch},
 };
+
+/// How long what looks after policies has at least to write down what it leaves.
+const LAYING_DOWN: Duration = Duration::from_secs(1);
 
 /// An operator stopped before it was told to: a part of it is gone that never should be.
 #[derive(Debug, thiserror::Error)]
@@ -175,8 +178,10 @@ impl Operator {
         }
         watching.cancel();
         if ended.is_ok() {
+            let deadline = deadline.max(tokio::time::Instant::now() + LAYING_DOWN);
             if tokio::time::timeout_at(deadline, installed.join_next()).await.is_err() {
                 tracing::warn!("what is being checked is not laid down in time, and looks interrupted");
+                installed.shutdown().await;
             }
             drop(watched.await);
         }

@@ -33,53 +33,52 @@ pub(super) async fn run(shared: Arc<Shared>, handle: Handle) {
     std::future::pending::<()>().await;
 }
 
-/// Reads what is needed. What cannot be read waits, and nothing else waits for it.
+/// What could not be read.
+struct Failed {
+    /// The version at which it was seen last.
+    seen: u64,
+    /// How often in a row.
+    times: u32,
+    /// Since when it is refused without a break, if it is.
+    refused: Option<Instant>,
+    /// When it is tried again.
+    due: Instant,
+}
+
+/// Reads what is needed. What cannot be read is tried again in its own time, and what can be does not wait for that.
 async fn read_needed(shared: &Shared, handle: &Handle) {
     let mut rng = shared.rng(("read", &*handle.spec));
-    let mut failures = 0;
-    // What could not be read, as it was seen, and when all of that is tried again.
-    let (mut failed, mut again) = (BTreeMap::<Arc<str>, u64>::new(), None::<Instant>);
-    // Since when reading an object is refused without a break.
-    let mut refused: BTreeMap<Arc<str>, Instant> = BTreeMap::new();
+    let mut failed: BTreeMap<Arc<str>, Failed> = BTreeMap::new();
     loop {
         tokio::select! {
             biased;
             () = handle.errand.notified() => {}
-            () = until(again) => {
-                again = None;
-                refused.retain(|name, _| failed.contains_key(name));
-                let tried: Vec<_> = std::mem::take(&mut failed).into_iter().collect();
-                shared.with(|state| state.read_again(handle, &tried));
-            }
+            () = until(failed.values().map(|failed| failed.due).min()) => {}
+        }
+        let now = Instant::now();
+        let mut tried: BTreeMap<_, _> = failed.extract_if(.., |_, failed| failed.due <= now).collect();
+        if !tried.is_empty() {
+            let again: Vec<_> = tried.iter().map(|(name, failed)| (Arc::clone(name), failed.seen)).collect();
+            shared.with(|state| state.read_again(handle, &again));
         }
         while let Some((name, version)) = next(shared, handle) {
-            if let Some(seen) = failed.get_mut(&name) {
-                // Its wait is not over, however often it changes.
-                *seen = version.max(*seen);
+            if let Some(failed) = failed.get_mut(&name) {
+                // Its wait is not over, however often it changes. It has no version when it is needed anew.
+                failed.seen = if version == 0 { 0 } else { version.max(failed.seen) };
                 continue;
             }
-            let Err(broken) = read(shared, handle, &name, version).await else {
-                refused.remove(&name);
-                continue;
-            };
+            let before = tried.remove(&name);
+            let Err(broken) = read(shared, handle, &name, version).await else { continue };
             shared.metrics.watch_error(&handle.spec.of, &broken.reason());
-            let mut lasts = false;
-            if matches!(broken, Broken::Forbidden(_)) {
-                let since = *refused.entry(Arc::clone(&name)).or_insert_with(Instant::now);
-                lasts = since.elapsed() >= PATIENCE;
-            } else {
-                refused.remove(&name);
-            }
+            let since = || before.as_ref().and_then(|failed| failed.refused).unwrap_or_else(Instant::now);
+            let refused = matches!(broken, Broken::Forbidden(_)).then(since);
             if let Broken::Forbidden(why) | Broken::Unauthenticated(why) = &broken {
+                let lasts = refused.is_some_and(|since| since.elapsed() >= PATIENCE);
                 shared.tell(|state| state.unreadable(handle, &name, why, lasts));
             }
-            failed.insert(name, version);
-        }
-        if failed.is_empty() {
-            failures = 0;
-        } else if again.is_none() {
-            failures += 1;
-            again = Some(Instant::now() + shared.options.backoff.after(failures, &mut rng));
+            let times = before.map_or(0, |failed| failed.times).saturating_add(1);
+            let due = Instant::now() + shared.options.backoff.after(times, &mut rng);
+            failed.insert(name, Failed { seen: version, times, refused, due });
         }
     }
 }

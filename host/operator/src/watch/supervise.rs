@@ -38,6 +38,8 @@ pub(super) async fn run(shared: &Arc<Shared>) {
 async fn watches(shared: &Arc<Shared>) {
     let mut tasks = JoinSet::new();
     let mut running: BTreeMap<u64, AbortHandle> = BTreeMap::new();
+    let mut panics: BTreeMap<u64, u32> = BTreeMap::new();
+    let mut rng = shared.rng("panics");
     loop {
         let wanted: BTreeMap<u64, Handle> =
             shared.with(State::plan).into_iter().map(|handle| (handle.id, handle)).collect();
@@ -48,8 +50,13 @@ async fn watches(shared: &Arc<Shared>) {
             }
             keep
         });
+        panics.retain(|id, _| wanted.contains_key(id));
         for (id, handle) in wanted {
-            running.entry(id).or_insert_with(|| tasks.spawn(watch(Arc::clone(shared), handle)));
+            running.entry(id).or_insert_with(|| {
+                // It may panic again at once, and lists everything each time.
+                let pause = panics.get(&id).map(|panics| shared.options.backoff.after(*panics, &mut rng));
+                tasks.spawn(watch_after(pause, Arc::clone(shared), handle))
+            });
         }
         tokio::select! {
             biased;
@@ -60,14 +67,23 @@ async fn watches(shared: &Arc<Shared>) {
                     Ok((id, ())) => (id, false),
                     Err(error) => (error.id(), error.is_panic()),
                 };
-                running.retain(|_, task| task.id() != id);
-                if panicked {
-                    // It may do so again at once, and lists everything each time.
-                    tokio::time::sleep(shared.options.backoff.first).await;
-                }
+                running.retain(|watch, task| {
+                    let ended = task.id() == id;
+                    if ended && panicked {
+                        *panics.entry(*watch).or_default() += 1;
+                    }
+                    !ended
+                });
             }
         }
     }
+}
+
+async fn watch_after(pause: Option<Duration>, shared: Arc<Shared>, handle: Handle) {
+    if let Some(pause) = pause {
+        tokio::time::sleep(pause).await;
+    }
+    watch(shared, handle).await;
 }
 
 async fn watch(shared: Arc<Shared>, handle: Handle) {

@@ -125,11 +125,17 @@ impl Lifecycle {
         }
     }
 
-    /// Takes every step that can be taken now. Gives when to look again, if nothing happens before.
-    pub(super) async fn settle(&mut self) -> Result<Option<Duration>, StepError> {
+    /// Takes every step that can be taken now. Gives when to look again, if nothing happens before, and what went wrong.
+    pub(super) async fn settle(&mut self) -> (Option<Duration>, Result<(), StepError>) {
+        let mut wait = None;
+        let done = self.round(&mut wait).await;
+        (wait, done)
+    }
+
+    async fn round(&mut self, wait: &mut Option<Duration>) -> Result<(), StepError> {
         if !self.sources.are_known() {
             self.tools.catalogue.waits_for("the policy ConfigMaps were not listed yet".to_owned());
-            return Ok(None);
+            return Ok(());
         }
         let found = self.sources.packages().await;
         if !self.records.are_known() {
@@ -137,13 +143,13 @@ impl Lifecycle {
                 // Where nobody installs anything there need not be a place to write that down.
                 self.serve().await?;
                 self.keep_fitted().await?;
-                return Ok(None);
+                return Ok(());
             }
             self.tools.catalogue.waits_for(
                 "PolicyRevisions were not listed yet: is policyrevisions.kaos.tools installed (kaos-operator crds)?"
                     .to_owned(),
             );
-            return Ok(None);
+            return Ok(());
         }
         self.records.refresh();
         let begins = !self.restored;
@@ -168,8 +174,8 @@ impl Lifecycle {
         if begins && (found.is_empty() || !is_fresh) {
             self.serve().await?;
         }
-        self.retire(&found).await?;
-        let (wait, advanced) = self.advance_all(&found, is_fresh).await?;
+        let retired = self.retire(&found).await;
+        let (due, advanced) = self.advance_all(&found, is_fresh).await?;
         // What cannot be put aside now is in the next round, and holds nothing else up. What could be by halves is followed up
         // then, before it decides what serves.
         let judged = self.judge(&found).await;
@@ -181,18 +187,19 @@ impl Lifecycle {
         let tidied = self.tidy(&found).await;
         let counted = self.count(&found).await;
         // Only another process needs what is kept: that it cannot be now holds nothing up.
-        let mut wait = [wait, late, self.keep_again().await].into_iter().flatten().min();
+        *wait = [due, late, self.keep_again().await].into_iter().flatten().min();
         if let Err(error) = self.keep_fitted().await {
             tracing::warn!(%error, "settings that fit are not kept for the next process, which is tried again");
-            wait = Some(wait.unwrap_or(LOOK_AGAIN).min(PATIENCE.0 * 10));
+            *wait = Some(wait.unwrap_or(LOOK_AGAIN).min(PATIENCE.0 * 10));
         }
-        match written.and(followed_up).and(advanced).and(judged).and(tidied).and(counted) {
+        match written.and(followed_up).and(retired).and(advanced).and(judged).and(tidied).and(counted) {
             // Whatever cannot be done is tried again in the next round, which does not wait for that.
             Err(error) if self.turns.is_taken() => {
                 tracing::warn!(%error, "policies cannot be looked after, and are looked at again");
-                Ok(Some(PATIENCE.0))
+                *wait = Some(PATIENCE.0);
+                Ok(())
             }
-            done => done.map(|()| wait),
+            done => done,
         }
     }
 

@@ -103,15 +103,17 @@ pub(crate) async fn run(tools: Tools, installing: Installing, stop: Cancellation
     let mut patience = PATIENCE.0;
     let work = async {
         loop {
-            let wait = match lifecycle.settle().await {
-                Ok(wait) => {
+            let (due, settled) = lifecycle.settle().await;
+            let wait = match settled {
+                Ok(()) => {
                     patience = PATIENCE.0;
-                    wait
+                    due
                 }
                 Err(error) => {
                     tracing::warn!(%error, "policies cannot be looked after, and are looked at again");
                     catalogue.waits_for(error.to_string());
-                    let wait = patience;
+                    // What is due does not wait for what cannot be done.
+                    let wait = due.map_or(patience, |due| due.clamp(PATIENCE.0, patience));
                     patience = (patience * 2).min(PATIENCE.1);
                     Some(wait)
                 }

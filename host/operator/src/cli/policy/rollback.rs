@@ -24,7 +24,9 @@ use crate::{
 
 /// Arguments of `policy rollback`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 the earlier one serves; 1 it does not; 2 there is none to go back to.")]
+#[command(
+    after_help = "Exit codes: 0 the earlier one serves; 1 it does not; 2 there is none to go back to, or nobody can be asked."
+)]
 pub(super) struct Rollback {
     /// The ConfigMap that the policy came from, as NAME or NAMESPACE/NAME, or the policy; of several, the one in the
     /// operator's namespace
@@ -50,7 +52,8 @@ impl Rollback {
             let revisions = Revisions::new(client.clone(), &namespace);
             let all = revisions.all().await?;
             let of_source = of_name(&all, &named, &namespace)?;
-            let holds = held(&client, &of_source).await?;
+            // Whoever says where to go back to need not be where they are.
+            let holds = if to.is_some() { Holds::Nothing } else { held(&client, &of_source).await? };
             let target = target(&of_source, &holds, to.as_deref()).with_context(|| named.clone())?;
             let choose = |lost: Lost| anyhow!("PolicyRevision {}: {lost}, choose another one with --to", name(target));
             let kept = revisions.kept(target).await?.map_err(choose)?;

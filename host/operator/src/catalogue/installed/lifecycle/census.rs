@@ -113,22 +113,21 @@ impl Lifecycle {
             let kept = if are_aside { ASIDE } else { KEPT };
             old.extend(beyond(newest_first, kept, &awaited).filter(|name| !needed.contains(name)));
         }
-        let mut tidied = Ok(());
+        self.forget_all_but(&current);
         for name in old {
             self.roster.entries.remove(&name);
-            tidied = tidied.and(self.records.delete(&name).await);
+            // The rest is for the next round: an API server that takes its time would hold up everything else.
+            self.records.delete(&name).await?;
         }
-        self.forget_all_but(&current);
-        tidied
+        Ok(())
     }
-}
 
-impl Lifecycle {
-    /// Forgets what was on its way and is so no more; among it is the code of what waited.
+    /// Forgets what was on its way and is so no more.
     fn forget_all_but(&mut self, current: &BTreeSet<String>) {
         let records = &self.records;
         let is_known = |name: &String| current.contains(name) || records.get(name).is_some();
-        self.waiting.retain(|name, _| is_known(name));
+        // Compiled code is among it, which nobody asks for where there is no package.
+        self.waiting.retain(|name, _| current.contains(name));
         self.due.retain(|name, _| is_known(name));
         self.tried_for.retain(|name, _| is_known(name));
         self.counted.retain(is_known);

@@ -28,21 +28,25 @@ impl Lifecycle {
                 (name.clone(), revision.status.as_ref().map(|status| status.state).unwrap_or_default())
             })
             .collect();
+        let mut retired = Ok(());
         for (name, state) in gone {
-            match state {
+            let done = match state {
                 // The same bytes stay put aside, wherever they come from the next time.
-                RevisionState::Superseded | RevisionState::Quarantined => {}
+                RevisionState::Superseded | RevisionState::Quarantined => continue,
                 RevisionState::Active => {
                     let message = "its ConfigMap is gone, or is no policy any more";
-                    self.enter(&name, Turn::new(RevisionState::Superseded, "SourceDeleted", message), |_| {}).await?;
+                    let turn = Turn::new(RevisionState::Superseded, "SourceDeleted", message);
+                    self.enter(&name, turn, |_| {}).await.map(drop)
                 }
                 _ => {
                     self.roster.entries.remove(&name);
-                    self.records.delete(&name).await?;
+                    self.records.delete(&name).await
                 }
-            }
+            };
+            // What cannot be written down now holds no other up.
+            retired = retired.and(done);
         }
-        Ok(())
+        retired
     }
 
     /// The revisions before those that were put aside, as long as these have a source of which nothing itself serves,
@@ -218,6 +222,7 @@ impl Lifecycle {
             now.predecessor = status.predecessor;
         };
         self.enter(name, Turn::new(RevisionState::Quarantined, FAILED, message), put_aside).await?;
+        self.waiting.remove(name);
         Ok(())
     }
 
