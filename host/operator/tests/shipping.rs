@@ -7,6 +7,7 @@ mod support;
 
 use std::time::Duration;
 
+use kaos_cluster::faults::{Attempt, Failure, NoFaults, Outcome, Verb, Verdict};
 use kaos_operator::package::{Package, pack};
 use kaos_policy::digest::Digest;
 use serde_json::json;
@@ -160,6 +161,26 @@ async fn a_rollback_is_an_edit_of_the_source() {
     // And forward again, by the name of the ConfigMap and of the revision.
     let ran = stage.policy(&["rollback", "policy-agent-settings", "--to", "agent-2"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:2").digest());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollback_that_cannot_see_where_it_starts_from_does_nothing() {
+    let stage = Stage::start("rollback-blind").await;
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Superseded", "policy": "agent"}));
+    let active = json!({"state": "Active", "policy": "agent", "predecessor": "agent-1"});
+    stage.revision("agent-2", &package("x:2"), 2, &active);
+    let mut index = pack("policy-agent-settings", HOME, &package("x:2").file, None).unwrap().index;
+    index.metadata.uid = None;
+    stage.cluster.plant("", "configmaps", serde_json::to_value(index).unwrap());
+    stage.cluster.set_faults(|attempt: &Attempt, _: &mut fastrand::Rng| {
+        let is_it = attempt.verb == Verb::Get && attempt.name == "policy-agent-settings";
+        if is_it { Verdict::from(Outcome::FailBefore(Failure::Server(500))) } else { Verdict::default() }
+    });
+    let ran = stage.policy(&["rollback", "agent", "--timeout", "0"]).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("ConfigMap policy-agent-settings"), "{}", ran.stderr);
+    stage.cluster.set_faults(NoFaults);
     assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:2").digest());
 }
 
