@@ -1,17 +1,15 @@
 //! The definitions that the binary brings, read.
 
-use std::sync::LazyLock;
-
 use serde_json::Value;
 
 use crate::input::parse;
 
-/// All of them, in the order to install them.
-pub(crate) static EMBEDDED: LazyLock<Vec<Value>> = LazyLock::new(|| {
+/// All of them, in the order to install them. Each is read when it comes to it: kept, they would take an operator memory
+/// for as long as it runs.
+pub(crate) fn embedded() -> impl Iterator<Item = Value> {
     let read = |text: &&str| parse(&"the embedded CRDs".into(), text, "").0;
-    let documents = kaos_crds::manifests::ALL.iter().flat_map(read);
-    documents.map(|document| document.object).collect()
-});
+    kaos_crds::manifests::ALL.iter().flat_map(read).map(|document| document.object)
+}
 
 #[cfg(test)]
 mod tests {
@@ -19,6 +17,6 @@ mod tests {
 
     #[test]
     fn all_of_them_can_be_read() {
-        assert_eq!(EMBEDDED.len(), kaos_crds::manifests::ALL.len());
+        assert_eq!(embedded().count(), kaos_crds::manifests::ALL.len());
     }
 }

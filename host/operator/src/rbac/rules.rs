@@ -10,7 +10,7 @@ use super::{
     Duties,
     rule::{Collected, Rule},
 };
-use crate::{catalogue::FITTED_CONFIG, definitions::EMBEDDED, lead};
+use crate::{catalogue::FITTED_CONFIG, definitions::embedded, lead};
 
 /// Following objects.
 const FOLLOW: &[&str] = &["get", "list", "watch"];
@@ -111,11 +111,11 @@ fn claim(policy: &Policy, duties: &Duties, working: &mut Collected, operator: &m
 /// The plurals that the embedded definitions say, by group and kind.
 static DEFINED: LazyLock<BTreeMap<(String, String), String>> = LazyLock::new(|| {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let named = |definition: &Value| {
+    let named = |definition: Value| {
         let spec = &definition["spec"];
         ((text(&spec["group"]), text(&spec["names"]["kind"])), text(&spec["names"]["plural"]))
     };
-    EMBEDDED.iter().map(named).collect()
+    embedded().map(named).collect()
 });
 
 /// The API group and the plural of a type.

@@ -12,7 +12,7 @@ use std::{collections::HashMap, fmt::Write as _};
 use kaos_policy::contract::ResourceType;
 use serde_json::Value;
 
-use crate::definitions::EMBEDDED;
+use crate::definitions::embedded;
 
 pub use crd::{Crd, CrdError};
 
@@ -44,8 +44,8 @@ impl Catalogue {
     /// The CRDs that are part of the binary.
     pub fn embedded() -> Result<Self, CrdError> {
         let mut catalogue = Self::default();
-        for definition in &*EMBEDDED {
-            catalogue.add(Crd::new(definition)?);
+        for definition in embedded() {
+            catalogue.add(Crd::new(&definition)?);
         }
         Ok(catalogue)
     }
@@ -111,8 +111,8 @@ pub fn documented_status_of(document: &Value, of: &ResourceType) -> Option<Value
 
 /// The schema of the status that a CRD of the binary gives a type.
 pub fn embedded_status_of(of: &ResourceType) -> Option<Value> {
-    let is_it = |crd: &&Value| crd["spec"]["group"] == *of.group() && crd["spec"]["names"]["kind"] == *of.kind;
-    status_of(EMBEDDED.iter().find(is_it)?, of)
+    let is_it = |crd: &Value| crd["spec"]["group"] == *of.group() && crd["spec"]["names"]["kind"] == *of.kind;
+    status_of(&embedded().find(is_it)?, of)
 }
 
 /// A path as people write it: `spec.items[2].name`, and `metadata.labels["a.b/c"]` where a key is no plain word.
@@ -287,7 +287,7 @@ mod tests {
 
     /// Any kind of the binary: the host knows none.
     fn kaos_kind() -> String {
-        EMBEDDED[0]["spec"]["names"]["kind"].as_str().unwrap().to_owned()
+        embedded().next().unwrap()["spec"]["names"]["kind"].as_str().unwrap().to_owned()
     }
 
     #[test]

@@ -36,7 +36,7 @@ use super::{
 };
 use crate::{
     catalogue::{Catalogue, Installing},
-    definitions::EMBEDDED,
+    definitions::embedded,
     input::{self, Document, InputError, Sources},
     metrics::Metrics,
     operator::{Operator, OperatorError, Options},
@@ -251,7 +251,7 @@ impl Demo {
     }
 
     fn definitions(&self) -> anyhow::Result<Vec<Value>> {
-        let mut definitions = EMBEDDED.clone();
+        let mut definitions: Vec<Value> = embedded().collect();
         let (documents, errors) = input::read(Sources { paths: &self.crds, recursive: false, namespace: "default" });
         for Document { origin, object, .. } in usable(documents, &errors)? {
             Crd::new(&object).with_context(|| origin.to_string())?;
