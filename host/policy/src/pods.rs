@@ -15,7 +15,8 @@ pub(crate) fn template_mut(manifest: &mut Value) -> Option<&mut Value> {
     manifest.pointer_mut(pointer)
 }
 
-fn template_pointer(manifest: &Value) -> Option<&'static str> {
+/// The JSON pointer to what [`template`] finds.
+pub(crate) fn template_pointer(manifest: &Value) -> Option<&'static str> {
     let has_pod =
         |pointer: &&str| manifest.pointer(pointer).is_some_and(|template| template["spec"]["containers"].is_array());
     ["", "/spec/template", "/spec/jobTemplate/spec/template"].into_iter().find(has_pod)

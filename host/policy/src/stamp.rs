@@ -106,6 +106,11 @@ pub fn controller(object: &Value) -> Option<&Value> {
     owners(object).iter().find(|owner| owner["controller"] == true)
 }
 
+/// The JSON pointer to the pod template of a workload; empty for a bare Pod, which is its own.
+pub fn pod_template_pointer(manifest: &Value) -> Option<&'static str> {
+    pods::template_pointer(manifest)
+}
+
 /// The pod template of a workload.
 pub fn pod_template(manifest: &Value) -> Option<&Value> {
     pods::template(manifest)

@@ -38,5 +38,5 @@ pub mod world;
 
 pub use faults::Fault;
 pub use read::{condition, is_ready, is_true, reason};
-pub use scenario::{Scenario, play};
+pub use scenario::{Scenario, is_real, play};
 pub use world::World;

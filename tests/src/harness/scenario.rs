@@ -144,6 +144,11 @@ fn kubeconfig() -> Option<PathBuf> {
     std::env::var_os("KAOS_TEST_KUBECONFIG").map(PathBuf::from)
 }
 
+/// Whether stories are played on a real control plane.
+pub fn is_real() -> bool {
+    kubeconfig().is_some()
+}
+
 /// Plays a story: on an embedded cluster in simulated time, or on the real one.
 ///
 /// # Panics

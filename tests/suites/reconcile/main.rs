@@ -10,6 +10,7 @@
 //! | `order` | A12, B9: in whatever order things are applied |
 //! | `rollout` | B: changes reach the pods, once |
 //! | `ownership` | C: whose objects are touched |
+//! | `unset` | B11: what is removed from an object |
 //! | `takeover` | C8: objects that the Go operator left |
 //! | `status` | D: what users are told |
 //! | `errors` | E: what goes wrong, and for how long |
@@ -41,3 +42,4 @@ mod rollout;
 mod status;
 mod support;
 mod takeover;
+mod unset;

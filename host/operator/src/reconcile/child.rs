@@ -11,6 +11,7 @@ use super::{
     drift,
     error::{CallError, Class},
     fields::{self, entries_of},
+    leftovers::leftovers,
     memory::{Mark, Memory, Stored, child_mark},
     wanted::Wanted,
 };
@@ -160,8 +161,10 @@ impl Context {
             Decision::Going => Ok(Made::Done(Done::Going)),
             Decision::Apply => {
                 found_is_news!(known.release_replicas().await?);
+                found_is_news!(known.claim_leftovers(&live).await?);
                 self.force(&known, memory, "the plan changed").await
             }
+            Decision::LeftOver(path) => self.clear(&known, &live, &path, memory).await,
             Decision::TakeOver => {
                 let read;
                 let live = if fresh {
@@ -215,6 +218,22 @@ impl Context {
         }
     }
 
+    /// Has the API server try an apply to a child that is there, without an effect on what it says. Gives what is there
+    /// instead, if it is another child.
+    pub(super) async fn try_change(&self, wanted: &Wanted, live: &Value) -> Result<Option<Sight>, CallError> {
+        let served = self.served(&wanted.of)?;
+        let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
+        let known = Known { calls: self.calls(&served, &wanted.namespace), wanted, uid };
+        // The claim alone changes nothing that the child says, and without it the server may refuse a plan that is fine.
+        if let Made::Found(found) = known.claim_leftovers(live).await? {
+            return Ok(Some(found));
+        }
+        match known.calls.apply(&wanted.name, &wanted.body, uid, true).await? {
+            Some(_) => Ok(None),
+            None => self.read(&wanted.reference()).await.map(Some),
+        }
+    }
+
     /// A field is not as it was applied. Unless the server is known to store it as it was given, a dry run tells
     /// whether an apply would change anything.
     async fn repair(
@@ -246,6 +265,27 @@ impl Context {
             }
         }
         self.force(known, memory, &format!("{path} was different")).await
+    }
+
+    /// Removes what an earlier plan left, unless it was tried before or belongs to somebody else.
+    async fn clear(
+        &self,
+        known: &Known<'_>,
+        live: &Value,
+        path: &str,
+        memory: &mut Memory,
+    ) -> Result<Made<Done>, CallError> {
+        let child = child_mark(&known.wanted.reference());
+        let (digest, looks) = (hash(known.wanted.digest()), looks_of(live));
+        let is_known = memory.stored.get(&child).is_some_and(|stored| *stored == Stored::Otherwise(digest, looks));
+        if is_known {
+            return Ok(Made::Done(Done::Same));
+        }
+        if !found_is_news!(known.claim_leftovers(live).await?) {
+            memory.stored.insert(child, Stored::Otherwise(digest, looks));
+            return Ok(Made::Done(Done::Same));
+        }
+        self.apply(known, memory, &format!("an earlier plan left {path}")).await
     }
 
     /// Takes out of the spec what somebody else put into it.
@@ -324,6 +364,20 @@ impl Known<'_> {
         Ok(Made::Done(()))
     }
 
+    /// Claims what an earlier plan left on the child, so that the next apply removes it. Says whether there was anything
+    /// that nobody else owns.
+    async fn claim_leftovers(&self, live: &Value) -> Result<Made<bool>, CallError> {
+        if leftovers(&self.wanted.body, live).is_empty() {
+            return Ok(Made::Done(false));
+        }
+        let live = found_is_news!(self.read().await?);
+        let groups = leftovers(&self.wanted.body, &live);
+        match fields::claimed(entries_of(&live), &groups, &self.wanted.of.api_version) {
+            Some(entries) => self.calls.manage(&live, &entries).await.map(|_| Made::Done(true)),
+            None => Ok(Made::Done(false)),
+        }
+    }
+
     /// Managed fields without our claim on the replicas, where somebody else drives them.
     fn without_replicas(&self, entries: Vec<Value>) -> Vec<Value> {
         let released = self.wanted.releases_replicas.then(|| fields::released(&entries, &REPLICAS_FIELD));
@@ -334,7 +388,8 @@ impl Known<'_> {
 fn applied(wanted: &Wanted, memory: &mut Memory, reason: &str, answer: Value, writing: Writing<'_>) -> Done {
     writing.answered(&answer);
     let digest = hash(wanted.digest());
-    let stored = match drift::missing(&wanted.body, &answer) {
+    let left = || super::leftovers::named(&leftovers(&wanted.body, &answer));
+    let stored = match drift::missing(&wanted.body, &answer).or_else(left) {
         None => Stored::Exactly(digest),
         Some(path) => {
             tracing::debug!(child = %named(&wanted.reference()), path, "the server stores this in its own way");

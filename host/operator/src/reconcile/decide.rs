@@ -6,7 +6,7 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use super::{drift, wanted::Wanted};
+use super::{drift, leftovers, wanted::Wanted};
 
 /// What to do about a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub(crate) enum Decision {
     Drifted(String),
     /// Somebody else wrote something into its spec that nobody wants.
     Extended,
+    /// It was applied like this, and has a field that the server derived from an earlier plan; the field's path.
+    LeftOver(String),
     /// It is ours by its owner, and was never applied by us.
     TakeOver,
     /// It is somebody else's; who that is.
@@ -53,7 +55,10 @@ pub(crate) fn decide(wanted: &Wanted, live: &Value, uid: &str, shared: bool) -> 
         Some(digest) if digest != wanted.digest() => Decision::Apply,
         Some(_) => match drift::missing(&wanted.body, live) {
             None if shared && wanted.has_whole_spec() => Decision::Extended,
-            None => Decision::Same,
+            None => match leftovers::named(&leftovers::leftovers(&wanted.body, live)) {
+                Some(path) => Decision::LeftOver(path),
+                None => Decision::Same,
+            },
             Some(path) => Decision::Drifted(path),
         },
     }

@@ -79,10 +79,41 @@ pub(crate) fn seized(entries: &[Value], api_version: &str) -> Option<Vec<Value>>
         return None;
     }
     entries.retain(|entry| entry["fieldsV1"].as_object().is_some_and(|fields| !fields.is_empty()));
+    give(&mut entries, Map::from_iter([("f:spec".to_owned(), Value::Object(spec))]), api_version);
+    Some(entries)
+}
+
+/// The managed fields after fields that nobody owns became ours, so that our next apply removes them; none if there is no
+/// such field. If somebody else owns a field of a group, the whole group stays as it is.
+pub(crate) fn claimed(entries: &[Value], groups: &[Vec<Vec<String>>], api_version: &str) -> Option<Vec<Value>> {
+    let is_ours =
+        |entry: &Value| entry["manager"] == MANAGER && entry["operation"] == "Apply" && entry["subresource"].is_null();
+    let is_theirs = |path: &Vec<String>| {
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        entries.iter().any(|entry| !is_ours(entry) && reaches(&entry["fieldsV1"], &path))
+    };
+    let free = groups.iter().filter(|group| !group.iter().any(is_theirs)).flatten();
+    let mut fields = Map::new();
+    for path in free {
+        let leaf = Value::Object(Map::new());
+        let tree = path.iter().rev().fold(leaf, |below, step| Value::Object(Map::from_iter([(step.clone(), below)])));
+        if let Value::Object(tree) = tree {
+            unite(&mut fields, &tree);
+        }
+    }
+    if fields.is_empty() {
+        return None;
+    }
+    let mut entries = entries.to_vec();
+    give(&mut entries, fields, api_version);
+    Some(entries)
+}
+
+/// Adds fields to those that we applied.
+fn give(entries: &mut Vec<Value>, fields: Map<String, Value>, api_version: &str) {
     let is_ours = |entry: &&mut Value| {
         entry["manager"] == MANAGER && entry["operation"] == "Apply" && entry["subresource"].is_null()
     };
-    let fields = Map::from_iter([("f:spec".to_owned(), Value::Object(spec))]);
     match entries.iter_mut().find(is_ours).and_then(|entry| entry["fieldsV1"].as_object_mut()) {
         Some(ours) => unite(ours, &fields),
         None => entries.push(json!({
@@ -90,7 +121,6 @@ pub(crate) fn seized(entries: &[Value], api_version: &str) -> Option<Vec<Value>>
             "fieldsType": "FieldsV1", "fieldsV1": fields,
         })),
     }
-    Some(entries)
 }
 
 /// Whether we own something below a field, or a list or an object as a whole that it lies in; the path is written as in

@@ -11,6 +11,7 @@
 //! | whether a plan has to wait; for what is applied with it | `gates`, `together` |
 //! | the children: all, one, and the decision about one | `apply`, `child`, `decide` |
 //! | what stands in a child's way since an owner of the same name went | `left` |
+//! | fields that an earlier plan left on a child, and that nobody owns | `leftovers` |
 //! | manifests as they are applied here | `wanted` |
 //! | replicas that were set before the takeover | `scaled` |
 //! | what rolls pods beside their template | `rolls` |
@@ -50,6 +51,7 @@ mod handover;
 mod hearing;
 mod held_back;
 mod left;
+mod leftovers;
 mod memory;
 mod pass;
 mod projection;

@@ -77,14 +77,6 @@ impl Context {
             decide(&wanted, &live.object, &subject.uid, live.shared),
             Decision::Apply | Decision::Drifted(_) | Decision::Extended
         );
-        if changes {
-            let served = self.served(&wanted.of)?;
-            let uid = live.object["metadata"]["uid"].as_str().unwrap_or_default();
-            let tried = self.calls(&served, &wanted.namespace).apply(&wanted.name, &wanted.body, uid, true).await?;
-            if tried.is_none() {
-                return self.read(&wanted.reference()).await.map(Some);
-            }
-        }
-        Ok(None)
+        if changes { self.try_change(&wanted, &live.object).await } else { Ok(None) }
     }
 }

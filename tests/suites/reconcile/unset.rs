@@ -1,0 +1,290 @@
+//! B11: a field that is set and removed leaves children as if it had never been set.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use kaos_tests::case::{self, Case};
+use kaos_tests::harness::{Scenario, World, condition, is_real, play};
+use kaos_tests::harness::samples::{agent, mcp_server, model_api};
+use serde_json::{Value, json};
+
+/// How deep below the spec fields are taken away. Deeper ones belong to lists and to Kubernetes' own types.
+const DEPTH: usize = 3;
+/// Fields of an object, of a child and of a workload that differ between two objects that are otherwise alike.
+const OWN: [&str; 8] = [
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "managedFields",
+    "clusterIP",
+    "clusterIPs",
+    "nodePort",
+];
+
+fn account(deployment: &Value) -> (&Value, &Value) {
+    let pod = &deployment["spec"]["template"]["spec"];
+    (&pod["serviceAccountName"], &pod["serviceAccount"])
+}
+
+#[test]
+fn pods_leave_a_service_account_that_was_removed_from_their_object() {
+    play(Scenario::default(), async |w| {
+        w.apply(&model_api("models")).await;
+        let mut server = mcp_server("tools");
+        server["spec"]["serviceAccountName"] = json!("sa");
+        w.apply(&server).await;
+        let spec = |field: &str| json!({"podSpec": {"containers": [], field: "sa"}});
+        w.apply(&agent("newer", "models", &spec("serviceAccountName"))).await;
+        w.apply(&agent("older", "models", &spec("serviceAccount"))).await;
+        let children = ["Deployment/mcpserver-tools", "Deployment/agent-newer", "Deployment/agent-older"];
+        let runs_as_it = |all: &[Value]| all.iter().all(|child| account(child) == (&json!("sa"), &json!("sa")));
+        w.until_all("pods run as it", &children, runs_as_it).await;
+        w.apply(&mcp_server("tools")).await;
+        w.apply(&agent("newer", "models", &json!({}))).await;
+        w.apply(&agent("older", "models", &json!({}))).await;
+        let runs_as_nobody = |all: &[Value]| all.iter().all(|child| account(child) == (&Value::Null, &Value::Null));
+        w.until_all("pods run as it no longer", &children, runs_as_nobody).await;
+        // Once for the account, and once for leaving it.
+        w.quiet().await;
+        for child in children {
+            assert!(w.rollouts(child.trim_start_matches("Deployment/")).await <= 2, "{child}");
+        }
+    });
+}
+
+#[test]
+fn pods_leave_a_service_account_that_an_earlier_version_of_the_operator_left() {
+    play(Scenario::default(), async |w| {
+        w.apply(&mcp_server("tools")).await;
+        w.until("there are pods", "Deployment/mcpserver-tools", |child| !child.is_null()).await;
+        w.stop_all().await;
+        // Somebody sets the field, and gives it up without a value of their own: the alias stays, and nobody owns it.
+        let mut edited = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "mcpserver-tools"},
+            "spec": {"template": {"spec": {"serviceAccountName": "sa"}}}});
+        w.apply_as("left", &edited).await.unwrap();
+        edited.as_object_mut().unwrap().remove("spec");
+        w.apply_as("left", &edited).await.unwrap();
+        let left = w.look("Deployment/mcpserver-tools").await;
+        assert_eq!(account(&left), (&json!("sa"), &json!("sa")), "the server derives one from the other");
+        w.start().await;
+        let is_clear = |child: &Value| account(child) == (&Value::Null, &Value::Null);
+        w.until("pods run as it no longer", "Deployment/mcpserver-tools", is_clear).await;
+    });
+}
+
+#[test]
+fn a_service_account_that_somebody_else_gave_the_pods_stays_and_costs_nothing() {
+    play(Scenario::default(), async |w| {
+        w.apply(&mcp_server("tools")).await;
+        w.until("there are pods", "Deployment/mcpserver-tools", |child| !child.is_null()).await;
+        let edited = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "mcpserver-tools"},
+            "spec": {"template": {"spec": {"serviceAccountName": "theirs"}}}});
+        w.apply_as("somebody", &edited).await.unwrap();
+        w.quiet().await;
+        let child = w.look("Deployment/mcpserver-tools").await;
+        assert_eq!(account(&child).0, "theirs");
+    });
+}
+
+#[test]
+fn a_volume_can_get_a_source_after_it_had_none() {
+    play(Scenario::default(), async |w| {
+        w.apply(&model_api("models")).await;
+        let volumes = |source: Value| json!({"podSpec": {"containers": [], "volumes": [source]}});
+        w.apply(&agent("a", "models", &volumes(json!({"name": "v"})))).await;
+        let source = |child: &Value| child["spec"]["template"]["spec"]["volumes"][0].clone();
+        w.until("it is empty", "Deployment/agent-a", |child| source(child)["emptyDir"].is_object()).await;
+        w.apply(&agent("a", "models", &volumes(json!({"name": "v", "configMap": {"name": "c"}})))).await;
+        let wanted = json!({"name": "v", "configMap": {"name": "c", "defaultMode": 420}});
+        w.until("it has a source", "Deployment/agent-a", |child| source(child) == wanted).await;
+    });
+}
+
+#[test]
+fn a_container_whose_image_changes_gets_the_pull_policy_of_a_new_one() {
+    play(Scenario::default(), async |w| {
+        w.apply(&model_api("models")).await;
+        let sidecar = |image: &str| json!({"podSpec": {"containers": [{"name": "side", "image": image}]}});
+        let policy = |child: &Value| {
+            let containers = child["spec"]["template"]["spec"]["containers"].as_array().cloned().unwrap_or_default();
+            let side = containers.iter().find(|container| container["name"] == "side");
+            side.map(|side| side["imagePullPolicy"].clone()).unwrap_or_default()
+        };
+        for (image, wanted) in [("side:latest", "Always"), ("side:1", "IfNotPresent"), ("side", "Always")] {
+            w.apply(&agent("a", "models", &sidecar(image))).await;
+            w.until(&format!("{image} is pulled {wanted}"), "Deployment/agent-a", |child| policy(child) == wanted).await;
+        }
+    });
+}
+
+/// The object without each of its optional fields, one at a time, with the field's path.
+fn without_each(object: &Value) -> Vec<(String, Value)> {
+    fn walk(value: &Value, path: &str, depth: usize, found: &mut Vec<String>) {
+        for (field, below) in value.as_object().into_iter().flatten() {
+            let path = format!("{path}/{field}");
+            if depth < DEPTH {
+                walk(below, &path, depth + 1, found);
+            }
+            found.push(path);
+        }
+    }
+    let mut paths = Vec::new();
+    walk(&object["spec"], "/spec", 1, &mut paths);
+    let without = |path: &String| {
+        let mut object = object.clone();
+        let (parent, field) = path.rsplit_once('/')?;
+        object.pointer_mut(parent)?.as_object_mut()?.remove(field)?;
+        Some((path.clone(), object))
+    };
+    paths.iter().filter_map(without).collect()
+}
+
+/// A child without what tells two objects that are otherwise alike apart.
+fn alike(mut child: Value, name: &str) -> Value {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.retain(|field, _| {
+                    !OWN.contains(&field.as_str())
+                        && field != "status"
+                        && !field.starts_with("kaos.tools/")
+                        && !field.starts_with("deployment.kubernetes.io/")
+                });
+                fields.values_mut().for_each(strip);
+            }
+            Value::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    strip(&mut child);
+    let text = child.to_string().replace(name, "NAME").replace(&name.to_uppercase().replace('-', "_"), "NAME");
+    serde_json::from_str(&text).unwrap_or(child)
+}
+
+fn renamed(object: &Value, name: &str) -> Value {
+    let mut object = object.clone();
+    object["metadata"] = json!({"name": name, "annotations": object["metadata"]["annotations"]});
+    object
+}
+
+async fn children(w: &World, kind: &str, name: &str) -> BTreeMap<String, Value> {
+    let mut children = BTreeMap::new();
+    for of in ["Deployment", "Service", "ConfigMap"] {
+        for child in w.owned(&format!("{kind}/{name}"), of).await {
+            let child = alike(child, name);
+            children.insert(format!("{of} {}", child["metadata"]["name"]), child);
+        }
+    }
+    children
+}
+
+async fn is_answered(w: &World, kind: &str, names: &[String]) -> bool {
+    for name in names {
+        let object = w.look(&format!("{kind}/{name}")).await;
+        if object["status"]["observedGeneration"] != object["metadata"]["generation"] {
+            return false;
+        }
+    }
+    true
+}
+
+/// Plays the first primary of a case: `set` has a field and loses it, `never` is made without. Gives what differs.
+async fn differing(w: &World, case: &Case) -> Vec<String> {
+    let (kind, name) = case.about.primary[0].split_once('/').unwrap();
+    let is_primary = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
+    let Some(primary) = case.input.iter().find(is_primary) else { return Vec::new() };
+    let beside: Vec<Value> = case.input.iter().filter(|object| !is_primary(object)).cloned().collect();
+    w.apply_all(&beside).await;
+    let mut variants = Vec::new();
+    for (at, (path, without)) in without_each(primary).into_iter().enumerate() {
+        let (set, never) = (format!("set{at:03}"), format!("nev{at:03}"));
+        // The definition may require the field, or refuse the case as a whole.
+        if w.try_apply(&renamed(primary, &set)).await.is_ok() && w.try_apply(&renamed(&without, &never)).await.is_ok() {
+            variants.push((path, without, set, never));
+        }
+    }
+    let names: Vec<String> = variants.iter().flat_map(|(_, _, set, never)| [set.clone(), never.clone()]).collect();
+    w.until_true("all are answered", async || is_answered(w, kind, &names).await).await;
+    w.quiet().await;
+    for (_, without, set, _) in &variants {
+        w.apply(&renamed(without, set)).await;
+    }
+    w.until_true("all are answered again", async || is_answered(w, kind, &names).await).await;
+    w.quiet().await;
+    let mut differing = Vec::new();
+    for (path, _, set, never) in &variants {
+        let object = w.look(&format!("{kind}/{never}")).await;
+        // What is refused, by us or by the server, keeps the children of before.
+        if ["Accepted", "Applied"].iter().any(|of| condition(&object, of)["status"] != "True") {
+            continue;
+        }
+        let (ours, wanted) = (children(w, kind, set).await, children(w, kind, never).await);
+        if ours != wanted {
+            let pretty = |children: &BTreeMap<String, Value>| serde_json::to_string_pretty(children).unwrap();
+            let (ours, wanted) = (pretty(&ours), pretty(&wanted));
+            let diff = similar::TextDiff::from_lines(&wanted, &ours);
+            let diff = diff.unified_diff().context_radius(3).header("never set", "set and removed").to_string();
+            differing.push(format!("=== {} without {path}\n{diff}", case.name));
+        }
+    }
+    differing
+}
+
+/// The cases that together have every field that any of them has. A real cluster takes seconds for each case.
+fn with_every_field(mut cases: Vec<Case>) -> Vec<Case> {
+    let fields = |case: &Case| -> BTreeSet<String> {
+        let (kind, name) = case.about.primary[0].split_once('/').unwrap();
+        let mut primaries =
+            case.input.iter().filter(|object| object["kind"] == kind && object["metadata"]["name"] == name);
+        primaries.next().map(without_each).into_iter().flatten().map(|(path, _)| path).collect()
+    };
+    cases.sort_by_key(|case| Reverse(fields(case).len()));
+    let mut seen = BTreeSet::new();
+    cases.retain(|case| {
+        let before = seen.len();
+        seen.extend(fields(case));
+        seen.len() > before
+    });
+    cases
+}
+
+/// Each recorded case of a kind that takes no environment of its own, on one operator after another.
+fn set_and_removed(kind: &str, at_least: usize) {
+    let environment = case::default_environment().unwrap();
+    let fits = |case: &Case| {
+        case.about.primary[0].starts_with(&format!("{kind}/"))
+            && case.environment == environment
+            && !case.name.contains("-rejected-")
+    };
+    let mut cases: Vec<Case> = case::all().unwrap().into_iter().filter(fits).collect();
+    assert!(cases.len() >= at_least, "only {} cases are left", cases.len());
+    if is_real() {
+        cases = with_every_field(cases);
+    }
+    let mut found = Vec::new();
+    for case in &mut cases {
+        // The registry of runtimes is there already, and a stranger's child is another story.
+        case.input.retain(|object| object["metadata"]["namespace"] != "kaos-system" && object["kind"] != "Deployment");
+        for object in &mut case.input {
+            object["metadata"].as_object_mut().unwrap().remove("namespace");
+        }
+        play(Scenario::default(), async |w| found.extend(differing(w, case).await));
+    }
+    assert!(found.is_empty(), "{} differ\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn each_field_of_a_recorded_agent_is_set_and_removed_as_if_it_had_never_been_set() {
+    set_and_removed("Agent", 20);
+}
+
+#[test]
+fn each_field_of_a_recorded_model_api_is_set_and_removed_as_if_it_had_never_been_set() {
+    set_and_removed("ModelAPI", 15);
+}
+
+#[test]
+fn each_field_of_a_recorded_mcp_server_is_set_and_removed_as_if_it_had_never_been_set() {
+    set_and_removed("MCPServer", 10);
+}
