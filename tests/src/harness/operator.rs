@@ -3,9 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use anyhow::Result;
 use kaos_operator::catalogue::{Catalogue, Gatekeeper, Installing, Offer};
+use kaos_operator::client::{self, CallLayer};
+use kaos_operator::lead::Fence;
 use kaos_operator::metrics::Metrics;
 use kaos_operator::operator::{Clock, Compute, Operator, OperatorError, Options, Probe};
 use kaos_operator::watch::Scope;
@@ -25,6 +28,9 @@ use super::scenario::{SYSTEM, Scenario};
 use super::world::Below;
 use crate::gadget::{self, Edition};
 use crate::policies;
+
+/// Tests of a single operator say themselves what comes too late.
+const UNBOUNDED: Duration = Duration::from_hours(24);
 
 /// What operators of a world start with.
 pub(super) struct Setting {
@@ -195,15 +201,18 @@ impl World {
 
     fn assemble(&self) -> Result<Running> {
         let setting = &self.setting;
+        let metrics = Arc::new(Metrics::new());
+        let layer = CallLayer { deadline: UNBOUNDED, fence: Fence::open(), metrics: Arc::clone(&metrics) };
         let client = match (&self.below, &setting.only) {
             (Below::Embedded(cluster), _) => {
-                Client::new(self.crash_point.on(&cluster.service(), OPERATOR), self.namespace.clone())
+                let way = self.crash_point.on(&cluster.service(), OPERATOR);
+                Client::new(layer.around(way), self.namespace.clone())
             }
-            (Below::Real, Some((_, config))) => Client::try_from(config.clone())?,
+            (Below::Real, Some((_, config))) => client::connect(config.clone(), &layer)?,
             (Below::Real, None) => self.client.clone(),
         };
         let run = |operator: Operator, stop: CancellationToken| tokio::spawn(operator.run(stop));
-        self.run(client, Arc::new(Metrics::new()), (OPERATOR.to_owned(), String::new()), run)
+        self.run(client, metrics, (OPERATOR.to_owned(), String::new()), run)
     }
 
     /// Puts an operator together and has it run.

@@ -10,6 +10,7 @@
 //! | `order` | A12, B9: in whatever order things are applied |
 //! | `rollout` | B: changes reach the pods, once |
 //! | `ownership` | C: whose objects are touched |
+//! | `texts` | A15: characters that YAML would change |
 //! | `unset` | B11: what is removed from an object |
 //! | `takeover` | C8: objects that the Go operator left |
 //! | `status` | D: what users are told |
@@ -42,4 +43,5 @@ mod rollout;
 mod status;
 mod support;
 mod takeover;
+mod texts;
 mod unset;

@@ -1,8 +1,10 @@
 //! Bodies: JSON or YAML, the right kind, without fields that the schema does not have.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
-use super::{bounds, options::FieldValidation, protobuf, write::Request};
+use super::{bounds, options::FieldValidation, protobuf, write::Request, yaml_text};
 use crate::{catalogue::Family, kinds, schema, status::ApiError};
 
 /// Reads a body.
@@ -19,14 +21,15 @@ pub(super) fn parse(request: &Request<'_>) -> Result<Value, ApiError> {
     if request.call.content_type.contains("cbor") {
         return Err(refuse());
     }
-    if let Ok(value) = serde_json::from_slice(body) {
+    let yaml = request.call.content_type.contains("yaml");
+    let text = std::str::from_utf8(body).unwrap_or_default();
+    let text = if yaml { yaml_text::read(text)? } else { Cow::Borrowed(text) };
+    if let Ok(value) = serde_json::from_str(&text) {
         return Ok(value);
     }
-    let text = std::str::from_utf8(body).unwrap_or_default();
-    let yaml = request.call.content_type.contains("yaml");
     let read = |_| ApiError::bad_request("error decoding the body: it is neither JSON nor YAML");
     if yaml {
-        serde_saphyr::from_str(text).map_err(read)
+        serde_saphyr::from_str(&text).map_err(read)
     } else {
         serde_json::from_slice(body).map_err(|error| {
             let text = error.to_string();

@@ -19,6 +19,7 @@ mod table;
 mod update;
 mod watch;
 mod write;
+mod yaml_text;
 
 pub(crate) use call::{Answer, Call, Context};
 pub(crate) use create::stamp;

@@ -1,4 +1,4 @@
-//! The layer that every request goes through: deadline, fence, count, name.
+//! The layer that every request goes through: deadline, fence, count, name, and text that arrives as it was meant.
 
 use std::{
     future::{self, Future},
@@ -15,7 +15,7 @@ use kube::client::Body;
 use tokio::time::{Instant, Sleep};
 use tower::{BoxError, Layer, Service};
 
-use super::{route::Route, throttled};
+use super::{apply_body, route::Route, throttled};
 use crate::{lead::Fence, metrics::Metrics};
 
 /// What the operator calls itself, with its version.
@@ -105,7 +105,7 @@ where
         request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(AGENT));
         let (writes, watches) = (route.writes(), route.is_watch());
         let mut record = Record { metrics, route, started: Instant::now(), code: "cancelled".to_owned() };
-        let answer = self.inner.call(request);
+        let answer = self.inner.call(apply_body::escaped(request));
         Box::pin(async move {
             let due = record.started + deadline;
             let closed = async { if writes { fence.closed().await } else { future::pending().await } };

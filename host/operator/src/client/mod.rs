@@ -2,6 +2,7 @@
 //!
 //! Trying again is left to whoever asks: kube's own retries are off, because backoff is decided in one place.
 
+mod apply_body;
 mod calls;
 mod route;
 #[cfg(test)]

@@ -1,0 +1,17 @@
+//! What a real server's YAML reader does to the raw text of a body: it refuses most control characters, and takes U+0085
+//! for a line break, which becomes a blank within a text.
+
+use std::borrow::Cow;
+
+use crate::status::ApiError;
+
+/// The text as the real server's reader sees it.
+pub(super) fn read(text: &str) -> Result<Cow<'_, str>, ApiError> {
+    let is_refused = |c: char| matches!(c, '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}');
+    if text.contains(is_refused) {
+        return Err(ApiError::bad_request(
+            "error decoding YAML: error converting YAML to JSON: yaml: control characters are not allowed",
+        ));
+    }
+    Ok(if text.contains('\u{85}') { Cow::Owned(text.replace('\u{85}', " ")) } else { Cow::Borrowed(text) })
+}
