@@ -33,7 +33,7 @@ const OTHER_WORDS: &str = "
     MutatingWebhookConfiguration Name Namespace NamespaceTerminating NetworkPolicy Never Node NodePort Normal Null
     PassLookup PathPrefix PersistentVolume PersistentVolumeClaim Pi Pod PodDisruptionBudget PodSecurityPolicy Policy
     PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Queue Reconcile Recreate Ref ReferenceGrant
-    ReplacePrefixMatch ReplicaFailure ResourceSlice RuntimeClass Schema Secret Service ServiceAccount ServiceCIDR
+    ReplacePrefixMatch ReplicaFailure ResourceSlice RollingUpdate RuntimeClass Schema Secret Service ServiceAccount ServiceCIDR
     ServiceUnavailable StatefulSet Status StorageClass StorageVersion String Ti TooManyRequests True Unconfined
     Update ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration
     VolumeAttachment VolumeAttributesClass VolumeSnapshotClass VolumeSnapshotContent Warning Watch WatchOptions Website";
