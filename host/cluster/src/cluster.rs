@@ -26,12 +26,19 @@ use crate::{
     storage::{GroupResource, Key, key_of},
 };
 
+/// Changes of each type that a watch can start from, unless the builder says otherwise.
+const CHANGES: usize = 4096;
+/// Requests in the journal, unless the builder says otherwise.
+const REQUESTS: usize = 200_000;
+
 /// How a cluster starts.
 pub struct Builder {
     seed: u64,
     clock: Arc<dyn Clock>,
     plan: Box<dyn FaultPlan>,
     controllers: bool,
+    changes: usize,
+    requests: usize,
 }
 
 impl Builder {
@@ -56,6 +63,15 @@ impl Builder {
         self
     }
 
+    /// Limits the memory of a cluster that runs for long. Watches can start from the last `changes` changes of each type,
+    /// and older ones are answered with 410. The journal keeps the last `requests` requests.
+    #[must_use]
+    pub fn history(mut self, changes: usize, requests: usize) -> Self {
+        self.changes = changes;
+        self.requests = requests;
+        self
+    }
+
     /// Leaves out all behaviour: Deployments get no pods, nothing is collected. Definitions are served all the same.
     #[must_use]
     pub fn without_controllers(mut self) -> Self {
@@ -65,7 +81,7 @@ impl Builder {
 
     /// Starts it on the current tokio runtime.
     pub fn start(self) -> Cluster {
-        let mut state = State::new(self.seed);
+        let mut state = State::new(self.seed, self.changes);
         bootstrap::fill(&mut state, &clock::text(self.clock.now()));
         let inner = Inner {
             settled: signal::Sender::default(),
@@ -76,7 +92,7 @@ impl Builder {
             plan: Mutex::new((self.plan, Rng::with_seed(self.seed ^ 0x5eed))),
             access: Mutex::new(Access::default()),
             users: Mutex::new(BTreeMap::new()),
-            journal: Journal::new(),
+            journal: Journal::new(self.requests),
             clock: self.clock,
             poke: Arc::new(Notify::new()),
         };
@@ -118,7 +134,14 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Cluster {
     /// A cluster with the machine's clock, seed 0 and no faults, to be changed before it starts.
     pub fn builder() -> Builder {
-        Builder { seed: 0, clock: Arc::new(SystemClock), plan: Box::new(NoFaults), controllers: true }
+        Builder {
+            seed: 0,
+            clock: Arc::new(SystemClock),
+            plan: Box::new(NoFaults),
+            controllers: true,
+            changes: CHANGES,
+            requests: REQUESTS,
+        }
     }
 
     /// Starts one as it is.

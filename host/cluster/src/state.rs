@@ -12,9 +12,6 @@ use crate::{
     storage::{Key, Store},
 };
 
-/// How many changes of a type a watch can start from; older ones are answered with 410.
-const WINDOW: usize = 4096;
-
 /// The state of the cluster.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -26,9 +23,9 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64, window: usize) -> Self {
         Self {
-            store: Store::new(WINDOW),
+            store: Store::new(window),
             catalogue: Catalogue::new(),
             addresses: Addresses::default(),
             snapshots: Snapshots::default(),

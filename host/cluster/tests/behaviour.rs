@@ -15,7 +15,7 @@ use kube::{
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, PropagationPolicy},
 };
 use serde_json::{Value, json};
-use support::{apply, code, config_map, config_maps, deployment, start};
+use support::{api_of, apply, code, config_map, config_maps, deployment, object, start};
 
 fn deployments(client: &Client) -> Api<Deployment> {
     Api::namespaced(client.clone(), "t")
@@ -243,4 +243,17 @@ async fn a_namespace_ends_when_its_contents_let_go() {
     api.patch("held", &PatchParams::default(), &Patch::Merge(json!({"metadata": {"finalizers": null}}))).await.unwrap();
     cluster.settled().await;
     assert!(namespaces.get_opt("t").await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_expires_an_hour_after_it_last_happened() {
+    let (cluster, client) = start().await;
+    let events = api_of(&client, "", "v1", "Event", Some("t"));
+    let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "type": "Normal", "reason": "Seen",
+        "involvedObject": {"kind": "ConfigMap", "namespace": "t", "name": "c"}});
+    events.create(&PostParams::default(), &object(event)).await.unwrap();
+    tokio::time::sleep(Duration::from_mins(59)).await;
+    assert!(cluster.object("", "events", "t", "e").is_some());
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    assert!(cluster.object("", "events", "t", "e").is_none());
 }

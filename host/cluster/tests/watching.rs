@@ -7,6 +7,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::ConfigMap;
+use kaos_cluster::Cluster;
 use kaos_cluster::faults::{Attempt, EventFate, FaultPlan};
 use kube::{
     Api, Client,
@@ -15,7 +16,7 @@ use kube::{
     runtime::{WatchStreamExt as _, reflector, watcher},
 };
 use serde_json::json;
-use support::{apply, config_map, config_maps, start};
+use support::{apply, client, config_map, config_maps, start};
 
 /// Keeps a store of ConfigMaps up to date until the test ends.
 fn reflect(client: &Client, config: watcher::Config) -> reflector::Store<ConfigMap> {
@@ -74,6 +75,24 @@ async fn an_old_revision_is_answered_with_410() {
     let api = config_maps(&client);
     apply(&api, "a", "one", config_map("a")).await.unwrap();
     cluster.compact();
+    let mut events = pin!(api.watch(&WatchParams::default(), "1").await.unwrap());
+    let Some(Ok(WatchEvent::Error(status))) = events.next().await else { panic!("no error") };
+    assert_eq!(status.code, 410);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_with_a_short_history_forgets_old_changes_and_requests() {
+    let cluster = Cluster::builder().history(2, 3).start();
+    let api = config_maps(&client(&cluster));
+    for name in ["a", "b", "c", "d"] {
+        let mut map = config_map(name);
+        map["metadata"]["namespace"] = json!("t");
+        cluster.plant("", "configmaps", map);
+    }
+    for _ in 0..5 {
+        api.get("a").await.unwrap();
+    }
+    assert_eq!(cluster.journal().entries().len(), 3);
     let mut events = pin!(api.watch(&WatchParams::default(), "1").await.unwrap());
     let Some(Ok(WatchEvent::Error(status))) = events.next().await else { panic!("no error") };
     assert_eq!(status.code, 410);

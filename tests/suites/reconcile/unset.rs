@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kaos_tests::case::{self, Case};
-use kaos_tests::harness::{Scenario, World, condition, is_real, play};
 use kaos_tests::harness::samples::{agent, mcp_server, model_api};
+use kaos_tests::harness::{Scenario, World, condition, is_real, play};
 use serde_json::{Value, json};
 
 /// How deep below the spec fields are taken away. Deeper ones belong to lists and to Kubernetes' own types.
@@ -113,7 +113,8 @@ fn a_container_whose_image_changes_gets_the_pull_policy_of_a_new_one() {
         };
         for (image, wanted) in [("side:latest", "Always"), ("side:1", "IfNotPresent"), ("side", "Always")] {
             w.apply(&agent("a", "models", &sidecar(image))).await;
-            w.until(&format!("{image} is pulled {wanted}"), "Deployment/agent-a", |child| policy(child) == wanted).await;
+            w.until(&format!("{image} is pulled {wanted}"), "Deployment/agent-a", |child| policy(child) == wanted)
+                .await;
         }
     });
 }

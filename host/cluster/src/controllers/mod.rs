@@ -1,5 +1,5 @@
 //! Just enough behaviour: Deployments get `ReplicaSet`s and pods, pods become ready, owners take their dependents with
-//! them, namespaces terminate, definitions are served.
+//! them, namespaces terminate, definitions are served, Events expire.
 //!
 //! Every controller is a function from the state to writes, called for what changed, in the order of keys, until
 //! nothing changes any more. Time enters as an argument and as timers.
@@ -7,6 +7,7 @@
 mod adopt;
 mod definitions;
 mod deployments;
+mod events;
 mod fate;
 mod garbage;
 mod namespaces;
@@ -40,6 +41,7 @@ enum Work {
     Deployment(Key),
     ReplicaSet(Key),
     Pod(Key),
+    Event(Key),
 }
 
 /// A controller that can be away for a while, as a real one is that restarts or is late.
@@ -149,6 +151,7 @@ impl Controllers {
                     .extend(controller_of(object).map(|owner| Work::ReplicaSet(Key::new(&key.namespace, &owner))));
                 self.queue.insert(Work::Pod(key));
             }
+            ("", "events") if !change.deleted => drop(self.queue.insert(Work::Event(key))),
             ("", "namespaces") => drop(self.queue.insert(Work::Namespace(key.name))),
             ("apiextensions.k8s.io", _) => drop(self.queue.insert(Work::Definition(key))),
             _ => {}
@@ -187,6 +190,7 @@ fn perform(state: &mut State, work: &Work, moment: &Moment<'_>) -> Option<Durati
         Work::Deployment(key) => return deployments::sync(state, key, moment),
         Work::ReplicaSet(key) => return replica_sets::sync(state, key, moment),
         Work::Pod(key) => return pods::sync(state, key, moment),
+        Work::Event(key) => return events::sync(state, key, moment),
     }
     None
 }

@@ -38,21 +38,21 @@ impl fmt::Display for Entry {
 #[derive(Debug)]
 pub struct Journal {
     entries: Mutex<VecDeque<Entry>>,
+    most: usize,
 }
 
 impl Journal {
-    const MOST: usize = 200_000;
-
-    pub(crate) fn new() -> Self {
-        Self { entries: Mutex::new(VecDeque::new()) }
+    /// An empty journal of `most` requests.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { entries: Mutex::new(VecDeque::new()), most }
     }
 
     pub(crate) fn record(&self, entry: Entry) {
         let mut entries = lock(&self.entries);
-        if entries.len() == Self::MOST {
+        entries.push_back(entry);
+        while entries.len() > self.most {
             entries.pop_front();
         }
-        entries.push_back(entry);
     }
 
     /// All entries.

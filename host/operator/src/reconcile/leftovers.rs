@@ -172,9 +172,7 @@ mod tests {
 
     #[test]
     fn a_pull_policy_is_left_when_the_server_would_derive_another_one() {
-        let container = |image: &str, policy: Value| {
-            json!({"containers": [{"name": "c", "image": image, "imagePullPolicy": policy}]})
-        };
+        let container = |image: &str, policy: Value| json!({"containers": [{"name": "c", "image": image, "imagePullPolicy": policy}]});
         let path = r#"f:containers k:{"name":"c"} f:imagePullPolicy"#;
         for (image, derived) in [
             ("x", "Always"),

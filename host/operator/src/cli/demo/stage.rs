@@ -30,6 +30,11 @@ use crate::input::Document;
 /// How long a pod takes to be ready: enough to see it happen.
 const POD_STARTS: Duration = Duration::from_millis(1500);
 
+/// Changes of each type that the cluster keeps for watches. Each change of a policy's ConfigMap is the whole component.
+const CHANGES: usize = 128;
+/// Requests that the cluster's journal keeps.
+const REQUESTS: usize = 1_000;
+
 /// What the operator writes about policies is told by what ships them.
 const REVISION: &str = "PolicyRevision";
 
@@ -60,7 +65,7 @@ impl Drop for Folder {
 impl Stage {
     /// Starts a cluster and writes a kubeconfig for it.
     pub(super) async fn start(port: u16) -> anyhow::Result<Self> {
-        let cluster = Cluster::start();
+        let cluster = Cluster::builder().history(CHANGES, REQUESTS).start();
         cluster.set_pods(PodFate::ReadyAfter(POD_STARTS));
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let server = cluster.listen(address).await.with_context(|| {

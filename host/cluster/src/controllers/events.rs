@@ -1,0 +1,34 @@
+//! Events: they expire an hour after they last happened, as `--event-ttl` of the API server has it by default.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::Moment;
+use crate::{
+    state::State,
+    storage::{GroupResource, Key},
+};
+
+/// How long an Event stays.
+const TTL: Duration = Duration::from_hours(1);
+
+/// Deletes an Event that expired; returns when it will.
+pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
+    let events = GroupResource::new("", "events");
+    let event = state.store.get(&events, key)?;
+    let happened = last_time(event).unwrap_or(moment.now);
+    let age = Duration::try_from(moment.now.duration_since(happened)).unwrap_or_default();
+    if age >= TTL {
+        state.store.remove(&events, key);
+        return None;
+    }
+    TTL.checked_sub(age)
+}
+
+/// When an Event happened last, by the latest of the times that it names.
+fn last_time(event: &Value) -> Option<Timestamp> {
+    let times = ["/metadata/creationTimestamp", "/eventTime", "/lastTimestamp", "/series/lastObservedTime"];
+    times.iter().filter_map(|path| event.pointer(path)?.as_str()?.parse().ok()).max()
+}
