@@ -55,6 +55,9 @@ impl Hindrance {
     }
 }
 
+/// Why an object waits that needs more than the operator follows in its namespace.
+pub(crate) const TOO_MANY_NEEDS: &str = "TooManyNeeds";
+
 /// Fields that are written by the host alone.
 const OWN: [&str; 7] = ["phase", "ready", "message", "conditions", "observedGeneration", "appliedGeneration", "policy"];
 
@@ -161,7 +164,9 @@ fn resolved(rendered: &Rendered, missing: &[Reference]) -> Condition {
         return Condition { of, status: Truth::No, reason: "NotPermitted", message: forbidden.join("; ") };
     }
     if let Verdict::Refused(Refusal::Waiting(blockers)) = &rendered.verdict {
-        return Condition { of, status: Truth::No, reason: "Waiting", message: blocked(blockers) };
+        let is_too_many = blockers.iter().any(|blocker| blocker.reason == TOO_MANY_NEEDS);
+        let reason = if is_too_many { TOO_MANY_NEEDS } else { "Waiting" };
+        return Condition { of, status: Truth::No, reason, message: blocked(blockers) };
     }
     Condition { of, status: Truth::Yes, reason: "Resolved", message: "everything that is needed is there".to_owned() }
 }

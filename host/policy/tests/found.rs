@@ -133,3 +133,25 @@ fn of_what_is_too_much_nothing_more_is_looked_for() {
     let (rendered, looks) = asking(everything, [long("c", 10)]);
     assert!(rendered.planned().is_some() && looks == 200, "the same under several ids is no fault");
 }
+
+#[test]
+fn what_a_policy_may_not_be_shown_is_not_told_to_be_watched() {
+    fn elsewhere(_: &Subject) -> Vec<Need> {
+        let namespace = Some("another".to_owned());
+        let reference = Reference {
+            api_version: "v1".into(),
+            kind: "ConfigMap".into(),
+            namespace: namespace.clone(),
+            name: "c".into(),
+        };
+        let selector = Selector { of: of("v1", "ConfigMap"), namespace, labels: vec![] };
+        [Target::Named(reference), Target::Labelled(selector)]
+            .into_iter()
+            .enumerate()
+            .map(|(id, target)| Need { id: id.to_string(), target })
+            .collect()
+    }
+    let (rendered, looks) = asking(elsewhere, []);
+    assert!(rendered.subject().found.iter().all(|found| matches!(found.answer, Answer::Forbidden(_))));
+    assert_eq!((rendered.needs.len(), looks), (0, 0));
+}

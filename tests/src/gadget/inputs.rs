@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{API_VERSION, KIND, object, text};
 
-/// A chain of two ConfigMaps, ConfigMaps by label, a Secret, a Gadget, and the defaults of all.
+/// A chain of two ConfigMaps, ConfigMaps by label or by many selectors, a Secret, a Gadget, and the defaults of all.
 pub(super) fn needs(subject: &Subject) -> Vec<Need> {
     let object = object(subject);
     let spec = &object["spec"];
@@ -27,10 +27,16 @@ pub(super) fn needs(subject: &Subject) -> Vec<Need> {
     if spec["shared"] == true {
         named("shared", "v1", "ConfigMap", Some(&subject.cluster.operator_namespace), "gadget-defaults");
     }
-    if let Some(value) = spec["listens"].as_str() {
-        let labels = vec![("gadget".to_owned(), value.to_owned())];
+    let mut labelled = |id: String, labels: Vec<(String, String)>| {
         let selector = Selector { of: ResourceType::new("v1", "ConfigMap"), namespace: None, labels };
-        needs.push(Need { id: "heard".to_owned(), target: Target::Labelled(selector) });
+        needs.push(Need { id, target: Target::Labelled(selector) });
+    };
+    if let Some(value) = spec["listens"].as_str() {
+        labelled("heard".to_owned(), vec![("gadget".to_owned(), value.to_owned())]);
+    }
+    for (at, labels) in spec["hears"].as_array().into_iter().flatten().enumerate() {
+        let pairs = labels.as_object().into_iter().flatten();
+        labelled(format!("hears-{at}"), pairs.map(|(key, value)| (key.clone(), text(value).to_owned())).collect());
     }
     needs
 }

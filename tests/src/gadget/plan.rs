@@ -18,8 +18,9 @@ pub(super) fn map_env(subject: &Subject, mut env: Vec<EnvVar>) -> Vec<EnvVar> {
     if let Some(second) = inputs::one(subject, "second") {
         set("CHAIN", EnvSource::Literal(text(&second["data"]["value"]).to_owned()), "spec.chain");
     }
-    let heard: Vec<_> =
-        inputs::all(subject, "heard").iter().map(|map| text(&map["metadata"]["name"]).to_owned()).collect();
+    let by_selector = (0..).map(|at| format!("hears-{at}")).take(subject.found.len());
+    let maps = std::iter::once("heard".to_owned()).chain(by_selector).flat_map(|id| inputs::all(subject, &id));
+    let heard: Vec<_> = maps.map(|map| text(&map["metadata"]["name"]).to_owned()).collect();
     if !heard.is_empty() {
         set("HEARD", EnvSource::Literal(heard.join(",")), "spec.listens");
     }

@@ -17,6 +17,7 @@
 //! | `errors` | E: what goes wrong, and for how long |
 //! | `backoff` | E: when it is tried again |
 //! | `deletion` | F: finalizers |
+//! | `needs` | E3, E4, G1: what policies ask to see |
 //! | `operations` | G: watches, Events, metrics, readiness |
 //! | `replicas` | G4: of several operators one writes |
 //! | `rights` | G3, G7, E8: what the operator may do |
@@ -32,6 +33,7 @@ mod costs;
 mod deletion;
 mod errors;
 mod healing;
+mod needs;
 mod operations;
 mod order;
 mod ownership;

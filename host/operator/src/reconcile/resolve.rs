@@ -4,13 +4,17 @@
 use std::sync::Arc;
 
 use kaos_policy::{
-    contract::{Need, Reference},
-    render::{RenderError, Rendered, Renderer},
+    contract::{Blocker, Need, Reference, Refusal},
+    render::{RenderError, Rendered, Renderer, Verdict},
 };
 use serde_json::Value;
 
 use super::{context::Context, memory::Memory, rolls};
-use crate::{hashing::hash, watch::ObjectKey};
+use crate::{
+    hashing::hash,
+    status::TOO_MANY_NEEDS,
+    watch::{ObjectKey, TooMany},
+};
 
 /// What came of rendering.
 pub(crate) enum Resolved {
@@ -43,8 +47,10 @@ impl Context {
             if watched && !pending {
                 return Ok(Resolved::Complete(Arc::new(rendered)));
             }
-            if !self.set_needs(key, &needs, memory) {
-                return Ok(Resolved::Pending);
+            match self.set_needs(key, &needs, memory) {
+                Ok(true) => {}
+                Ok(false) => return Ok(Resolved::Pending),
+                Err(too_many) => return Ok(Resolved::Complete(Arc::new(unfollowed(rendered, &too_many)))),
             }
         }
         Ok(Resolved::Pending)
@@ -67,11 +73,13 @@ impl Context {
     }
 
     /// Has the watch follow what an object needs. Says whether all of it is known.
-    fn set_needs(&self, key: &ObjectKey, needs: &[Need], memory: &mut Memory) -> bool {
+    fn set_needs(&self, key: &ObjectKey, needs: &[Need], memory: &mut Memory) -> Result<bool, TooMany> {
         // A pass that is broken off takes what it remembers along.
         self.memories.doubt_needs(key);
+        memory.needs = None;
+        let known = self.watch.set_needs(key, needs)?;
         memory.needs = Some(hash(needs));
-        self.watch.set_needs(key, needs)
+        Ok(known)
     }
 
     /// What the policies need, and what is to roll the pods of their plan.
@@ -96,4 +104,19 @@ impl Context {
         };
         rolls::stamped(plan, &mut memory.read, &lookup, &digest, &|| lookup.is_pending(), &live)
     }
+}
+
+/// The answer for an object whose needs are too many to be followed. A plan that was made of what is not followed would not
+/// change with it, so there is none, and the object waits until there is room.
+fn unfollowed(mut rendered: Rendered, too_many: &TooMany) -> Rendered {
+    let namespace = Reference {
+        api_version: "v1".to_owned(),
+        kind: "Namespace".to_owned(),
+        namespace: None,
+        name: too_many.namespace.clone(),
+    };
+    let blocker = Blocker { on: namespace, reason: TOO_MANY_NEEDS.to_owned(), message: too_many.to_string() };
+    rendered.verdict = Verdict::Refused(Refusal::Waiting(vec![blocker]));
+    rendered.needs.clear();
+    rendered
 }

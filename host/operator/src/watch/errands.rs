@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::{
     broken::{Broken, in_time},
     facts::{Answer, secret_facts},
-    item::{Arrived, Extract, version_of},
+    item::{Arrived, version_of},
     plan::Select,
     shared::Shared,
     shelf::PATIENCE,
@@ -115,7 +115,7 @@ async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> R
         let version = version_of(object["metadata"].get("resourceVersion"));
         version.map(|version| (version, Answer::Secret(secret_facts(&object, &shared.options.digest_key))))
     } else {
-        let arrived = Arrived::new(object, &spec.of, Extract::default()).ok();
+        let arrived = Arrived::new(object, &spec.of, handle.extract).ok();
         arrived.map(|arrived| (arrived.item.version, Answer::Object(arrived.item)))
     };
     let (version, answer) = answer.ok_or_else(|| Broken::odd("the object carries no resourceVersion"))?;

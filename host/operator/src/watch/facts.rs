@@ -60,6 +60,11 @@ impl Facts {
         matches!(self.get(name), Some(Answer::Absent | Answer::Object(_) | Answer::Secret(_)))
     }
 
+    /// Whether this version of an object, or a later one, was read.
+    pub(super) fn has(&self, name: &str, version: u64) -> bool {
+        self.known.get(name).is_some_and(|(known, answer)| *known >= version && matches!(answer, Answer::Object(_)))
+    }
+
     /// An object could not be read. Unless it is known by now, it is to be read again.
     pub(super) fn read_again(&mut self, name: &Arc<str>, version: u64) {
         if version > 0 || !self.is_known(name) {

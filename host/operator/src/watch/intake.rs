@@ -1,6 +1,6 @@
 //! What comes in, from watches, lists and our own writes, and whom it wakes.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use kaos_policy::{contract::ResourceType, stamp};
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub(super) enum Event {
 }
 
 impl State {
-    fn slot(&mut self, handle: &Handle) -> Option<&mut Slot> {
+    pub(super) fn slot(&mut self, handle: &Handle) -> Option<&mut Slot> {
         self.slots.get_mut(&*handle.spec).filter(|slot| slot.id == handle.id)
     }
 
@@ -67,6 +67,9 @@ impl State {
         let needed = self.needs.is_needed(&spec.of, &arrived.namespace, &arrived.name);
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
         slot.shelf.bookmark(arrived.item.version);
+        if handle.extract.labels {
+            return self.labelled_event(handle, event);
+        }
         let changed = match event {
             _ if !needed => false,
             Event::Gone(_) => slot.facts.gone(&arrived.name, arrived.item.version),
@@ -89,18 +92,14 @@ impl State {
     /// A list came in full, as of a version.
     pub(super) fn relist(&mut self, handle: &Handle, listed: Vec<Arrived>, version: u64) -> Wakes {
         let spec = &*handle.spec;
-        let needed = if spec.by_metadata() { self.needed(spec) } else { std::collections::BTreeSet::new() };
+        let needed = if spec.by_metadata() { self.needed(spec) } else { BTreeSet::new() };
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
         let first = !std::mem::replace(&mut slot.shelf.synced, true);
         let healed = slot.shelf.heal();
         let mut wakes = Wakes::new();
         if spec.by_metadata() {
             slot.shelf.relist(Vec::new(), version);
-            let changed = slot.facts.relist(&listed, version, &needed);
-            slot.errand.notify_one();
-            for name in changed {
-                wakes.extend(self.concerned(spec, &name));
-            }
+            wakes.extend(self.metadata_list(handle, &listed, version, &needed));
         } else {
             for change in slot.shelf.relist(listed, version) {
                 self.note(spec, &change, first, &mut wakes);
@@ -113,6 +112,22 @@ impl State {
             wakes.extend(self.answered(spec));
         }
         wakes
+    }
+
+    fn metadata_list(
+        &mut self,
+        handle: &Handle,
+        listed: &[Arrived],
+        version: u64,
+        needed: &BTreeSet<Arc<str>>,
+    ) -> Wakes {
+        if handle.extract.labels {
+            return self.labelled_relist(handle, listed, version, needed);
+        }
+        let Some(slot) = self.slot(handle) else { return Wakes::new() };
+        let changed = slot.facts.relist(listed, version, needed);
+        slot.errand.notify_one();
+        changed.iter().flat_map(|name| self.concerned(&handle.spec, name)).collect()
     }
 
     /// A watch does not work, or works again. What was refused and never seen is refused for as long as nobody answers: a
@@ -137,6 +152,9 @@ impl State {
 
     /// A needed object was read.
     pub(super) fn fetched(&mut self, handle: &Handle, name: &Arc<str>, version: u64, answer: Answer) -> Wakes {
+        if handle.extract.labels && handle.spec.by_metadata() {
+            return self.labelled_fetched(handle, name, version, answer);
+        }
         let namespace = handle.spec.namespace.as_deref().unwrap_or_default();
         if !self.needs.is_needed(&handle.spec.of, namespace, name) {
             return Wakes::new();
@@ -246,8 +264,8 @@ impl State {
         change.owners().into_iter().filter_map(key).collect()
     }
 
-    /// Who needs one object of a guarded type.
-    fn concerned(&self, spec: &Spec, name: &str) -> Wakes {
+    /// Who needs one object of a guarded type by name.
+    pub(super) fn concerned(&self, spec: &Spec, name: &str) -> Wakes {
         let namespace = spec.namespace.as_deref().unwrap_or_default();
         let keys = self.needs.concerned(&spec.of, namespace, name, [None, None]);
         keys.into_iter().map(|key| (key, Urgency::Fresh)).collect()
@@ -275,9 +293,10 @@ impl State {
 
     /// Objects that could not be read are to be read again.
     pub(super) fn read_again(&mut self, handle: &Handle, failed: &[(Arc<str>, u64)]) {
-        let needed = self.needed(&handle.spec);
+        let is_needed = |(name, _): &&(Arc<str>, u64)| self.is_wanted(&handle.spec, name);
+        let needed: Vec<_> = failed.iter().filter(is_needed).cloned().collect();
         let Some(slot) = self.slot(handle) else { return };
-        for (name, version) in failed.iter().filter(|(name, _)| needed.contains(name)) {
+        for (name, version) in &needed {
             slot.facts.read_again(name, *version);
         }
         slot.errand.notify_one();

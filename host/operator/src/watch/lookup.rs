@@ -135,6 +135,9 @@ impl State {
             }
             return self.answering(target).map_or(Look::Pending, |(spec, slot)| match target {
                 Target::Named(reference) if spec.by_metadata() => fact(slot, &reference.name),
+                Target::Labelled(selector) if spec.by_metadata() => {
+                    unknown(slot).unwrap_or_else(|| slot.selected(&selector.labels))
+                }
                 _ => objects(slot, namespace, target),
             });
         }

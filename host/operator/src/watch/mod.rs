@@ -5,18 +5,20 @@
 //! | `coverage`, `plan` | which types are watched and how; which watches that comes to |
 //! | `discovery`, `definitions` | which types are served; noticing that this changed |
 //! | `reflector`, `page`, `broken` | following one collection, whatever breaks |
-//! | `item`, `shelf`, `facts` | what is kept of objects |
-//! | `needs`, `contested`, `owners` | who needs what; who wants whose name; which children an owner has |
+//! | `item`, `shelf`, `facts`, `selected` | what is kept of objects |
+//! | `needs`, `allowance` | who needs what; how much of it the objects of a namespace may |
+//! | `contested`, `owners` | who wants whose name; which children an owner has |
 //! | `state`, `intake` | all of it together; what comes in and whom it wakes |
 //! | `writing` | who is not woken, having written it |
 //! | `lookup`, `report` | what passes, metrics and readiness read |
 //! | `supervise`, `errands`, `shared` | the tasks |
 //!
 //! A store is shared by all who read a type. Primaries and read types are watched whole, emitted types by the label that
-//! every child carries. ConfigMaps and Secrets are never watched whole to be read: needed ones are watched by name as long
-//! as somebody needs them, and of Secrets only metadata. Whoever is concerned by an event is woken through the callback
+//! every child carries. ConfigMaps and Secrets are never watched whole to be read: needed ones are watched by name or by
+//! labels as long as somebody needs them, and of Secrets only metadata. Whoever is concerned by an event is woken through the callback
 //! that [`Watch::new`] takes; what a pass does about it, and when, is left to the queue and to `reconcile`.
 
+mod allowance;
 mod broken;
 mod contested;
 mod coverage;
@@ -34,6 +36,7 @@ mod page;
 mod plan;
 mod reflector;
 mod report;
+mod selected;
 mod shared;
 mod shelf;
 mod state;
@@ -49,6 +52,7 @@ use kube::Client;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use allowance::{Allowance, TooMany};
 pub(crate) use coverage::is_guarded;
 pub use coverage::{Claimed, Coverage};
 pub use discovery::Served;
@@ -91,8 +95,11 @@ pub struct WatchOptions {
     pub backoff: Backoff,
     /// Objects in one page of a list.
     pub page: u32,
-    /// Needed ConfigMaps, and Secrets, of one namespace up to which each is watched by itself.
+    /// Needed ConfigMaps, label selectors of ConfigMaps, and needed Secrets of one namespace up to which each is watched by
+    /// itself.
     pub most_named: usize,
+    /// What the objects of one namespace may need together.
+    pub allowance: Allowance,
     /// What jitter is drawn from.
     pub seed: u64,
 }
@@ -111,6 +118,7 @@ impl Default for WatchOptions {
             backoff: Backoff { first: Duration::from_millis(250), max: Duration::from_mins(1) },
             page: 500,
             most_named: 8,
+            allowance: Allowance::default(),
             seed: 0,
         }
     }
@@ -221,23 +229,26 @@ impl Watch {
 
     /// Says what an object needs, in place of what was said before. From now on it is woken when any of that changes.
     /// Returns whether all of it is known: if it is not, the object is woken as soon as it is; if it is, what was pending
-    /// before may be looked up again at once.
-    pub fn set_needs(&self, key: &ObjectKey, needs: &[Need]) -> bool {
+    /// before may be looked up again at once. Where it is too much, what was said before counts on, and the object is woken
+    /// when there may be room.
+    pub fn set_needs(&self, key: &ObjectKey, needs: &[Need]) -> Result<bool, TooMany> {
         let targets = needs.iter().map(|need| need.target.clone()).collect();
-        let (changed, known) = self.0.with(|state| {
-            let changed = state.set_needs(key, targets);
+        let (changed, wakes, known) = self.0.with(|state| {
+            let (changed, wakes) = state.set_needs(key, targets)?;
             let known = state.needs.of_key(key).all(|target| !matches!(state.look(target), lookup::Look::Pending));
-            (changed, known)
-        });
+            Ok((changed, wakes, known))
+        })?;
         if changed {
             self.0.plan.notify_one();
         }
-        known
+        self.0.tell(|_| wakes);
+        Ok(known)
     }
 
     /// Forgets what an object that is gone needed and wanted.
     pub fn forget(&self, key: &ObjectKey) {
-        self.set_needs(key, &[]);
+        // Nothing is never too much.
+        drop(self.set_needs(key, &[]));
         self.contest(key, &BTreeSet::new());
     }
 

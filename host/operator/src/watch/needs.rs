@@ -80,6 +80,18 @@ impl Needs {
         self.named(of, None).chain(self.labelled(of, None)).map(|(target, _)| target)
     }
 
+    /// The label selectors by which objects of a type and a namespace are needed, and who needs them.
+    pub(super) fn selectors<'a>(
+        &'a self,
+        of: &'a ResourceType,
+        namespace: Option<&'a str>,
+    ) -> impl Iterator<Item = (&'a Selector, &'a BTreeSet<Arc<ObjectKey>>)> {
+        self.labelled(of, namespace).filter_map(|(target, keys)| match target {
+            Target::Labelled(selector) => Some((selector, keys)),
+            Target::Named(_) => None,
+        })
+    }
+
     /// Who needs a target.
     pub(super) fn who(&self, target: &Target) -> impl Iterator<Item = &ObjectKey> {
         self.by_target.get(target).into_iter().flatten().map(AsRef::as_ref)

@@ -1,13 +1,16 @@
 //! One watch: of which objects, where, and how.
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use kaos_policy::{
     contract::{ResourceType, Target},
     stamp,
 };
 
-use super::{coverage::is_guarded, needs::is_of};
+use super::{coverage::is_guarded, item::Extract, needs::is_of};
 
 /// Where the operator works.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,7 +64,7 @@ pub(super) enum Select {
     Labelled(Vec<(String, String)>),
     /// The metadata of one whose name somebody wants and somebody else has.
     Contested(String),
-    /// Those that are needed, when they are many: the metadata of all is watched and none of it kept.
+    /// Those that are needed, when they are many: the metadata of all is watched, and of it at most the labels are kept.
     Wide,
 }
 
@@ -113,7 +116,7 @@ impl Spec {
     pub(super) fn answers(&self, target: &Target) -> bool {
         let here = is_of(target, &self.of) && self.namespace.as_deref().is_none_or(|at| Some(at) == target.namespace());
         here && match (&self.select, target) {
-            (Select::Whole, _) | (Select::Wide, Target::Named(_)) => true,
+            (Select::Whole | Select::Wide, _) => true,
             (Select::Named(name), Target::Named(reference)) => *name == reference.name,
             (Select::Labelled(labels), Target::Labelled(selector)) => *labels == selector.labels,
             _ => false,
@@ -135,35 +138,51 @@ impl fmt::Display for Spec {
     }
 }
 
-/// The watches of one guarded type for what is needed of it: one by one, or the metadata of a whole namespace where more
-/// than `most` names are needed in it. Going back takes half as many, so that it does not change with every object.
+/// What is needed of a guarded type in one namespace.
+#[derive(Default)]
+struct Needed<'a> {
+    names: Vec<&'a str>,
+    selectors: Vec<&'a [(String, String)]>,
+}
+
+/// The watches of one guarded type for what is needed of it, and what is kept of their objects: one for each name and each
+/// label selector, or the metadata of a whole namespace where more than `most` names or selectors are needed in it. Going
+/// back takes half as many, so that it does not change with every object. `wide` says what a namespace's metadata is watched
+/// for now, if it is.
 pub(super) fn as_needed<'a>(
     of: &ResourceType,
     targets: impl Iterator<Item = &'a Target>,
     most: impl Fn(&str) -> usize,
-    is_wide: impl Fn(&str) -> bool,
-) -> Vec<Spec> {
+    wide: impl Fn(&str) -> Option<Extract>,
+) -> Vec<(Spec, Extract)> {
     debug_assert!(is_guarded(of), "other types are watched as a whole");
-    let mut names: std::collections::BTreeMap<&str, Vec<&str>> = std::collections::BTreeMap::new();
-    let mut specs = Vec::new();
+    let mut needed: BTreeMap<&str, Needed<'_>> = BTreeMap::new();
     for target in targets {
-        match (target, target.namespace()) {
-            (Target::Named(reference), Some(namespace)) => names.entry(namespace).or_default().push(&reference.name),
-            (Target::Labelled(selector), Some(namespace)) if !of.is_secret() => {
-                let select = Select::Labelled(selector.labels.clone());
-                specs.push(Spec::new(of, Some(namespace.to_owned()), select));
+        let Some(namespace) = target.namespace() else { continue };
+        match target {
+            Target::Named(reference) => needed.entry(namespace).or_default().names.push(&reference.name),
+            Target::Labelled(selector) if !of.is_secret() => {
+                needed.entry(namespace).or_default().selectors.push(&selector.labels);
             }
-            _ => {}
+            Target::Labelled(_) => {}
         }
     }
-    for (namespace, names) in names {
-        let most = most(namespace);
-        let limit = if is_wide(namespace) { most / 2 } else { most };
-        let spec = |select| Spec::new(of, Some(namespace.to_owned()), select);
-        if names.len() > limit {
-            specs.push(spec(Select::Wide));
+    let mut specs = Vec::new();
+    for (namespace, Needed { names, selectors }) in needed {
+        let (most, wide) = (most(namespace), wide(namespace));
+        let limit = |is_wide| if is_wide { most / 2 } else { most };
+        let keeps_labels = selectors.len() > limit(wide.is_some_and(|wide| wide.labels));
+        let mut add = |select, labels| {
+            let spec = Spec::new(of, Some(namespace.to_owned()), select);
+            specs.push((spec, Extract { labels, ..Extract::default() }));
+        };
+        if keeps_labels || names.len() > limit(wide.is_some()) {
+            add(Select::Wide, keeps_labels);
         } else {
-            specs.extend(names.into_iter().map(|name| spec(Select::Named(name.to_owned()))));
+            names.into_iter().for_each(|name| add(Select::Named(name.to_owned()), false));
+        }
+        if !keeps_labels {
+            selectors.into_iter().for_each(|labels| add(Select::Labelled(labels.to_owned()), true));
         }
     }
     specs

@@ -39,6 +39,7 @@ impl Shared {
             scope: options.scope.clone(),
             secrets: options.secrets,
             most_named: options.most_named,
+            allowance: options.allowance,
             home: options.home.clone(),
             ..State::default()
         };

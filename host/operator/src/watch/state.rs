@@ -9,6 +9,7 @@ use kaos_policy::contract::{ResourceType, Target};
 use tokio::sync::Notify;
 
 use super::{
+    allowance::{Allowance, Ledger, TooMany},
     coverage::{Coverage, Manner, is_guarded},
     definitions::Known,
     discovery::{Discovered, Served},
@@ -18,6 +19,7 @@ use super::{
     needs::Needs,
     owners::{Owners, Place},
     plan::{self, Scope, Select, Spec},
+    selected::ByLabel,
     shelf::Shelf,
     writing::InFlight,
 };
@@ -35,6 +37,8 @@ pub(super) struct Slot {
     pub(super) extract: Extract,
     pub(super) shelf: Shelf,
     pub(super) facts: Facts,
+    /// Of what is selected by label where only metadata is watched.
+    pub(super) labels: ByLabel,
     /// Told when something is to be done beside watching: needed objects read, or the first list is there.
     pub(super) errand: Arc<Notify>,
 }
@@ -55,6 +59,7 @@ pub(super) struct State {
     pub(super) scope: Scope,
     pub(super) secrets: bool,
     pub(super) most_named: usize,
+    pub(super) allowance: Allowance,
     pub(super) coverage: Coverage,
     /// Types that discovery has answered for; none where they are not served.
     pub(super) served: BTreeMap<ResourceType, Option<Served>>,
@@ -64,6 +69,7 @@ pub(super) struct State {
     pub(super) owners: Owners,
     pub(super) in_flight: InFlight,
     pub(super) needs: Needs,
+    pub(super) ledger: Ledger,
     /// Names that primaries want for children and somebody else has.
     pub(super) contested: Needs,
     pub(super) definitions: Known,
@@ -120,8 +126,8 @@ impl State {
             let last_id = &mut self.last_id;
             self.slots.entry(spec).or_insert_with(|| {
                 *last_id += 1;
-                let (shelf, facts, errand) = Default::default();
-                Slot { id: *last_id, of, extract, shelf, facts, errand }
+                let (shelf, facts, labels, errand) = Default::default();
+                Slot { id: *last_id, of, extract, shelf, facts, labels, errand }
             });
         }
         let handle = |(spec, slot): (&Spec, &Slot)| {
@@ -137,15 +143,11 @@ impl State {
         for of in self.coverage.types() {
             let Some(Some(served)) = self.served.get(&of) else { continue };
             for manner in self.coverage.manners(&of) {
-                let specs = match manner {
-                    Manner::Whole => self.stores(&of, served, &Select::Whole),
-                    Manner::Own => self.stores(&of, served, &Select::Own),
-                    Manner::AsNeeded => self.needed_specs(&of),
-                };
-                desired.extend(specs.into_iter().map(|spec| {
-                    let extract = self.extract(&spec);
-                    (spec, extract)
-                }));
+                match manner {
+                    Manner::Whole => desired.extend(self.stores(&of, served, &Select::Whole)),
+                    Manner::Own => desired.extend(self.stores(&of, served, &Select::Own)),
+                    Manner::AsNeeded => desired.extend(self.needed_specs(&of)),
+                }
             }
         }
         desired.extend(self.contested_specs().map(|spec| (spec, Extract::default())));
@@ -159,26 +161,27 @@ impl State {
         self.scope.holds(at) || (at == self.home && is_guarded(&target.of()) && matches!(target, Target::Named(_)))
     }
 
-    fn stores(&self, of: &ResourceType, served: &Served, select: &Select) -> Vec<Spec> {
+    fn stores(&self, of: &ResourceType, served: &Served, select: &Select) -> Vec<(Spec, Extract)> {
         let places = self.scope.places(served.namespaced).into_iter();
-        places.map(|place| Spec::new(of, place, select.clone())).collect()
+        let extract = self.extract(of, select);
+        places.map(|place| (Spec::new(of, place, select.clone()), extract)).collect()
     }
 
-    fn needed_specs(&self, of: &ResourceType) -> Vec<Spec> {
+    fn needed_specs(&self, of: &ResourceType) -> Vec<(Spec, Extract)> {
         if of.is_secret() && !self.secrets {
             return Vec::new();
         }
         let within = |target: &&Target| target.namespace().is_some() && self.reaches(target);
-        let is_wide = |at: &str| self.slots.contains_key(&Spec::new(of, Some(at.to_owned()), Select::Wide));
+        let wide =
+            |at: &str| self.slots.get(&Spec::new(of, Some(at.to_owned()), Select::Wide)).map(|slot| slot.extract);
         // Beyond the scope there are rights for names only.
         let most = |at: &str| if self.scope.holds(at) { self.most_named } else { usize::MAX };
-        plan::as_needed(of, self.needs.of_type(of).filter(within), most, is_wide)
+        plan::as_needed(of, self.needs.of_type(of).filter(within), most, wide)
     }
 
-    fn extract(&self, spec: &Spec) -> Extract {
-        let read = self.coverage.is_read(&spec.of) && !is_guarded(&spec.of);
-        let labels = matches!(spec.select, Select::Labelled(_)) || (spec.select == Select::Whole && read);
-        Extract { labels, essence: self.coverage.is_primary(&spec.of), shared: spec.select == Select::Own }
+    fn extract(&self, of: &ResourceType, select: &Select) -> Extract {
+        let labels = *select == Select::Whole && self.coverage.is_read(of) && !is_guarded(of);
+        Extract { labels, essence: self.coverage.is_primary(of), shared: *select == Select::Own }
     }
 
     /// Forgets the objects of a watch. Primaries among them are woken: they are gone as far as anybody can tell.
@@ -199,22 +202,17 @@ impl State {
         wakes
     }
 
-    /// Replaces what a key needs. Says whether other watches are needed now.
-    pub(super) fn set_needs(&mut self, key: &ObjectKey, targets: BTreeSet<Target>) -> bool {
+    /// Replaces what a key needs, unless that is too much. Says whether other watches are needed now, and who may ask for
+    /// more.
+    pub(super) fn set_needs(&mut self, key: &ObjectKey, targets: BTreeSet<Target>) -> Result<(bool, Wakes), TooMany> {
+        self.allow(key, &targets)?;
         let changed = self.needs.set(key, targets);
+        let mut wakes = Wakes::new();
         for target in &changed {
-            let Target::Named(reference) = &**target else { continue };
-            let needed = self.needs.who(target).next().is_some();
-            let wide = Spec::new(&reference.of(), reference.namespace.clone(), Select::Wide);
-            let Some(slot) = self.slots.get_mut(&wide) else { continue };
-            if needed {
-                slot.facts.want(&reference.name);
-                slot.errand.notify_one();
-            } else {
-                slot.facts.forget(&reference.name);
-            }
+            wakes.extend(self.ledger.note(target, &self.needs));
+            self.need_changed(target);
         }
-        !changed.is_empty()
+        Ok((!changed.is_empty(), wakes))
     }
 
     /// The names that are needed of what a watch covers.
@@ -252,10 +250,12 @@ impl State {
             Target::Labelled(selector) => Select::Labelled(selector.labels.clone()),
         };
         let mut spec = Spec::new(&target.of(), target.namespace().map(str::to_owned), select);
-        if matches!(target, Target::Named(_)) && !self.slots.contains_key(&spec) {
-            spec.select = Select::Wide;
+        if self.slots.contains_key(&spec) {
+            return self.slots.get_key_value(&spec);
         }
-        self.slots.get_key_value(&spec)
+        spec.select = Select::Wide;
+        let keeps = |slot: &Slot| matches!(target, Target::Named(_)) || slot.extract.labels;
+        self.slots.get_key_value(&spec).filter(|(_, slot)| keeps(slot))
     }
 
     /// All primaries of a type.

@@ -70,10 +70,19 @@ impl View<'_> {
         Found { id: need.id.clone(), answer: self.answer(&need.target, load) }
     }
 
+    /// Whether the policy may be shown a target. What it may not is not worth watching.
+    pub(super) fn may_see(&self, target: &Target) -> bool {
+        self.permit(target).is_ok()
+    }
+
+    fn permit(&self, target: &Target) -> Result<(), String> {
+        let cluster_scoped = self.lookup.is_cluster_scoped(&target.of());
+        guard::may_read(target, cluster_scoped, self.namespace, self.grants, self.cluster)
+    }
+
     fn answer(&self, target: &Target, load: &mut Load) -> Answer {
         let of = target.of();
-        let cluster_scoped = self.lookup.is_cluster_scoped(&of);
-        if let Err(reason) = guard::may_read(target, cluster_scoped, self.namespace, self.grants, self.cluster) {
+        if let Err(reason) = self.permit(target) {
             return Answer::Forbidden(reason);
         }
         // The pass ends here, whatever else there is. Facts of a Secret are few.

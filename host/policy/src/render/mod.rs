@@ -61,7 +61,7 @@ pub struct Rendered {
     pub overlays: Vec<PolicyId>,
     /// Fuel of all layers together; the same for the same input, on every machine.
     pub fuel: u64,
-    /// Every object that was asked for, with its namespace filled in. Ids are prefixed with the name of the
+    /// Every object that was asked for and may be shown, with its namespace filled in. Ids are prefixed with the name of the
     /// layer that asked. To be watched, whatever the verdict.
     pub needs: Vec<Need>,
     /// The settings of each layer, the lowest first.

@@ -249,7 +249,8 @@ impl Pass<'_> {
         let mut needs = Vec::new();
         for (layer, asked) in self.layers().zip(&ledger.asked) {
             let prefixed = |need: &Need| Need { id: format!("{}/{}", layer.name(), need.id), ..need.clone() };
-            needs.extend(asked.needs.iter().map(prefixed));
+            let view = self.view(layer);
+            needs.extend(asked.needs.iter().filter(|need| view.may_see(&need.target)).map(prefixed));
         }
         let found = ledger.asked.first().map(|asked| asked.found.clone()).unwrap_or_default();
         memo::Answer { fuel: ledger.fuel, needs, subject: Arc::new(self.subject(self.base, found)), verdict }

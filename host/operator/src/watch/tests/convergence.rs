@@ -18,6 +18,9 @@ use serde_json::{Value, json};
 use super::support::*;
 use crate::watch::{ObjectKey, WatchOptions};
 
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+const MANAGERS: [&str; 2] = ["helm", "kaos-operator"];
+
 /// The operator's requests and events fail now and then, those of users never.
 struct OfOperator(SeededFaults, f64);
 
@@ -67,8 +70,7 @@ async fn edit(bench: &Bench, rng: &mut Rng) {
                 _ => object(&of, &name, json!({"x": value})),
             };
             if rng.bool() {
-                let label = if rng.bool() { "kaos-operator" } else { "helm" };
-                object["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": label});
+                object["metadata"]["labels"] = json!({MANAGED_BY: MANAGERS[usize::from(rng.bool())]});
             }
             bench.put(object).await;
         }
@@ -80,13 +82,17 @@ async fn run(seed: u64, streaming_lists: bool, dropped: f64) {
     let backoff = crate::queue::Backoff { first: Duration::from_millis(100), max: Duration::from_secs(5) };
     let bench = Bench::start_with(WatchOptions { streaming_lists, relist, backoff, seed, ..options() }).await;
     let mut rng = Rng::with_seed(seed);
-    let targets: Vec<Target> = (0..5)
+    let mut targets: Vec<Target> = (0..5)
         .flat_map(|i| {
             let name = format!("n{i}");
             [gadget(), of("v1 ConfigMap"), of("v1 Secret")].map(|of| named(&of, "t", &name))
         })
         .collect();
-    bench.watch.set_needs(&Bench::key("needy"), &needs(&targets));
+    targets.extend(MANAGERS.map(|manager| labelled(&of("v1 ConfigMap"), MANAGED_BY, manager)));
+    // Of every other run there are so many that one watch takes the place of all.
+    let more = if seed.is_multiple_of(2) { 0..0 } else { 0..10 };
+    targets.extend(more.map(|i| labelled(&of("v1 ConfigMap"), "nobody-has", &i.to_string())));
+    bench.watch.set_needs(&Bench::key("needy"), &needs(&targets)).unwrap();
     bench.quiet().await;
     bench.cluster.set_faults(OfOperator(SeededFaults::everything(0.08), dropped));
     for _ in 0..120 {
@@ -94,13 +100,13 @@ async fn run(seed: u64, streaming_lists: bool, dropped: f64) {
         match rng.u8(..40) {
             0 => bench.cluster.cut_watches(),
             1 => bench.cluster.compact(),
-            2 => drop(bench.watch.set_needs(&Bench::key("needy"), &needs(&targets[..rng.usize(..15)]))),
+            2 => drop(bench.watch.set_needs(&Bench::key("needy"), &needs(&targets[..rng.usize(..targets.len())]))),
             3 => drop(bench.watch.set_needs(&Bench::key("needy"), &needs(&targets))),
             4..20 => tokio::time::sleep(Duration::from_millis(rng.u64(..900))).await,
             _ => {}
         }
     }
-    bench.watch.set_needs(&Bench::key("needy"), &needs(&targets));
+    bench.watch.set_needs(&Bench::key("needy"), &needs(&targets)).unwrap();
     bench.cluster.set_faults(NoFaults);
     let quiet = if dropped > 0.0 { Duration::from_hours(1) } else { Duration::from_mins(2) };
     tokio::time::sleep(quiet).await;
@@ -126,7 +132,18 @@ fn check(bench: &Bench, targets: &[Target], seed: u64) {
     let maps = truth(bench, "", "configmaps", false);
     let secrets = truth(bench, "", "secrets", false);
     for target in targets {
-        let Target::Named(reference) = target else { continue };
+        let reference = match target {
+            Target::Named(reference) => reference,
+            Target::Labelled(selector) => {
+                let carries = |map: &&Value| {
+                    selector.labels.iter().all(|(key, value)| map["metadata"]["labels"][key.as_str()] == **value)
+                };
+                let Sighting::Objects(found) = lookup.look_up(target) else { panic!("seed {seed}: {selector:?}") };
+                let found: Vec<&Value> = found.iter().map(AsRef::as_ref).collect();
+                assert_eq!(found, maps.values().filter(carries).collect::<Vec<_>>(), "seed {seed}: {selector:?}");
+                continue;
+            }
+        };
         match (reference.kind.as_str(), lookup.look_up(target)) {
             ("ConfigMap", Sighting::Objects(found)) => {
                 let found: Vec<&Value> = found.iter().map(AsRef::as_ref).collect();

@@ -37,7 +37,7 @@ async fn an_optional_type_goes_and_comes_and_who_uses_it_is_woken() {
         bench.put(object(&gadget(), "g", json!({}))).await;
         bench.wakes(&["t/a"]).await;
         let target = named(&gadget(), "t", "g");
-        bench.watch.set_needs(&Bench::key("a"), &needs([&target]));
+        bench.watch.set_needs(&Bench::key("a"), &needs([&target])).unwrap();
         remove_definition(&bench, "gadgets.test.io").await;
         bench.until("gone", |bench| bench.watch.served(&gadget()).is_none()).await;
         assert_eq!(bench.woken(), BTreeSet::from(["t/a".to_owned()]));
@@ -73,7 +73,7 @@ async fn cluster_scoped_objects_are_read_whatever_namespace_a_need_names() {
     let target = named(&of("v1 Namespace"), "t", "u");
     assert!(bench.watch.lookup().is_cluster_scoped(&of("v1 Namespace")));
     assert!(matches!(bench.watch.lookup().look_up(&target), Sighting::Objects(found) if found.len() == 1));
-    bench.watch.set_needs(&Bench::key("a"), &needs([&target]));
+    bench.watch.set_needs(&Bench::key("a"), &needs([&target])).unwrap();
     bench.put(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "u", "labels": {"x": "y"}}})).await;
     bench.wakes(&["t/a"]).await;
 }
@@ -121,12 +121,12 @@ async fn what_cannot_be_read_holds_up_nothing_that_can() {
         let is_it = attempt.verb == Verb::Get && attempt.name == "c7";
         if is_it { Verdict::from(Outcome::FailBefore(Failure::Server(500))) } else { Verdict::default() }
     });
-    bench.watch.set_needs(&Bench::key("a"), &needs(&targets));
+    bench.watch.set_needs(&Bench::key("a"), &needs(&targets)).unwrap();
     // By now it is tried ever more rarely.
     tokio::time::sleep(Duration::from_mins(10)).await;
     assert!(bench.requests().iter().any(|entry| entry.attempt.name == "c7"), "it was asked for");
     targets.push(named(&map, "t", "c100"));
-    bench.watch.set_needs(&Bench::key("a"), &needs(&targets));
+    bench.watch.set_needs(&Bench::key("a"), &needs(&targets)).unwrap();
     let is_seen = |bench: &Bench| matches!(bench.watch.lookup().look_up(&targets[100]), Sighting::Objects(found) if found.len() == 1);
     bench.until("seen", is_seen).await;
     let again = bench.requests().into_iter().filter(|entry| entry.attempt.name == "c7").count();
@@ -143,7 +143,7 @@ async fn a_settled_watch_asks_for_nothing_but_its_own_renewal() {
     bench.put(config_map("c", "1")).await;
     bench.put(secret("s", "1")).await;
     let (map, secrets) = (of("v1 ConfigMap"), of("v1 Secret"));
-    bench.watch.set_needs(&Bench::key("a"), &needs([&named(&map, "t", "c"), &named(&secrets, "t", "s")]));
+    bench.watch.set_needs(&Bench::key("a"), &needs([&named(&map, "t", "c"), &named(&secrets, "t", "s")])).unwrap();
     tokio::time::sleep(Duration::from_mins(1)).await;
     bench.requests();
     bench.woken();

@@ -1,0 +1,118 @@
+//! E3, E4, G1: what policies ask to see, when an object makes them ask for the impossible or for very much.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use kaos_cluster::faults::{Entry, Verb};
+use kaos_tests::gadget::gadget;
+use kaos_tests::harness::faults::is_operator;
+use kaos_tests::harness::read::{text, variable};
+use kaos_tests::harness::samples::config_map;
+use kaos_tests::harness::{Scenario, World, condition, is_ready, play, reason};
+use serde_json::{Value, json};
+
+/// A Gadget whose policy selects ConfigMaps in so many ways that no other selects them in.
+fn selecting(name: &str, selectors: usize) -> Value {
+    let hears: Vec<Value> = (0..selectors).map(|at| json!({"gadget": format!("{name}-{at}")})).collect();
+    gadget(name, &json!({"hears": hears}))
+}
+
+fn labelled(name: &str, value: &str) -> Value {
+    let mut map = config_map(name, &json!({"value": "x"}));
+    map["metadata"]["labels"] = json!({"gadget": value});
+    map
+}
+
+async fn hears(w: &World, at: &str, what: &Value) {
+    w.until(&format!("it hears {what}"), at, |deployment| variable(deployment, "HEARD") == *what).await;
+}
+
+#[test]
+fn g1_many_selectors_in_a_namespace_take_one_watch_and_each_sees_what_comes_and_goes() {
+    play(Scenario::default(), async |w| {
+        w.apply(&labelled("early", "a-7")).await;
+        w.apply_all(&[selecting("a", 20), selecting("b", 20)]).await;
+        hears(w, "Deployment/a", &json!("early")).await;
+        w.until_ready("Gadget/b").await;
+        w.apply(&labelled("late", "b-3")).await;
+        hears(w, "Deployment/b", &json!("late")).await;
+        w.apply(&labelled("early", "b-4")).await;
+        hears(w, "Deployment/b", &json!("late,early")).await;
+        hears(w, "Deployment/a", &Value::Null).await;
+        w.delete("ConfigMap/late").await;
+        hears(w, "Deployment/b", &json!("early")).await;
+        w.restart().await;
+        w.apply(&labelled("early", "a-1")).await;
+        hears(w, "Deployment/a", &json!("early")).await;
+        hears(w, "Deployment/b", &Value::Null).await;
+        w.apply_all(&[selecting("a", 2), selecting("b", 1)]).await;
+        w.apply(&labelled("last", "b-0")).await;
+        hears(w, "Deployment/b", &json!("last")).await;
+        hears(w, "Deployment/a", &json!("early")).await;
+    });
+}
+
+/// Watches of ConfigMaps by the operator since.
+fn watches(w: &World) -> usize {
+    let entries = w.embedded().journal().entries();
+    let is_watch = |entry: &&Entry| {
+        entry.attempt.verb == Verb::Watch && entry.attempt.resource == "configmaps" && is_operator(&entry.attempt.user)
+    };
+    entries.iter().filter(is_watch).count()
+}
+
+#[test]
+fn g1_of_objects_that_need_too_much_together_the_last_is_told_and_comes_in_when_others_go() {
+    play(Scenario::embedded("watches are counted"), async |w| {
+        for name in ["a", "b", "c", "d"] {
+            w.apply(&selecting(name, 250)).await;
+            w.until_ready(&format!("Gadget/{name}")).await;
+        }
+        assert!(watches(w) < 20, "{} watches", watches(w));
+        w.forget_requests();
+        w.apply(&selecting("e", 200)).await;
+        let told = w.until("it is told", "Gadget/e", |gadget| reason(gadget, "Resolved") == "TooManyNeeds").await;
+        let message = condition(&told, "Resolved")["message"].clone();
+        for part in ["1200 label selectors", "follows 1000", "move objects to another namespace"] {
+            assert!(text(&message).contains(part), "{message}");
+        }
+        // Neither does it push another out, nor is it looked at again and again.
+        w.apply(&labelled("m", "a-5")).await;
+        hears(w, "Deployment/a", &json!("m")).await;
+        w.quiet().await;
+        w.forget_requests();
+        w.pass_time(Duration::from_mins(10)).await;
+        assert_eq!(w.writes(), Vec::<String>::new());
+        let ready: BTreeSet<bool> = w
+            .list("Gadget")
+            .await
+            .iter()
+            .map(|gadget| is_ready(gadget) != (gadget["metadata"]["name"] == "e"))
+            .collect();
+        assert_eq!(ready, BTreeSet::from([true]), "all but the last are ready");
+        w.delete("Gadget/c").await;
+        w.until_ready("Gadget/e").await;
+        w.apply(&labelled("n", "e-9")).await;
+        hears(w, "Deployment/e", &json!("n")).await;
+    });
+}
+
+#[test]
+fn g1_an_object_that_asks_for_too_much_keeps_what_it_had_and_may_go_back() {
+    play(Scenario::embedded("selectors are counted"), async |w| {
+        for name in ["a", "b", "c", "d"] {
+            w.apply(&selecting(name, 249)).await;
+        }
+        w.until_ready("Gadget/d").await;
+        let mut more = selecting("d", 249);
+        let others = (0..7).map(|at| json!({"gadget": format!("more-{at}")}));
+        more["spec"]["hears"].as_array_mut().unwrap().extend(others);
+        w.apply(&more).await;
+        w.until("it is told", "Gadget/d", |gadget| reason(gadget, "Resolved") == "TooManyNeeds").await;
+        assert!(!w.look("Deployment/d").await.is_null(), "what runs goes on running");
+        w.apply(&selecting("z", 5)).await;
+        w.until("it is told", "Gadget/z", |gadget| reason(gadget, "Resolved") == "TooManyNeeds").await;
+        w.apply(&selecting("d", 249)).await;
+        w.until_ready("Gadget/d").await;
+    });
+}
