@@ -135,6 +135,30 @@ fn of_what_is_too_much_nothing_more_is_looked_for() {
 }
 
 #[test]
+fn a_selector_that_an_api_server_would_not_take_is_a_breach_that_names_the_label() {
+    fn asks(labels: &[(&str, &str)]) -> Vec<Need> {
+        let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let selector = Selector { of: of("v1", "ConfigMap"), namespace: None, labels };
+        vec![Need { id: "s".to_owned(), target: Target::Labelled(selector) }]
+    }
+    let needs: [(fn(&Subject) -> Vec<Need>, Option<&str>); 6] = [
+        (|_| asks(&[("kaos.tools/a_B", "b.c"), ("a", "")]), None),
+        (|_| asks(&[("a", "b,!c")]), Some("needs[0]: `a=b,!c` is not a label to select by")),
+        (|_| asks(&[("fine", "x"), ("x in (a)", "y")]), Some("needs[0]: `x in (a)=y` is not a label to select by")),
+        (|_| asks(&[("", "y")]), Some("needs[0]: `=y` is not a label to select by")),
+        (|_| asks(&[("a", &"b".repeat(64))]), Some("is not a label to select by")),
+        (|_| asks(&[("a", "b"); 33]), Some("needs[0]: a selector has at most 32 labels, and this one 33")),
+    ];
+    for (needs, wrong) in needs {
+        let (rendered, looks) = asking(needs, []);
+        let told = rendered.failed().map(ToString::to_string);
+        assert_eq!(told.is_some(), wrong.is_some(), "{told:?}");
+        assert!(told.is_none_or(|told| told.contains(wrong.unwrap_or_default())), "{wrong:?}");
+        assert_eq!(looks, usize::from(wrong.is_none()));
+    }
+}
+
+#[test]
 fn what_a_policy_may_not_be_shown_is_not_told_to_be_watched() {
     fn elsewhere(_: &Subject) -> Vec<Need> {
         let namespace = Some("another".to_owned());

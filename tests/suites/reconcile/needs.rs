@@ -28,6 +28,34 @@ async fn hears(w: &World, at: &str, what: &Value) {
 }
 
 #[test]
+fn e3_a_selector_that_is_none_is_told_at_the_object_and_breaks_no_watch() {
+    play(Scenario::default(), async |w| {
+        for (name, labels) in
+            [("a", json!({"a": "b,!c", "x in (a)": "y"})), ("b", json!({"a": "b c"})), ("c", json!({"": "b"}))]
+        {
+            w.apply(&gadget(name, &json!({"hears": [labels]}))).await;
+            let at = format!("Gadget/{name}");
+            let told = w.until("it is told", &at, |gadget| reason(gadget, "Applied") == "GuardRefused").await;
+            let message = condition(&told, "Applied")["message"].clone();
+            assert!(text(&message).contains("is not a label to select by"), "{message}");
+        }
+        w.apply_all(&[labelled("m", "x"), gadget("d", &json!({"hears": [{"gadget": "x"}]}))]).await;
+        w.until_ready("Gadget/d").await;
+        assert_eq!(w.counted("kaos_operator_watch_state", &["state=\"failing\"", "} 1"]), 0.0);
+        assert_eq!(w.counted("kaos_operator_watch_errors_total", &["reason=\"400\""]), 0.0);
+    });
+}
+
+#[test]
+fn e4_a_name_that_no_object_can_have_is_not_there_and_breaks_no_watch() {
+    play(Scenario::default(), async |w| {
+        w.apply(&gadget("a", &json!({"chain": "b,c"}))).await;
+        w.until("it waits", "Gadget/a", |gadget| reason(gadget, "Resolved") == "NotFound").await;
+        assert_eq!(w.counted("kaos_operator_watch_errors_total", &["reason=\"400\""]), 0.0);
+    });
+}
+
+#[test]
 fn g1_many_selectors_in_a_namespace_take_one_watch_and_each_sees_what_comes_and_goes() {
     play(Scenario::default(), async |w| {
         w.apply(&labelled("early", "a-7")).await;

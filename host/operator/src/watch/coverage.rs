@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kaos_policy::contract::{Claim, ResourceType};
+use kaos_policy::{
+    contract::{Claim, ResourceType, Target},
+    names::is_subdomain,
+};
 
 /// What the claims on one primary type come to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -143,6 +146,15 @@ impl Coverage {
 /// read.
 pub(crate) fn is_guarded(of: &ResourceType) -> bool {
     of.is_secret() || (of.group().is_empty() && of.kind == "ConfigMap")
+}
+
+/// Whether an API server can have what a target names. Names of ConfigMaps and Secrets become part of requests, and come
+/// from specs of pods, too, which nobody checks for that.
+pub(super) fn can_exist(target: &Target) -> bool {
+    match target {
+        Target::Named(reference) => !is_guarded(&reference.of()) || is_subdomain(&reference.name),
+        Target::Labelled(_) => true,
+    }
 }
 
 #[cfg(test)]

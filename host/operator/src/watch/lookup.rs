@@ -9,7 +9,7 @@ use kaos_policy::{
 use serde_json::Value;
 
 use super::{
-    coverage::is_guarded,
+    coverage::{can_exist, is_guarded},
     facts::Answer,
     item::{Item, parse},
     plan::Select,
@@ -133,6 +133,9 @@ impl State {
             if of.is_secret() && matches!(target, Target::Labelled(_)) {
                 return Look::Forbidden("Secrets are looked at by name, never by label".to_owned());
             }
+            if !can_exist(target) {
+                return absent(of.is_secret());
+            }
             return self.answering(target).map_or(Look::Pending, |(spec, slot)| match target {
                 Target::Named(reference) if spec.by_metadata() => fact(slot, &reference.name),
                 Target::Labelled(selector) if spec.by_metadata() => {
@@ -169,13 +172,18 @@ fn fact(slot: &Slot, name: &str) -> Look {
     }
     match slot.facts.get(name) {
         None => Look::Pending,
-        Some(Answer::Absent) if slot.of.is_secret() => {
-            Look::Secret(SecretFacts { present: false, keys: Vec::new(), digest: String::new() })
-        }
-        Some(Answer::Absent) => Look::Objects(Vec::new()),
+        Some(Answer::Absent) => absent(slot.of.is_secret()),
         Some(Answer::Object(item)) => Look::Objects(vec![(item.text(), item.version)]),
         Some(Answer::Secret(facts)) => Look::Secret(facts.clone()),
         Some(Answer::Forbidden(why)) => Look::Forbidden(why.clone()),
+    }
+}
+
+fn absent(is_secret: bool) -> Look {
+    if is_secret {
+        Look::Secret(SecretFacts { present: false, keys: Vec::new(), digest: String::new() })
+    } else {
+        Look::Objects(Vec::new())
     }
 }
 

@@ -232,7 +232,8 @@ impl Watch {
     /// before may be looked up again at once. Where it is too much, what was said before counts on, and the object is woken
     /// when there may be room.
     pub fn set_needs(&self, key: &ObjectKey, needs: &[Need]) -> Result<bool, TooMany> {
-        let targets = needs.iter().map(|need| need.target.clone()).collect();
+        let targets =
+            needs.iter().map(|need| &need.target).filter(|target| coverage::can_exist(target)).cloned().collect();
         let (changed, wakes, known) = self.0.with(|state| {
             let (changed, wakes) = state.set_needs(key, targets)?;
             let known = state.needs.of_key(key).all(|target| !matches!(state.look(target), lookup::Look::Pending));

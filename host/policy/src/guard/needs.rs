@@ -4,14 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Breach, Rule, breaches::Breaches};
 use crate::{
-    contract::{Claim, Cluster, Need, Target},
+    contract::{Claim, Cluster, Need, Selector, Target},
+    cut::cut,
     limits::Limits,
     manifest::{Grants, OPERATOR_NAMESPACE},
-    names::is_subdomain,
+    names::{is_key, is_label_value, is_subdomain},
 };
 
 /// Characters of a need's id: a kind, a namespace and a name fit, whatever they are.
 const ID: usize = 512;
+
+/// Characters of a label that are shown.
+const SHOWN: usize = 128;
+/// Labels of one selector. All of them are part of a request to the API server.
+const LABELS: usize = 32;
 
 /// Whether what is asked for is in order: `known` is what was asked for before. Namespaces are filled in.
 pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Target>, claim: &Claim, limits: &Limits) -> Vec<Breach> {
@@ -34,6 +40,20 @@ pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Target>, claim: &Cl
         }
         if let Some(name) = unusable_name(target) {
             breach(Rule::ValidNames, format!("`{name}` is not a name"));
+        }
+        if let Target::Labelled(Selector { labels, .. }) = target {
+            if labels.len() > LABELS {
+                breach(
+                    Rule::NeedsOrderly,
+                    format!("a selector has at most {LABELS} labels, and this one {}", labels.len()),
+                );
+            }
+            for (key, value) in labels.iter().filter(|(key, value)| !is_key(key) || !is_label_value(value)) {
+                breach(
+                    Rule::ValidNames,
+                    format!("`{}` is not a label to select by", cut(&format!("{key}={value}"), SHOWN)),
+                );
+            }
         }
     }
     let new = seen.iter().filter(|id| !known.contains_key(id.as_str())).count();
