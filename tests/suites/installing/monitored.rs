@@ -2,9 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::time::Duration;
 
+use kaos_cluster::faults::Verb;
 use kaos_operator::watch::Scope;
 use kaos_tests::gadget::gadget;
+use kaos_tests::harness::faults::OPERATOR;
+use kaos_tests::harness::scenario::SYSTEM;
 use kaos_tests::harness::{World, condition, play, reason};
 use serde_json::json;
 
@@ -54,6 +58,33 @@ fn what_an_alert_takes_the_rate_of_is_there_before_it_happens() {
         }
         let failures = r#"kaos_operator_policy_failures_total{policy="widget",version="1.0.0",reason="Trap"} 0"#;
         assert!(page.contains(failures), "{page}");
+    });
+}
+
+#[test]
+fn a_right_to_follow_policies_that_is_lost_is_told_and_what_came_meanwhile_is_found() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        for (resource, kind, edition) in [("configmaps", "ConfigMap", "2"), ("policyrevisions", "PolicyRevision", "3")]
+        {
+            world.embedded().authorise(move |attempt| {
+                let follows = !attempt.verb.is_write() && attempt.verb != Verb::Get;
+                !follows || (&*attempt.resource, &*attempt.namespace, &*attempt.user) != (resource, SYSTEM, OPERATOR)
+            });
+            world.embedded().cut_watches();
+            let said = format!("the operator may not list {resource}");
+            let says = async || world.probe().ready().is_err_and(|missing| missing.iter().any(|it| it.contains(&said)));
+            world.until_true("readiness tells", says).await;
+            let kind = format!("kind=\"{kind}\"");
+            let forbidden = || world.counted("kaos_operator_watch_state", &["state=\"forbidden\"", &kind, "} 1"]);
+            assert!((forbidden() - 1.0).abs() < 0.5, "{}", world.metrics());
+            world.apply(&package("widgets", edition, "")).await;
+            world.pass_time(Duration::from_secs(20)).await;
+            world.embedded().allow_everything();
+            until_edition(world, "ConfigMap/w", edition).await;
+            world.until_true("it is ready", async || world.probe().ready().is_ok()).await;
+            assert!(forbidden() < 0.5, "{}", world.metrics());
+        }
     });
 }
 

@@ -18,7 +18,7 @@ impl Probe {
         Self { context, queue }
     }
 
-    /// Whether everything is seen that should be; if not, what is missing.
+    /// Whether everything is seen that should be, and followed; if not, what is missing.
     pub fn ready(&self) -> Result<(), Vec<String>> {
         let Some(snapshot) = self.context.catalogue.load() else {
             return Err(vec![self.context.catalogue.missing().unwrap_or_default()]);
@@ -26,7 +26,7 @@ impl Probe {
         let coverage = self.context.watch.coverage();
         let unwatched = snapshot.kinds().filter(|(of, _)| !coverage.is_primary(of));
         let unwatched: Vec<String> = unwatched.map(|(of, _)| format!("{of}: not watched yet")).collect();
-        if unwatched.is_empty() { self.context.watch.synced() } else { Err(unwatched) }
+        if unwatched.is_empty() { self.context.watch.follows_all() } else { Err(unwatched) }
     }
 
     /// Listed namespaces that are not waited for, since nothing may be read in them.

@@ -11,6 +11,7 @@
 //! | `state`, `intake` | all of it together; what comes in and whom it wakes |
 //! | `writing` | who is not woken, having written it |
 //! | `lookup`, `report` | what passes, metrics and readiness read |
+//! | `beside` | telling of watches that others keep |
 //! | `supervise`, `errands`, `shared` | the tasks |
 //!
 //! A store is shared by all who read a type. Primaries and read types are watched whole, emitted types by the label that
@@ -19,6 +20,7 @@
 //! that [`Watch::new`] takes; what a pass does about it, and when, is left to the queue and to `reconcile`.
 
 mod allowance;
+mod beside;
 mod broken;
 mod contested;
 mod coverage;
@@ -53,6 +55,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use allowance::{Allowance, TooMany};
+pub(crate) use beside::Beside;
 pub(crate) use coverage::is_guarded;
 pub use coverage::{Claimed, Coverage};
 pub use discovery::Served;
@@ -299,6 +302,18 @@ impl Watch {
             let (types, barred) = (state.coverage.types(), state.barred());
             let refused = |of: &ResourceType| state.refused(of, &barred).filter(|_| !state.coverage.is_kept(of));
             types.iter().filter_map(|of| state.unknown(of).or_else(|| refused(of))).collect()
+        });
+        if missing.is_empty() { Ok(()) } else { Err(missing) }
+    }
+
+    /// Whether what is known follows the cluster; otherwise what does not, and why: what was never [seen], and what is
+    /// missing to those who keep watches of their own.
+    ///
+    /// [seen]: Self::synced
+    pub fn follows_all(&self) -> Result<(), Vec<String>> {
+        let mut missing = self.synced().err().unwrap_or_default();
+        self.0.with(|state| {
+            missing.extend(state.others.values().filter_map(beside::Other::missing));
         });
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }

@@ -28,6 +28,12 @@ struct Sight {
 impl State {
     /// What the watch on a type is doing, somewhere else than in these namespaces.
     fn doing(&self, of: &ResourceType, barred: &BTreeSet<String>) -> WatchState {
+        let others = self.others.values().filter(|other| other.of == *of).map(|other| other.state);
+        let own = self.coverage.types().contains(of).then(|| self.own_doing(of, barred));
+        own.into_iter().chain(others).max_by_key(rank).unwrap_or(WatchState::Synced)
+    }
+
+    fn own_doing(&self, of: &ResourceType, barred: &BTreeSet<String>) -> WatchState {
         match self.served.get(of) {
             None => return if self.undiscovered.is_empty() { WatchState::Listing } else { WatchState::Failing },
             Some(None) => return WatchState::Unserved,
@@ -40,13 +46,7 @@ impl State {
             None if slot.shelf.synced => WatchState::Synced,
             None => WatchState::Listing,
         });
-        // The worst of them; a type of which nothing is needed now is as known as can be.
-        let rank = |state: &WatchState| match state {
-            WatchState::Synced => 0,
-            WatchState::Listing => 1,
-            WatchState::Failing => 2,
-            _ => 3,
-        };
+        // A type of which nothing is needed now is as known as can be.
         states.max_by_key(rank).unwrap_or(WatchState::Synced)
     }
 
@@ -103,6 +103,17 @@ impl State {
     }
 }
 
+/// Of several watches the worst is told.
+fn rank(state: &WatchState) -> u8 {
+    match state {
+        WatchState::Synced => 0,
+        WatchState::Listing => 1,
+        WatchState::Unserved => 2,
+        WatchState::Failing => 3,
+        WatchState::Forbidden => 4,
+    }
+}
+
 /// Whether what a watch covers lies somewhere else than in these namespaces.
 fn is_outside(spec: &Spec, namespaces: &BTreeSet<String>) -> bool {
     spec.namespace.as_ref().is_none_or(|at| !namespaces.contains(at))
@@ -115,7 +126,8 @@ pub(super) struct Reported(Mutex<BTreeSet<ResourceType>>);
 impl Reported {
     /// Tells what is so now.
     pub(super) fn report(&self, state: &State, metrics: &Metrics) {
-        let (types, barred) = (state.coverage.types(), state.barred());
+        let (mut types, barred) = (state.coverage.types(), state.barred());
+        types.extend(state.others.values().map(|other| other.of.clone()));
         metrics.barred(barred.len());
         for of in &types {
             let (objects, bytes) = state.stored(of);

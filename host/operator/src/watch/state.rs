@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use super::{
     allowance::{Allowance, Ledger, TooMany},
+    beside::Other,
     coverage::{Coverage, Manner, is_guarded},
     definitions::Known,
     discovery::{Discovered, Served},
@@ -73,6 +74,8 @@ pub(super) struct State {
     /// Names that primaries want for children and somebody else has.
     pub(super) contested: Needs,
     pub(super) definitions: Known,
+    /// Watches that others keep.
+    pub(super) others: BTreeMap<u64, Other>,
     /// Where the operator lives.
     pub(super) home: String,
     pub(super) last_id: u64,

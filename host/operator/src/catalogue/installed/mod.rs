@@ -95,8 +95,8 @@ impl StepError {
 pub(crate) async fn run(tools: Tools, installing: Installing, stop: CancellationToken) {
     let namespace = tools.duties.operator_namespace.clone();
     let everywhere = installing.in_namespaces;
-    let sources = Sources::follow(&tools.client, &namespace, everywhere);
-    let records = Records::follow(&tools.client, &namespace);
+    let sources = Sources::follow(&tools.client, &tools.watch, &namespace, everywhere);
+    let records = Records::follow(&tools.client, &tools.watch, &namespace);
     let store = Store::new(tools.client.clone(), &namespace);
     let catalogue = Arc::clone(&tools.catalogue);
     let mut lifecycle = Lifecycle::new(tools, installing, sources, records, store);

@@ -23,6 +23,7 @@ use super::{
     StepError,
     sources::{is_listed, keep, whole},
 };
+use crate::watch::Watch;
 
 /// The annotation by which a person has a revision tried again: any value that it did not have before.
 pub(crate) const RETRY: &str = "kaos.tools/retry";
@@ -66,10 +67,12 @@ pub(crate) fn revision_resource() -> ApiResource {
 
 impl Records {
     /// The records of a namespace.
-    pub(super) fn follow(client: &Client, namespace: &str) -> Self {
+    pub(super) fn follow(client: &Client, watch: &Watch, namespace: &str) -> Self {
         let api: Api<Revision> = Api::namespaced_with(client.clone(), namespace, &revision_resource());
         let (changed, mut watches) = (Arc::new(Notify::new()), JoinSet::new());
-        let seen = keep(api.clone(), watcher::Config::default(), revision_resource(), whole, &changed, &mut watches);
+        let of = ResourceType::new(API_VERSION, "PolicyRevision");
+        let told = (watch.beside(of, "what became of packages"), &changed);
+        let seen = keep(api.clone(), watcher::Config::default(), revision_resource(), whole, told, &mut watches);
         let (book, erased, confirmed) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         Self { api, seen, changed, book, erased, confirmed, opened: false, _watches: watches }
     }

@@ -5,10 +5,10 @@ mod reader;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt as _, StreamExt as _};
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_crds::PolicySource;
-use kaos_policy::{digest::Digest, settings::Layer};
+use kaos_policy::{contract::ResourceType, digest::Digest, settings::Layer};
 use kube::{
     Api, Client, Resource,
     api::PartialObjectMeta,
@@ -19,12 +19,13 @@ use serde_json::json;
 use tokio::{sync::Notify, task::JoinSet};
 
 use self::{
-    broken::Followed,
+    broken::{Followed, code_of},
     reader::{Labelled, Reader, Seen},
 };
 use crate::{
     catalogue::{Age, OPERATOR_CONFIG, operator_config},
     package::{self, Package, PackageError},
+    watch::{Beside, Watch},
 };
 
 /// A package as it is now.
@@ -72,13 +73,14 @@ pub(super) struct Sources {
     _watches: JoinSet<()>,
 }
 
-/// A watch whose objects are kept, as `trim` leaves them, until its task is dropped.
+/// A watch whose objects are kept, as `trim` leaves them, until its task is dropped. After an error everything is listed
+/// again: that is what tells that it works.
 pub(super) fn keep<K>(
     api: Api<K>,
     config: watcher::Config,
     of: K::DynamicType,
     trim: fn(&mut K),
-    changed: &Arc<Notify>,
+    (beside, changed): (Beside, &Arc<Notify>),
     watches: &mut JoinSet<()>,
 ) -> Store<K>
 where
@@ -90,16 +92,28 @@ where
     let store = writer.as_reader();
     let changed = Arc::clone(changed);
     let backoff = watcher::DefaultBackoff::default();
-    let events = reflector(writer, watcher(api, config).backoff(backoff).modify(trim));
+    let until_error = move || {
+        watcher(api.clone(), config.clone()).scan(false, |is_over, event| {
+            let ends = std::mem::replace(is_over, event.is_err());
+            std::future::ready((!ends).then_some(event))
+        })
+    };
+    let events = stream::repeat_with(until_error).flatten();
+    let events = reflector(writer, events.backoff(backoff).modify(trim));
     watches.spawn(async move {
         let mut events = std::pin::pin!(events);
         while let Some(event) = events.next().await {
             match event {
                 // Only the end of a list tells the whole of it.
                 Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
-                Ok(_) => changed.notify_one(),
+                Ok(_) => {
+                    beside.follows();
+                    changed.notify_one();
+                }
                 Err(error) => {
+                    let code = code_of(&error);
                     let error = followed.told(&error);
+                    beside.broke(code, &error);
                     tracing::warn!(error, "the watch on policies broke, and is opened again");
                 }
             }
@@ -139,16 +153,19 @@ where
 
 impl Sources {
     /// Packages of a namespace, or of all.
-    pub(super) fn follow(client: &Client, namespace: &str, everywhere: bool) -> Self {
+    pub(super) fn follow(client: &Client, watch: &Watch, namespace: &str, everywhere: bool) -> Self {
         let home: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
         let (changed, mut watches) = (Arc::new(Notify::new()), JoinSet::new());
         let labelled = watcher::Config::default().labels(package::LABEL);
         let named = watcher::Config::default().fields(&format!("metadata.name={OPERATOR_CONFIG}"));
         let elsewhere = labelled.clone().fields(&format!("metadata.namespace!={namespace}")).page_size(PAGE);
-        let own = keep(home.clone(), labelled, (), whole, &changed, &mut watches);
-        let config = keep(home, named, (), whole, &changed, &mut watches);
+        let told = |what| (watch.beside(ResourceType::new("v1", "ConfigMap"), what), &changed);
+        let own = keep(home.clone(), labelled, (), whole, told("packages of policies"), &mut watches);
+        let config = keep(home, named, (), whole, told("the operator's settings"), &mut watches);
         // A namespace that makes a thousand of them must not be able to fill the operator's memory.
-        let others = everywhere.then(|| keep(Api::all(client.clone()), elsewhere, (), trimmed, &changed, &mut watches));
+        let all =
+            || keep(Api::all(client.clone()), elsewhere, (), trimmed, told("policies of namespaces"), &mut watches);
+        let others = everywhere.then(all);
         let reader = Reader::new(client.clone());
         Self { home: namespace.to_owned(), own, others, config, changed, reader, _watches: watches }
     }

@@ -55,6 +55,17 @@ impl Followed {
     }
 }
 
+/// The status code that a watch broke with, if the API server gave one.
+pub(super) fn code_of(error: &watcher::Error) -> Option<u16> {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status) => Some(status.code),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use kube::core::Status;

@@ -1,0 +1,93 @@
+//! Watches that others keep: what they are doing is told as that of the own ones is, in metrics and in readiness.
+
+use std::sync::Arc;
+
+use kaos_policy::contract::ResourceType;
+
+use super::{Watch, shared::Shared};
+use crate::metrics::WatchState;
+
+/// What somebody else's watch is doing.
+#[derive(Debug)]
+pub(super) struct Other {
+    pub(super) of: ResourceType,
+    /// What it is for.
+    what: &'static str,
+    pub(super) state: WatchState,
+    was_listed: bool,
+    /// Why it is not synced.
+    trouble: String,
+}
+
+impl Other {
+    /// What readiness waits for, if it does: the first list, and a right that is missing. A type that is not served is no
+    /// trouble.
+    pub(super) fn missing(&self) -> Option<String> {
+        let Self { of, what, state, was_listed, trouble } = self;
+        match state {
+            WatchState::Unserved => None,
+            WatchState::Forbidden => Some(format!("{what}: {trouble}")),
+            _ if *was_listed => None,
+            _ if trouble.is_empty() => Some(format!("{what} ({of}): not listed yet")),
+            _ => Some(format!("{what}: {trouble}")),
+        }
+    }
+}
+
+/// A watch that somebody else keeps. It is told of until this is dropped.
+pub(crate) struct Beside {
+    shared: Arc<Shared>,
+    id: u64,
+}
+
+impl Watch {
+    /// Has a watch told of that somebody else keeps: on a type, and for what.
+    pub(crate) fn beside(&self, of: ResourceType, what: &'static str) -> Beside {
+        let other = Other { of, what, state: WatchState::Listing, was_listed: false, trouble: String::new() };
+        let id = self.0.with(|state| {
+            state.last_id += 1;
+            state.others.insert(state.last_id, other);
+            state.last_id
+        });
+        Beside { shared: Arc::clone(&self.0), id }
+    }
+}
+
+impl Beside {
+    /// It follows the cluster.
+    pub(crate) fn follows(&self) {
+        self.set(WatchState::Synced, String::new());
+    }
+
+    /// It broke with this status code, if the API server gave one, and is opened again.
+    pub(crate) fn broke(&self, code: Option<u16>, why: &str) {
+        let (state, reason) = match code {
+            // A version that is too old is no trouble: a new list follows.
+            Some(410) => return,
+            Some(404) => (WatchState::Unserved, "unserved".to_owned()),
+            Some(401 | 403) => (WatchState::Forbidden, "forbidden".to_owned()),
+            Some(code) => (WatchState::Failing, code.to_string()),
+            None => (WatchState::Failing, "connection".to_owned()),
+        };
+        let of = self.shared.with(|state| state.others.get(&self.id).map(|other| other.of.clone()));
+        if let Some(of) = of {
+            self.shared.metrics.watch_error(&of, &reason);
+        }
+        self.set(state, why.to_owned());
+    }
+
+    fn set(&self, state: WatchState, trouble: String) {
+        self.shared.with(|all| {
+            if let Some(other) = all.others.get_mut(&self.id) {
+                other.was_listed |= state == WatchState::Synced;
+                (other.state, other.trouble) = (state, trouble);
+            }
+        });
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.shared.with(|state| state.others.remove(&self.id));
+    }
+}
