@@ -4,6 +4,7 @@
 //! Nothing here decides anything: readiness and explanations are asked of whoever has them, through [`Report`].
 
 mod address;
+mod connections;
 mod routes;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 pub use address::{AddressError, BindAddress, LocalAddress, LocalAddressError};
 
 use crate::metrics::Metrics;
+use connections::{Bounds, answer};
 
 /// What is told.
 pub trait Report: Send + Sync + 'static {
@@ -110,17 +112,21 @@ impl Listeners {
 
     /// Answers until `stop`, then finishes what was begun.
     pub async fn serve(self, metrics: Arc<Metrics>, report: Arc<dyn Report>, stop: CancellationToken) {
+        self.serve_within(Bounds::default(), metrics, report, stop).await;
+    }
+
+    async fn serve_within(
+        self,
+        bounds: Bounds,
+        metrics: Arc<Metrics>,
+        report: Arc<dyn Report>,
+        stop: CancellationToken,
+    ) {
         let mut servers = JoinSet::new();
         for Listening { listener, pages } in self.0.into_values() {
             let routes = pages.into_iter().map(|pages| pages.routes(&metrics, &report));
-            servers.spawn(answer(listener, routes.fold(Router::new(), Router::merge), stop.clone()));
+            servers.spawn(answer(listener, routes.fold(Router::new(), Router::merge), bounds, stop.clone()));
         }
         while servers.join_next().await.is_some() {}
     }
-}
-
-async fn answer(listener: TcpListener, routes: Router, stop: CancellationToken) {
-    let stopped = async move { stop.cancelled().await };
-    // Errors of single connections are no errors of the server, and it has no others.
-    let _served = axum::serve(listener, routes).with_graceful_shutdown(stopped).await;
 }

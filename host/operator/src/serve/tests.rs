@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -37,12 +39,16 @@ async fn bind(metrics: &str, health: &str, debug: &str) -> Result<Listeners, Ser
 }
 
 /// Runs a server at the addresses of metrics, health and explanations while `look` looks at those of them that there are.
-async fn served([metrics, health, debug]: [&str; 3], look: impl AsyncFnOnce(Vec<SocketAddr>)) {
+async fn served(addresses: [&str; 3], look: impl AsyncFnOnce(Vec<SocketAddr>)) {
+    served_within(Bounds::default(), addresses, look).await;
+}
+
+async fn served_within(bounds: Bounds, [metrics, health, debug]: [&str; 3], look: impl AsyncFnOnce(Vec<SocketAddr>)) {
     let listeners = bind(metrics, health, debug).await.expect("free ports");
     let bound = [Pages::Metrics, Pages::Health, Pages::Debug].into_iter().filter_map(|pages| listeners.address(pages));
     let local: Vec<SocketAddr> = bound.map(|address| SocketAddr::from(([127, 0, 0, 1], address.port()))).collect();
     let stop = CancellationToken::new();
-    let server = tokio::spawn(listeners.serve(Arc::new(Metrics::new()), Arc::new(Known), stop.clone()));
+    let server = tokio::spawn(listeners.serve_within(bounds, Arc::new(Metrics::new()), Arc::new(Known), stop.clone()));
     look(local).await;
     stop.cancel();
     server.await.expect("it ends");
@@ -119,4 +125,80 @@ async fn a_port_that_is_taken_is_reported_with_its_flag() {
     assert!(debug.starts_with(&format!("--debug-bind-address {address}: ")), "{debug}");
     let nowhere = bind("0", "0", "0").await.expect("nothing to do");
     assert!([Pages::Metrics, Pages::Health, Pages::Debug].iter().all(|&pages| nowhere.address(pages).is_none()));
+}
+
+/// Short enough for tests of what callers may take.
+const SHORT: Bounds = Bounds {
+    asking: Duration::from_millis(200),
+    lifetime: Duration::from_secs(60),
+    ending: Duration::from_millis(200),
+    most: 8,
+};
+
+/// A connection on which this much was said.
+async fn saying(address: SocketAddr, text: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.expect("somebody listens");
+    stream.write_all(text.as_bytes()).await.expect("it is sent");
+    stream
+}
+
+/// Waits until the other side closes a connection, and gives what it said.
+async fn closed(mut stream: TcpStream) -> String {
+    let mut said = Vec::new();
+    let read = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut said)).await;
+    // Something that was not read yet may make it a reset.
+    drop(read.expect("the connection is closed"));
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+const WHOLE: &str = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n";
+
+#[tokio::test]
+async fn callers_that_do_not_ask_in_time_are_cut_off_also_after_an_answer() {
+    served_within(SHORT, ["0", "127.0.0.1:0", "0"], async |at| {
+        for begun in ["", "GET /livez HTTP/1.1\r\nHost: x\r\n"] {
+            let said = closed(saying(at[0], begun).await).await;
+            assert!(!said.contains("200"), "{said}");
+        }
+        let said = closed(saying(at[0], WHOLE).await).await;
+        assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_new_connection_takes_the_place_of_the_oldest_and_is_answered() {
+    let patient = Bounds { asking: Duration::from_secs(60), ..SHORT };
+    served_within(patient, ["0", "127.0.0.1:0", "0"], async |at| {
+        let mut slow = Vec::new();
+        for _ in 0..100 {
+            slow.push(saying(at[0], "GET /li").await);
+        }
+        assert!(get(at[0], "/livez", "x").await.starts_with("HTTP/1.1 200"));
+        for stream in slow.drain(..90) {
+            closed(stream).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_connection_ends_after_its_time_although_its_caller_goes_on() {
+    let brief = Bounds { asking: Duration::from_secs(60), lifetime: Duration::from_millis(200), ..SHORT };
+    served_within(brief, ["0", "127.0.0.1:0", "0"], async |at| {
+        let said = closed(saying(at[0], &format!("{WHOLE}GET /li")).await).await;
+        assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_slow_caller_does_not_keep_the_process_from_ending() {
+    let patient = Bounds { asking: Duration::from_secs(60), ..SHORT };
+    let began = std::time::Instant::now();
+    served_within(patient, ["0", "127.0.0.1:0", "0"], async |at| {
+        std::mem::forget(saying(at[0], "GET /li").await);
+    })
+    .await;
+    assert!(began.elapsed() < Duration::from_secs(20));
 }
