@@ -1,10 +1,17 @@
-//! How an API server serves one type, asked for once.
+//! How an API server serves types, asked for once.
+
+use std::collections::BTreeSet;
 
 use kaos_policy::contract::ResourceType;
 use kube::{
     Client,
     core::GroupVersionKind,
     discovery::{ApiCapabilities, ApiResource, pinned_kind},
+};
+
+use crate::{
+    kinds::{self, KindError},
+    watch::discover,
 };
 
 /// How it is served; none if it is not.
@@ -19,5 +26,70 @@ pub(crate) async fn served(
         // Of a group that it does not have a server says so in plain text.
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// Why it is not known which kind is meant.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MeantError {
+    /// It is none.
+    #[error(transparent)]
+    Kind(#[from] KindError),
+    /// It may be one that could not be asked for.
+    #[error("{kind}; the API server could not say what it serves of {version}: {why}")]
+    Unasked {
+        /// What is said of the word as far as is known.
+        kind: KindError,
+        /// What could not be asked for.
+        version: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Which of these kinds a person means by a word.
+pub(crate) async fn meant(
+    client: &Client,
+    kinds: &BTreeSet<ResourceType>,
+    word: &str,
+) -> Result<ResourceType, MeantError> {
+    let (found, failed) = discover(client, kinds).await;
+    match (kinds::meant(word, kinds, |of| found.get(of).cloned().flatten()), failed.into_iter().next()) {
+        (Ok(of), _) => Ok(of.clone()),
+        (Err(kind), None) => Err(kind.into()),
+        (Err(kind), Some((version, why))) => Err(MeantError::Unasked { kind, version, why }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+    use kaos_cluster::Cluster;
+    use kube::{Api, api::PostParams};
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_kind_is_meant_by_the_names_that_the_cluster_serves_it_under() -> anyhow::Result<()> {
+        let cluster = Cluster::builder().start();
+        let client = Client::new(cluster.service(), "a");
+        let definition = from_value(json!({
+            "metadata": {"name": "proxies.net.example"},
+            "spec": {"group": "net.example", "scope": "Namespaced",
+                "names": {"plural": "proxies", "singular": "proxy", "kind": "Proxy", "shortNames": ["px"]},
+                "versions": [{"name": "v1", "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": {"type": "object"}}}]}
+        }))?;
+        Api::<CustomResourceDefinition>::all(client.clone()).create(&PostParams::default(), &definition).await?;
+        cluster.settled().await;
+        let proxy = ResourceType::new("net.example/v1", "Proxy");
+        let kinds = BTreeSet::from([proxy.clone(), ResourceType::new("unserved.example/v1", "Kite")]);
+        for word in ["proxies", "proxy", "Proxy", "px", "proxies.net.example"] {
+            assert_eq!(meant(&client, &kinds, word).await?, proxy, "{word}");
+        }
+        let unknown = meant(&client, &kinds, "proxys").await.unwrap_err().to_string();
+        assert_eq!(unknown, "proxys: no policy answers for this kind, only for Proxy, Kite");
+        Ok(())
     }
 }

@@ -1,15 +1,105 @@
-//! Kinds that are served wherever an operator works: those of its own definitions, and Secrets, which it has a flag for.
+//! Kinds by the words for them.
 //!
-//! A policy that writes one of them in other capitals means none. Nothing would ever be of its kind, but who asks about an
-//! `agent` could not be told which of the two is meant, and rights are named by plurals, which are the same for both.
+//! A policy that writes a kind that is served everywhere in other capitals means none. Nothing would ever be of its kind, but
+//! who asks about an `agent` could not be told which of the two is meant, and rights are named by plurals, which are the same
+//! for both.
 
 use std::sync::LazyLock;
 
 use kaos_crds::{API_VERSION, manifests};
 use kaos_policy::contract::ResourceType;
 
-/// All of them.
+use crate::watch::Served;
+
+/// Kinds that are served wherever an operator works: those of its own definitions, and Secrets, which it has a flag for.
 pub(crate) static SERVED: LazyLock<Vec<ResourceType>> = LazyLock::new(|| {
     let own = manifests::KINDS.map(|kind| ResourceType::new(API_VERSION, kind));
     own.into_iter().chain([ResourceType::new("v1", "Secret")]).collect()
 });
+
+/// Why a word names no kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum KindError {
+    /// No policy answers for a kind of this name.
+    #[error("{word}: no policy answers for this kind, only for {}", .kinds.join(", "))]
+    Unknown {
+        /// The word.
+        word: String,
+        /// The kinds that policies answer for.
+        kinds: Vec<String>,
+    },
+    /// Several do.
+    #[error("{word}: is several kinds, write {}", .kinds.join(" or "))]
+    Several {
+        /// The word.
+        word: String,
+        /// Words that name one each.
+        kinds: Vec<String>,
+    },
+}
+
+/// The kind that a person means, of those that policies answer for: by its kind, plural, singular or a short name, as the
+/// cluster serves it, alone or followed by a dot and the group, in any case.
+pub(crate) fn meant<'a>(
+    word: &str,
+    kinds: impl IntoIterator<Item = &'a ResourceType>,
+    served: impl Fn(&ResourceType) -> Option<Served>,
+) -> Result<&'a ResourceType, KindError> {
+    let kinds: Vec<&ResourceType> = kinds.into_iter().collect();
+    let is_meant = |of: &&&ResourceType| {
+        let served = served(of);
+        let names = served.iter().flat_map(|served| served.nicknames.iter().chain([&served.resource.plural]));
+        names.chain([&of.kind]).any(|name| {
+            let qualified = format!("{name}.{}", of.group());
+            [name, &qualified].iter().any(|name| name.eq_ignore_ascii_case(word))
+        })
+    };
+    let found: Vec<&ResourceType> = kinds.iter().filter(is_meant).copied().collect();
+    let word = word.to_owned();
+    match found[..] {
+        [of] => Ok(of),
+        [] => Err(KindError::Unknown { word, kinds: kinds.iter().map(|of| of.kind.clone()).collect() }),
+        _ => {
+            let kinds = found.iter().map(|of| format!("{}.{}", of.kind, of.group())).collect();
+            Err(KindError::Several { word, kinds })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::{ApiResource, GroupVersionKind};
+
+    use super::*;
+
+    #[test]
+    fn a_kind_is_meant_by_every_name_that_the_cluster_serves_it_under() {
+        let kinds = [
+            ResourceType::new("net.example/v1", "Proxy"),
+            ResourceType::new("other.example/v1", "Proxy"),
+            ResourceType::new("net.example/v1", "Kite"),
+        ];
+        let served = |of: &ResourceType| {
+            let (plural, short) = match (of.kind.as_str(), of.group()) {
+                ("Proxy", "net.example") => ("proxies", "px"),
+                ("Proxy", _) => ("otherproxies", "op"),
+                _ => return None,
+            };
+            let resource =
+                ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(of.group(), "v1", &of.kind), plural);
+            Some(Served { resource, namespaced: true, nicknames: vec!["proxy".to_owned(), short.to_owned()] })
+        };
+        let meant = |word: &str| meant(word, &kinds, served);
+        for word in ["proxies", "PX", "Proxy.net.example", "proxies.net.example", "px.net.example"] {
+            assert_eq!(meant(word), Ok(&kinds[0]), "{word}");
+        }
+        assert_eq!(meant("op"), Ok(&kinds[1]));
+        assert_eq!(meant("kite"), Ok(&kinds[2]), "it is not served, and has its kind for a name");
+        assert_eq!(
+            meant("proxy").unwrap_err().to_string(),
+            "proxy: is several kinds, write Proxy.net.example or Proxy.other.example"
+        );
+        let unknown = meant("kites").unwrap_err().to_string();
+        assert_eq!(unknown, "kites: no policy answers for this kind, only for Proxy, Proxy, Kite");
+    }
+}

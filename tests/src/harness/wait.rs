@@ -140,7 +140,7 @@ impl World {
         let Some(probe) = self.try_probe() else { return vec!["--- no operator runs".to_owned()] };
         let mut lines = vec![format!("--- the operator: ready {:?}, queue {:?}", probe.ready(), probe.queue())];
         for at in at.iter().map(|at| At::parse(at, &self.namespace)) {
-            if let Some(said) = probe.explain(at.kind.kind, &at.namespace, &at.name) {
+            if let Ok(said) = probe.explain(at.kind.kind, &at.namespace, &at.name) {
                 lines.push(format!("{at}: {:#}", said["last"]));
             }
         }

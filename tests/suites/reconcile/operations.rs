@@ -217,3 +217,16 @@ fn g8_an_agent_waits_until_what_it_depends_on_is_ready() {
         assert!(w.embedded().journal().count(|entry| entry.attempt.verb == Verb::Watch) > 0);
     });
 }
+
+#[test]
+fn an_object_is_explained_by_every_name_that_its_kind_is_served_under() {
+    play(Scenario::default(), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        for word in ["Gadget", "gadget", "gadgets", "gd", "gadgets.test.example.com", "GADGET.test.example.com"] {
+            assert_eq!(w.probe().explain(word, &w.namespace, "web").unwrap()["object"]["kind"], "Gadget", "{word}");
+        }
+        let unknown = w.probe().explain("gadgetss", &w.namespace, "web").unwrap_err();
+        assert!(unknown.starts_with("gadgetss: no policy answers for this kind, only for "), "{unknown}");
+    });
+}

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::{queue::Queue, reconcile::Context, watch::ObjectKey};
+use crate::{kinds, queue::Queue, reconcile::Context, watch::ObjectKey};
 
 /// A look inside an operator. Clones look at the same one.
 #[derive(Clone)]
@@ -34,17 +34,17 @@ impl Probe {
         self.context.watch.barred()
     }
 
-    /// What the last pass over an object saw, planned and decided. `kind` is a kind or a plural, in any case.
-    pub fn explain(&self, kind: &str, namespace: &str, name: &str) -> Option<Value> {
-        let snapshot = self.context.catalogue.load()?;
-        let of = snapshot.kinds().map(|(of, _)| of).find(|of| {
-            let plural = self.context.watch.served(of).map(|served| served.resource.plural);
-            of.kind.eq_ignore_ascii_case(kind) || plural.is_some_and(|plural| plural.eq_ignore_ascii_case(kind))
-        })?;
+    /// What the last pass over an object saw, planned and decided; otherwise why nothing can be said. `kind` is any word for
+    /// the kind.
+    pub fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
+        let unknown = || format!("nothing is known of {kind} {namespace}/{name}");
+        let snapshot = self.context.catalogue.load().ok_or_else(unknown)?;
+        let kinds = snapshot.kinds().map(|(of, _)| of);
+        let of = kinds::meant(kind, kinds, |of| self.context.watch.served(of)).map_err(|error| error.to_string())?;
         let key = ObjectKey::new(of.clone(), namespace, name);
-        let mut answer = self.context.explain(&key)?;
+        let mut answer = self.context.explain(&key).ok_or_else(unknown)?;
         answer["object"] = json!(key.reference());
-        Some(answer)
+        Ok(answer)
     }
 
     /// How many objects wait for a pass, and for how long the first of them.

@@ -26,8 +26,8 @@ pub trait Report: Send + Sync + 'static {
     /// Whether everything is as it should be, with a word about it; otherwise what is missing, a line each.
     fn ready(&self) -> Result<String, Vec<String>>;
 
-    /// What is known of an object: its last inputs, plan and decisions.
-    fn explain(&self, kind: &str, namespace: &str, name: &str) -> Option<Value>;
+    /// What is known of an object: its last inputs, plan and decisions; otherwise why nothing is.
+    fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String>;
 }
 
 /// An address that could not be had.

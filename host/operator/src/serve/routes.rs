@@ -41,8 +41,8 @@ pub(super) fn debug(report: Arc<dyn Report>) -> Router {
     let object = async move |Path((kind, namespace, name)): Path<(String, String, String)>| match report
         .explain(&kind, &namespace, &name)
     {
-        Some(known) => ([(CONTENT_TYPE, "application/json")], format!("{known:#}\n")).into_response(),
-        None => (StatusCode::NOT_FOUND, format!("nothing is known of {kind} {namespace}/{name}\n")).into_response(),
+        Ok(known) => ([(CONTENT_TYPE, "application/json")], format!("{known:#}\n")).into_response(),
+        Err(why) => (StatusCode::NOT_FOUND, why + "\n").into_response(),
     };
     Router::new()
         .route("/debug/objects/{kind}/{namespace}/{name}", get(object))

@@ -15,8 +15,9 @@ impl Report for Known {
         Err(vec!["the store of Widgets is not filled".to_owned(), "no policy answers for Gadgets".to_owned()])
     }
 
-    fn explain(&self, kind: &str, namespace: &str, name: &str) -> Option<Value> {
-        (name == "w").then(|| json!({"of": format!("{kind} {namespace}/{name}")}))
+    fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
+        let known = (name == "w").then(|| json!({"of": format!("{kind} {namespace}/{name}")}));
+        known.ok_or_else(|| format!("{kind} is unknown"))
     }
 }
 
@@ -100,7 +101,8 @@ async fn an_object_is_explained_to_those_who_ask_by_a_local_name() {
             let page = get(at[0], "/debug/objects/widget/n/w", host).await;
             assert!(page.starts_with("HTTP/1.1 200") && page.contains("widget n/w"), "{page}");
         }
-        assert!(get(at[0], "/debug/objects/widget/n/x", "localhost").await.starts_with("HTTP/1.1 404"));
+        let unknown = get(at[0], "/debug/objects/widget/n/x", "localhost").await;
+        assert!(unknown.starts_with("HTTP/1.1 404") && unknown.ends_with("widget is unknown\n"), "{unknown}");
         assert!(get(at[0], "/debug/objects/widget/n/w", "evil.example").await.starts_with("HTTP/1.1 403"));
     })
     .await;

@@ -21,6 +21,8 @@ pub struct Served {
     pub resource: ApiResource,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
+    /// What people call it beside its kind and its plural.
+    pub nicknames: Vec<String>,
 }
 
 impl Served {
@@ -36,7 +38,7 @@ impl Served {
 }
 
 /// What came of asking for one version of a group.
-pub(super) type Discovered = BTreeMap<ResourceType, Option<Served>>;
+pub(crate) type Discovered = BTreeMap<ResourceType, Option<Served>>;
 
 #[derive(Deserialize)]
 struct Resources {
@@ -50,10 +52,14 @@ struct Resource {
     kind: String,
     #[serde(default)]
     namespaced: bool,
+    #[serde(default, rename = "singularName")]
+    singular: String,
+    #[serde(default, rename = "shortNames")]
+    short: Vec<String>,
 }
 
 /// Asks for all versions that these types name. What could not be asked is told with the reason, and missing.
-pub(super) async fn discover(
+pub(crate) async fn discover(
     client: &Client,
     types: &BTreeSet<ResourceType>,
 ) -> (Discovered, BTreeMap<String, String>) {
@@ -89,5 +95,8 @@ fn served(of: &ResourceType, resources: &[Resource]) -> Option<Served> {
     let found = resources.iter().find(|resource| resource.kind == of.kind && !resource.name.contains('/'))?;
     let (group, version) = of.api_version.rsplit_once('/').unwrap_or(("", &of.api_version));
     let gvk = GroupVersionKind::gvk(group, version, &of.kind);
-    Some(Served { resource: ApiResource::from_gvk_with_plural(&gvk, &found.name), namespaced: found.namespaced })
+    let singular = Some(&found.singular).filter(|singular| !singular.is_empty());
+    let nicknames = singular.into_iter().chain(&found.short).cloned().collect();
+    let resource = ApiResource::from_gvk_with_plural(&gvk, &found.name);
+    Some(Served { resource, namespaced: found.namespaced, nicknames })
 }

@@ -59,6 +59,7 @@ pub(crate) use beside::Beside;
 pub(crate) use coverage::is_guarded;
 pub use coverage::{Claimed, Coverage};
 pub use discovery::Served;
+pub(crate) use discovery::discover;
 pub use key::ObjectKey;
 pub use lookup::{PassLookup, Seen};
 pub use plan::Scope;

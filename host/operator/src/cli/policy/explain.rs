@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     catalogue::{Answers, Catalogue, Descent, Kind, PIN, Snapshot, Without},
+    discovered,
     live::Gathered,
     masking::{MASK, is_secret},
     offline::{Entry, Stored, World},
@@ -69,7 +70,8 @@ impl Explain {
             for (revision, why) in &conflicts {
                 complain("note", format_args!("PolicyRevision {revision} does not serve: {why}"));
             }
-            let of = claimed(&snapshot, &kind)?;
+            let kinds = snapshot.kinds().map(|(of, _)| of.clone()).collect();
+            let of = discovered::meant(&client, &kinds, &kind).await?;
             let mut gathered = Gathered::new(client);
             let position = gathered.object(&of, &namespace, &name).await?;
             let Some(identity) = position else { bail!("{} {namespace}/{name} is not there", of.kind) };
@@ -112,27 +114,6 @@ impl Explain {
             Form::Text => out.text(&told.text())?,
         }
         Ok(ExitCode::SUCCESS)
-    }
-}
-
-/// The kind that a person means.
-fn claimed(snapshot: &Snapshot, kind: &str) -> anyhow::Result<ResourceType> {
-    let wanted = kind.to_lowercase();
-    let fits = |of: &&ResourceType| {
-        let kind = of.kind.to_lowercase();
-        wanted == kind || wanted == format!("{kind}s") || wanted == format!("{kind}.{}", of.group())
-    };
-    let found: Vec<&ResourceType> = snapshot.kinds().map(|(of, _)| of).filter(fits).collect();
-    match found.as_slice() {
-        [of] => Ok((*of).clone()),
-        [] => {
-            let kinds: Vec<&str> = snapshot.kinds().map(|(of, _)| of.kind.as_str()).collect();
-            bail!("{kind}: no policy answers for this kind, only for {}", kinds.join(", "))
-        }
-        several => {
-            let names: Vec<String> = several.iter().map(|of| format!("{}.{}", of.kind, of.group())).collect();
-            bail!("{kind}: is several kinds, write {}", names.join(" or "))
-        }
     }
 }
 

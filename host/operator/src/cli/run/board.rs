@@ -52,10 +52,10 @@ impl Report for Board {
         }
     }
 
-    fn explain(&self, kind: &str, namespace: &str, name: &str) -> Option<Value> {
+    fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
         let probe = match &*lock(&self.0) {
             Stage::Working(probe) => probe.clone(),
-            _ => return None,
+            _ => return Err("this process does not reconcile now".to_owned()),
         };
         probe.explain(kind, namespace, name)
     }
