@@ -64,6 +64,30 @@ fn e2_a_field_that_the_api_server_does_not_know_is_told_once_and_not_tried_again
     });
 }
 
+/// What an operator says on request that the API server did not take of a Gadget.
+fn rejected(w: &World) -> Value {
+    let known = w.probe().explain("gadgets", &w.namespace, "web").unwrap();
+    known["last"]["rejected"].clone()
+}
+
+#[test]
+fn e2_what_was_refused_is_forgotten_when_the_object_asks_for_it_no_longer() {
+    play(Scenario::default(), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        for (again, why) in
+            [(web(), "it is as before"), (web_with(&json!({"leaveOut": ["Service"]})), "it is left out")]
+        {
+            w.apply(&web_with(&json!({"port": 70_000}))).await;
+            w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+            w.until_true("it is known on request", async || text(&rejected(w)[0]).contains("65535")).await;
+            w.apply(&again).await;
+            w.until_ready("Gadget/web").await;
+            w.until_true(why, async || rejected(w) == json!([])).await;
+        }
+    });
+}
+
 /// Lets the server refuse what a Gadget with another image wants of a type.
 async fn is_refused(w: &World, plural: &'static str) {
     w.break_it(Fault::on_writes().of(plural).fail(Failure::Server(422)));

@@ -93,6 +93,9 @@ impl Context {
     pub(super) async fn apply_all(&self, subject: &mut Subject<'_>, plan: &[Value], memory: &mut Memory) -> Applied {
         let mut applied = Applied::default();
         memory.effort.tidy(Instant::now());
+        let there = self.watch.children(&subject.uid);
+        let there = there.iter().map(|child| child_mark(&child.reference())).collect();
+        memory.keep(&plan.iter().map(|child| child_mark(&Reference::of_object(child))).collect(), &there);
         let mut ordered: Vec<(u8, &Value)> = plan.iter().map(|manifest| (rank_of(manifest), manifest)).collect();
         ordered.sort_by_key(|(rank, _)| *rank);
         let mut reached = 0;
@@ -161,7 +164,7 @@ impl Context {
         applied: &mut Applied,
     ) {
         match done {
-            Ok(Done::Same) => {}
+            Ok(Done::Same) => drop(memory.rejected.remove(&child_mark(child))),
             Ok(Done::Written(reason, answer)) => {
                 tracing::info!(child = %named(child), reason, "applied");
                 applied.decisions.push(format!("{} was applied: {reason}", named(child)));

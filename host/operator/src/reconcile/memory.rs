@@ -65,6 +65,16 @@ pub(crate) struct Memory {
     pub(crate) last: Option<Last>,
 }
 
+impl Memory {
+    /// Forgets what is remembered of children that are not planned; how the server stores one, only when it is not there
+    /// either.
+    pub(crate) fn keep(&mut self, planned: &BTreeSet<Mark>, there: &BTreeSet<Mark>) {
+        self.stored.retain(|child, _| planned.contains(child) || there.contains(child));
+        self.rejected.retain(|child, _| planned.contains(child));
+        self.found.retain(|child, _| planned.contains(child));
+    }
+}
+
 /// How the server stores a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stored {
@@ -144,6 +154,18 @@ pub(crate) fn child_mark(child: &Reference) -> Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_children_that_are_neither_planned_nor_there_nothing_is_remembered() {
+        let mut memory = Memory::default();
+        for child in 0..1_000 {
+            memory.stored.insert(child, Stored::Exactly(child));
+            memory.found.insert(child, child);
+            memory.keep(&BTreeSet::from([child]), &BTreeSet::from([7]));
+        }
+        assert_eq!(memory.stored.keys().collect::<Vec<_>>(), [&7, &999]);
+        assert_eq!(memory.found.keys().collect::<Vec<_>>(), [&999]);
+    }
 
     #[test]
     fn an_object_that_took_the_place_of_another_counts_in_its_place() {
