@@ -88,7 +88,7 @@ async fn a_right_that_is_taken_away_while_it_runs_is_missed_and_found_again() {
     assert_eq!(ready_of(&world).await, 0);
     release.helm("upgrade", &[]).expect();
     until_ready(&world, &many(3)).await;
-    assert!(operator.is_ready());
+    until("all watches are back", &operator, || operator.is_ready()).await;
 }
 
 #[tokio::test]

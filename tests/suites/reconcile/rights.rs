@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use kaos_cluster::faults::{Attempt, Entry};
 use kaos_operator::rbac::Scope;
+use kaos_tests::gadget::gadget;
 use kaos_tests::harness::faults::OPERATOR;
 use kaos_tests::harness::samples::{agent, mcp_server, model_api};
 use kaos_tests::harness::{Scenario, World, is_ready, play};
 use serde_json::{Value, json};
 
-use crate::support::{CHILDREN, web, web_with};
+use crate::support::{CHILDREN, image, web, web_with};
 
 /// What was asked of the API server by the operator, and whether it was refused.
 fn asked(w: &World, refused: bool) -> BTreeSet<(String, String, String)> {
@@ -110,5 +111,50 @@ fn g7_roles_in_the_listed_namespaces_are_enough() {
         w.apply(&elsewhere).await;
         w.pass_time(Duration::from_mins(1)).await;
         assert!(w.look("default:ModelAPI/elsewhere").await["status"].is_null());
+    });
+}
+
+/// Gadgets with these images.
+fn gadgets(count: usize, image: u32) -> Vec<Value> {
+    let image = format!("registry.example/gadget:{image}");
+    (0..count).map(|at| gadget(&format!("g-{at}"), &json!({"image": image}))).collect()
+}
+
+async fn all_have(w: &World, wanted: u32) -> bool {
+    let wanted = format!("registry.example/gadget:{wanted}");
+    w.list("Deployment").await.iter().all(|deployment| image(deployment) == wanted)
+}
+
+#[test]
+fn e8_when_rights_come_back_all_objects_and_watches_use_them_at_once() {
+    play(Scenario::embedded("rights are taken away"), async |w| {
+        w.apply_all(&gadgets(30, 1)).await;
+        w.until_true("all are there", async || w.list("Deployment").await.len() == 30).await;
+        w.quiet().await;
+        for (edit, reads) in [(10, true), (20, false)] {
+            // The watches that are open stay so, as on a real API server, unless reading is refused as well.
+            w.embedded().authorise(move |attempt| {
+                attempt.user != OPERATOR || (reads && !attempt.verb.is_write()) || attempt.resource == "leases"
+            });
+            if !reads {
+                w.embedded().cut_watches();
+            }
+            for more in 0..5 {
+                w.pass_time(Duration::from_secs(8)).await;
+                w.apply_all(&gadgets(30, edit + more)).await;
+            }
+            w.pass_time(Duration::from_mins(4)).await;
+            if reads {
+                assert_eq!(w.probe().denied(), 30);
+            } else {
+                let missing = w.probe().ready().unwrap_err();
+                assert!(missing.iter().any(|it| it.contains("Gadget: the operator may not read it")), "{missing:?}");
+            }
+            w.embedded().allow_everything();
+            // The longest wait of a watch, and of the object that tries for all.
+            w.pass_time(Duration::from_secs(if reads { 35 } else { 65 })).await;
+            assert!(all_have(w, edit + 4).await, "{:?}", w.probe().queue());
+            assert_eq!((w.probe().denied(), w.probe().ready()), (0, Ok(())));
+        }
     });
 }

@@ -34,6 +34,11 @@ impl Probe {
         self.context.watch.barred()
     }
 
+    /// How many objects wait for rights that the operator lacks.
+    pub fn denied(&self) -> usize {
+        self.context.watch.denied()
+    }
+
     /// What the last pass over an object saw, planned and decided; otherwise why nothing can be said. `kind` is any word for
     /// the kind.
     pub fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {

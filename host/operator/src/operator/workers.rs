@@ -13,13 +13,16 @@ use crate::{
     watch::ObjectKey,
 };
 
+/// How long the object that tries for all that lack rights waits at most.
+const SCOUT: Duration = Duration::from_secs(30);
+
 /// Makes passes until the queue is closed.
 pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration) {
     while let Some(lease) = queue.next().await {
         let key = lease.key().clone();
         let (kind, namespace, name) = (&*key.of.kind, &*key.namespace, &*key.name);
         let span = tracing::info_span!("pass", kind, namespace, name, result = tracing::field::Empty);
-        let started = Instant::now();
+        let (started, rights) = (Instant::now(), context.watch.rights());
         let pass = AssertUnwindSafe(context.pass(&key)).catch_unwind();
         let ended = match tokio::time::timeout(deadline, pass).instrument(span.clone()).await {
             Ok(Ok(ended)) => ended,
@@ -39,10 +42,21 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
         span.record("result", ended.result.label());
         context.metrics.pass(&key.of, ended.result, started.elapsed());
         match ended.next {
-            Next::Never => queue.succeeded(&key),
+            Next::Never => {
+                queue.succeeded(&key);
+                context.watch.was_let_in(&key);
+            }
             Next::After(wait) => {
                 queue.succeeded(&key);
                 queue.add_after(&key, wait);
+                context.watch.was_let_in(&key);
+            }
+            Next::Denied => {
+                context.metrics.retry(&key.of);
+                queue.retry(&key, None);
+                if context.watch.was_denied(&key, rights) {
+                    queue.add_after(&key, SCOUT);
+                }
             }
             Next::Retry(at_least) => {
                 context.metrics.retry(&key.of);

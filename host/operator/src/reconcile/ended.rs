@@ -23,6 +23,8 @@ pub(crate) enum Next {
     After(Duration),
     /// After a wait that grows from failure to failure, at least this one.
     Retry(Option<Duration>),
+    /// After a wait that grows from failure to failure, and as soon as rights come back.
+    Denied,
 }
 
 /// How a pass ended.
@@ -38,7 +40,8 @@ impl Ended {
         let (result, next) = match error.class {
             Class::Permanent => (PassResult::Failed, Next::After(resync)),
             Class::Transient(wait) => (PassResult::Retried, Next::Retry(wait)),
-            Class::Gone | Class::Forbidden => (PassResult::Retried, Next::Retry(None)),
+            Class::Gone => (PassResult::Retried, Next::Retry(None)),
+            Class::Forbidden => (PassResult::Retried, Next::Denied),
         };
         Self { result, next }
     }
@@ -124,7 +127,7 @@ mod tests {
         let with = |class| Applied { error: Some(error(class)), waits: true, ..Applied::default() };
         let throttled = with(Class::Transient(Some(WAIT)));
         assert_eq!(ended(Outcome::Gated, throttled), (PassResult::Retried, Next::Retry(Some(WAIT))));
-        assert_eq!(failed(with(Class::Forbidden)), (PassResult::Retried, Next::Retry(None)));
+        assert_eq!(failed(with(Class::Forbidden)), (PassResult::Retried, Next::Denied));
     }
 
     #[tokio::test(start_paused = true)]

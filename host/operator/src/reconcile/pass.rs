@@ -87,7 +87,7 @@ impl Context {
             Ok(ended) => ended,
             Err(error) => self.failed(key, &error, &mut memory),
         };
-        if !matches!(ended.next, Next::Retry(_)) {
+        if !matches!(ended.next, Next::Retry(_) | Next::Denied) {
             memory.failures = 0;
         }
         self.memories.put(key, memory);

@@ -49,10 +49,16 @@ struct Failed {
 async fn read_needed(shared: &Shared, handle: &Handle) {
     let mut rng = shared.rng(("read", &*handle.spec));
     let mut failed: BTreeMap<Arc<str>, Failed> = BTreeMap::new();
+    let mut rights = shared.with(|state| state.rights.subscribe());
     loop {
+        let is_refused = failed.values().any(|failed| failed.refused.is_some());
         tokio::select! {
             biased;
             () = handle.errand.notified() => {}
+            _ = rights.changed(), if is_refused => {
+                let refused = failed.values_mut().filter(|failed| failed.refused.is_some());
+                refused.for_each(|failed| failed.due = Instant::now());
+            }
             () = until(failed.values().map(|failed| failed.due).min()) => {}
         }
         let now = Instant::now();

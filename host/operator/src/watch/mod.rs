@@ -10,6 +10,7 @@
 //! | `contested`, `owners` | who wants whose name; which children an owner has |
 //! | `state`, `intake` | all of it together; what comes in and whom it wakes |
 //! | `writing` | who is not woken, having written it |
+//! | `denied` | who tries again when rights come back |
 //! | `lookup`, `report` | what passes, metrics and readiness read |
 //! | `beside` | telling of watches that others keep |
 //! | `supervise`, `errands`, `shared` | the tasks |
@@ -25,6 +26,7 @@ mod broken;
 mod contested;
 mod coverage;
 mod definitions;
+mod denied;
 mod discovery;
 mod errands;
 mod facts;
@@ -254,6 +256,7 @@ impl Watch {
     pub fn forget(&self, key: &ObjectKey) {
         // Nothing is never too much.
         drop(self.set_needs(key, &[]));
+        self.0.with(|state| state.denied.remove(key));
         self.contest(key, &BTreeSet::new());
     }
 
@@ -307,13 +310,15 @@ impl Watch {
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 
-    /// Whether what is known follows the cluster; otherwise what does not, and why: what was never [seen], and what is
-    /// missing to those who keep watches of their own.
+    /// Whether what is known follows the cluster; otherwise what does not, and why: what was never [seen], what was and may be
+    /// no longer, and what of that is missing to those who keep watches of their own. A server that is out of reach does not
+    /// count.
     ///
     /// [seen]: Self::synced
     pub fn follows_all(&self) -> Result<(), Vec<String>> {
         let mut missing = self.synced().err().unwrap_or_default();
         self.0.with(|state| {
+            missing.extend(state.lost(&state.barred()));
             missing.extend(state.others.values().filter_map(beside::Other::missing));
         });
         if missing.is_empty() { Ok(()) } else { Err(missing) }

@@ -15,7 +15,10 @@ use kube::{
 };
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
 
 use super::{
     broken::{Broken, in_time},
@@ -79,6 +82,8 @@ pub(super) struct Reflector<S> {
     sink: S,
     pace: Pace,
     rng: Rng,
+    /// Tells when somebody is let in again who was refused.
+    rights: watch::Receiver<u64>,
     failures: u32,
     /// How often the server forgot where we were since anything was heard.
     forgotten: u32,
@@ -119,8 +124,16 @@ struct HeadMetadata<'a> {
 }
 
 impl<S: Sink> Reflector<S> {
-    pub(super) fn new(client: Client, collection: Collection, sink: S, pace: Pace, streaming: bool, rng: Rng) -> Self {
-        Self { client, collection, sink, pace, rng, failures: 0, forgotten: 0, streaming, paged: true, listed: false }
+    pub(super) fn new(
+        client: Client,
+        collection: Collection,
+        sink: S,
+        pace: Pace,
+        streaming: bool,
+        (rng, rights): (Rng, watch::Receiver<u64>),
+    ) -> Self {
+        let (failures, forgotten, paged, listed) = (0, 0, true, false);
+        Self { client, collection, sink, pace, rng, rights, failures, forgotten, streaming, paged, listed }
     }
 
     /// Follows it until the future is dropped.
@@ -159,7 +172,11 @@ impl<S: Sink> Reflector<S> {
         self.failures = self.failures.saturating_add(1);
         self.sink.trouble(Some(broken));
         let wait = self.pace.backoff.after(self.failures, &mut self.rng);
-        tokio::time::sleep(wait.max(broken.wait())).await;
+        tokio::select! {
+            biased;
+            _ = self.rights.changed(), if broken.is_denial() => {}
+            () = tokio::time::sleep(wait.max(broken.wait())) => {}
+        }
     }
 
     fn jittered(&mut self, time: Duration) -> Duration {

@@ -87,6 +87,18 @@ impl State {
         troubles.next().map(|trouble| format!("{of}: {}", trouble.text))
     }
 
+    /// What may not be watched now, although it was listed before: what is known of it gets old. Somewhere else than in these
+    /// namespaces.
+    pub(super) fn lost(&self, barred: &BTreeSet<String>) -> Vec<String> {
+        let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred) && !self.coverage.is_kept(&spec.of);
+        let refused =
+            self.slots.iter().filter(|(spec, slot)| counts(spec) && slot.shelf.synced && slot.shelf.is_refused());
+        let told = |(spec, slot): (&Spec, &Slot)| {
+            slot.shelf.trouble.as_ref().map(|trouble| format!("{spec}: {}: what is known of it gets old", trouble.text))
+        };
+        refused.filter_map(told).collect()
+    }
+
     /// Whether people were told of trouble with what a watch covers: with this very watch, or with its type somewhere else than
     /// where nothing may be read at all.
     pub(super) fn is_told(&self, of: &Spec) -> bool {

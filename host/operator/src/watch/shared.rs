@@ -77,7 +77,8 @@ impl Shared {
         let rng = self.rng((&collection.path, &collection.labels, &collection.fields));
         let (watch, relist, backoff, page) = (options.watch, options.relist, options.backoff, options.page);
         let pace = Pace { watch, relist, backoff, page };
-        Reflector::new(self.client.clone(), collection, sink, pace, options.streaming_lists, rng)
+        let rights = self.with(|state| state.rights.subscribe());
+        Reflector::new(self.client.clone(), collection, sink, pace, options.streaming_lists, (rng, rights))
     }
 }
 
@@ -89,7 +90,8 @@ pub(super) struct SlotSink {
 
 impl Sink for SlotSink {
     fn relist(&self, listed: Vec<Arrived>, version: u64) {
-        self.shared.tell(|state| state.relist(&self.handle, listed, version));
+        let handle = &self.handle;
+        self.shared.tell(|state| state.let_in(handle, |state| state.relist(handle, listed, version)));
     }
 
     fn event(&self, event: Event) {
@@ -117,7 +119,9 @@ impl Sink for SlotSink {
         let mut barred = None;
         self.shared.tell(|state| {
             let open = spec.namespace.as_deref().filter(|namespace| !state.is_barred(namespace));
-            let wakes = state.set_trouble(&self.handle, broken);
+            let set = |state: &mut State| state.set_trouble(&self.handle, broken);
+            // Only what works says that rights are back.
+            let wakes = if broken.is_none() { state.let_in(&self.handle, set) } else { set(state) };
             barred = open.filter(|namespace| state.is_barred(namespace));
             wakes
         });

@@ -6,7 +6,7 @@ use std::{
 };
 
 use kaos_policy::contract::{ResourceType, Target};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::{
     allowance::{Allowance, Ledger, TooMany},
@@ -69,6 +69,10 @@ pub(super) struct State {
     pub(super) slots: BTreeMap<Spec, Slot>,
     pub(super) owners: Owners,
     pub(super) in_flight: InFlight,
+    /// How often rights came back.
+    pub(super) rights: watch::Sender<u64>,
+    /// Objects whose last pass was refused something.
+    pub(super) denied: BTreeSet<ObjectKey>,
     pub(super) needs: Needs,
     pub(super) ledger: Ledger,
     /// Names that primaries want for children and somebody else has.

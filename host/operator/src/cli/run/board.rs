@@ -47,7 +47,7 @@ impl Report for Board {
                 Standing::Behind(holder) => Ok(format!("ok: standing by for {holder}, which holds the lease")),
                 Standing::Leading => Err(vec!["the operator is being started".to_owned()]),
             },
-            Stage::Working(probe) => probe.ready().map(|()| works(&probe.barred())),
+            Stage::Working(probe) => probe.ready().map(|()| works(&probe.barred(), probe.denied())),
             Stage::Stopping => Err(vec!["the process is stopping".to_owned()]),
         }
     }
@@ -61,11 +61,33 @@ impl Report for Board {
     }
 }
 
-/// What is said of an operator that works, beside namespaces in which it may read nothing.
-fn works(barred: &BTreeSet<String>) -> String {
-    if barred.is_empty() {
-        return "ok".to_owned();
+/// What is said of an operator that works, beside namespaces in which it may read nothing, and objects that it may not write
+/// for.
+fn works(barred: &BTreeSet<String>, denied: usize) -> String {
+    let mut said = "ok".to_owned();
+    if !barred.is_empty() {
+        let names: Vec<&str> = barred.iter().map(String::as_str).collect();
+        said += &format!(", but nothing may be read in {}: gone, or without rights for the operator", names.join(", "));
     }
-    let names: Vec<&str> = barred.iter().map(String::as_str).collect();
-    format!("ok, but nothing may be read in {}: gone, or without rights for the operator", names.join(", "))
+    if denied > 0 {
+        said += &format!(", but {denied} objects wait for rights that the operator lacks: their conditions name them");
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lacks_rights_is_told_beside_the_ok() {
+        let none = BTreeSet::new();
+        assert_eq!(works(&none, 0), "ok");
+        assert_eq!(
+            works(&none, 3),
+            "ok, but 3 objects wait for rights that the operator lacks: their conditions name them"
+        );
+        let told = works(&BTreeSet::from(["a".to_owned()]), 1);
+        assert!(told.starts_with("ok, but nothing may be read in a: ") && told.contains(", but 1 objects"), "{told}");
+    }
 }
