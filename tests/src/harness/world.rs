@@ -131,9 +131,22 @@ impl World {
 
     /// The same, where it may be refused.
     pub async fn try_patch(&self, at: &str, patch: &Value) -> kube::Result<Value> {
+        self.try_patch_as("somebody", at, patch).await
+    }
+
+    /// The same, in the name of a manager.
+    ///
+    /// # Panics
+    /// If it is refused.
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub async fn patch_as(&self, manager: &str, at: &str, patch: &Value) -> Value {
+        let patched = self.try_patch_as(manager, at, patch).await;
+        patched.unwrap_or_else(|error| panic!("the patch of {at} is refused: {error}"))
+    }
+
+    async fn try_patch_as(&self, manager: &str, at: &str, patch: &Value) -> kube::Result<Value> {
         let (place, api) = self.at(at);
-        let params = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
-        api.patch(&place.name, &params, &Patch::Merge(patch)).await.map(value)
+        api.patch(&place.name, &updating(manager), &Patch::Merge(patch)).await.map(value)
     }
 
     /// Sets replicas as `kubectl scale` and autoscalers do.
@@ -149,14 +162,20 @@ impl World {
     }
 
     /// Changes the status of an object by a merge patch.
-    ///
-    /// # Panics
-    /// If it is refused.
-    #[expect(clippy::panic, reason = "that is how a test fails")]
     pub async fn patch_status(&self, at: &str, status: &Value) {
+        self.patch_status_with(&PatchParams::default(), at, status).await;
+    }
+
+    /// The same, in the name of a manager.
+    pub async fn patch_status_as(&self, manager: &str, at: &str, status: &Value) {
+        self.patch_status_with(&updating(manager), at, status).await;
+    }
+
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    async fn patch_status_with(&self, params: &PatchParams, at: &str, status: &Value) {
         let (place, api) = self.at(at);
         let patch = json!({"status": status});
-        let patched = api.patch_status(&place.name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+        let patched = api.patch_status(&place.name, params, &Patch::Merge(&patch)).await;
         patched.unwrap_or_else(|error| panic!("the status of {at} is refused: {error}"));
     }
 
@@ -277,6 +296,11 @@ impl World {
     pub fn pods(&self, fate: PodFate) {
         self.embedded().set_pods(fate);
     }
+}
+
+/// Parameters of a patch that counts as an update by a manager.
+fn updating(manager: &str) -> PatchParams {
+    PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }
 }
 
 fn value(object: DynamicObject) -> Value {

@@ -1,11 +1,11 @@
 //! C8: objects that the Go operator left.
 
 use kaos_cluster::faults::Failure;
-use kaos_policy::stamp::LAST_APPLIED;
+use kaos_policy::stamp::{APPLIED_DIGEST, LAST_APPLIED};
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::read::{entries, finalizers, hash, text, uid};
 use kaos_tests::harness::samples::{agent, model_api};
-use kaos_tests::harness::{Fault, Scenario, World, is_ready, is_true, play, reason};
+use kaos_tests::harness::{Fault, Scenario, World, condition, is_ready, is_true, play, reason};
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
@@ -222,5 +222,112 @@ fn c8_what_runs_is_seen_although_the_object_is_refused() {
             reason(gadget, "Accepted") == "InvalidSpec" && is_true(gadget, "ServiceReady")
         })
         .await;
+    });
+}
+
+/// A condition that is not the operator's.
+const THEIRS: &str = "Audited";
+
+fn another_condition(of: &str) -> Value {
+    json!({"type": of, "status": "True", "reason": "Checked", "message": "somebody looked",
+        "lastTransitionTime": "2026-01-01T00:00:00Z"})
+}
+
+/// Adds a condition as every controller does that was made with kubebuilder: by an update, as `manager`.
+async fn add_condition(w: &World, at: &str, of: &str) {
+    let mut conditions = w.look(at).await["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.push(another_condition(of));
+    w.patch_status_as(GO, at, &json!({"conditions": conditions})).await;
+}
+
+/// Edits an object, and waits until the operator told of that. Gives the object.
+async fn edited(w: &World, at: &str, replicas: i64) -> Value {
+    let generation = w.patch(at, &json!({"spec": {"replicas": replicas}})).await["metadata"]["generation"].clone();
+    w.until("the edit is told", at, |object| {
+        is_ready(object) && object["status"]["observedGeneration"] == generation
+    })
+    .await
+}
+
+#[test]
+fn c8_a_condition_of_another_controller_that_is_called_manager_stays() {
+    play(Scenario::default(), async |w| {
+        w.apply(&model_api("llm")).await;
+        w.until_ready("ModelAPI/llm").await;
+        add_condition(w, "ModelAPI/llm", THEIRS).await;
+        let object = edited(w, "ModelAPI/llm", 2).await;
+        assert!(!condition(&object, THEIRS).is_null(), "{object:#}");
+        w.restart().await;
+        let object = edited(w, "ModelAPI/llm", 3).await;
+        assert!(!condition(&object, THEIRS).is_null(), "after a restart: {object:#}");
+        w.quiet().await;
+        assert!(!condition(&w.look("ModelAPI/llm").await, THEIRS).is_null());
+    });
+}
+
+#[test]
+fn c8_what_the_go_operator_left_in_a_status_goes_once_and_what_comes_later_stays() {
+    play(Scenario::default().idle(), async |w| {
+        w.apply(&model_api("llm")).await;
+        let left = json!({"phase": "Pending", "message": "old", "conditions": [another_condition("Left")]});
+        w.patch_status_as(GO, "ModelAPI/llm", &left).await;
+        w.start().await;
+        let object = w.until_ready("ModelAPI/llm").await;
+        assert!(condition(&object, "Left").is_null(), "{object:#}");
+        add_condition(w, "ModelAPI/llm", THEIRS).await;
+        let object = edited(w, "ModelAPI/llm", 2).await;
+        assert!(!condition(&object, THEIRS).is_null(), "{object:#}");
+    });
+}
+
+#[test]
+fn c8_a_takeover_of_a_status_that_was_broken_off_is_finished_by_the_next_process() {
+    play(Scenario::embedded("requests are refused").idle(), async |w| {
+        w.apply(&model_api("llm")).await;
+        let left = json!({"phase": "Pending", "conditions": [another_condition("Left")]});
+        w.patch_status_as(GO, "ModelAPI/llm", &left).await;
+        w.break_it(Fault::on(&["patch"]).of("modelapis").under("status").fail(Failure::Server(500)));
+        w.start().await;
+        w.until_hit().await;
+        w.crash().await;
+        w.mend();
+        add_condition(w, "ModelAPI/llm", THEIRS).await;
+        w.start().await;
+        let object = w.until_ready("ModelAPI/llm").await;
+        assert!(condition(&object, "Left").is_null(), "{object:#}");
+        assert!(!condition(&object, THEIRS).is_null(), "it came after the takeover: {object:#}");
+    });
+}
+
+#[test]
+fn c8_a_status_that_lost_the_words_of_the_operator_is_not_taken_over_again() {
+    play(Scenario::default(), async |w| {
+        w.apply(&model_api("llm")).await;
+        w.until_ready("ModelAPI/llm").await;
+        let theirs = json!({"policy": null, "conditions": [another_condition(THEIRS)]});
+        w.patch_status_as(GO, "ModelAPI/llm", &theirs).await;
+        let object = edited(w, "ModelAPI/llm", 2).await;
+        assert!(!condition(&object, THEIRS).is_null(), "{object:#}");
+        w.stop_all().await;
+        w.patch_status_as(GO, "ModelAPI/llm", &theirs).await;
+        w.start().await;
+        let object = w.until_ready("ModelAPI/llm").await;
+        assert!(!condition(&object, THEIRS).is_null(), "after a restart: {object:#}");
+    });
+}
+
+#[test]
+fn c8_a_child_that_lost_its_digest_is_not_taken_over_again() {
+    play(Scenario::default(), async |w| {
+        w.apply(&model_api("llm")).await;
+        w.until_ready("ModelAPI/llm").await;
+        let theirs = json!({"metadata": {"labels": {"theirs": "1"}, "annotations": {APPLIED_DIGEST: null}}});
+        w.patch_as(GO, CHILDREN[0], &theirs).await;
+        let child = w
+            .until("it has its digest again", CHILDREN[0], |child| {
+                entries(child, "annotations").contains_key(APPLIED_DIGEST)
+            })
+            .await;
+        assert_eq!(entries(&child, "labels")["theirs"], "1");
     });
 }

@@ -8,25 +8,42 @@ use std::collections::BTreeSet;
 use kaos_policy::stamp::MANAGER;
 use serde_json::{Map, Value, json};
 
-/// Managers that wrote children and status before us, through updates: the earlier operator's binary, and this one's
-/// name as a writer of updates.
-const BEFORE: [&str; 2] = ["manager", MANAGER];
+/// The field manager of the earlier operator, which writes through updates. It is the default of every controller that is
+/// made with kubebuilder, so it means the earlier operator only until we apply for the first time.
+const EARLIER: &str = "manager";
+
+/// Whether an entry is what we applied, to the object itself or to a subresource.
+fn is_applied(entry: &Value, subresource: &str) -> bool {
+    entry["manager"] == MANAGER && entry["operation"] == "Apply" && is_of(entry, subresource)
+}
+
+fn is_of(entry: &Value, subresource: &str) -> bool {
+    entry["subresource"].as_str().unwrap_or_default() == subresource
+}
+
+/// The managers that write in our name: this operator, and the earlier one until we apply for the first time.
+fn own_managers(entries: &[Value], subresource: &str) -> &'static [&'static str] {
+    let is_first = !entries.iter().any(|entry| is_applied(entry, subresource));
+    if is_first { &[MANAGER, EARLIER] } else { &[MANAGER] }
+}
+
+fn is_by(entry: &Value, managers: &[&str]) -> bool {
+    entry["manager"].as_str().is_some_and(|manager| managers.contains(&manager))
+}
 
 /// The managed fields of an object that was read with them.
 pub(crate) fn entries_of(object: &Value) -> &[Value] {
     object["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The managed fields after a takeover: what the writers before us updated is applied by us. None if there is nothing
-/// to take over. `subresource` is empty for the object itself.
+/// The managed fields after a takeover: what the earlier operator or we updated counts as applied by us. None if there is
+/// nothing to take over. Once we applied something, only our own updates are left to take over. `subresource` is empty
+/// for the object itself.
 pub(crate) fn taken_over(entries: &[Value], subresource: &str, api_version: &str) -> Option<Vec<Value>> {
-    let of_subresource = |entry: &Value| entry["subresource"].as_str().unwrap_or_default() == subresource;
-    let is_before = |entry: &Value| {
-        entry["operation"] == "Update"
-            && of_subresource(entry)
-            && entry["manager"].as_str().is_some_and(|manager| BEFORE.contains(&manager))
-    };
-    let is_ours = |entry: &Value| entry["manager"] == MANAGER && entry["operation"] == "Apply" && of_subresource(entry);
+    let managers = own_managers(entries, subresource);
+    let is_ours = |entry: &Value| is_applied(entry, subresource);
+    let is_before =
+        |entry: &Value| entry["operation"] == "Update" && is_of(entry, subresource) && is_by(entry, managers);
     if !entries.iter().any(is_before) {
         return None;
     }
@@ -127,16 +144,15 @@ fn give(entries: &mut Vec<Value>, fields: Map<String, Value>, api_version: &str)
 /// `fieldsV1`.
 pub(crate) fn owned(entries: &[Value], subresource: &str, path: &[&str]) -> bool {
     entries.iter().any(|entry| {
-        let ours = entry["manager"] == MANAGER && entry["subresource"].as_str().unwrap_or_default() == subresource;
-        ours && reaches(&entry["fieldsV1"], path)
+        entry["manager"] == MANAGER && is_of(entry, subresource) && reaches(&entry["fieldsV1"], path)
     })
 }
 
-/// Whether somebody other than us and the writers before us wrote a field, be it through a subresource.
+/// Whether somebody other than us and the earlier operator wrote a field, be it through a subresource.
 pub(crate) fn written_by_others(entries: &[Value], path: &[&str]) -> bool {
+    let managers = own_managers(entries, "");
     entries.iter().any(|entry| {
-        let is_known = entry["manager"].as_str().is_some_and(|manager| BEFORE.contains(&manager));
-        let is_theirs = !is_known || !entry["subresource"].is_null();
+        let is_theirs = !is_by(entry, managers) || !entry["subresource"].is_null();
         is_theirs && reaches(&entry["fieldsV1"], path)
     })
 }
@@ -197,7 +213,7 @@ mod tests {
         let entries = [
             entry("manager", "Update", &json!({"f:spec": {"f:replicas": {}, "f:paused": {}}})),
             entry("kubectl-edit", "Update", &json!({"f:metadata": {"f:labels": {"f:x": {}}}})),
-            entry(MANAGER, "Apply", &json!({"f:spec": {"f:replicas": {}, "f:selector": {}}})),
+            entry(MANAGER, "Update", &json!({"f:spec": {"f:replicas": {}, "f:selector": {}}})),
         ];
         let after = taken_over(&entries, "", "apps/v1").unwrap();
         assert_eq!(after.len(), 2);
@@ -205,6 +221,29 @@ mod tests {
         assert_eq!(after[1]["operation"], "Apply");
         assert_eq!(after[1]["fieldsV1"], json!({"f:spec": {"f:paused": {}, "f:replicas": {}, "f:selector": {}}}));
         assert_eq!(taken_over(&after, "", "apps/v1"), None);
+    }
+
+    #[test]
+    fn after_our_first_apply_only_our_own_updates_are_taken_over() {
+        let ours = entry(MANAGER, "Apply", &json!({"f:spec": {"f:selector": {}}}));
+        let theirs = entry("manager", "Update", &json!({"f:spec": {"f:paused": {}}}));
+        assert_eq!(taken_over(&[theirs.clone(), ours.clone()], "", "apps/v1"), None, "another controller's by now");
+        let update = entry(MANAGER, "Update", &json!({"f:spec": {"f:replicas": {}}}));
+        let after = taken_over(&[theirs.clone(), ours, update], "", "apps/v1").unwrap();
+        assert_eq!(after[0], theirs);
+        assert_eq!(after[1]["fieldsV1"], json!({"f:spec": {"f:replicas": {}, "f:selector": {}}}));
+    }
+
+    #[test]
+    fn the_earlier_operator_counts_as_us_until_we_apply() {
+        let theirs = entry("manager", "Update", &json!({"f:spec": {"f:replicas": {}}}));
+        let replicas = ["f:spec", "f:replicas"];
+        assert!(!written_by_others(std::slice::from_ref(&theirs), &replicas));
+        let ours = entry(MANAGER, "Apply", &json!({"f:spec": {"f:selector": {}}}));
+        assert!(written_by_others(&[theirs, ours], &replicas), "another controller's by now");
+        let mut scaled = entry("manager", "Update", &json!({"f:spec": {"f:replicas": {}}}));
+        scaled["subresource"] = json!("scale");
+        assert!(written_by_others(&[scaled], &replicas), "whoever scales goes through the subresource");
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub(crate) struct Memory {
     pub(crate) status: Option<Mark>,
     /// Passes in a row that the API server did not let through.
     pub(crate) failures: u32,
+    /// Whether this process wrote its status: nothing in it is left to take over.
+    pub(crate) told: bool,
     /// Since when the first plan waits for objects that it names.
     pub(crate) awaiting: Option<Instant>,
     /// Since when there are children that their controllers have not looked at.

@@ -13,6 +13,7 @@ use super::{
     error::{CallError, Class},
     fields::{self, entries_of},
     memory::Memory,
+    times,
 };
 use crate::{hashing::hash, watch::Served};
 
@@ -60,6 +61,14 @@ impl Context {
                 }
                 self.take_over_status(of, &calls, &live).await?;
             }
+            // The earlier operator may have written it. Its fields become ours before our first apply, since nobody
+            // can tell them from those of another controller afterwards.
+            Difference::Different if !before.is_null() && !memory.told && !has_ours(before) => {
+                let Some(live) = calls.get(name).await? else { return Ok(false) };
+                if live["metadata"]["uid"] == metadata["uid"] {
+                    self.take_over_status(of, &calls, &live).await?;
+                }
+            }
             Difference::Different => {}
         }
         let body = json!({
@@ -70,12 +79,7 @@ impl Context {
             "status": status,
         });
         let answer = self.apply_status(of, &calls, name, &body).await?;
-        let answer = match difference(status, &answer["status"]) {
-            Difference::More(_) if self.take_over_status(of, &calls, &answer).await? => {
-                self.apply_status(of, &calls, name, &body).await?
-            }
-            _ => answer,
-        };
+        memory.told = true;
         if difference(status, &answer["status"]) != Difference::None {
             // Others write here too, or the server stores it in its own way.
             memory.status = Some(hash((status, &answer["status"])));
@@ -106,13 +110,18 @@ impl Context {
         }
     }
 
-    /// What an earlier operator wrote into the status becomes what we applied. Says whether there was anything.
-    async fn take_over_status(&self, of: &ResourceType, calls: &Calls<'_>, live: &Value) -> Result<bool, CallError> {
-        let Some(entries) = fields::taken_over(entries_of(live), "status", &of.api_version) else { return Ok(false) };
+    /// What an earlier operator wrote into the status becomes what we applied.
+    async fn take_over_status(&self, of: &ResourceType, calls: &Calls<'_>, live: &Value) -> Result<(), CallError> {
+        let Some(entries) = fields::taken_over(entries_of(live), "status", &of.api_version) else { return Ok(()) };
         let answer = calls.manage(live, &entries).await?;
         self.watch.wrote(&answer);
-        Ok(true)
+        Ok(())
     }
+}
+
+/// Whether a status says something that every status of ours says, as far as the kind declares it.
+fn has_ours(status: &Value) -> bool {
+    !status["policy"].is_null() || times::find(status, "Accepted").is_some()
 }
 
 fn difference(wanted: &Value, live: &Value) -> Difference {
