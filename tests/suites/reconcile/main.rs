@@ -18,6 +18,7 @@
 //! | `backoff` | E: when it is tried again |
 //! | `deletion` | F: finalizers |
 //! | `needs` | E3, E4, G1: what policies ask to see |
+//! | `refusals` | E: what the API server does not do, and what helps |
 //! | `operations` | G: watches, Events, metrics, readiness |
 //! | `replicas` | G4: of several operators one writes |
 //! | `rights` | G3, G7, E8: what the operator may do |
@@ -41,6 +42,7 @@ mod passes;
 mod recorded;
 mod replicas;
 mod rights;
+mod refusals;
 mod rollout;
 mod status;
 mod support;

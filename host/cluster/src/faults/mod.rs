@@ -90,6 +90,10 @@ pub enum Failure {
     Throttled(u64),
     /// 409, as if somebody else had written.
     Conflict,
+    /// 409 about a quota, as if somebody else had written that.
+    QuotaConflict,
+    /// 409 of an admission webhook, in its own words.
+    WebhookConflict,
     /// No answer: the connection breaks.
     Disconnect,
 }

@@ -107,15 +107,23 @@ pub(crate) fn error(error: &ApiError) -> Response<Body> {
     response
 }
 
+/// What a server says of a write that came too late.
+const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
+
 /// What a fault looks like; `None` is a broken connection.
 pub(crate) fn failure(failure: Failure, resource: &str, name: &str) -> Option<ApiError> {
     let subject = crate::status::Subject { kind: resource.to_owned(), name: name.to_owned(), ..Default::default() };
     Some(match failure {
         Failure::Disconnect => return None,
-        Failure::Conflict => ApiError::conflict(
-            &subject,
-            "the object has been modified; please apply your changes to the latest version and try again",
-        ),
+        Failure::Conflict => ApiError::conflict(&subject, MODIFIED),
+        Failure::QuotaConflict => {
+            let quota = crate::status::Subject { kind: "resourcequotas".into(), name: "team".into(), ..subject };
+            ApiError::conflict(&quota, MODIFIED)
+        }
+        Failure::WebhookConflict => {
+            let text = "admission webhook \"names.example.com\" denied the request: this name is reserved";
+            ApiError::plain(StatusCode::CONFLICT, "Conflict", text)
+        }
         Failure::Throttled(seconds) => {
             let text = "too many requests, please try again later";
             let mut error = ApiError::plain(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", text);

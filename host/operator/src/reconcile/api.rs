@@ -17,11 +17,15 @@ use super::error::{CallError, Class};
 /// makes what is not there, and conflicts with everything that is.
 const BEFORE_ALL: &str = "1";
 
+/// How the server begins to tell what an admission webhook said.
+const WEBHOOK: &str = "admission webhook ";
+
 /// Objects of one type in one namespace.
 pub(crate) struct Calls<'a> {
     client: &'a Client,
     path: String,
     kind: String,
+    plural: String,
     namespace: String,
 }
 
@@ -32,13 +36,15 @@ impl<'a> Calls<'a> {
     /// Objects of a namespaced type.
     pub(crate) fn namespaced(client: &'a Client, resource: &ApiResource, namespace: &str) -> Self {
         let path = DynamicObject::url_path(resource, Some(namespace));
-        Self { client, path, kind: resource.kind.clone(), namespace: namespace.to_owned() }
+        let (kind, plural) = (resource.kind.clone(), resource.plural.clone());
+        Self { client, path, kind, plural, namespace: namespace.to_owned() }
     }
 
     /// Objects of a cluster-scoped type.
     pub(crate) fn cluster(client: &'a Client, resource: &ApiResource) -> Self {
         let path = DynamicObject::url_path(resource, None);
-        Self { client, path, kind: resource.kind.clone(), namespace: String::new() }
+        let (kind, plural) = (resource.kind.clone(), resource.plural.clone());
+        Self { client, path, kind, plural, namespace: String::new() }
     }
 
     /// The object with its managed fields; none if it is not there.
@@ -90,7 +96,7 @@ impl<'a> Calls<'a> {
         let what = || self.what(verb(dry_run), name);
         match self.client.request::<Value>(built(what, request)?).await {
             Ok(answer) => Ok(Some(answer)),
-            Err(kube::Error::Api(status)) if is_another(&status) => Ok(None),
+            Err(kube::Error::Api(status)) if is_another(&status, &self.plural, name) => Ok(None),
             Err(error) => Err(CallError::new(what(), &error)),
         }
     }
@@ -159,10 +165,16 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Whether the server says that the object is not the one that was meant: a conflict, or that a UID cannot change.
-fn is_another(status: &kube::core::Status) -> bool {
-    let mut causes = status.details.iter().flat_map(|details| &details.causes);
-    status.code == 409 || causes.any(|cause| cause.field == "metadata.uid")
+/// Whether the server says that the object is not the one that was meant: there is one already, it has another version, or
+/// its UID cannot change. Quotas and admission webhooks answer with 409, too, and then it is about something else.
+fn is_another(status: &kube::core::Status, plural: &str, name: &str) -> bool {
+    let Some(details) = &status.details else { return false };
+    if status.code == 409 {
+        let is_meant = details.name == name && details.kind == plural;
+        let is_by_server = !status.message.starts_with(WEBHOOK);
+        return is_meant && is_by_server && matches!(status.reason.as_str(), "Conflict" | "AlreadyExists");
+    }
+    details.causes.iter().any(|cause| cause.field == "metadata.uid")
 }
 
 fn applying(dry_run: bool) -> PatchParams {
@@ -230,6 +242,28 @@ pub(crate) fn named(reference: &Reference) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_conflict_about_the_very_object_says_that_it_is_another() {
+        let is_another = |status: Value| is_another(&serde_json::from_value(status).unwrap(), "services", "web");
+        let conflict = |kind: &str, name: &str, message: &str| {
+            json!({"code": 409, "reason": "Conflict", "message": message, "details": {"kind": kind, "name": name}})
+        };
+        let modified = "the object has been modified";
+        assert!(is_another(conflict("services", "web", modified)));
+        assert!(!is_another(conflict("resourcequotas", "web", modified)), "the quota's");
+        assert!(!is_another(conflict("services", "other", modified)));
+        assert!(!is_another(conflict("services", "web", "admission webhook \"x\" denied the request: no")));
+        assert!(!is_another(json!({"code": 409, "reason": "Conflict", "message": "no"})), "without details");
+        let exists = json!({"code": 409, "reason": "AlreadyExists", "details": {"kind": "services", "name": "web"}});
+        assert!(is_another(exists));
+        let cause = |field: &str| {
+            let causes = json!([{"reason": "FieldValueInvalid", "message": "immutable", "field": field}]);
+            json!({"code": 422, "reason": "Invalid", "details": {"kind": "Service", "name": "web", "causes": causes}})
+        };
+        assert!(is_another(cause("metadata.uid")));
+        assert!(!is_another(cause("spec.selector")));
+    }
 
     #[test]
     fn a_finalizer_is_taken_off_only_where_it_was_seen() {
