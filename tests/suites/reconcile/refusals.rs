@@ -1,8 +1,10 @@
 //! E1, E2: what the API server does not do, told in its words and with what helps.
 
+use std::time::Duration;
+
 use kaos_cluster::faults::Failure;
 use kaos_tests::harness::read::text;
-use kaos_tests::harness::{Fault, Scenario, condition, play, reason};
+use kaos_tests::harness::{Fault, Scenario, condition, is_ready, play, reason};
 use serde_json::{Value, json};
 
 use crate::support::web;
@@ -32,4 +34,20 @@ fn e1_a_conflict_about_something_else_is_told_in_the_words_of_the_server_and_hea
             w.until_ready("Gadget/web").await;
         });
     }
+}
+
+#[test]
+fn e1_that_nobody_answers_for_an_object_is_told_also_after_a_write_of_the_status_failed() {
+    play(Scenario::embedded("requests fail on purpose"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.break_it(Fault::on(&["patch"]).of("gadgets").under("status").fail(Failure::Server(503)).times(2));
+        w.withdraw("Gadget");
+        let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Accepted") == "NoPolicy").await;
+        assert!(is_ready(&told), "what runs goes on running: {told:#}");
+        w.quiet().await;
+        w.forget_requests();
+        w.pass_time(Duration::from_mins(20)).await;
+        assert_eq!(w.writes(), [""; 0], "it is told once");
+    });
 }

@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{context::Context, decide::is_going};
+use super::{
+    context::Context,
+    decide::is_going,
+    error::{CallError, Class},
+};
 use crate::watch::ObjectKey;
 
 /// How long the telling may take; what kept the pass may keep this too.
@@ -52,17 +56,26 @@ impl Halt {
 }
 
 impl Context {
-    /// Tells it in the status and as an Event, unless that was told already. What cannot be told is told the next time.
-    pub(crate) async fn tell_halt(&self, key: &ObjectKey, halt: &Halt) {
-        let Some(object) = self.watch.object(key).filter(|object| !is_going(object)) else { return };
-        let Ok(served) = self.served(&key.of) else { return };
+    /// Tells it in the status and as an Event, unless that was told already. Gives the error if it cannot be told now.
+    pub(crate) async fn tell_halt(&self, key: &ObjectKey, halt: &Halt) -> Result<(), CallError> {
+        let Some(object) = self.watch.object(key).filter(|object| !is_going(object)) else { return Ok(()) };
+        let served = self.served(&key.of)?;
         let mut memory = self.memories.take(key, object["metadata"]["uid"].as_str().unwrap_or_default());
         let mut status = halted(&object, halt);
         let told = self.publish(key, &served, &object, &mut status, &mut memory);
-        match tokio::time::timeout(TELLING, told).await {
-            Ok(Ok(_)) => self.memories.put(key, memory),
-            Ok(Err(error)) => tracing::debug!(object = %key, %error, "it could not be told that a pass came to no end"),
-            Err(_) => tracing::debug!(object = %key, "it took too long to tell that a pass came to no end"),
+        let told = tokio::time::timeout(TELLING, told).await.unwrap_or_else(|_| {
+            let message = format!("there was no answer within {} s", TELLING.as_secs());
+            Err(CallError { what: format!("apply status of {key}"), class: Class::Transient(None), message })
+        });
+        match told {
+            Ok(_) => {
+                self.memories.put(key, memory);
+                Ok(())
+            }
+            Err(error) => {
+                tracing::debug!(object = %key, %error, "it could not be told that a pass came to no end");
+                Err(error)
+            }
         }
     }
 }

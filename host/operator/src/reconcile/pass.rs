@@ -64,8 +64,10 @@ impl Context {
                 return self.ended(key, ended, memory);
             }
             self.memories.put(key, memory);
-            self.tell_halt(key, &Halt::NoPolicy).await;
-            return Ended { result: PassResult::Waiting, next: Next::Never };
+            return match self.tell_halt(key, &Halt::NoPolicy).await {
+                Ok(()) => Ended { result: PassResult::Waiting, next: Next::Never },
+                Err(error) => Ended::by(&error, self.rules.resync),
+            };
         };
         self.catalogue.ledger().chooses(key, selected.chosen);
         let mut memory = self.memories.take(key, &uid);
