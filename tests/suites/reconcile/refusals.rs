@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use kaos_cluster::faults::Failure;
-use kaos_tests::harness::read::text;
+use kaos_tests::harness::read::{text, uid};
 use kaos_tests::harness::{Fault, Scenario, condition, is_ready, play, reason};
+use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use crate::support::web;
@@ -34,6 +35,36 @@ fn e1_a_conflict_about_something_else_is_told_in_the_words_of_the_server_and_hea
             w.until_ready("Gadget/web").await;
         });
     }
+}
+
+#[test]
+fn e2_a_field_that_never_changes_is_named_with_what_helps() {
+    play(Scenario::default(), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.stop_all().await;
+        // As an earlier operator may have made it.
+        let mut child = w.look("Deployment/web").await;
+        w.delete("Deployment/web").await;
+        w.until_gone("Deployment/web").await;
+        let old = uid(&child).to_owned();
+        child["metadata"].as_object_mut().unwrap().retain(|field, _| ["name", "namespace", "ownerReferences"].contains(&field.as_str()));
+        child.as_object_mut().unwrap().remove("status");
+        let labels = json!({"app": "older"});
+        child["spec"]["selector"] = json!({"matchLabels": labels});
+        child["spec"]["template"]["metadata"] = json!({"labels": labels});
+        w.create(&child, &PostParams { field_manager: Some("manager".to_owned()), ..PostParams::default() }).await;
+        w.start().await;
+        let told = w.until("it is told", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
+        for part in ["spec.selector cannot change while the deployment exists", "kubectl -n", "delete deployment web"] {
+            assert!(applied(&told).contains(part), "{part}: {}", applied(&told));
+        }
+        assert!(!applied(&told).contains("spec.template cannot"), "{}", applied(&told));
+        w.delete("Deployment/web").await;
+        let made = w.until("it is made", "Deployment/web", |made| !made.is_null() && made["metadata"]["labels"]["app"] != "older").await;
+        assert_ne!(uid(&made), old);
+        w.until_ready("Gadget/web").await;
+    });
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::{
     decide::{Decision, Owner, decide, owner},
     drift,
     error::{CallError, Class},
+    immutable,
     fields::{self, entries_of},
     leftovers::leftovers,
     memory::{Mark, Memory, Stored, child_mark},
@@ -139,14 +140,15 @@ impl Context {
         if decision != Decision::Going && owner(&live.object, uid) == Owner::Orphan {
             self.has_its_owner(wanted, uid).await?;
         }
-        self.change(wanted, live, decision, memory).await
+        let changed = self.change(wanted, &live, decision, memory).await;
+        changed.map_err(|error| immutable::explained(error, &wanted.body, &live.object))
     }
 
     /// Makes a child that is there as it should be.
     async fn change(
         &self,
         wanted: &Wanted,
-        live: Live,
+        live: &Live,
         decision: Decision,
         memory: &mut Memory,
     ) -> Result<Made<Done>, CallError> {
@@ -161,14 +163,14 @@ impl Context {
             Decision::Going => Ok(Made::Done(Done::Going)),
             Decision::Apply => {
                 found_is_news!(known.release_replicas().await?);
-                found_is_news!(known.claim_leftovers(&live).await?);
+                found_is_news!(known.claim_leftovers(live).await?);
                 self.force(&known, memory, "the plan changed").await
             }
-            Decision::LeftOver(path) => self.clear(&known, &live, &path, memory).await,
+            Decision::LeftOver(path) => self.clear(&known, live, &path, memory).await,
             Decision::TakeOver => {
                 let read;
-                let live = if fresh {
-                    &live
+                let live = if *fresh {
+                    live
                 } else {
                     read = found_is_news!(known.read().await?);
                     &read
@@ -180,7 +182,7 @@ impl Context {
                 found_is_news!(known.release_replicas().await?);
                 self.apply(&known, memory, "it was made by an earlier operator").await
             }
-            Decision::Drifted(path) => self.repair(&known, &live, &path, memory).await,
+            Decision::Drifted(path) => self.repair(&known, live, &path, memory).await,
         }
     }
 
@@ -228,7 +230,8 @@ impl Context {
         if let Made::Found(found) = known.claim_leftovers(live).await? {
             return Ok(Some(found));
         }
-        match known.calls.apply(&wanted.name, &wanted.body, uid, true).await? {
+        let tried = known.calls.apply(&wanted.name, &wanted.body, uid, true).await;
+        match tried.map_err(|error| immutable::explained(error, &wanted.body, live))? {
             Some(_) => Ok(None),
             None => self.read(&wanted.reference()).await.map(Some),
         }

@@ -18,6 +18,7 @@
 //! | what counts as a difference, and how often it is put right | `drift`, `effort` |
 //! | what the server does not take, and when it is asked again | `rejected` |
 //! | what is no longer wanted; when it stays for a while | `prune`, `handover` |
+//! | fields that never change while a child exists | `immutable` |
 //! | finalizers | `finalize` |
 //! | an object that is being deleted | `going` |
 //! | status: what is said, what the kind declares, since when, written if different | `assess`, `projection`, `times`, `write` |
@@ -52,6 +53,7 @@ mod hearing;
 mod held_back;
 mod left;
 mod leftovers;
+mod immutable;
 mod memory;
 mod pass;
 mod projection;

@@ -1,0 +1,107 @@
+//! A child that the API server does not let become as planned: a field of it never changes while it exists.
+//!
+//! The operator deletes nothing for that, since data or pods would go with it. It says which field it is, and what the user
+//! can do.
+
+use serde_json::Value;
+
+use super::{drift, error::CallError};
+
+/// How API servers say that a field never changes.
+const SAYINGS: [&str; 5] = [
+    "field is immutable",
+    "is immutable after creation",
+    "may not change once set",
+    "updates to statefulset spec for fields other than",
+    "cannot change roleRef",
+];
+
+/// A refusal of `wanted` beside `live`, with the fields and the remedy if it is one of this sort.
+pub(super) fn explained(error: CallError, wanted: &Value, live: &Value) -> CallError {
+    if !SAYINGS.iter().any(|saying| error.message.contains(saying)) {
+        return error;
+    }
+    let changed = changed(wanted, live);
+    let told: Vec<&String> = changed.iter().filter(|path| error.message.contains(*path)).collect();
+    let fields = if told.is_empty() {
+        // Some types say instead what may change, each in quotes.
+        let may_change = |path: &str| error.message.contains(&format!("'{}'", path.trim_start_matches("spec.")));
+        changed.iter().filter(|path| !may_change(path)).collect()
+    } else {
+        told
+    };
+    let fields: Vec<&str> = fields.into_iter().map(String::as_str).collect();
+    let subject = if fields.is_empty() { "a field".to_owned() } else { fields.join(", ") };
+    let text = |field: &str| wanted["metadata"][field].as_str().unwrap_or_default();
+    let kind = wanted["kind"].as_str().unwrap_or_default().to_lowercase();
+    let remedy = format!(
+        "{subject} cannot change while the {kind} exists: take the change back, or delete it (kubectl -n {} delete {kind} \
+         {}) and it is made again as planned",
+        text("namespace"),
+        text("name"),
+    );
+    CallError { message: format!("{remedy}; the API server says: {}", error.message), ..error }
+}
+
+/// The fields of the spec, and those beside it, that are not as they are wanted.
+fn changed(wanted: &Value, live: &Value) -> Vec<String> {
+    let differs = |wanted: &Value, live: &Value| drift::missing(wanted, live).is_some();
+    let mut paths = Vec::new();
+    for (field, value) in wanted.as_object().into_iter().flatten() {
+        match field.as_str() {
+            "apiVersion" | "kind" | "metadata" => {}
+            "spec" => {
+                let fields = value.as_object().into_iter().flatten();
+                let fields = fields.filter(|(field, value)| differs(value, &live["spec"][field.as_str()]));
+                paths.extend(fields.map(|(field, _)| format!("spec.{field}")));
+            }
+            _ if differs(value, &live[field.as_str()]) => paths.push(field.clone()),
+            _ => {}
+        }
+    }
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::reconcile::error::Class;
+
+    fn explained(said: &str, wanted: &Value, live: &Value) -> String {
+        let mut wanted = wanted.clone();
+        wanted["metadata"] = json!({"namespace": "t", "name": "a"});
+        let (what, message) = ("apply it".to_owned(), said.to_owned());
+        super::explained(CallError { what, class: Class::Permanent, message }, &wanted, live).message
+    }
+
+    #[test]
+    fn the_field_that_the_server_names_is_told_with_the_remedy() {
+        let of = |app: &str, replicas: u32| {
+            json!({"kind": "Deployment", "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": app}}}})
+        };
+        let said = "Deployment.apps \"a\" is invalid: spec.selector: Invalid value: {}: field is immutable";
+        let told = explained(said, &of("x", 1), &of("y", 2));
+        assert!(told.starts_with("spec.selector cannot change while the deployment exists"), "{told}");
+        assert!(told.contains("kubectl -n t delete deployment a") && told.ends_with(said), "{told}");
+    }
+
+    #[test]
+    fn where_the_server_says_only_what_may_change_the_others_are_told() {
+        let of = |name: &str, replicas: u32| {
+            json!({"kind": "StatefulSet", "spec": {"replicas": replicas, "serviceName": "s",
+                "volumeClaimTemplates": [{"metadata": {"name": name}}]}})
+        };
+        let said = "StatefulSet.apps \"a\" is invalid: spec: Forbidden: updates to statefulset spec for fields other than \
+                    'replicas', 'template' are forbidden";
+        let told = explained(said, &of("new", 1), &of("old", 2));
+        assert!(told.starts_with("spec.volumeClaimTemplates cannot change"), "{told}");
+    }
+
+    #[test]
+    fn other_refusals_stay_as_they_are() {
+        let said = "spec.ports[0].port: Invalid value: 70000: must be between 1 and 65535";
+        assert_eq!(explained(said, &json!({"kind": "Service"}), &json!({})), said);
+    }
+}
