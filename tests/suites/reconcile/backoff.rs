@@ -139,3 +139,23 @@ fn e12_an_object_that_fails_does_not_delay_another() {
         assert!(!is_ready(&w.look("Gadget/bad").await));
     });
 }
+
+#[test]
+fn e1_a_child_that_somebody_deletes_again_and_again_is_made_at_a_pace_and_that_is_told() {
+    play(Scenario::embedded("time is simulated, and requests are counted"), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.forget_requests();
+        for _ in 0..600 {
+            w.delete("Service/web").await;
+            w.pass_time(Duration::from_millis(100)).await;
+        }
+        let made = w.writes_by_type()["services"];
+        assert!((20..=40).contains(&made), "{made} writes in a minute");
+        w.until_warned("Gadget/web", "ChildUndone").await;
+        let told = w.events("Gadget/web").await.into_iter().filter(|(_, reason, _)| reason == "ChildUndone").count();
+        assert_eq!(told, 1);
+        w.until_ready("Gadget/web").await;
+        w.until("it is there", "Service/web", |service| !service.is_null()).await;
+    });
+}

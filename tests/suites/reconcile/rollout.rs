@@ -7,8 +7,9 @@ use kaos_tests::gadget::{Edition, gadget};
 use kaos_tests::harness::read::{hash, text, variable};
 use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::samples::{agent, config_map, mcp_server, model_api, model_api_for, secret};
-use kaos_tests::harness::{Scenario, World, condition, is_ready, play, reason};
+use kaos_tests::harness::{Scenario, World, condition, is_ready, is_true, play, reason};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::support::{CHILDREN, image, of_type, web_with};
 
@@ -168,6 +169,27 @@ fn b8_another_policy_retranslates_everything_and_rolls_only_what_differs() {
         assert_eq!(version(&w.look("Deployment/other").await), version(&other));
         w.swap(Edition::First);
         w.until("it goes back", "Deployment/follower", |now| image(now) == "registry.example/gadget:1").await;
+    });
+}
+
+#[test]
+fn b8_the_fiftieth_swap_in_a_row_reaches_the_pods_as_fast_as_the_first() {
+    play(Scenario::embedded("time is simulated, and policies change one after the other"), async |w| {
+        w.apply(&gadget("follower", &json!({"follows": true}))).await;
+        w.until_ready("Gadget/follower").await;
+        for round in 0..50 {
+            let (edition, image_of_it) = match round % 2 {
+                0 => (Edition::Second, "registry.example/gadget:second"),
+                _ => (Edition::First, "registry.example/gadget:1"),
+            };
+            let began = Instant::now();
+            w.swap(edition);
+            w.until("it follows", "Deployment/follower", |now| image(now) == image_of_it).await;
+            let took = began.elapsed();
+            assert!(took < Duration::from_secs(1), "round {round} took {took:?}");
+        }
+        let told = w.until_ready("Gadget/follower").await;
+        assert!(is_true(&told, "Applied"), "{told:#}");
     });
 }
 

@@ -19,6 +19,7 @@ use super::{
     pass::Subject,
     rejected::{Rejected, tried},
     scaled::as_scaled,
+    times::Transition,
     wanted::{Wanted, held, rank},
 };
 use crate::status::Hindrance;
@@ -152,6 +153,10 @@ impl Context {
             }
         }
         memory.conflicts = applied.conflicts.iter().cloned().collect();
+        // The next write succeeds, so the status would say it only now and then.
+        if let Some(message) = memory.undone.take() {
+            self.tell(&subject.object, &Transition { reason: "ChildUndone".to_owned(), message, warning: true }).await;
+        }
         applied
     }
 

@@ -2,7 +2,6 @@
 
 use kaos_policy::contract::Reference;
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::{
     api::{Calls, named},
@@ -10,8 +9,8 @@ use super::{
     decide::{Decision, Owner, decide, owner},
     drift,
     error::{CallError, Class},
-    immutable,
     fields::{self, entries_of},
+    immutable,
     leftovers::leftovers,
     memory::{Mark, Memory, Stored, child_mark},
     wanted::Wanted,
@@ -189,7 +188,7 @@ impl Context {
     /// Makes a child that nobody has seen.
     async fn make_new(&self, wanted: &Wanted, memory: &mut Memory, reason: &str) -> Result<Made<Done>, CallError> {
         let child = child_mark(&wanted.reference());
-        spend(wanted, memory, reason)?;
+        memory.spend(wanted, reason)?;
         let writing = self.watch.writing(&wanted.body);
         let made = self.apply_unseen(wanted, false).await;
         if !matches!(made, Ok(Made::Done(_))) {
@@ -326,7 +325,7 @@ impl Context {
 
     async fn apply(&self, known: &Known<'_>, memory: &mut Memory, reason: &str) -> Result<Made<Done>, CallError> {
         let Known { calls, wanted, uid } = known;
-        spend(wanted, memory, reason)?;
+        memory.spend(wanted, reason)?;
         let writing = self.watch.writing(&wanted.body);
         if let Some(answer) = calls.apply(&wanted.name, &wanted.body, uid, false).await? {
             return Ok(Made::Done(applied(wanted, memory, reason, answer, writing)));
@@ -401,16 +400,6 @@ fn applied(wanted: &Wanted, memory: &mut Memory, reason: &str, answer: Value, wr
     };
     memory.stored.insert(child_mark(&wanted.reference()), stored);
     Done::Written(reason.to_owned(), answer)
-}
-
-/// An apply costs effort, of which there is only so much for one child.
-fn spend(wanted: &Wanted, memory: &mut Memory, reason: &str) -> Result<(), CallError> {
-    let Err(wait) = memory.effort.spend(child_mark(&wanted.reference()), Instant::now()) else { return Ok(()) };
-    let message = format!(
-        "it was written again and again, and somebody undoes that: {reason}; see who else writes or deletes it"
-    );
-    let what = format!("apply {}", named(&wanted.reference()));
-    Err(CallError { what, class: Class::Transient(Some(wait)), message })
 }
 
 /// How an object looks, apart from what changes with every write and from what others report in it.

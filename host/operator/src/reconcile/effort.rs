@@ -1,56 +1,133 @@
 //! How often one child may be written: as often as its plan changes, but not for ever against somebody who undoes it at
 //! once. Another operator that writes the same field, a collector that deletes what belongs to an owner that is gone and of
 //! whose end the watch has not told yet: each would otherwise be answered as fast as requests travel.
+//!
+//! A plan that changes has another reason: a swap of policies, a setting, an edit. Such writes are bounded by themselves, and
+//! far higher, since what the plan depends on may answer to what is written, too.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::memory::Mark;
+use super::{
+    api::named,
+    error::{CallError, Class},
+    memory::{Mark, Memory, child_mark},
+    wanted::Wanted,
+};
+use crate::hashing::hash;
 
-/// Writes that may follow each other at once.
-const BURST: u32 = 20;
-/// After a burst, one write each.
-const PACE: Duration = Duration::from_secs(5);
+/// Writes that may follow each other at once, and the time after which there may be one more.
+type Rate = (u32, Duration);
+
+/// Writes of one plan.
+const SAME: Rate = (20, Duration::from_secs(5));
+/// Writes of a plan that changed.
+const CHANGED: Rate = (200, Duration::from_secs(1));
 
 /// The writes of the children of one object.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Effort(BTreeMap<Mark, Spent>);
+pub(crate) struct Effort(BTreeMap<Mark, Child>);
+
+/// Why a child may not be written now, and how long that is so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spent {
+    /// The same plan was written again and again.
+    Same(Duration),
+    /// The plan changed again and again.
+    Changed(Duration),
+}
 
 #[derive(Debug, Clone, Copy)]
-struct Spent {
-    writes: u32,
+struct Child {
+    same: Writes,
+    changed: Writes,
+    /// The plan that was written last, and all of this before that.
+    plan: Mark,
+    before: Option<(Writes, Writes, Mark)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Writes {
+    count: u32,
     since: Instant,
 }
 
-impl Effort {
-    /// Takes a write of a child, or says how long it has to wait.
-    pub(crate) fn spend(&mut self, child: Mark, now: Instant) -> Result<(), Duration> {
-        let spent = self.0.entry(child).or_insert(Spent { writes: 0, since: now });
-        while spent.writes > 0 && now.duration_since(spent.since) >= PACE {
-            spent.writes -= 1;
-            spent.since += PACE;
+impl Writes {
+    fn none(now: Instant) -> Self {
+        Self { count: 0, since: now }
+    }
+
+    fn spend(&mut self, (burst, pace): Rate, now: Instant) -> Result<(), Duration> {
+        while self.count > 0 && now.duration_since(self.since) >= pace {
+            self.count -= 1;
+            self.since += pace;
         }
-        if spent.writes == 0 {
-            spent.since = now;
+        if self.count == 0 {
+            self.since = now;
         }
-        if spent.writes >= BURST {
-            return Err(PACE.saturating_sub(now.duration_since(spent.since)));
+        if self.count >= burst {
+            return Err(pace.saturating_sub(now.duration_since(self.since)));
         }
-        spent.writes += 1;
+        self.count += 1;
         Ok(())
     }
 
-    /// Takes back a write that did not happen.
+    fn is_over(&self, (_, pace): Rate, now: Instant) -> bool {
+        now.duration_since(self.since) >= pace * self.count
+    }
+}
+
+impl Memory {
+    /// Takes a write of a child, for this reason. Every write costs effort, of which there is only so much for one child.
+    pub(super) fn spend(&mut self, wanted: &Wanted, reason: &str) -> Result<(), CallError> {
+        let (child, plan) = (child_mark(&wanted.reference()), hash(wanted.digest()));
+        let (wait, message) = match self.effort.spend(child, plan, Instant::now()) {
+            Ok(()) => return Ok(()),
+            Err(Spent::Same(wait)) => {
+                let undone = "it was written again and again, and somebody undoes that";
+                let message = format!("{undone}: {reason}; see who else writes or deletes it");
+                self.undone = Some(format!("{}: {message}", named(&wanted.reference())));
+                (wait, message)
+            }
+            Err(Spent::Changed(wait)) => {
+                let changes = "its plan changed again and again";
+                (wait, format!("{changes}: see who edits this object, or what it refers to"))
+            }
+        };
+        let what = format!("apply {}", named(&wanted.reference()));
+        Err(CallError { what, class: Class::Transient(Some(wait)), message })
+    }
+}
+
+impl Effort {
+    /// Takes a write of a child as it is planned now, or says how long it has to wait.
+    pub(crate) fn spend(&mut self, child: Mark, plan: Mark, now: Instant) -> Result<(), Spent> {
+        let none = || Child { same: Writes::none(now), changed: Writes::none(now), plan, before: None };
+        let child = self.0.entry(child).or_insert_with(none);
+        let before = (child.same, child.changed, child.plan);
+        if child.plan == plan {
+            child.same.spend(SAME, now).map_err(Spent::Same)?;
+        } else {
+            child.changed.spend(CHANGED, now).map_err(Spent::Changed)?;
+        }
+        child.plan = plan;
+        child.before = Some(before);
+        Ok(())
+    }
+
+    /// Takes back the last write, which did not happen.
     pub(crate) fn give_back(&mut self, child: Mark) {
-        if let Some(spent) = self.0.get_mut(&child) {
-            spent.writes = spent.writes.saturating_sub(1);
+        if let Some(child) = self.0.get_mut(&child)
+            && let Some(before) = child.before.take()
+        {
+            (child.same, child.changed, child.plan) = before;
         }
     }
 
     /// Forgets children of which there is nothing to remember any more.
     pub(crate) fn tidy(&mut self, now: Instant) {
-        self.0.retain(|_, spent| now.duration_since(spent.since) < PACE * spent.writes);
+        self.0.retain(|_, child| !(child.same.is_over(SAME, now) && child.changed.is_over(CHANGED, now)));
     }
 }
 
@@ -58,19 +135,71 @@ impl Effort {
 mod tests {
     use super::*;
 
+    const BURST: u32 = SAME.0;
+    const PACE: Duration = SAME.1;
+
+    fn spend(effort: &mut Effort, plan: Mark) -> Result<(), Spent> {
+        effort.spend(1, plan, Instant::now())
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_burst_is_free_and_a_fight_is_slow() {
         let mut effort = Effort::default();
         for write in 0..BURST {
-            assert_eq!(effort.spend(1, Instant::now()), Ok(()), "{write}");
+            assert_eq!(spend(&mut effort, 7), Ok(()), "{write}");
         }
-        assert_eq!(effort.spend(1, Instant::now()), Err(PACE));
-        assert_eq!(effort.spend(2, Instant::now()), Ok(()), "another child");
+        assert_eq!(spend(&mut effort, 7), Err(Spent::Same(PACE)));
+        assert_eq!(effort.spend(2, 7, Instant::now()), Ok(()), "another child");
         tokio::time::advance(PACE).await;
-        assert_eq!(effort.spend(1, Instant::now()), Ok(()));
-        assert!(effort.spend(1, Instant::now()).is_err());
+        assert_eq!(spend(&mut effort, 7), Ok(()));
+        assert!(spend(&mut effort, 7).is_err());
         tokio::time::advance(PACE * BURST).await;
         effort.tidy(Instant::now());
         assert!(effort.0.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fight_is_slow_also_when_each_round_takes_its_time() {
+        let mut effort = Effort::default();
+        let mut writes = 0;
+        for _ in 0..600 {
+            effort.tidy(Instant::now());
+            writes += u32::from(spend(&mut effort, 7).is_ok());
+            tokio::time::advance(Duration::from_millis(100)).await;
+        }
+        assert!(writes <= BURST + 12, "{writes} writes in a minute");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_plan_that_changes_is_no_fight_and_ends_none() {
+        let mut effort = Effort::default();
+        for plan in 0..3 * u64::from(BURST) {
+            effort.tidy(Instant::now());
+            assert_eq!(spend(&mut effort, plan), Ok(()), "{plan}");
+        }
+        while spend(&mut effort, 100).is_ok() {}
+        assert_eq!(spend(&mut effort, 101), Ok(()), "a change goes through");
+        assert_eq!(spend(&mut effort, 101), Err(Spent::Same(PACE)), "and whoever fights goes on to");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_plan_that_changes_for_ever_is_slow_too() {
+        let mut effort = Effort::default();
+        let refused = (0..).find_map(|plan| spend(&mut effort, plan).err());
+        assert_eq!(refused, Some(Spent::Changed(CHANGED.1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_that_did_not_happen_costs_nothing() {
+        let mut effort = Effort::default();
+        for _ in 0..2 * BURST {
+            assert_eq!(spend(&mut effort, 7), Ok(()));
+            effort.give_back(1);
+        }
+        while spend(&mut effort, 7).is_ok() {}
+        assert_eq!(spend(&mut effort, 8), Ok(()));
+        effort.give_back(1);
+        assert_eq!(spend(&mut effort, 8), Ok(()), "the plan is as new as before");
+        assert!(spend(&mut effort, 8).is_err());
     }
 }

@@ -38,14 +38,16 @@ pub(crate) struct Memory {
     pub(crate) rejected: BTreeMap<Mark, Rejected>,
     /// How often children were written lately.
     pub(crate) effort: Effort,
+    /// What is to be told of a child that somebody else undoes.
+    pub(crate) undone: Option<String>,
     /// The plan that the server was found to take.
     pub(crate) rehearsed: Option<Mark>,
     /// A status that differs from the one that is wanted, and that nothing can or need be done about.
     pub(crate) status: Option<Mark>,
-    /// Passes in a row that the API server did not let through.
-    pub(crate) failures: u32,
     /// Whether this process wrote its status: nothing in it is left to take over.
     pub(crate) told: bool,
+    /// Passes in a row that the API server did not let through.
+    pub(crate) failures: u32,
     /// Since when the first plan waits for objects that it names.
     pub(crate) awaiting: Option<Instant>,
     /// Since when there are children that their controllers have not looked at.
