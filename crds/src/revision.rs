@@ -111,6 +111,10 @@ pub struct PolicyRevisionStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
     pub since: Option<String>,
+    /// Since when its ConfigMap claims its place. Of two that claim one place, the one that did first serves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
+    pub claimed: Option<String>,
     /// How many checks of it were begun and did not end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<i64>,

@@ -138,6 +138,39 @@ fn of_two_settings_packages_for_the_same_value_the_newer_is_not_used_and_says_so
     });
 }
 
+#[test]
+fn an_older_config_map_that_was_empty_or_refused_does_not_displace_what_serves_once_it_holds_a_policy() {
+    for before in [json!({}), json!({"policy.yaml": "name: nobody\nsettings: {}\n"})] {
+        play(scenario(), async |world| {
+            widget_waits(world).await;
+            let mut older = settings("older", "{name: widget, settings: {size: 2}}");
+            older["data"] = before.clone();
+            world.apply(&older).await;
+            until_state(world, "older", "Refused").await;
+            world.pass_time(Duration::from_secs(2)).await;
+            world.apply(&package("newer", "1", "")).await;
+            until_edition(world, "ConfigMap/w", "1").await;
+            world.apply(&package("older", "2", "")).await;
+            let waits = until_state(world, "older", "Conflict").await;
+            let message = waits["status"]["message"].as_str().unwrap();
+            assert!(message.contains("newer-") && message.contains("first"), "{message}");
+            for restarts in [false, true] {
+                if restarts {
+                    world.restart().await;
+                }
+                world.quiet().await;
+                until_state(world, "newer", "Active").await;
+                assert_eq!(world.look("ConfigMap/w").await["data"]["edition"], "1", "restarted: {restarts}");
+            }
+            // The next edition of what serves goes on with its claim.
+            world.apply(&package("newer", "3", "")).await;
+            until_edition(world, "ConfigMap/w", "3").await;
+            world.delete("kaos-system:ConfigMap/newer").await;
+            until_edition(world, "ConfigMap/w", "2").await;
+        });
+    }
+}
+
 /// Ships the first edition for the cluster, and a second one in the namespace `test`, which serves there; there is a
 /// Widget in `other`, too.
 async fn tenant_has_its_own(world: &World, second: &str) {

@@ -1,4 +1,5 @@
-//! What may not serve beside what: of two packages that claim the same place with the same right, the older stays.
+//! What may not serve beside what: of two packages that claim the same place with the same right, the
+//! one stays that claimed it first.
 
 use kaos_policy::{
     code::World,
@@ -32,7 +33,7 @@ impl Offer {
         }
         self.reach.meets(&older.reach).then(|| {
             format!(
-                "{} holds the same place for {} and is older: delete one of the two, or give them scopes",
+                "{} holds the same place for {} and claimed it first: delete one of the two, or give them scopes",
                 shown(),
                 self.of
             )
@@ -52,7 +53,7 @@ impl Given {
         let path = common(own_tree, other_tree, &Path::default())?;
         let policy = own.policy.as_deref().unwrap_or("every policy");
         Some(format!(
-            "{} sets `{path}` of {policy} in the same place and is older: take it out of one of the two, or give them scopes",
+            "{} sets `{path}` of {policy} in the same place and did first: take it out of one of the two, or give them scopes",
             older.tuning.revision
         ))
     }

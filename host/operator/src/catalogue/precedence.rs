@@ -3,13 +3,14 @@
 //! What counts most: a policy of the object's own namespace, then one of the operator's namespace for the object's, then
 //! one for the cluster, then what the process brought along. An object may name another one that holds where it is.
 //! Environment overlays lie over whatever answers, in the same order, and older ones below newer ones. Of two that claim
-//! the same place the older one stays, which `clash` decides.
+//! the same place the one that claimed it first stays, which `clash` decides.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kaos_policy::{
     contract::{Claim, ResourceType},
@@ -22,7 +23,9 @@ use super::{Answers, Kind, Member, Tuning, Without};
 /// How old a policy is. Equal times are told apart by the names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Age {
-    /// When it was created, as Kubernetes writes it.
+    /// Since when it claims its place; none of what was not let in yet.
+    pub claimed: Option<Timestamp>,
+    /// When its ConfigMap was created, as Kubernetes writes it.
     pub created: String,
     /// Its namespace.
     pub namespace: String,
@@ -31,9 +34,10 @@ pub struct Age {
 }
 
 impl Age {
-    /// Of something that was created then, under this name.
+    /// Of something that was created then, under this name, and claims nothing yet.
     pub fn new(created: Option<&Time>, namespace: String, name: String) -> Self {
-        Self { created: created.map(|time| time.0.to_string()).unwrap_or_default(), namespace, name }
+        let created = created.map(|time| time.0.to_string()).unwrap_or_default();
+        Self { claimed: None, created, namespace, name }
     }
 }
 

@@ -11,12 +11,14 @@
 //! | `store` | keeps the bytes of what was let in |
 //! | `gatekeeper` | every step from a package to a policy |
 //! | `rights` | whether the operator may do what a policy claims |
+//! | `claims` | since when a revision claims its place |
 //! | `roster` | which revisions are to serve, and what comes of that |
 //! | `fitted` | keeps the settings of the operator's own ConfigMap that fitted last |
 //! | `turns` | whose package is checked next |
 //! | `lifecycle` | from state to state |
 //! | `news` | Events |
 
+mod claims;
 mod fitted;
 mod gatekeeper;
 mod lifecycle;
@@ -34,6 +36,7 @@ use kaos_policy::settings::Layer;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use claims::age_of;
 pub use gatekeeper::Gatekeeper;
 pub(crate) use lifecycle::{NOT_LOADED, is_withheld};
 pub(crate) use records::{RETRY, retry_command, revision_resource};

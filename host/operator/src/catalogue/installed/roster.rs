@@ -197,7 +197,12 @@ impl Roster {
         serving.iter().filter(|name| !bare.contains(*name)).filter(stands_in).cloned().collect()
     }
 
-    fn arrange_all(&self, serving: &BTreeSet<String>, bare: &BTreeSet<String>, shared: &[Layer]) -> Arranged {
+    pub(super) fn arrange_all(
+        &self,
+        serving: &BTreeSet<String>,
+        bare: &BTreeSet<String>,
+        shared: &[Layer],
+    ) -> Arranged {
         let mut offers = self.own.clone();
         let mut given = Vec::new();
         for (name, entry) in serving.iter().filter_map(|name| self.entries.get_key_value(name)) {
@@ -273,8 +278,8 @@ impl Roster {
         };
         serving.iter().find(holds).map(|older| {
             Conflict::over_place(format!(
-                "{older} holds the same place and is older, although it cannot be loaded any more: delete one of the two, \
-                 or give them scopes"
+                "{older} holds the same place and claimed it first, although it cannot be loaded any more: delete one of \
+                 the two, or give them scopes"
             ))
         })
     }

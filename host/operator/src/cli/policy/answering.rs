@@ -119,8 +119,14 @@ impl Standing {
     fn arranged(&self) -> Result<Arranged, Unfit> {
         let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
         let entries: BTreeMap<String, Entry> = self.shipped.iter().chain(&self.before).map(entry).collect();
-        let serving = self.shipped.iter().map(|shipped| shipped.revision.to_string()).collect();
-        let roster = Roster { own: self.own.clone(), entries };
+        let serving: BTreeSet<String> = self.shipped.iter().map(|shipped| shipped.revision.to_string()).collect();
+        let mut roster = Roster { own: self.own.clone(), entries };
+        if let Some(new) = self.shipped.iter().find(|shipped| *shipped.revision == *PLANNED) {
+            let replaces: Vec<String> = new.predecessor.iter().cloned().collect();
+            let before = serving.iter().filter(|it| *it != PLANNED).chain(&replaces).cloned().collect();
+            let (earlier, waiting) = (roster.claimed(&replaces), roster.kept_waiting(&before));
+            roster.claim(PLANNED, earlier, &serving, &waiting, Timestamp::MAX);
+        }
         // As when the operator lets it in: a namespace's own policy gives way to what it does not go with.
         roster.arrange_with(Some(PLANNED), &serving, &self.shared)
     }

@@ -50,8 +50,8 @@ impl Revisions {
         Ok(all)
     }
 
-    /// How old the package is that a revision stands for, which decides who comes first: as its ConfigMap is or, where that
-    /// is gone or may not be seen, as the revision is.
+    /// How old the package is that a revision stands for, which decides who comes first, as the operator has it; as if its
+    /// ConfigMap was gone where that may not be seen.
     pub(super) async fn age(&self, revision: &Revision) -> anyhow::Result<Age> {
         let PolicySource { namespace, config_map } = revision.spec.source.clone();
         let sources: Api<ConfigMap> = Api::namespaced(self.client.clone(), &namespace);
@@ -60,8 +60,8 @@ impl Revisions {
             Err(kube::Error::Api(answer)) if answer.code == 403 => None,
             Err(error) => return Err(error).with_context(|| format!("ConfigMap {namespace}/{config_map}")),
         };
-        let metadata = source.as_ref().map_or(&revision.metadata, |source| &source.metadata);
-        Ok(Age::new(metadata.creation_timestamp.as_ref(), namespace, config_map))
+        let created = source.and_then(|source| source.metadata.creation_timestamp).map(|time| time.0.to_string());
+        Ok(installed::age_of(revision, created))
     }
 
     /// Whether there is still a package where one came from. One that may not be seen is.

@@ -57,8 +57,8 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// The same as something that was shipped, the youngest of all, to the operator that lives in `home`, where that lets it
-    /// in: it was started to grant so much at most.
+    /// The same as something that is about to be shipped to the operator that lives in `home`, where that lets it in: it was
+    /// started to grant so much at most.
     pub(super) fn shipped(self, home: &str, grantable: &Grantable) -> anyhow::Result<Shipped> {
         let Self { file, policy, packed } = self;
         let metadata = packed.index.metadata;
@@ -68,7 +68,7 @@ impl Ready {
         if let Some(loaded) = &policy {
             grantable.covers_claims(&loaded.policy.descriptor().claims)?;
         }
-        let age = Age { created: "9999".to_owned(), namespace: namespace.clone(), name: name.clone() };
+        let age = Age::new(None, namespace.clone(), name.clone());
         let (policy, since) = (policy.map(|loaded| loaded.policy), Some(Timestamp::MAX));
         let source = (namespace, name);
         Ok(Shipped { revision: PLANNED.into(), source, policy, file, age, since, predecessor: None })

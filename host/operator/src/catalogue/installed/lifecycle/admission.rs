@@ -214,6 +214,11 @@ impl Lifecycle {
         let mut trial = serving;
         trial.retain(|other| !before.contains(other));
         trial.insert(name.to_owned());
+        let (earlier, waiting) = (self.roster.claimed(&before), self.waiting_for_a_place());
+        self.roster.claim(name, earlier, &trial, &waiting, self.tools.clock.now());
+        if let Some(claiming) = self.roster.entries.get(name) {
+            entry.age.clone_from(&claiming.age);
+        }
         let arrange = |shared: &[Layer]| self.roster.arrange_with(Some(name), &trial, shared);
         if let Err(Unfit { reason, message, .. }) = arrange(&self.shared(self.config().as_ref())) {
             let fits_alone = arrange(&self.settings).is_ok();
@@ -279,4 +284,5 @@ fn describe(status: &mut PolicyRevisionStatus, entry: &Entry) {
     status.kinds = entry.content.kinds();
     status.predecessor.clone_from(&entry.predecessor);
     status.since = entry.since.map(written);
+    status.claimed = entry.age.claimed.map(|claimed| claimed.to_string());
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 
-use super::{Found, Lifecycle, StepError, Turn, naming::others_of, restoring::Loaded};
+use super::{Found, Lifecycle, StepError, Turn, naming::others_of,
+    restoring::{Loaded, age_of},
+};
 use crate::{
     catalogue::installed::{records::Revision, roster::BACK},
     watch::ObjectKey,
@@ -155,15 +157,25 @@ impl Lifecycle {
                 Loaded::NotYet(error) => return Err(error),
             }
             let restored = before.metadata.name.unwrap_or_default();
-            if let Some(entry) = self.roster.entries.get_mut(&restored) {
-                // It is there for as long as this package is, whatever it came from itself.
-                entry.age.clone_from(&package.age);
-            }
+            let claimed = self.claim_of(name, &restored, found);
             let message = format!("{name} failed in service");
-            self.enter(&restored, Turn::new(RevisionState::Active, "Restored", message), |_| {}).await?;
+            let turn = Turn::new(RevisionState::Active, "Restored", message);
+            self.enter(&restored, turn, |status| status.claimed = claimed).await?;
             return Ok(());
         }
         Ok(())
+    }
+
+    /// Has what served before a revision go on with the claim of that, whatever it came from itself: it is there for as long
+    /// as the package is that failed. Gives since when it claims its place, as it is written down.
+    fn claim_of(&mut self, failed: &str, restored: &str, found: &[Found]) -> Option<String> {
+        let age = age_of(self.records.get(failed)?, found);
+        let (mut serving, waiting) = (self.serving(), self.waiting_for_a_place());
+        serving.insert(restored.to_owned());
+        let earlier = age.claimed;
+        self.roster.entries.get_mut(restored)?.age = age;
+        self.roster.claim(restored, earlier, &serving, &waiting, self.tools.clock.now());
+        self.roster.claimed(&[restored.to_owned()]).map(|claimed| claimed.to_string())
     }
 
     /// The revisions before one, the last first.

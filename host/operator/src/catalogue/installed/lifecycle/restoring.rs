@@ -12,7 +12,7 @@ use super::{
 use crate::{
     catalogue::{
         Age,
-        installed::{records::Revision, roster::Entry},
+        installed::{self, records::Revision, roster::Entry},
     },
     moments::parsed,
     package::Package,
@@ -143,9 +143,8 @@ pub(super) fn held_now<'a>(revision: &Revision, found: &'a [Found]) -> Option<&'
     held.find(|held| held.digest.to_string() == revision.spec.package_digest)?.package.as_ref().ok()
 }
 
-/// How old what a revision came from is, as far as it is there.
+/// How old what a revision brings is, beside the ConfigMap that it came from, if that is there.
 pub(super) fn age_of(revision: &Revision, found: &[Found]) -> Age {
     let source = found.iter().find(|found| found.source == revision.spec.source);
-    let name = || revision.metadata.name.clone().unwrap_or_default();
-    source.map_or_else(|| Age { name: name(), ..Age::default() }, |found| found.age.clone())
+    installed::age_of(revision, source.map(|found| found.age.created.clone()))
 }

@@ -126,6 +126,13 @@ impl Lifecycle {
         kept_out.collect()
     }
 
+    /// The revisions that wait for a place which something else has.
+    pub(super) fn waiting_for_a_place(&self) -> BTreeSet<String> {
+        let mut waiting = self.serving();
+        waiting.retain(|name| self.records.status(name).state == RevisionState::Conflict);
+        waiting
+    }
+
     /// The revisions that are to serve, as far as they go together.
     pub(super) fn serving(&self) -> BTreeSet<String> {
         let is_let_in = |name: &&String| self.records.status(name).state.is_let_in();

@@ -1,0 +1,181 @@
+//! Since when a revision claims its place: of two that claim the same one, the one that did first serves.
+//!
+//! A claim begins when a revision is let in. A ConfigMap that was made long ago and held nothing, or was refused, claimed
+//! nothing: what it holds later waits for what serves. The operator writes the moment into the PolicyRevision, so that
+//! every later process and the command line go by the same one.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{records::Revision, roster::Roster};
+use crate::{catalogue::Age, moments::parsed};
+
+/// Between two claims at least: so clocks of two processes that differ make no later claim the earlier one.
+const APART: SignedDuration = SignedDuration::from_micros(1);
+
+/// How old what a revision brings is. One of an operator that did not write its claim down has it since its ConfigMap was
+/// `created` or, where that is gone, since it was recorded itself.
+pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
+    let recorded = || revision.metadata.creation_timestamp.as_ref().map(|time| time.0.to_string());
+    let created = created.or_else(recorded).unwrap_or_default();
+    let claimed = revision.status.as_ref().and_then(|status| parsed(status.claimed.as_deref()));
+    let source = revision.spec.source.clone();
+    Age {
+        claimed: claimed.or_else(|| parsed(Some(&created))),
+        created,
+        namespace: source.namespace,
+        name: source.config_map,
+    }
+}
+
+impl Roster {
+    /// Has a revision that is let in now claim its place: from now on, or since an `earlier` moment if it goes on with the
+    /// claim of what it replaces and takes no place from what serves. `serving` is with it, and without what it replaces;
+    /// `waiting` are those that do not serve anyway.
+    pub(crate) fn claim(
+        &mut self,
+        name: &str,
+        earlier: Option<Timestamp>,
+        serving: &BTreeSet<String>,
+        waiting: &BTreeSet<String>,
+        now: Timestamp,
+    ) {
+        let others = self.entries.iter().filter(|(it, _)| *it != name);
+        let newest = others.filter_map(|(_, entry)| entry.age.claimed).max();
+        let next = newest.and_then(|newest| newest.checked_add(APART).ok());
+        // As exact as it is written down.
+        let now = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
+        let begins = next.map_or(now, |next| next.max(now));
+        self.claims_since(name, earlier.unwrap_or(begins));
+        if earlier.is_some() && self.kept_waiting(serving).iter().any(|it| it != name && !waiting.contains(it)) {
+            self.claims_since(name, begins);
+        }
+    }
+
+    /// Those that do not serve beside the others, since these claimed their place first.
+    pub(crate) fn kept_waiting(&self, serving: &BTreeSet<String>) -> BTreeSet<String> {
+        let arranged = self.arrange_all(serving, &BTreeSet::new(), &[]);
+        arranged.conflicts.keys().map(ToString::to_string).collect()
+    }
+
+    /// Since when those of these claim their place that did first.
+    pub(crate) fn claimed(&self, revisions: &[String]) -> Option<Timestamp> {
+        revisions.iter().filter_map(|it| self.entries.get(it)?.age.claimed).min()
+    }
+
+    fn claims_since(&mut self, name: &str, claimed: Timestamp) {
+        if let Some(entry) = self.entries.get_mut(name) {
+            entry.age.claimed = Some(claimed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicySource};
+    use kaos_policy::manifest::OnRefusal;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::catalogue::{
+        Reach,
+        installed::{
+            records::revision_resource,
+            roster::{Content, Entry},
+        },
+    };
+
+    /// Settings of a policy, from a ConfigMap of that name that was made in a year.
+    fn entry(name: &str, created: u16, scope: &[&str], settings: Value) -> Entry {
+        let created = format!("{created}-01-01T00:00:00Z");
+        Entry {
+            source: PolicySource { namespace: "home".to_owned(), config_map: name.to_owned() },
+            age: Age { created, namespace: "home".to_owned(), name: name.to_owned(), ..Age::default() },
+            reach: Reach::Namespaces(scope.iter().map(|place| (*place).to_owned()).collect()),
+            pinned: false,
+            content: Content::Settings("widget".to_owned(), settings),
+            on_refusal: OnRefusal::default(),
+            since: None,
+            predecessor: None,
+        }
+    }
+
+    /// What serves, with what is let in one after another, each at that second.
+    struct Let(Roster, BTreeSet<String>);
+
+    impl Let {
+        fn none() -> Self {
+            Self(Roster { own: Vec::new(), entries: BTreeMap::new() }, BTreeSet::new())
+        }
+
+        fn in_at(&mut self, second: i64, revision: &str, entry: Entry) {
+            let Self(roster, serving) = self;
+            let replaces: Vec<String> =
+                serving.iter().filter(|it| roster.entries[*it].source == entry.source).cloned().collect();
+            let waiting = roster.kept_waiting(serving);
+            roster.entries.insert(revision.to_owned(), entry);
+            serving.retain(|it| !replaces.contains(it));
+            serving.insert(revision.to_owned());
+            let now = Timestamp::from_second(second).unwrap();
+            roster.claim(revision, roster.claimed(&replaces), serving, &waiting, now);
+        }
+
+        fn waiting(&self) -> Vec<String> {
+            self.0.kept_waiting(&self.1).into_iter().collect()
+        }
+    }
+
+    #[test]
+    fn an_older_config_map_that_is_let_in_later_waits_also_where_the_clock_went_back() {
+        for (first, second) in [(10, 20), (10, 10), (20, 10)] {
+            let mut all = Let::none();
+            all.in_at(first, "new-1", entry("new", 2026, &["a"], json!({"size": 1})));
+            all.in_at(second, "old-1", entry("old", 2020, &["a"], json!({"size": 2})));
+            assert_eq!(all.waiting(), ["old-1"], "{first} and {second}");
+        }
+    }
+
+    #[test]
+    fn the_next_edition_of_a_config_map_keeps_its_claim_where_that_takes_nothing_from_what_serves() {
+        let mut all = Let::none();
+        all.in_at(1, "one-1", entry("one", 2026, &["a"], json!({"size": 1})));
+        all.in_at(2, "two-1", entry("two", 2026, &["a"], json!({"size": 2})));
+        all.in_at(3, "one-2", entry("one", 2026, &["a", "b"], json!({"size": 3})));
+        assert_eq!(all.waiting(), ["two-1"], "what waits goes on waiting");
+    }
+
+    #[test]
+    fn an_edition_that_wants_the_place_of_what_serves_claims_it_later_than_that() {
+        for (scope, settings) in [(&["b"], json!({"size": 3})), (&["b"], json!({"size": 1, "colour": "red"}))] {
+            let mut all = Let::none();
+            all.in_at(1, "one-1", entry("one", 2026, &["a"], json!({"size": 1})));
+            all.in_at(2, "two-1", entry("two", 2026, &["b"], json!({"size": 2})));
+            all.in_at(3, "one-2", entry("one", 2026, scope, settings));
+            assert_eq!(all.waiting(), ["one-2"]);
+        }
+    }
+
+    #[test]
+    fn a_claim_that_nobody_wrote_down_is_as_old_as_the_config_map_or_the_record() {
+        let spec = PolicyRevisionSpec {
+            source: PolicySource { namespace: "home".to_owned(), config_map: "one".to_owned() },
+            ..PolicyRevisionSpec::default()
+        };
+        let mut revision = Revision::new("one-1", &revision_resource(), spec);
+        let claimed = |revision: &Revision, created: Option<&str>| {
+            let age = age_of(revision, created.map(str::to_owned));
+            assert_eq!((age.namespace.as_str(), age.name.as_str()), ("home", "one"));
+            age.claimed.map(|at| at.to_string()).unwrap_or_default()
+        };
+        assert_eq!(claimed(&revision, None), "");
+        revision.metadata = serde_json::from_value(json!({"creationTimestamp": "2025-01-01T00:00:00Z"})).unwrap();
+        assert_eq!(claimed(&revision, None), "2025-01-01T00:00:00Z");
+        assert_eq!(claimed(&revision, Some("2020-01-01T00:00:00Z")), "2020-01-01T00:00:00Z");
+        let written = Some("2026-01-01T00:00:00.000001Z".to_owned());
+        revision.status = Some(PolicyRevisionStatus { claimed: written.clone(), ..PolicyRevisionStatus::default() });
+        assert_eq!(claimed(&revision, Some("2020-01-01T00:00:00Z")), written.unwrap());
+    }
+}

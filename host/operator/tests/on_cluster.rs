@@ -1,0 +1,45 @@
+//! `kaos-operator policy plan` and `push` beside what a cluster holds already.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "support/stage.rs"]
+mod stage;
+mod support;
+
+use kaos_operator::package::Package;
+use serde_json::json;
+use stage::{HOME, Stage, package, team};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_goes_by_who_claimed_a_place_first_and_not_by_whose_config_map_is_older() {
+    let stage = Stage::start("plan-claims").await;
+    team(&stage);
+    let theirs = Package { name: "theirs".into(), ..package("x:1") };
+    let serves = json!({"state": "Active", "policy": "agent", "claimed": "2026-02-01T00:00:00.000001Z"});
+    stage.revision("theirs-1", &theirs, 1, &serves);
+    // It is older, and holds nothing.
+    let empty = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": "policy-agent-settings", "namespace": HOME, "creationTimestamp": "2020-01-01T00:00:00Z",
+            "labels": {"kaos.tools/policy": "package"},
+        },
+    });
+    stage.cluster.plant("", "configmaps", empty);
+    let settings = stage.settings("x:2");
+    let plan = ["plan", "--settings", settings.as_str(), "--for", "agent"];
+    let ran = stage.policy(&plan).await;
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stderr.contains("would not serve: theirs-1 sets `image` of agent in the same place and did first"),
+        "{}",
+        ran.stderr
+    );
+    // What holds the place already goes on with its claim, whatever waits for it.
+    let own = json!({"state": "Active", "policy": "agent", "claimed": "2026-01-01T00:00:00.000001Z"});
+    stage.revision("own-1", &package("x:1"), 1, &own);
+    let waits = json!({"state": "Conflict", "policy": "agent", "claimed": "2026-02-01T00:00:00.000001Z"});
+    stage.revision("theirs-1", &theirs, 1, &waits);
+    let ran = stage.policy(&plan).await;
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("theirs-1 does not serve") && !ran.stderr.contains("no more"), "{}", ran.stderr);
+}
