@@ -18,6 +18,7 @@
 //! | `monitored` | what metrics say of policies that do not do what they should |
 //! | `packages` | half-written, emptied, renamed and deleted ConfigMaps |
 //! | `withheld` | what serves and cannot be loaded any more |
+//! | `unwritable` | a record that cannot be written or removed, beside others that can |
 //! | `erased` | what serves and whose record, or what is kept of it, somebody deletes |
 //! | `under_load` | a policy that changes every second while many Agents are edited |
 //! | `candidates` | editions of the Agents' policy, good ones and broken ones |
@@ -42,4 +43,5 @@ mod support;
 mod swapping;
 mod tenants;
 mod under_load;
+mod unwritable;
 mod withheld;

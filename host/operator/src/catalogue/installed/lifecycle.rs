@@ -74,6 +74,8 @@ pub(super) struct Lifecycle {
     keep_due: Option<Instant>,
     /// Revisions of which all objects were seen since this process began, or that it let in itself.
     counted: BTreeSet<String>,
+    /// The record that could not be removed when that was tried last.
+    stuck: Option<String>,
 }
 
 impl Lifecycle {
@@ -114,6 +116,7 @@ impl Lifecycle {
             unkept: BTreeMap::new(),
             keep_due: None,
             counted: BTreeSet::new(),
+            stuck: None,
         }
     }
 
@@ -152,6 +155,7 @@ impl Lifecycle {
             return Ok(());
         }
         self.records.refresh();
+        self.records.settle().await;
         let begins = !self.restored;
         if begins {
             self.tools.catalogue.remember(self.records.answered());
@@ -185,14 +189,15 @@ impl Lifecycle {
             self.serve().await?;
         }
         let tidied = self.tidy(&found).await;
-        let counted = self.count(&found).await;
+        self.count(&found).await;
         // Only another process needs what is kept: that it cannot be now holds nothing up.
         *wait = [due, late, self.keep_again().await].into_iter().flatten().min();
         if let Err(error) = self.keep_fitted().await {
             tracing::warn!(%error, "settings that fit are not kept for the next process, which is tried again");
             *wait = Some(wait.unwrap_or(LOOK_AGAIN).min(PATIENCE.0 * 10));
         }
-        match written.and(followed_up).and(retired).and(advanced).and(judged).and(tidied).and(counted) {
+        let settled = self.records.settled();
+        match written.and(followed_up).and(retired).and(advanced).and(judged).and(tidied).and(settled) {
             // Whatever cannot be done is tried again in the next round, which does not wait for that.
             Err(error) if self.turns.is_taken() => {
                 tracing::warn!(%error, "policies cannot be looked after, and are looked at again");
@@ -205,6 +210,7 @@ impl Lifecycle {
 
     /// The process ends in order: what it was about to try is tried by the next.
     pub(super) async fn lay_down(mut self) {
+        self.records.settle().await;
         for name in std::mem::take(&mut self.checking) {
             if self.records.status(&name).state != RevisionState::Checking {
                 continue;

@@ -86,11 +86,14 @@ pub(crate) struct Tools {
 pub(crate) struct StepError {
     what: String,
     message: String,
+    /// Whether the API server said so; otherwise it said nothing.
+    is_answered: bool,
 }
 
 impl StepError {
     fn new(what: impl Into<String>, error: &(dyn std::error::Error + 'static)) -> Self {
-        Self { what: what.into(), message: told(error) }
+        let is_answered = matches!(error.downcast_ref(), Some(kube::Error::Api(_)));
+        Self { what: what.into(), message: told(error), is_answered }
     }
 }
 

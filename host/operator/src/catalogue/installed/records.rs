@@ -49,6 +49,8 @@ pub(super) struct Records {
     book: BTreeMap<String, Revision>,
     /// What somebody deleted, as it was. It stays in the book until it is written again, or left deleted.
     erased: BTreeMap<String, Revision>,
+    /// What counts and could not be written yet, and why.
+    owed: BTreeMap<String, StepError>,
     confirmed: BTreeSet<String>,
     opened: bool,
     _watches: JoinSet<()>,
@@ -74,7 +76,8 @@ impl Records {
         let told = (watch.beside(of, "what became of packages"), &changed);
         let seen = keep(api.clone(), watcher::Config::default(), revision_resource(), whole, told, &mut watches);
         let (book, erased, confirmed) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        Self { api, seen, changed, book, erased, confirmed, opened: false, _watches: watches }
+        let owed = BTreeMap::new();
+        Self { api, seen, changed, book, erased, owed, confirmed, opened: false, _watches: watches }
     }
 
     /// Waits for the next change.
@@ -120,6 +123,7 @@ impl Records {
     /// Leaves deleted what somebody deleted.
     pub(super) fn forget(&mut self, name: &str) {
         self.erased.remove(name);
+        self.owed.remove(name);
         self.book.remove(name);
     }
 
@@ -185,7 +189,7 @@ impl Records {
     /// Writes a status, if it says something new. Says whether the record says it now: somebody may have deleted it.
     pub(super) async fn write(&mut self, name: &str, status: PolicyRevisionStatus) -> Result<bool, StepError> {
         let Some(known) = self.book.get_mut(name) else { return Ok(false) };
-        if known.status.as_ref() == Some(&status) {
+        if known.status.as_ref() == Some(&status) && !self.owed.contains_key(name) {
             return Ok(true);
         }
         let body =
@@ -196,15 +200,56 @@ impl Records {
                 known.status = Some(status);
                 // What was written last is what counts, also of what somebody deleted.
                 self.erased.remove(name);
+                self.owed.remove(name);
                 Ok(true)
             }
             // The watch is about to tell of it: it is made anew if there is still reason to.
             Err(kube::Error::Api(answer)) if answer.code == 404 => {
                 self.confirmed.insert(name.to_owned());
+                self.owed.remove(name);
                 Ok(false)
             }
             Err(error) => Err(StepError::new(format!("write the status of PolicyRevision {name}"), &error)),
         }
+    }
+
+    /// Writes a status that counts whether or not it can be written now: it can be derived again, and nothing else is to wait
+    /// for this record. Says whether there is a record to write it into.
+    pub(super) async fn write_or_owe(&mut self, name: &str, status: PolicyRevisionStatus) -> bool {
+        // An API server that answers nothing is not asked about each record in turn.
+        let silent = self.owed.values().find(|error| !error.is_answered).cloned();
+        let written = match silent {
+            Some(error) if self.get(name).is_some() && self.status(name) != status => Err(error),
+            _ => self.write(name, status.clone()).await,
+        };
+        match (written, self.book.get_mut(name)) {
+            (Ok(written), _) => written,
+            (Err(error), Some(known)) => {
+                tracing::warn!(revision = name, %error, "its state counts, and is written as soon as it can be");
+                known.status = Some(status);
+                self.owed.insert(name.to_owned(), error);
+                true
+            }
+            (Err(_), None) => false,
+        }
+    }
+
+    /// Writes what could not be written before, as far as it can be now.
+    pub(super) async fn settle(&mut self) {
+        for name in self.owed.keys().cloned().collect::<Vec<_>>() {
+            if let Err(error) = self.write(&name, self.status(&name)).await {
+                let is_answered = error.is_answered;
+                self.owed.insert(name, error);
+                if !is_answered {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Fails while something that counts could not be written.
+    pub(super) fn settled(&self) -> Result<(), StepError> {
+        self.owed.values().next().cloned().map_or(Ok(()), Err)
     }
 
     /// Removes a record; what it owns goes with it.
@@ -214,6 +259,7 @@ impl Records {
             Err(kube::Error::Api(answer)) if answer.code == 404 => {}
             Err(error) => return Err(StepError::new(format!("delete PolicyRevision {name}"), &error)),
         }
+        self.owed.remove(name);
         self.book.remove(name);
         Ok(())
     }

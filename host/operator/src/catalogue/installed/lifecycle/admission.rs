@@ -69,26 +69,35 @@ impl Lifecycle {
                     }
                     NoPackage::Wrong(error) => Turn::new(RevisionState::Refused, "NotAPackage", error.to_string()),
                 };
-                self.enter(name, state, |status| status.retried = asked).await?;
+                self.enter_or_owe(name, state, |status| status.retried = asked).await;
                 return Ok(false);
             }
         };
-        if package.component.is_some() {
-            // Also what only waits for rights: the API server is asked about each.
-            self.turns.take(&found.source.namespace);
-        }
         let begins = package.component.is_some() && !self.waiting.contains_key(name);
-        if begins && self.checking.insert(name.to_owned()) {
+        if begins && !self.checking.contains(name) {
             let state = Turn::new(RevisionState::Checking, "Checking", "");
             self.enter(name, state, |status| {
                 status.retried.clone_from(&asked);
                 status.attempts = Some(status.attempts.unwrap_or_default() + 1);
             })
             .await?;
+            self.checking.insert(name.to_owned());
+        }
+        if package.component.is_some() {
+            // Also what only waits for rights: the API server is asked about each. What could not be begun took nobody's time.
+            self.turns.take(&found.source.namespace);
         }
         // What the API server does not answer leaves the check open, for this process to go on with.
         let admitted = match self.examine(name, found, &package).await? {
-            Ok(entry) => self.activate(name, found, &package, entry).await?,
+            Ok(entry) => {
+                let content = entry.content.clone();
+                let activated = self.activate(name, found, &package, entry).await;
+                if activated.is_err() {
+                    // It passed the gate, which takes its time.
+                    self.waiting.insert(name.to_owned(), content);
+                }
+                activated?
+            }
             Err(refused) => Err(refused),
         };
         let again = match admitted {
@@ -98,7 +107,7 @@ impl Lifecycle {
                 false
             }
             Err(NotAdmitted { turn, again }) => {
-                self.enter(name, turn, |status| status.retried = asked).await?;
+                self.enter_or_owe(name, turn, |status| status.retried = asked).await;
                 if again {
                     self.due.insert(name.to_owned(), Instant::now() + self.patience_with(name));
                 } else {
@@ -265,7 +274,7 @@ impl Lifecycle {
             }));
         }
         self.checking.remove(name);
-        self.replace_others(name, found).await?;
+        self.replace_others(name, found).await;
         Ok(Ok(()))
     }
 }

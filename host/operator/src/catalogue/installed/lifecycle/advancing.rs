@@ -68,7 +68,7 @@ impl Lifecycle {
             state if state.is_let_in() && self.roster.entries.contains_key(&name) => {
                 // There is nothing to try, and asked once must not let it off whatever it does from then on.
                 if retried && self.roster.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {
-                    self.records.write(&name, PolicyRevisionStatus { retried: asked, ..status }).await?;
+                    self.records.write_or_owe(&name, PolicyRevisionStatus { retried: asked, ..status }).await;
                 }
                 Ok(false)
             }
@@ -78,7 +78,7 @@ impl Lifecycle {
             RevisionState::Pending | RevisionState::Superseded
                 if asked.is_none() && self.put_aside_as(&name).is_some() =>
             {
-                self.put_aside_again(&name).await?;
+                self.put_aside_again(&name).await;
                 Ok(false)
             }
             _ if !retried && self.due.get(&name).is_some_and(|due| Instant::now() < *due) => Ok(true),
@@ -102,7 +102,7 @@ impl Lifecycle {
                 "the operator ended {attempts} times while it checked this, so it is not tried again by itself: {}",
                 self.remedy(name)
             );
-            self.enter(name, Turn::new(RevisionState::Refused, "EndedTheOperator", message), |_| {}).await?;
+            self.enter_or_owe(name, Turn::new(RevisionState::Refused, "EndedTheOperator", message), |_| {}).await;
             return Ok(false);
         }
         let wait = PATIENCE.0 * u32::try_from(attempts * 10).unwrap_or(1);

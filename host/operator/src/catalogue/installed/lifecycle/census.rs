@@ -29,7 +29,7 @@ enum Line<'a> {
 
 impl Lifecycle {
     /// Writes down how far the revisions that serve have come.
-    pub(super) async fn count(&mut self, found: &[Found]) -> Result<(), StepError> {
+    pub(super) async fn count(&mut self, found: &[Found]) {
         let mut states: BTreeMap<(RevisionState, bool), usize> = BTreeMap::new();
         // What could not be read yet holds something of which nothing can be said.
         let current: BTreeSet<String> = found.iter().filter_map(|found| self.name_of(found)).collect();
@@ -55,12 +55,11 @@ impl Lifecycle {
             }
             status.objects = Some(i64::try_from(serving).unwrap_or(i64::MAX));
             status.outstanding = Some(i64::try_from(outstanding).unwrap_or(i64::MAX));
-            self.records.write(name, status).await?;
+            self.records.write_or_owe(name, status).await;
         }
         self.tools.metrics.policy_revisions(&states);
         let known: BTreeSet<Arc<str>> = names.iter().map(|name| name.as_str().into()).collect();
         self.tools.catalogue.ledger().keep(&known);
-        Ok(())
     }
 
     /// Whether every object is known that something answers for.
@@ -114,10 +113,15 @@ impl Lifecycle {
             old.extend(beyond(newest_first, kept, &awaited).filter(|name| !needed.contains(name)));
         }
         self.forget_all_but(&current);
+        // One that cannot be removed holds no other up: it is the others' turn first.
+        old.sort_by_cached_key(|name| (Some(name) <= self.stuck.as_ref(), name.clone()));
         for name in old {
             self.roster.entries.remove(&name);
-            // The rest is for the next round: an API server that takes its time would hold up everything else.
-            self.records.delete(&name).await?;
+            if let Err(error) = self.records.delete(&name).await {
+                // The rest is for the next round: an API server that takes its time would hold up everything else.
+                self.stuck = Some(name);
+                return Err(error);
+            }
         }
         Ok(())
     }

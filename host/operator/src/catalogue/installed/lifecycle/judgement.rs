@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 
-use super::{Found, Lifecycle, StepError, Turn, naming::others_of,
+use super::{
+    Found, Lifecycle, StepError, Turn,
+    naming::others_of,
     restoring::{Loaded, age_of},
 };
 use crate::{
@@ -32,21 +34,20 @@ impl Lifecycle {
             .collect();
         let mut retired = Ok(());
         for (name, state) in gone {
-            let done = match state {
+            match state {
                 // The same bytes stay put aside, wherever they come from the next time.
-                RevisionState::Superseded | RevisionState::Quarantined => continue,
+                RevisionState::Superseded | RevisionState::Quarantined => {}
                 RevisionState::Active => {
                     let message = "its ConfigMap is gone, or is no policy any more";
                     let turn = Turn::new(RevisionState::Superseded, "SourceDeleted", message);
-                    self.enter(&name, turn, |_| {}).await.map(drop)
+                    self.enter_or_owe(&name, turn, |_| {}).await;
                 }
                 _ => {
                     self.roster.entries.remove(&name);
-                    self.records.delete(&name).await
+                    // What cannot be removed now holds no other up.
+                    retired = retired.and(self.records.delete(&name).await);
                 }
-            };
-            // What cannot be written down now holds no other up.
-            retired = retired.and(done);
+            }
         }
         retired
     }
@@ -83,7 +84,7 @@ impl Lifecycle {
     }
 
     async fn put_aside(&mut self, name: &str, why: String, found: &[Found]) -> Result<(), StepError> {
-        if !self.enter(name, Turn::new(RevisionState::Quarantined, FAILED, why), |_| {}).await? {
+        if !self.enter_or_owe(name, Turn::new(RevisionState::Quarantined, FAILED, why), |_| {}).await {
             // Somebody deleted its record: it is written again first.
             return Ok(());
         }
@@ -98,19 +99,20 @@ impl Lifecycle {
     /// one that was put aside the one before it. Derived each time, since the API server, or the end of the process, may
     /// come between two states that are written down one after the other.
     pub(super) async fn follow_up(&mut self, found: &[Found]) -> Result<(), StepError> {
+        let mut followed_up = Ok(());
         for package in found {
             // What could not be read decides nothing.
             let Some(name) = self.name_of(package) else { continue };
             let state = self.records.status(&name).state;
             let keeps = if state.is_let_in() { Some(name.clone()) } else { self.newest_of(package) };
             if let Some(keeps) = keeps {
-                self.replace_others(&keeps, package).await?;
+                self.replace_others(&keeps, package).await;
             }
             if state == RevisionState::Quarantined {
-                self.restore_before(&name, package, found).await?;
+                followed_up = followed_up.and(self.restore_before(&name, package, found).await);
             }
         }
-        Ok(())
+        followed_up
     }
 
     /// The newest of the revisions of a source that serve.
@@ -124,17 +126,16 @@ impl Lifecycle {
     }
 
     /// Whatever else of a source serves does so no longer.
-    pub(super) async fn replace_others(&mut self, name: &str, package: &Found) -> Result<(), StepError> {
+    pub(super) async fn replace_others(&mut self, name: &str, package: &Found) {
         if !self.roster.entries.contains_key(name) {
-            return Ok(());
+            return;
         }
         let serving = self.serving();
         let others: Vec<String> = others_of(&self.roster, &serving, name, package).cloned().collect();
         for other in others {
             let message = format!("{name} serves in its place");
-            self.enter(&other, Turn::new(RevisionState::Superseded, "Replaced", message), |_| {}).await?;
+            self.enter_or_owe(&other, Turn::new(RevisionState::Superseded, "Replaced", message), |_| {}).await;
         }
-        Ok(())
     }
 
     /// Lets what served before a revision that was put aside serve again, unless something does so already.
@@ -160,7 +161,7 @@ impl Lifecycle {
             let claimed = self.claim_of(name, &restored, found);
             let message = format!("{name} failed in service");
             let turn = Turn::new(RevisionState::Active, "Restored", message);
-            self.enter(&restored, turn, |status| status.claimed = claimed).await?;
+            self.enter_or_owe(&restored, turn, |status| status.claimed = claimed).await;
             return Ok(());
         }
         Ok(())
@@ -221,8 +222,8 @@ impl Lifecycle {
     }
 
     /// Puts aside what was put aside under another name.
-    pub(super) async fn put_aside_again(&mut self, name: &str) -> Result<(), StepError> {
-        let Some(other) = self.put_aside_as(name) else { return Ok(()) };
+    pub(super) async fn put_aside_again(&mut self, name: &str) {
+        let Some(other) = self.put_aside_as(name) else { return };
         let status = other.status.clone().unwrap_or_default();
         let message = format!(
             "the same package failed in service as {}: {}",
@@ -233,9 +234,8 @@ impl Lifecycle {
             (now.policy, now.version, now.kinds) = (status.policy, status.version, status.kinds);
             now.predecessor = status.predecessor;
         };
-        self.enter(name, Turn::new(RevisionState::Quarantined, FAILED, message), put_aside).await?;
+        self.enter_or_owe(name, Turn::new(RevisionState::Quarantined, FAILED, message), put_aside).await;
         self.waiting.remove(name);
-        Ok(())
     }
 
     /// The objects that a revision is there for; none where objects choose it.

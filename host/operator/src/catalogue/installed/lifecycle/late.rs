@@ -61,7 +61,7 @@ impl Lifecycle {
         self.due.insert(name.clone(), Instant::now() + LOOK_AGAIN);
         if serves {
             let message = format!("nothing answers in its place until it can be loaded: {}", error.message);
-            self.enter(&name, Turn::new(RevisionState::Active, NOT_LOADED, message), |_| {}).await?;
+            self.enter_or_owe(&name, Turn::new(RevisionState::Active, NOT_LOADED, message), |_| {}).await;
         }
         Ok(())
     }

@@ -32,13 +32,7 @@ const LOST: &str = "it cannot be loaded any more";
 
 impl Lifecycle {
     /// Has what served before stand in for a revision that serves and cannot be loaded any more.
-    pub(super) async fn withhold(
-        &mut self,
-        revision: &Revision,
-        found: &[Found],
-        why: &str,
-        bytes_are_gone: bool,
-    ) -> Result<(), StepError> {
+    pub(super) async fn withhold(&mut self, revision: &Revision, found: &[Found], why: &str, bytes_are_gone: bool) {
         let PolicyRevisionSpec { source, scope, digest, .. } = &revision.spec;
         let name = revision.metadata.name.clone().unwrap_or_default();
         let why = format!("{LOST} ({})", cut(why, NOTE));
@@ -70,8 +64,7 @@ impl Lifecycle {
         );
         let asked = self.asked(&name);
         let withheld = Turn::new(RevisionState::Active, NOT_LOADED, message);
-        self.enter(&name, withheld, |status| status.retried = asked).await?;
-        Ok(())
+        self.enter_or_owe(&name, withheld, |status| status.retried = asked).await;
     }
 
     /// Whether there is reason to load again what could not be any more: its bytes came back, or somebody asks for it.
@@ -114,12 +107,12 @@ impl Lifecycle {
         for (name, revision) in names.into_iter().zip(back) {
             serving.insert(name.clone());
             if let Some(Unfit { reason, message, .. }) = self.unfit_beside(&name, &serving).await? {
-                self.withhold(revision, found, &format!("{reason}: {message}"), false).await?;
+                self.withhold(revision, found, &format!("{reason}: {message}"), false).await;
                 continue;
             }
             let asked = self.asked(&name);
             let serves = Turn::new(RevisionState::Active, "Active", "");
-            self.enter(&name, serves, |status| status.retried = asked).await?;
+            self.enter_or_owe(&name, serves, |status| status.retried = asked).await;
         }
         Ok(())
     }

@@ -39,10 +39,10 @@ impl Lifecycle {
         let mut back = Vec::new();
         for revision in active {
             let name = revision.metadata.name.clone().unwrap_or_default();
-            match self.reload(&revision, found).await? {
-                Loaded::NotYet(error) => self.put_off(&revision, found, error).await?,
-                Loaded::Serves if was_not_loaded(&revision) => back.push(revision),
-                Loaded::Serves | Loaded::Never | Loaded::Withheld => {}
+            match self.reload(&revision, found).await {
+                Err(error) | Ok(Loaded::NotYet(error)) => self.put_off(&revision, found, error).await?,
+                Ok(Loaded::Serves) if was_not_loaded(&revision) => back.push(revision),
+                Ok(Loaded::Serves | Loaded::Never | Loaded::Withheld) => {}
             }
             for before in self.before(&name) {
                 // What serves does not wait for what it might fall back to.
@@ -80,7 +80,7 @@ impl Lifecycle {
         let Some(mut package) = self.package_of(revision, found).await? else {
             let lost = "what was kept of it is gone or was changed";
             if serves {
-                self.withhold(revision, found, &format!("BytesLost: {lost}"), true).await?;
+                self.withhold(revision, found, &format!("BytesLost: {lost}"), true).await;
                 return Ok(Loaded::Withheld);
             }
             // Where it came from, it may still be.
@@ -90,7 +90,7 @@ impl Lifecycle {
             } else {
                 Turn::new(RevisionState::Refused, "BytesLost", format!("{lost}: apply its ConfigMap again"))
             };
-            self.enter(&name, turn, |_| {}).await?;
+            self.enter_or_owe(&name, turn, |_| {}).await;
             return Ok(Loaded::Never);
         };
         if package.namespace != revision.spec.source.namespace {
@@ -107,16 +107,16 @@ impl Lifecycle {
         match content {
             // Settings for a policy that there is not change nothing.
             Err(NotAdmitted { turn, again: false }) if serves && turn.reason != NO_SUCH_POLICY => {
-                self.withhold(revision, found, &format!("{}: {}", turn.reason, turn.message), false).await?;
+                self.withhold(revision, found, &format!("{}: {}", turn.reason, turn.message), false).await;
                 Ok(Loaded::Withheld)
             }
             Err(NotAdmitted { turn, again: false }) => {
-                self.enter(&name, turn, |_| {}).await?;
+                self.enter_or_owe(&name, turn, |_| {}).await;
                 Ok(Loaded::Never)
             }
             Err(NotAdmitted { turn, again: true }) => {
                 let what = format!("load PolicyRevision {name}");
-                Ok(Loaded::NotYet(StepError { what, message: turn.message }))
+                Ok(Loaded::NotYet(StepError { what, message: turn.message, is_answered: true }))
             }
             Ok((reach, content)) => {
                 let status = revision.status.clone().unwrap_or_default();

@@ -46,7 +46,7 @@ impl Lifecycle {
             }
         };
         arranged.conflicts.extend(kept_out);
-        // What serves does not wait for what is told of it; that is told again if it cannot be now.
+        // What serves does not wait for what is told of it; that is told later if it cannot be now.
         self.tools.catalogue.install(arranged.answers);
         for name in &serving {
             if self.roster.is_open(name, &serving) {
@@ -57,12 +57,13 @@ impl Lifecycle {
                 (Some(why), state)
                     if state != RevisionState::Conflict || status.message.as_ref() != Some(&why.message) =>
                 {
-                    self.enter(name, Turn::new(RevisionState::Conflict, why.reason, &why.message), |_| {}).await?;
+                    let waits = Turn::new(RevisionState::Conflict, why.reason, &why.message);
+                    self.enter_or_owe(name, waits, |_| {}).await;
                 }
                 (None, RevisionState::Conflict) => {
                     let before = self.roster.entries.get(name).and_then(|entry| entry.predecessor.clone());
                     let serves = Turn::new(RevisionState::Active, "Active", "");
-                    self.enter(name, serves, |status| status.predecessor = before).await?;
+                    self.enter_or_owe(name, serves, |status| status.predecessor = before).await;
                 }
                 _ => {}
             }

@@ -23,13 +23,44 @@ impl Turn {
 }
 
 impl Lifecycle {
-    /// Writes a state down, and tells it. Says whether there is still a record to write it into.
+    /// Writes a state down before it counts, and tells it. Says whether there is still a record to write it into.
     pub(super) async fn enter(
         &mut self,
         name: &str,
-        Turn { to: state, reason, message }: Turn,
+        turn: Turn,
         change: impl FnOnce(&mut PolicyRevisionStatus),
     ) -> Result<bool, StepError> {
+        let (status, is_news) = self.turned(name, turn, change);
+        if !self.records.write(name, status).await? {
+            return Ok(false);
+        }
+        self.tell(name, is_news).await;
+        Ok(true)
+    }
+
+    /// Enters a state that follows from others, and so counts although it cannot be written down yet: a later process derives
+    /// it again. Says whether there is still a record to write it into.
+    pub(super) async fn enter_or_owe(
+        &mut self,
+        name: &str,
+        turn: Turn,
+        change: impl FnOnce(&mut PolicyRevisionStatus),
+    ) -> bool {
+        let (status, is_news) = self.turned(name, turn, change);
+        let is_there = self.records.write_or_owe(name, status).await;
+        if is_there {
+            self.tell(name, is_news).await;
+        }
+        is_there
+    }
+
+    /// The status of a revision in another state, and whether that is to be told.
+    fn turned(
+        &self,
+        name: &str,
+        Turn { to: state, reason, message }: Turn,
+        change: impl FnOnce(&mut PolicyRevisionStatus),
+    ) -> (PolicyRevisionStatus, bool) {
         let before = self.records.status(name);
         let mut status = before.clone();
         status.state = state;
@@ -46,18 +77,18 @@ impl Lifecycle {
             (status.objects, status.outstanding) = (None, None);
         }
         change(&mut status);
-        let news = (before.state, &before.reason) != (status.state, &status.reason);
-        if !self.records.write(name, status).await? {
-            return Ok(false);
+        let differs = (before.state, &before.reason) != (status.state, &status.reason);
+        let is_news = differs && !matches!(state, RevisionState::Checking | RevisionState::Pending);
+        (status, is_news)
+    }
+
+    async fn tell(&self, name: &str, is_news: bool) {
+        if let Some(revision) = self.records.get(name).filter(|_| is_news) {
+            let status = revision.status.clone().unwrap_or_default();
+            let reason = status.reason.unwrap_or_default();
+            tracing::info!(revision = name, state = status.state.name(), reason, "policy revision");
+            self.news.tell(revision).await;
         }
-        if news
-            && !matches!(state, RevisionState::Checking | RevisionState::Pending)
-            && let Some(revision) = self.records.get(name).cloned()
-        {
-            tracing::info!(revision = name, state = state.name(), reason, "policy revision");
-            self.news.tell(&revision).await;
-        }
-        Ok(true)
     }
 
     /// What a person asks with the annotation, if anything.

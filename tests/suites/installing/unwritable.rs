@@ -1,0 +1,132 @@
+//! A record that cannot be written or removed holds no other up: neither what is let in, nor what is put aside.
+
+use kaos_cluster::faults::Failure;
+use kaos_tests::harness::read::name;
+use kaos_tests::harness::{Fault, World, play};
+use serde_json::{Value, json};
+
+use crate::support::{
+    define, first_edition_serves, namespace, package, revisions, scenario, until_edition, until_state, widget,
+    widget_in, widget_waits,
+};
+
+/// Writes of the status of a record fail from now on.
+fn cannot_be_written(world: &World, record: &Value) {
+    let writes = Fault::on(&["patch"]).of("policyrevisions").under("status").named(name(record));
+    world.break_it(writes.fail(Failure::Server(500)));
+}
+
+/// Ships the first edition for the cluster, and the second for the namespace `canary`, with a Widget in each place.
+async fn two_places_are_served(world: &World) {
+    define(world).await;
+    world.apply(&namespace("canary")).await;
+    world.apply(&package("widgets", "1", "")).await;
+    world.apply(&package("canary", "2", "scope: {namespaces: [canary]}")).await;
+    world.apply(&widget("w", &json!({"fragile": true}))).await;
+    world.apply(&widget_in("canary", "w", &json!({"fragile": true}))).await;
+    until_edition(world, "ConfigMap/w", "1").await;
+    until_edition(world, "canary:ConfigMap/w", "2").await;
+}
+
+/// What fails is put aside, and what comes after it is let in.
+async fn policies_are_looked_after(world: &World) {
+    world.apply(&package("widgets", "2 traps", "")).await;
+    until_state(world, "widgets", "Quarantined").await;
+    world.delete("ConfigMap/w").await;
+    until_edition(world, "ConfigMap/w", "1").await;
+    world.apply(&package("widgets", "4", "")).await;
+    until_edition(world, "ConfigMap/w", "4").await;
+}
+
+#[test]
+fn what_gets_a_place_serves_although_its_record_cannot_say_so_and_the_rest_goes_on() {
+    play(scenario(), async |world| {
+        two_places_are_served(world).await;
+        world.apply(&package("late", "3", "scope: {namespaces: [canary]}")).await;
+        let record = until_state(world, "late", "Conflict").await;
+        cannot_be_written(world, &record);
+        world.delete("kaos-system:ConfigMap/canary").await;
+        until_edition(world, "canary:ConfigMap/w", "3").await;
+        world.until_hit().await;
+        policies_are_looked_after(world).await;
+        until_state(world, "late", "Conflict").await;
+        world.mend();
+        until_state(world, "late", "Active").await;
+    });
+}
+
+#[test]
+fn what_is_replaced_serves_no_more_although_its_record_cannot_say_so() {
+    play(scenario(), async |world| {
+        two_places_are_served(world).await;
+        let record = until_state(world, "canary", "Active").await;
+        cannot_be_written(world, &record);
+        world.apply(&package("canary", "3", "scope: {namespaces: [canary]}")).await;
+        until_edition(world, "canary:ConfigMap/w", "3").await;
+        world.until_hit().await;
+        policies_are_looked_after(world).await;
+        world.mend();
+        until_state(world, "canary", "Superseded").await;
+    });
+}
+
+#[test]
+fn what_cannot_be_loaded_any_more_keeps_its_place_although_its_record_cannot_say_so() {
+    play(scenario(), async |world| {
+        two_places_are_served(world).await;
+        let record = until_state(world, "canary", "Active").await;
+        world.stop_all().await;
+        world.delete(&format!("kaos-system:ConfigMap/{}", name(&record))).await;
+        world.patch("kaos-system:ConfigMap/canary", &json!({"data": null, "binaryData": null})).await;
+        cannot_be_written(world, &record);
+        world.spawn();
+        world.until_hit().await;
+        policies_are_looked_after(world).await;
+        world.mend();
+        world
+            .until_true("it is told", async || {
+                revisions(world, "canary").await.iter().any(|it| it["status"]["reason"] == "NotLoaded")
+            })
+            .await;
+    });
+}
+
+#[test]
+fn what_fails_is_put_aside_although_its_record_cannot_say_so() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&package("widgets", "2 traps", "")).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        world.quiet().await;
+        let serving = revisions(world, "widgets").await;
+        let record = serving.iter().find(|it| it["status"]["state"] == "Active").unwrap();
+        cannot_be_written(world, record);
+        world.apply(&widget("w", &json!({"fragile": true}))).await;
+        world.until_hit().await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.mend();
+        until_state(world, "widgets", "Quarantined").await;
+    });
+}
+
+#[test]
+fn a_record_that_cannot_be_removed_is_the_only_one_that_stays() {
+    play(scenario(), async |world| {
+        widget_waits(world).await;
+        world.apply(&package("widgets", "1", "")).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+        let record = until_state(world, "widgets", "Active").await;
+        world.break_it(Fault::on(&["delete"]).of("policyrevisions").named(name(&record)).fail(Failure::Server(500)));
+        for edition in 2..=7 {
+            world.apply(&package("widgets", &edition.to_string(), "")).await;
+            until_edition(world, "ConfigMap/w", &edition.to_string()).await;
+        }
+        world.until_hit().await;
+        let left = async || revisions(world, "widgets").await;
+        world.until_true("the others go", async || left().await.len() == 4).await;
+        assert!(left().await.iter().any(|it| name(it) == name(&record)));
+        world.mend();
+        world.until_true("it goes, too", async || left().await.len() == 3).await;
+    });
+}
