@@ -106,6 +106,18 @@ impl Standing {
         }
     }
 
+    /// Where what is shipped takes the place of something that holds elsewhere: where that does, and where the new one would.
+    pub(super) fn moved_by(&self, new: &Shipped) -> Option<(String, String)> {
+        let old = self.shipped.iter().find(|old| old.source == new.source)?;
+        let places = |shipped: &Shipped| shipped.file.scope.namespaces.iter().cloned().collect::<BTreeSet<_>>();
+        let (from, to) = (places(old), places(new));
+        let shown = |places: BTreeSet<String>| match places.len() {
+            0 => "the whole cluster".to_owned(),
+            _ => places.into_iter().collect::<Vec<_>>().join(", "),
+        };
+        (from != to).then(|| (shown(from), shown(to)))
+    }
+
     /// The same, under other settings that hold everywhere.
     pub(super) fn under(&self, shared: Vec<Layer>) -> Self {
         Self { shared, ..self.clone() }

@@ -1,18 +1,22 @@
 //! What is to be shipped to a cluster, as the user names it: a component, ConfigMaps that were packed before, or
 //! settings alone. It is checked here as a cluster would check it, whatever verb asks.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, bail};
 use clap::Args;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::{
+    digest::Digest,
     gate,
     manifest::{PolicyFile, Scope},
     settings::{Layer, Origin as Given},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     answering::{PLANNED, Shipped},
@@ -25,6 +29,9 @@ use crate::{
     policies::{Candidate, Loaded, Loader, Origin},
     reading::{self, OBJECTS},
 };
+
+/// Bytes of a name that says each namespace: revisions have room for that, and something behind it.
+const LONGEST: usize = 160;
 
 /// Arguments that say what to ship.
 #[derive(Debug, Clone, Args)]
@@ -41,7 +48,8 @@ pub(super) struct Shipment {
     /// Let it hold in these namespaces, instead of those in policy.yaml
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = super::namespace)]
     scope: Vec<String>,
-    /// Name of the ConfigMap; otherwise policy-<name>, and policy-<name>-settings for settings alone
+    /// Name of the ConfigMap; otherwise policy-<name>, or policy-<name>-settings for settings alone, and with --scope the
+    /// namespaces behind that
     #[arg(long)]
     name: Option<String>,
 }
@@ -142,13 +150,17 @@ impl Shipment {
             Some(path) => read(path)?,
             None => Raw::unpacked(PolicyFile { name: of, ..PolicyFile::default() }, None, None),
         };
-        let Raw { mut file, component, mut settings_from, name: packed_name, namespace } = raw;
+        let Raw { mut file, component, mut settings_from, name: mut packed_name, namespace } = raw;
         let namespace = place(namespace.as_deref())?;
         if let Some(path) = &settings {
             file.settings = tree(path)?;
             settings_from = Some(written_in(path));
         }
+        // One package for each scope that is asked for: it would take the place of another one under the same name.
+        let scoped: BTreeSet<String> = scope.iter().cloned().collect();
         if !scope.is_empty() {
+            packed_name =
+                packed_name.filter(|_| file.scope.namespaces.iter().cloned().collect::<BTreeSet<_>>() == scoped);
             file.scope = Scope { namespaces: scope, ..file.scope };
         }
         let told = path.or(settings).unwrap_or_default();
@@ -169,10 +181,23 @@ impl Shipment {
         };
         let of = file.name.clone().unwrap_or_default();
         let usual = if policy.is_some() { format!("policy-{of}") } else { format!("policy-{of}-settings") };
+        let usual = name_for(usual, &scoped);
         let component = policy.as_ref().map(|(_, bytes)| bytes.as_slice());
         let packed = pack(&name.or(packed_name).unwrap_or(usual), &namespace, &file, component)?;
         Ok(Ready { file, policy: policy.map(|(policy, _)| policy), packed })
     }
+}
+
+/// The usual name of a ConfigMap, for a scope that was asked for: no other scope has the same, since names of policies and
+/// of namespaces have no dots.
+fn name_for(usual: String, scope: &BTreeSet<String>) -> String {
+    let long: Vec<&str> = std::iter::once(usual.as_str()).chain(scope.iter().map(String::as_str)).collect();
+    let long = long.join(".");
+    if long.len() <= LONGEST {
+        return long;
+    }
+    let digest = Digest::of_json(&json!(scope));
+    format!("{usual}.{}.namespaces.{}", scope.len(), &digest.hex()[..12])
 }
 
 impl Raw {
@@ -260,4 +285,24 @@ fn fits(there: &[Loaded], policy: &str, settings: Layer) -> anyhow::Result<bool>
     let Some(loaded) = there.iter().rfind(|loaded| loaded.policy.id().name == policy) else { return Ok(false) };
     loaded.policy.schema().resolve(policy, &[settings])?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_scope_has_a_name_of_its_own_whatever_its_order() {
+        let named = |scope: &[&str]| {
+            name_for("policy-agent-settings".to_owned(), &scope.iter().map(|place| (*place).to_owned()).collect())
+        };
+        assert_eq!(named(&[]), "policy-agent-settings");
+        assert_eq!(named(&["team", "blue"]), "policy-agent-settings.blue.team");
+        assert_ne!(named(&["a-b"]), named(&["a", "b"]));
+        let many: Vec<String> = (0..40).map(|number| format!("team-{number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let (all, fewer) = (named(&many), named(&many[1..]));
+        assert!(all.len() < LONGEST && all.starts_with("policy-agent-settings.40.namespaces."), "{all}");
+        assert_ne!(all, fewer);
+    }
 }

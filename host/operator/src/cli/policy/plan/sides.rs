@@ -29,6 +29,14 @@ impl Sides {
         standing.has_policy_for(&new)?;
         let catalogue = Catalogue::default();
         let before = standing.install(&catalogue).context("what serves now")?;
+        if let Some((from, to)) = standing.moved_by(&new) {
+            let (namespace, name) = &new.source;
+            let remedy = "give it another one with --name to keep both";
+            complain(
+                "note",
+                format_args!("ConfigMap {namespace}/{name} holds in {from}, and would hold in {to} instead: {remedy}"),
+            );
+        }
         let then = standing.with(new);
         let after = then.install(&catalogue).context("with what is to be shipped")?;
         for (revision, why) in &before.conflicts {
