@@ -5,8 +5,13 @@
 mod stage;
 mod support;
 
-use kaos_operator::package::Package;
-use serde_json::json;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kaos_operator::package::{Package, pack};
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams, PostParams},
+};
+use serde_json::{Value, json};
 use stage::{HOME, Stage, package, team};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,4 +85,81 @@ async fn settings_that_are_pushed_for_one_scope_leave_those_of_another_alone() {
         ran.stdout,
         ran.stderr
     );
+}
+
+/// The ConfigMap of settings with an image, as `policy pack` prints it, and a label that somebody gave it.
+fn packed(image: &str) -> Value {
+    let package = package(image);
+    let mut index = pack(&package.name, HOME, &package.file, None).unwrap().index;
+    index.metadata.labels.get_or_insert_default().insert("mine".into(), "too".into());
+    let mut index = serde_json::to_value(index).unwrap();
+    (index["apiVersion"], index["kind"]) = (json!("v1"), json!("ConfigMap"));
+    index
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_kubectl_applies_is_pushed_and_rolled_back_and_applied_again_without_a_flag() {
+    let stage = Stage::start("one-owner").await;
+    let api: Api<ConfigMap> = Api::namespaced(Client::new(stage.cluster.service(), HOME), HOME);
+    // As `kubectl apply --server-side -f -` does it.
+    let apply = async |image: &str| {
+        let applied =
+            api.patch("policy-agent-settings", &PatchParams::apply("kubectl"), &Patch::Apply(packed(image))).await;
+        applied.map(drop).map_err(|error| error.to_string())
+    };
+    let holds = |image: &str| {
+        assert_eq!(stage.stored("policy-agent-settings").digest(), package(image).digest());
+        let stored = stage.cluster.object("", "configmaps", HOME, "policy-agent-settings").unwrap();
+        assert_eq!(stored["metadata"]["labels"]["mine"], "too", "{image}");
+    };
+    let push = async |image: &str| {
+        stage.policy(&["push", "--settings", &stage.settings(image), "--for", "agent", "--timeout", "0"]).await
+    };
+    apply("x:1").await.unwrap();
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Superseded", "policy": "agent"}));
+    let active = json!({"state": "Active", "policy": "agent", "predecessor": "agent-1"});
+    stage.revision("agent-2", &package("x:2"), 2, &active);
+    apply("x:2").await.unwrap();
+    let ran = stage.policy(&["rollback", "agent", "--timeout", "0"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    holds("x:1");
+    apply("x:2").await.unwrap();
+    holds("x:2");
+    let ran = push("x:3").await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    holds("x:3");
+    apply("x:4").await.unwrap();
+    // Without --server-side it is an update.
+    let mut edited = api.get("policy-agent-settings").await.unwrap();
+    edited.data = serde_json::from_value(packed("x:5")["data"].clone()).unwrap();
+    let client_side = PostParams { field_manager: Some("kubectl-client-side-apply".into()), ..PostParams::default() };
+    api.replace("policy-agent-settings", &client_side, &edited).await.unwrap();
+    holds("x:5");
+    let ran = push("x:6").await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    holds("x:6");
+    // A controller is somebody else.
+    let theirs = PatchParams::apply("argocd-controller").force();
+    api.patch("policy-agent-settings", &theirs, &Patch::Apply(packed("x:7"))).await.unwrap();
+    let ran = push("x:8").await;
+    assert!(
+        ran.code == 2 && ran.stderr.contains("argocd-controller") && ran.stderr.contains("--force-conflicts"),
+        "{}",
+        ran.stderr
+    );
+    holds("x:7");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_applied_as_the_guide_had_it_before_goes_on_to_be_of_that_field_manager() {
+    let stage = Stage::start("former-owner").await;
+    let api: Api<ConfigMap> = Api::namespaced(Client::new(stage.cluster.service(), HOME), HOME);
+    let former = PatchParams::apply("kaos-operator-policy");
+    let apply = async |image: &str| api.patch("policy-agent-settings", &former, &Patch::Apply(packed(image))).await;
+    for image in ["x:1", "x:3"] {
+        apply(image).await.unwrap();
+        let ran =
+            stage.policy(&["push", "--settings", &stage.settings("x:2"), "--for", "agent", "--timeout", "0"]).await;
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
 }

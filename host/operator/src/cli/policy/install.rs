@@ -1,16 +1,23 @@
 //! Writes the ConfigMaps of a package, so that at no moment two of them contradict each other.
+//!
+//! `kubectl apply --server-side` of what `policy pack` printed, `policy push` and `policy rollback` are verbs of the same
+//! person, so they are one field manager: none of them is in the way of the next.
 
 use anyhow::{Context, anyhow, bail};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry};
 use kube::{
     Api, Client,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
+    core::Status,
 };
+use serde_json::Value;
 
 use crate::package::{CHUNK, CHUNKS, COMPONENT, GZIPPED, INDEX_ANNOTATION, LABEL, Packed};
 
-/// As whom we write.
-const MANAGER: &str = "kaos-operator-policy";
+/// As whom we write: as `kubectl apply --server-side` does where nobody says another field manager.
+const MANAGER: &str = "kubectl";
+/// As whom former versions wrote, and who followed their guide: what that one applied goes on to be its.
+const FORMER: &str = "kaos-operator-policy";
 
 /// Writes ConfigMaps into one namespace.
 pub(super) struct Installer {
@@ -28,16 +35,19 @@ impl Installer {
     /// Writes the chunks, and then the index in one write.
     pub(super) async fn write(&self, packed: &Packed) -> anyhow::Result<()> {
         for chunk in &packed.chunks {
-            self.apply(chunk).await?;
+            self.apply(chunk, self.there(name(chunk)).await?.as_ref()).await?;
         }
         let index = &packed.index;
-        let name = name(index);
-        let there = self.api.get_opt(name).await.with_context(|| self.place(name))?;
+        let there = self.there(name(index)).await?;
         match there {
             // A key of somebody else's apply would stay beside ours, and the package would be none.
             Some(there) if contradicts(&there, index) => self.replace(there, index).await,
-            _ => self.apply(index).await,
+            there => self.apply(index, there.as_ref()).await,
         }
+    }
+
+    async fn there(&self, name: &str) -> anyhow::Result<Option<ConfigMap>> {
+        self.api.get_opt(name).await.with_context(|| self.place(name))
     }
 
     /// Deletes chunks that the index lists no more.
@@ -57,10 +67,19 @@ impl Installer {
         Ok(())
     }
 
-    async fn apply(&self, map: &ConfigMap) -> anyhow::Result<()> {
+    async fn apply(&self, map: &ConfigMap, there: Option<&ConfigMap>) -> anyhow::Result<()> {
         let name = name(map);
-        let parameters = PatchParams { force: self.force, ..PatchParams::apply(MANAGER) };
-        match self.api.patch(name, &parameters, &Patch::Apply(map)).await {
+        let writer = there.map_or(MANAGER, writer);
+        let map = there.map_or_else(|| map.clone(), |there| marked(map, there, writer));
+        let apply = async |force| {
+            let parameters = PatchParams { force, ..PatchParams::apply(writer) };
+            self.api.patch(name, &parameters, &Patch::Apply(&map)).await
+        };
+        let applied = match apply(self.force).await {
+            Err(kube::Error::Api(status)) if is_among_ours(&status) => apply(true).await,
+            applied => applied,
+        };
+        match applied {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.is_conflict() => {
                 Err(anyhow!("{}: {}: take it over with --force-conflicts", self.place(name), status.message))
@@ -91,15 +110,65 @@ impl Installer {
     }
 }
 
-/// Whether one holds its component under another key than the other.
+/// As whom to write what is there already.
+fn writer(there: &ConfigMap) -> &'static str {
+    if applied_by(there, FORMER).next().is_some() { FORMER } else { MANAGER }
+}
+
+/// What a field manager applied of a ConfigMap, as trees of fields.
+fn applied_by<'a>(there: &'a ConfigMap, manager: &'a str) -> impl Iterator<Item = &'a Value> {
+    let entries = there.metadata.managed_fields.iter().flatten();
+    let is_its = move |entry: &&ManagedFieldsEntry| {
+        entry.manager.as_deref() == Some(manager) && entry.operation.as_deref() == Some("Apply")
+    };
+    entries.filter(is_its).filter_map(|entry| entry.fields_v1.as_ref()).map(|fields| &fields.0)
+}
+
+/// A ConfigMap with the labels and annotations that its writer applied beside the package's: without them in it they would
+/// go.
+fn marked(map: &ConfigMap, there: &ConfigMap, writer: &str) -> ConfigMap {
+    let mut map = map.clone();
+    let is_its = |kind: &str, key: &str| {
+        applied_by(there, writer).any(|fields| !fields["f:metadata"][kind][format!("f:{key}")].is_null())
+    };
+    let marks = [
+        ("f:labels", &there.metadata.labels, &mut map.metadata.labels),
+        ("f:annotations", &there.metadata.annotations, &mut map.metadata.annotations),
+    ];
+    for (kind, there, wanted) in marks {
+        for (key, value) in there.iter().flatten().filter(|(key, _)| is_its(kind, key)) {
+            wanted.get_or_insert_default().entry(key.clone()).or_insert_with(|| value.clone());
+        }
+    }
+    map
+}
+
+/// Whether an apply conflicts only with what the same person wrote by other verbs: by kubectl's, or by ours.
+fn is_among_ours(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let mut managers = causes.filter_map(|cause| cause.message.split('"').nth(1)).peekable();
+    let is_ours = |manager: &str| manager == FORMER || manager == MANAGER || manager.starts_with("kubectl-");
+    status.is_conflict() && managers.peek().is_some() && managers.all(is_ours)
+}
+
+/// Whether one holds its component under another key than the other, which an apply of ours would not remove.
 fn contradicts(there: &ConfigMap, wanted: &ConfigMap) -> bool {
     let keys = |map: &ConfigMap| -> Vec<&str> {
         let texts = map.data.iter().flatten().map(|(key, _)| key.as_str());
         let all: Vec<&str> = texts.chain(map.binary_data.iter().flatten().map(|(key, _)| key.as_str())).collect();
         [COMPONENT, GZIPPED, CHUNKS].into_iter().filter(|key| all.contains(key)).collect()
     };
+    let holds = |fields: &Value, key: &str| {
+        ["f:data", "f:binaryData"].iter().any(|kind| !fields[kind][format!("f:{key}")].is_null())
+    };
+    let owners = |key: &str| {
+        let entries = there.metadata.managed_fields.iter().flatten();
+        entries.filter(|entry| entry.fields_v1.as_ref().is_some_and(|fields| holds(&fields.0, key))).count()
+    };
+    let is_ours_alone =
+        |key: &str| owners(key) == 1 && applied_by(there, writer(there)).any(|fields| holds(fields, key));
     let wanted = keys(wanted);
-    keys(there).iter().any(|key| !wanted.contains(key))
+    keys(there).iter().any(|key| !wanted.contains(key) && !is_ours_alone(key))
 }
 
 fn name(map: &ConfigMap) -> &str {
