@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use kaos_policy::{
     contract::{Reference, ResourceType, Target},
     lookup::Sighting,
+    stamp::MANAGER,
 };
 use kube::{
     Api, Client,
-    api::{DynamicObject, ListParams},
+    api::{DynamicObject, ListParams, Patch, PatchParams},
     core::{ApiResource, discovery::Scope},
 };
 use serde_json::Value;
@@ -18,6 +19,8 @@ use serde_json::Value;
 use crate::{
     discovered,
     input::{Document, Identity, Origin},
+    reconcile::leftovers,
+    telling::told,
     watch::is_guarded,
 };
 
@@ -40,6 +43,17 @@ pub struct Gathered {
     listed: BTreeSet<(ResourceType, Option<String>)>,
     asked: BTreeSet<Target>,
     documents: BTreeMap<Identity, Document>,
+}
+
+/// What the API server says to a manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tried {
+    /// It takes it.
+    Taken,
+    /// It does not, and why.
+    Refused(String),
+    /// It was not asked, or did not say, and why.
+    Open(String),
 }
 
 /// How a type is served.
@@ -95,6 +109,27 @@ impl Gathered {
             }
         }
         Ok(any)
+    }
+
+    /// Has the API server try an apply as the operator makes it, without an effect.
+    pub async fn try_apply(&mut self, manifest: &Value) -> Result<Tried, LiveError> {
+        let of = ResourceType::of_object(manifest);
+        let Some(served) = self.served(&of).await? else {
+            return Ok(Tried::Open(format!("{of} is not served")));
+        };
+        let metadata = &manifest["metadata"];
+        let (namespace, name) = (metadata["namespace"].as_str(), metadata["name"].as_str().unwrap_or_default());
+        let parameters = PatchParams { dry_run: true, ..PatchParams::apply(MANAGER).force() };
+        let api = self.api(&served, namespace);
+        let why = match api.patch(name, &parameters, &Patch::Apply(manifest)).await {
+            Ok(_) => return Ok(Tried::Taken),
+            Err(kube::Error::Api(answer)) if matches!(answer.code, 400 | 422) => answer.message,
+            Err(error) => return Ok(Tried::Open(told(&error))),
+        };
+        // The operator first removes what the server derived from the plan before, which a dry run cannot.
+        let live = api.get_opt(name).await.map_err(|source| failed(format!("{of} {name}"), source))?;
+        let live = live.and_then(|live| serde_json::to_value(live).ok()).unwrap_or_default();
+        Ok(if leftovers(manifest, &live).is_empty() { Tried::Refused(why) } else { Tried::Open(why) })
     }
 
     /// Reads one object, and says which it is; none if it is not there.

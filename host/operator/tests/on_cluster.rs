@@ -5,7 +5,7 @@
 mod stage;
 mod support;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
 use kaos_operator::package::{Package, pack};
 use kube::{
     Api, Client,
@@ -162,4 +162,46 @@ async fn what_was_applied_as_the_guide_had_it_before_goes_on_to_be_of_that_field
             stage.policy(&["push", "--settings", &stage.settings("x:2"), "--for", "agent", "--timeout", "0"]).await;
         assert_eq!(ran.code, 0, "{}", ran.stderr);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_tells_what_the_api_server_would_not_take() {
+    let stage = Stage::start("plan-immutable").await;
+    team(&stage);
+    let labels = json!({"app": "of-another-time"});
+    let template = json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "agent", "image": "x"}]}});
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "agent-a", "namespace": "team"},
+        "spec": {"selector": {"matchLabels": labels}, "template": template},
+    });
+    let api: Api<Deployment> = Api::namespaced(Client::new(stage.cluster.service(), "team"), "team");
+    api.create(&PostParams::default(), &serde_json::from_value(deployment).unwrap()).await.unwrap();
+    let before = api.get("agent-a").await.unwrap();
+    let settings = stage.settings("x:2");
+    let plan = ["plan", "--settings", settings.as_str(), "--for", "agent"];
+    let ran = stage.policy(&plan).await;
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.lines().any(|line| line.contains("agent-a") && line.contains("refused")), "{}", ran.stdout);
+    let told = "Agent team/a: the API server does not take Deployment team/agent-a as planned: ";
+    assert!(ran.stderr.contains(told) && ran.stderr.contains("field is immutable"), "{}", ran.stderr);
+    assert_eq!(api.get("agent-a").await.unwrap(), before, "it was only asked");
+    // Where that may not be asked, it is said, and the rest of the plan stands.
+    stage.cluster.authorise(|attempt| attempt.verb.name() != "patch");
+    let ran = stage.policy(&plan).await;
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stderr.contains("whether the API server takes apps/v1 Deployment as planned is open: "),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_of_what_serves_already_counts_the_objects_that_it_serves() {
+    let stage = Stage::start("plan-same").await;
+    team(&stage);
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
+    let ran = stage.policy(&["plan", "--settings", &stage.settings("x:1"), "--for", "agent"]).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("Nothing changes for 3 objects."), "{}", ran.stdout);
 }

@@ -51,6 +51,12 @@ pub struct Child {
     pub change: Change,
     /// Whether its pods are replaced.
     pub rolls: bool,
+    /// Why the API server would not take it, where that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// What it is to be; none if it goes.
+    #[serde(skip)]
+    pub manifest: Option<Value>,
 }
 
 /// How a child differs.
@@ -72,10 +78,11 @@ impl Difference {
         !self.children.is_empty() || said(&self.before) != said(&self.after)
     }
 
-    /// Whether its policy fails on it from now on, which it did not before.
+    /// Whether its policy fails on it from now on, which it did not before: also where the API server does not take what that
+    /// plans.
     pub fn is_failure(&self) -> bool {
         let failed = |side: &Option<Side>| matches!(side, Some(Side { said: Said::Failed(_), .. }));
-        failed(&self.after) && !failed(&self.before)
+        (failed(&self.after) && !failed(&self.before)) || self.children.iter().any(|child| child.refused.is_some())
     }
 }
 
@@ -152,7 +159,13 @@ fn difference(object: &Value, before: Option<Arc<Entry>>, after: Option<Arc<Entr
 
 fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>) -> Vec<Child> {
     let gone = old.keys().filter(|child| !new.contains_key(child));
-    let gone = gone.map(|child| Child { child: child.clone(), change: Change::Removed, rolls: false });
+    let gone = gone.map(|child| Child {
+        child: child.clone(),
+        change: Change::Removed,
+        rolls: false,
+        refused: None,
+        manifest: None,
+    });
     let there = new.iter().filter_map(|(child, manifest)| {
         let (change, rolls) = match old.get(child) {
             None => (Change::Added, false),
@@ -165,7 +178,7 @@ fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>) 
                 (Change::Changed(fields), rolls)
             }
         };
-        Some(Child { child: child.clone(), change, rolls })
+        Some(Child { child: child.clone(), change, rolls, refused: None, manifest: Some(manifest.clone()) })
     });
     gone.chain(there).collect()
 }

@@ -1,26 +1,31 @@
 //! A plan against a running cluster.
 
+use std::collections::BTreeMap;
+
 use kaos_policy::contract::ResourceType;
 use kube::Client;
 
 use super::{
-    super::{answering::Shipped, in_force::standing},
-    Place, Sides,
+    super::{answering::Shipped, in_force::standing, output::complain},
+    Place, Planned, Sides,
 };
 use crate::{
-    live::Gathered,
-    plan::Difference,
+    live::{Gathered, Tried},
+    plan::{Child, Difference},
     policies::{Loaded, Loader},
 };
 
+/// Children that the API server is asked about, at most.
+const TRIED: usize = 200;
+
 /// What changes for the objects of a cluster when something is shipped to it.
-pub(super) async fn differences(
+pub(super) async fn planned(
     client: Client,
     loader: &Loader,
     own: &[Loaded],
     new: Shipped,
     Place { started, namespace }: &Place,
-) -> anyhow::Result<Vec<Difference>> {
+) -> anyhow::Result<Planned> {
     let home = &started.cluster.operator_namespace;
     let sides = Sides::of(&standing(&client, loader, own, home).await?, new)?;
     let mut gathered = Gathered::new(client);
@@ -45,7 +50,31 @@ pub(super) async fn differences(
             documents.retain(|document| is_meant(document.identity.namespace.as_deref()));
             sides.tell_held(&documents);
             comparison.differences.retain(|difference| is_meant(difference.object.namespace.as_deref()));
-            return Ok(comparison.differences);
+            try_children(&mut gathered, &mut comparison.differences).await?;
+            return Ok(Planned::of(&sides, &documents, comparison.differences));
         }
     }
+}
+
+/// Has the API server try what would change: it may refuse that, for one where a field is immutable.
+async fn try_children(gathered: &mut Gathered, differences: &mut [Difference]) -> anyhow::Result<()> {
+    let mut open: BTreeMap<ResourceType, String> = BTreeMap::new();
+    let children = differences.iter_mut().flat_map(|difference| &mut difference.children);
+    let children: Vec<&mut Child> = children.filter(|child| child.manifest.is_some()).collect();
+    let beyond = children.len().saturating_sub(TRIED);
+    for child in children.into_iter().take(TRIED) {
+        let Some(manifest) = &child.manifest else { continue };
+        match gathered.try_apply(manifest).await? {
+            Tried::Taken => {}
+            Tried::Refused(why) => child.refused = Some(why),
+            Tried::Open(why) => drop(open.entry(ResourceType::of_object(manifest)).or_insert(why)),
+        }
+    }
+    for (of, why) in open {
+        complain("note", format_args!("whether the API server takes {of} as planned is open: {why}"));
+    }
+    if beyond > 0 {
+        complain("note", format_args!("{beyond} more children change, which the API server was not asked about"));
+    }
+    Ok(())
 }

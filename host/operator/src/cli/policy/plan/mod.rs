@@ -6,11 +6,11 @@ mod sides;
 mod summary;
 mod table;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
 
 use anyhow::bail;
 use clap::Args;
-use kaos_policy::contract::ResourceType;
+use kaos_policy::contract::{Reference, ResourceType};
 
 use super::{
     Form, HELD_BACK, UNUSABLE,
@@ -25,8 +25,8 @@ use super::{
     shipment::{Shipment, agreed},
 };
 use crate::{
-    input::Sources,
-    plan::{Difference, Said, Side},
+    input::{Document, Sources},
+    plan::{Child, Difference, Said, Side},
     policies::Loader,
     telling::told,
 };
@@ -40,7 +40,7 @@ const CHANGES: u8 = UNUSABLE;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 nothing changes; 2 something changes; 1 the question cannot be answered, or the policy \
-    fails on an object."
+    fails on an object, or the API server does not take what it plans."
 )]
 pub(super) struct Plan {
     #[command(flatten)]
@@ -78,13 +78,13 @@ impl Plan {
     /// Shows what changes. Whatever keeps it from doing so ends with 1, since 2 says that something changes.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let output = self.output;
-        self.differences().and_then(|differences| show(&differences, output, out)).or_else(|error| {
+        self.planned().and_then(|planned| show(&planned, output, out)).or_else(|error| {
             complain("error", told(error.as_ref()));
             Ok(ExitCode::from(HELD_BACK))
         })
     }
 
-    fn differences(self) -> anyhow::Result<Vec<Difference>> {
+    fn planned(self) -> anyhow::Result<Planned> {
         let Self {
             shipment,
             filenames,
@@ -107,7 +107,7 @@ impl Plan {
         let new = shipment.ready_beside(&loader, &own, place)?.shipped(&home, &grantable)?;
         if filenames.is_empty() {
             let place = Place { started, namespace };
-            return on_cluster(connection, async |client| live::differences(client, &loader, &own, new, &place).await);
+            return on_cluster(connection, async |client| live::planned(client, &loader, &own, new, &place).await);
         }
         let Some(catalogue) = catalogue(&crds)? else { bail!("the CRDs cannot be used") };
         let namespace = namespace.as_deref().unwrap_or("default");
@@ -123,7 +123,23 @@ impl Plan {
         let everything = |_: &ResourceType| None;
         let comparison = sides.compare(&documents, &started, &everything)?;
         sides.tell_held(&documents);
-        Ok(comparison.differences)
+        Ok(Planned::of(&sides, &documents, comparison.differences))
+    }
+}
+
+/// What comes of it.
+struct Planned {
+    /// Objects that it answers for, or that are answered for in another way.
+    objects: usize,
+    differences: Vec<Difference>,
+}
+
+impl Planned {
+    fn of(sides: &Sides, documents: &[Document], differences: Vec<Difference>) -> Self {
+        let answered = sides.answered(documents).map(|document| Reference::of_object(&document.object));
+        let differing = differences.iter().map(|difference| difference.object.clone());
+        let objects = answered.chain(differing).collect::<BTreeSet<_>>().len();
+        Self { objects, differences }
     }
 }
 
@@ -133,8 +149,8 @@ struct Place {
     namespace: Option<String>,
 }
 
-fn show(differences: &[Difference], form: Form, out: &mut Output) -> anyhow::Result<ExitCode> {
-    let summary = Summary::of(differences);
+fn show(Planned { objects, differences }: &Planned, form: Form, out: &mut Output) -> anyhow::Result<ExitCode> {
+    let summary = Summary::of(*objects, differences);
     match form {
         Form::Json => json::write(out, differences, &summary)?,
         Form::Text => {
@@ -143,7 +159,7 @@ fn show(differences: &[Difference], form: Form, out: &mut Output) -> anyhow::Res
         }
     }
     out.flush()?;
-    for Difference { object, before, after, .. } in differences {
+    for Difference { object, before, after, children } in differences {
         let said = |side: &Option<Side>| side.as_ref().map(|side| side.said.clone());
         let (before, after) = (said(before), said(after));
         match after {
@@ -152,6 +168,11 @@ fn show(differences: &[Difference], form: Form, out: &mut Output) -> anyhow::Res
                 complain("refused", format_args!("{object}: {refused}"));
             }
             _ => {}
+        }
+        for Child { child, refused, .. } in children {
+            if let Some(why) = refused {
+                complain("failed", format_args!("{object}: the API server does not take {child} as planned: {why}"));
+            }
         }
     }
     Ok(if differences.iter().any(Difference::is_failure) {

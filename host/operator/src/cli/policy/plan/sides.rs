@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use kaos_policy::{contract::ResourceType, lookup::Sighting};
 
 use super::super::{
-    answering::{At, Bound, Shipped, Standing, Started, answer, named_in_vain},
+    answering::{At, Bound, PLANNED, Shipped, Standing, Started, answer, named_in_vain},
     output::complain,
 };
 use crate::{
@@ -89,6 +89,15 @@ impl Sides {
         let before = At { snapshot: &self.before, bound: &bound, before: None };
         let after = At { snapshot: &self.after, bound: &bound, before: Some(&self.before) };
         Ok(compare(&stored, &before, &after, hidden)?)
+    }
+
+    /// The objects that what is shipped would answer for.
+    pub(super) fn answered<'a>(&self, documents: &'a [Document]) -> impl Iterator<Item = &'a Document> {
+        documents.iter().filter(|document| {
+            let is_held = named_in_vain(&self.after, &document.object).is_some();
+            let kind = answer(&self.after, &document.object).filter(|_| !is_held);
+            kind.is_some_and(|kind| kind.revisions().any(|revision| **revision == *PLANNED))
+        })
     }
 
     /// Says which objects would name a policy that there is not any more. Nothing changes for them, but they are told.

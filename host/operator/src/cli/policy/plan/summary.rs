@@ -10,7 +10,7 @@ use crate::plan::{Difference, Said, Side};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Summary {
-    /// Objects that are answered for in another way.
+    /// Objects that it answers for, or that are answered for in another way.
     pub(super) objects: usize,
     /// Those that come to something else.
     pub(super) changed: usize,
@@ -43,7 +43,7 @@ impl Fuel {
 
 impl Summary {
     /// Counts.
-    pub(super) fn of(differences: &[Difference]) -> Self {
+    pub(super) fn of(objects: usize, differences: &[Difference]) -> Self {
         let sides = |side: fn(&Difference) -> &Option<Side>| {
             Fuel::of(
                 differences.iter().filter_map(|difference| side(difference).as_ref().map(|side| side.fuel)).collect(),
@@ -53,7 +53,7 @@ impl Summary {
         let failed = |side: &Option<Side>| matches!(side, Some(Side { said: Said::Failed(_), .. }));
         let count = |fits: &dyn Fn(&&Difference) -> bool| differences.iter().filter(fits).count();
         Self {
-            objects: differences.len(),
+            objects,
             changed: count(&|difference| difference.is_change()),
             rolls: differences.iter().flat_map(|difference| &difference.children).filter(|child| child.rolls).count(),
             refused: count(&|difference| refused(&difference.after) && !refused(&difference.before)),

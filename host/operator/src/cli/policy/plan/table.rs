@@ -66,7 +66,7 @@ fn lines(difference: &Difference) -> Vec<(&Reference, Line)> {
     if said(before) != said(after) {
         lines.push([String::new(), String::new(), said(before), said(after)]);
     }
-    for Child { child, change, rolls } in children {
+    for Child { child, change, rolls, refused, manifest: _ } in children {
         let name = format!("{}/{}", child.kind, child.name);
         let nothing = || "-".to_owned();
         match change {
@@ -81,6 +81,10 @@ fn lines(difference: &Difference) -> Vec<(&Reference, Line)> {
                     lines.push([name, "(pods)".to_owned(), String::new(), "replaced".to_owned()]);
                 }
             }
+        }
+        if refused.is_some() {
+            let shown = format!("{}/{}", child.kind, child.name);
+            lines.push([shown, "(API server)".to_owned(), String::new(), "refused".to_owned()]);
         }
     }
     lines.into_iter().map(|line| (object, line)).collect()
