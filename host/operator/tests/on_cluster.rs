@@ -5,6 +5,8 @@
 mod stage;
 mod support;
 
+use std::time::Duration;
+
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
 use kaos_operator::package::{Package, pack};
 use kube::{
@@ -13,6 +15,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 use stage::{HOME, Stage, package, team};
+use support::Ran;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plan_goes_by_who_claimed_a_place_first_and_not_by_whose_config_map_is_older() {
@@ -164,6 +167,61 @@ async fn what_was_applied_as_the_guide_had_it_before_goes_on_to_be_of_that_field
     }
 }
 
+/// Pushes settings, waits until they are in the cluster, and says then what an operator would, one after another.
+async fn pushed(stage: &Stage, says: &[Value]) -> Ran {
+    let settings = stage.settings("x:1");
+    let push = ["push", "--settings", settings.as_str(), "--for", "agent", "--timeout", "6"];
+    let operator = async {
+        while stage.cluster.object("", "configmaps", HOME, "policy-agent-settings").is_none() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        for status in says {
+            stage.revision("agent-1", &package("x:1"), 1, status);
+            // Time for the push to look.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    };
+    tokio::join!(stage.policy(&push), operator).0
+}
+
+/// What an operator says of settings that serve, while so many objects were not looked at yet.
+fn active(outstanding: u8) -> Value {
+    json!({"state": "Active", "policy": "agent", "objects": 1, "outstanding": outstanding})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_push_waits_until_the_objects_were_looked_at_and_fails_if_the_policy_is_put_aside_meanwhile() {
+    let stage = Stage::start("push-objects").await;
+    team(&stage);
+    let ran = pushed(&stage, &[active(2), active(1), json!({"state": "Quarantined", "message": "it failed"})]).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("agent-1 is Quarantined: it failed"), "{}", ran.stderr);
+    let ran = pushed(&stage, &[active(2), active(0)]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let ran = pushed(&stage, &[active(2)]).await;
+    assert!(ran.code == 1 && ran.stderr.contains("2 objects were not looked at with it yet"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_push_fails_while_an_object_goes_without_the_policy_and_not_for_what_was_wrong_before() {
+    let stage = Stage::start("push-fallback").await;
+    team(&stage);
+    let says = |name: &str, condition: Value| {
+        let mut agent = (*stage.cluster.object("kaos.tools", "agents", "team", name).unwrap()).clone();
+        agent["status"]["conditions"] = json!([condition]);
+        stage.cluster.plant("kaos.tools", "agents", agent);
+    };
+    let refused = json!({"type": "Applied", "status": "False", "reason": "ApplyFailed", "message": "as ever"});
+    says("a", refused);
+    let ran = pushed(&stage, &[active(0)]).await;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let message = "policy revision agent-1 does not answer: the API server refuses its plan";
+    says("b", json!({"type": "PolicyFallback", "status": "True", "reason": "FellBack", "message": message}));
+    let ran = pushed(&stage, &[active(0)]).await;
+    let told = format!("1 object is not as it plans: Agent team/b: {message}");
+    assert!(ran.code == 1 && ran.stderr.contains(&told), "{}{}", ran.stdout, ran.stderr);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plan_tells_what_the_api_server_would_not_take() {
     let stage = Stage::start("plan-immutable").await;
@@ -200,7 +258,7 @@ async fn a_plan_tells_what_the_api_server_would_not_take() {
 async fn a_plan_of_what_serves_already_counts_the_objects_that_it_serves() {
     let stage = Stage::start("plan-same").await;
     team(&stage);
-    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
+    stage.revision("agent-1", &package("x:1"), 1, &active(0));
     let ran = stage.policy(&["plan", "--settings", &stage.settings("x:1"), "--for", "agent"]).await;
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("Nothing changes for 3 objects."), "{}", ran.stdout);

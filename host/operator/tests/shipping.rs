@@ -17,7 +17,7 @@ use support::binary;
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_pushed_is_applied_and_its_revision_awaited() {
     let stage = Stage::start("push").await;
-    let active = json!({"state": "Active", "policy": "agent", "kinds": ["kaos.tools/v1alpha1 Agent"], "objects": 2});
+    let active = json!({"state": "Active", "policy": "agent", "kinds": ["kaos.tools/v1alpha1 Agent"], "objects": 2, "outstanding": 0});
     stage.revision("agent-1", &package("x:1"), 1, &active);
     let ran = stage.policy(&["push", "--settings", &stage.settings("x:1"), "--for", "agent"]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -44,7 +44,7 @@ async fn chunks_that_the_index_lists_no_more_go_once_it_serves() {
     stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Refused", "message": "not this one"}));
     assert_eq!(stage.policy(&push).await.code, 1);
     assert!(there("old-1"), "what serves may still need it");
-    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent", "outstanding": 0}));
     assert_eq!(stage.policy(&push).await.code, 0);
     assert!(!there("old-1") && there("other-1"));
 }
@@ -77,7 +77,7 @@ async fn what_was_put_aside_before_is_no_answer_while_it_is_tried_again() {
         }
         // Time for the push to look, and to look again.
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let active = json!({"state": "Active", "policy": "agent", "retried": "1"});
+        let active = json!({"state": "Active", "policy": "agent", "outstanding": 0, "retried": "1"});
         stage.revision("agent-1", &package("x:1"), 1, &active);
     };
     let (ran, ()) = tokio::join!(stage.policy(&push), tried_again);
@@ -101,7 +101,7 @@ async fn what_was_packed_for_a_namespace_is_shipped_there() {
     let why = "--namespace kaos-system: the file was packed for namespace team";
     assert!(ran.code == 2 && ran.stderr.contains(why), "{}", ran.stderr);
     // The operator is asked where it lives, and not where the ConfigMap lies.
-    stage.revision("team.agent-1", &theirs, 1, &json!({"state": "Active", "policy": "agent"}));
+    stage.revision("team.agent-1", &theirs, 1, &json!({"state": "Active", "policy": "agent", "outstanding": 0}));
     let ran = stage.policy(&["push", &packed]).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(stage.stored_in("team", &theirs.name).digest(), theirs.digest());
@@ -122,7 +122,7 @@ async fn where_no_operator_is_that_is_said() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_somebody_else_wrote_is_taken_over_only_when_asked() {
     let stage = Stage::start("push-conflict").await;
-    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent", "outstanding": 0}));
     let theirs = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "policy-agent-settings", "namespace": HOME, "labels": {"kaos.tools/policy": "package", "mine": "too"}},
@@ -148,7 +148,7 @@ async fn a_rollback_is_an_edit_of_the_source() {
         "agent-2",
         &package("x:2"),
         2,
-        &json!({"state": "Active", "policy": "agent", "predecessor": "agent-1"}),
+        &json!({"state": "Active", "policy": "agent", "outstanding": 0, "predecessor": "agent-1"}),
     );
     stage.cluster.plant("", "configmaps", {
         let mut index = pack("policy-agent-settings", HOME, &package("x:2").file, None).unwrap().index;
@@ -225,7 +225,7 @@ async fn there_is_no_rollback_to_what_is_not_kept_or_was_changed() {
     let stage = Stage::start("rollback-none").await;
     let ran = stage.policy(&["rollback", "agent"]).await;
     assert!(ran.code == 2 && ran.stderr.contains("policy list"), "{}", ran.stderr);
-    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent"}));
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Active", "policy": "agent", "outstanding": 0}));
     let ran = stage.policy(&["rollback", "agent"]).await;
     assert!(ran.code == 2 && ran.stderr.contains("the first that served"), "{}", ran.stderr);
     let forged = pack("agent-1", HOME, &package("evil").file, None).unwrap().index;

@@ -1,12 +1,15 @@
-//! Follows a package that was shipped, until it serves or will not.
+//! Follows a package that was shipped: until it serves and the objects that it is there for are as it plans, or will not.
 
 use std::{process::ExitCode, time::Duration};
 
+use clap::ValueEnum;
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
+use kube::Client;
 use tokio::time::{Instant, sleep};
 
 use super::{
     HELD_BACK,
+    concerned::{Concerned, Unplanned},
     output::{Output, complain},
     revisions::{Revision, Revisions, name, status},
 };
@@ -22,11 +25,26 @@ const LOOK: Duration = Duration::from_millis(500);
 /// of what was shipped now.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Objects that are named of those that are not as planned.
+const NAMED: usize = 3;
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Until {
+    /// It serves
+    Active,
+    /// It serves, and the objects that it answers for are as it plans
+    #[default]
+    Applied,
+}
+
 /// Follows the revision of one package.
 pub(super) struct Follower<'a> {
     revisions: &'a Revisions,
     package: &'a Package,
     digest: String,
+    /// The objects to look at, too.
+    concerned: Option<Concerned>,
     /// What was said of the same content before it was shipped now.
     before: Option<PolicyRevisionStatus>,
 }
@@ -47,9 +65,22 @@ enum Says {
 impl<'a> Follower<'a> {
     /// To be made before the package is shipped: what is said of it then is no answer.
     pub(super) async fn new(revisions: &'a Revisions, package: &'a Package) -> anyhow::Result<Self> {
-        let mut follower = Self { revisions, package, digest: package.digest().to_string(), before: None };
+        let mut follower =
+            Self { revisions, package, digest: package.digest().to_string(), concerned: None, before: None };
         follower.before = follower.look().await?.as_ref().map(status);
         Ok(follower)
+    }
+
+    /// The same, with a look at the objects if these are waited for.
+    pub(super) async fn until(self, until: Until, client: Client) -> anyhow::Result<Self> {
+        let concerned = match until {
+            Until::Active => None,
+            Until::Applied => {
+                let (home, all) = (self.revisions.namespace(), self.revisions.all().await?);
+                Some(Concerned::of(client, self.package, home, &all).await?)
+            }
+        };
+        Ok(Self { concerned, ..self })
     }
 
     /// Follows it until it serves, or will not; gives what there is to say of it then. On the way there, `news` is told
@@ -59,15 +90,22 @@ impl<'a> Follower<'a> {
         patience: Duration,
         mut news: impl FnMut(String),
     ) -> anyhow::Result<Result<String, String>> {
-        let (begun, mut told) = (Instant::now(), None);
+        let (begun, mut told, mut open) = (Instant::now(), None, None);
         loop {
             let found = self.look().await?;
             let waited = begun.elapsed();
             if let Some(revision) = &found {
                 let text = describe(revision);
                 match says(self.before.as_ref(), revision, waited >= GRACE.min(patience)) {
+                    // It served, and something else does.
+                    Says::Nothing if open.is_some() && status(revision).state == RevisionState::Superseded => {
+                        return Ok(Err(text));
+                    }
                     Says::Nothing => {}
-                    Says::Serves => return Ok(Ok(text)),
+                    Says::Serves => match self.open(revision).await? {
+                        None => return Ok(Ok(text)),
+                        Some(why) => open = Some(format!("{text}, but {why}")),
+                    },
                     Says::No => return Ok(Err(text)),
                     Says::NoAsBefore => return Ok(Err(text + &remedy(revision))),
                 }
@@ -77,9 +115,10 @@ impl<'a> Follower<'a> {
                 }
             }
             if waited >= patience {
-                return Ok(Err(match told {
-                    Some(_) => "it does not serve yet, and may still come to: see `policy list`".to_owned(),
-                    None => self.unnoticed(),
+                return Ok(Err(match (told, open) {
+                    (Some(RevisionState::Active), Some(open)) => open,
+                    (Some(_), _) => "it does not serve yet, and may still come to: see `policy list`".to_owned(),
+                    (None, _) => self.unnoticed(),
                 }));
             }
             sleep(LOOK).await;
@@ -99,6 +138,22 @@ impl<'a> Follower<'a> {
                 Ok(ExitCode::from(HELD_BACK))
             }
         }
+    }
+
+    /// Why it is not known yet that the objects are as planned, or that they are not, if they are waited for.
+    async fn open(&self, revision: &Revision) -> anyhow::Result<Option<String>> {
+        let Some(concerned) = &self.concerned else { return Ok(None) };
+        match status(revision).outstanding {
+            None => return Ok(Some("how many objects it answers for was not counted yet".to_owned())),
+            Some(1..) => {
+                let outstanding = status(revision).outstanding.unwrap_or_default();
+                let objects = if outstanding == 1 { "object was" } else { "objects were" };
+                return Ok(Some(format!("{outstanding} {objects} not looked at with it yet")));
+            }
+            Some(_) => {}
+        }
+        let left = concerned.left(revision, &self.revisions.all().await?).await?;
+        Ok((!left.is_empty()).then(|| unplanned(&left)))
     }
 
     /// What may be the reason that no operator says anything.
@@ -150,6 +205,14 @@ fn says(before: Option<&PolicyRevisionStatus>, revision: &Revision, late: bool) 
             }
         }
     }
+}
+
+/// Which objects are not as planned, and why.
+fn unplanned(left: &Unplanned) -> String {
+    let objects = if left.len() == 1 { "object is" } else { "objects are" };
+    let named: Vec<String> = left.iter().take(NAMED).map(|(object, why)| format!("{object}: {why}")).collect();
+    let more = if left.len() > NAMED { "; …" } else { "" };
+    format!("{} {objects} not as it plans: {}{more}", left.len(), named.join("; "))
 }
 
 /// What to do about what was turned down before, and is again without being looked at.

@@ -96,8 +96,13 @@ async fn before(
 /// The kinds that installed policies answer for, or did.
 pub(in crate::cli) async fn claimed(client: Client, namespace: &str) -> anyhow::Result<BTreeSet<ResourceType>> {
     let all = Revisions::new(client, namespace).all().await?;
-    let kinds = all.iter().flat_map(|revision| status(revision).kinds);
-    Ok(kinds.filter_map(|kind| kind.split_once(' ').map(|(version, kind)| ResourceType::new(version, kind))).collect())
+    Ok(kinds(all.iter()).collect())
+}
+
+/// The kinds that these revisions answer for, or did.
+pub(super) fn kinds<'a>(revisions: impl Iterator<Item = &'a Revision>) -> impl Iterator<Item = ResourceType> {
+    let kinds = revisions.flat_map(|revision| status(revision).kinds);
+    kinds.filter_map(|kind| kind.split_once(' ').map(|(version, kind)| ResourceType::new(version, kind)))
 }
 
 /// A revision, loaded from the bytes that the operator kept; or why it cannot be, and what to do.

@@ -4,6 +4,7 @@ mod answering;
 #[cfg(feature = "authoring")]
 mod build;
 mod check;
+mod concerned;
 mod explain;
 mod follow;
 mod gone;

@@ -1,4 +1,4 @@
-//! `policy push`: ships a policy, or settings for one, and waits for what becomes of it.
+//! `policy push`: ships a policy, or settings for one, and waits for what becomes of it and of its objects.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{
     connection::Connection,
-    follow::Follower,
+    follow::{Follower, Until},
     install::Installer,
     output::{Output, complain},
     revisions::Revisions,
@@ -19,7 +19,10 @@ use crate::{
 
 /// Arguments of `policy push`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 it serves; 1 it was refused, or did not serve in time; 2 it cannot be shipped.")]
+#[command(
+    after_help = "Exit codes: 0 it serves, and the objects that it answers for are as it plans; 1 it was refused or put aside, \
+    or this did not come in time; 2 it cannot be shipped."
+)]
 pub(super) struct Push {
     #[command(flatten)]
     shipment: Shipment,
@@ -35,7 +38,10 @@ pub(super) struct Push {
     /// Take over fields of the ConfigMap that somebody else wrote
     #[arg(long)]
     force_conflicts: bool,
-    /// Seconds to wait until it serves; 0 does not wait
+    /// What to wait for
+    #[arg(long, value_enum, default_value_t)]
+    wait: Until,
+    /// Seconds to wait; 0 does not wait
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
     timeout: u64,
 }
@@ -43,14 +49,17 @@ pub(super) struct Push {
 impl Push {
     /// Writes the ConfigMaps and follows the revision that the operator makes of them.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { shipment, connection, namespace, operator_namespace, force_conflicts, timeout } = self;
+        let Self { shipment, connection, namespace, operator_namespace, force_conflicts, wait, timeout } = self;
         let place = |packed: Option<&str>| agreed("--namespace", namespace, packed, &operator_namespace);
         let Ready { packed, .. } = shipment.ready(&Loader::cached(sample_cluster())?, place)?;
         super::on_cluster(connection, async |client| {
             let package = whole(&packed)?;
             let installer = Installer::new(client.clone(), &package.namespace, force_conflicts);
-            let revisions = Revisions::new(client, &operator_namespace);
-            let follower = if timeout == 0 { None } else { Some(Follower::new(&revisions, &package).await?) };
+            let revisions = Revisions::new(client.clone(), &operator_namespace);
+            let follower = match timeout {
+                0 => None,
+                _ => Some(Follower::new(&revisions, &package).await?.until(wait, client).await?),
+            };
             installer.write(&packed).await?;
             complain("applied", format_args!("ConfigMap {}/{}", package.namespace, package.name));
             let Some(follower) = follower else { return Ok(ExitCode::SUCCESS) };

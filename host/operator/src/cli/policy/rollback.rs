@@ -12,7 +12,7 @@ use kube::{Api, Client};
 
 use super::{
     connection::Connection,
-    follow::Follower,
+    follow::{Follower, Until},
     install::Installer,
     output::{Output, complain},
     revisions::{Lost, Revision, Revisions, is_passing, name, of_name, read, shown, state, status},
@@ -25,7 +25,8 @@ use crate::{
 /// Arguments of `policy rollback`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 the earlier one serves; 1 it does not; 2 there is none to go back to, or nobody can be asked."
+    after_help = "Exit codes: 0 the earlier one serves, and the objects that it answers for are as it plans; 1 this did not \
+    come in time; 2 there is none to go back to, or nobody can be asked."
 )]
 pub(super) struct Rollback {
     /// The ConfigMap that the policy came from, as NAME or NAMESPACE/NAME, or the policy; of several, the one in the
@@ -39,7 +40,10 @@ pub(super) struct Rollback {
     /// The revision to go back to; otherwise the one that served before
     #[arg(long, value_name = "REVISION")]
     to: Option<String>,
-    /// Seconds to wait until it serves; 0 does not wait
+    /// What to wait for
+    #[arg(long, value_enum, default_value_t)]
+    wait: Until,
+    /// Seconds to wait; 0 does not wait
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
     timeout: u64,
 }
@@ -47,7 +51,7 @@ pub(super) struct Rollback {
 impl Rollback {
     /// Writes what was kept of the earlier revision into the ConfigMap.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { name: named, connection, namespace, to, timeout } = self;
+        let Self { name: named, connection, namespace, to, wait, timeout } = self;
         super::on_cluster(connection, async |client| {
             let revisions = Revisions::new(client.clone(), &namespace);
             let all = revisions.all().await?;
@@ -60,8 +64,11 @@ impl Rollback {
             let source = &target.spec.source;
             let package = Package { name: source.config_map.clone(), namespace: source.namespace.clone(), ..kept };
             let packed = pack(&package.name, &package.namespace, &package.file, package.component.as_deref())?;
-            let installer = Installer::new(client, &package.namespace, true);
-            let follower = if timeout == 0 { None } else { Some(Follower::new(&revisions, &package).await?) };
+            let installer = Installer::new(client.clone(), &package.namespace, true);
+            let follower = match timeout {
+                0 => None,
+                _ => Some(Follower::new(&revisions, &package).await?.until(wait, client).await?),
+            };
             installer.write(&packed).await?;
             complain("applied", format_args!("ConfigMap {} is as in PolicyRevision {}", shown(source), name(target)));
             let Some(follower) = follower else { return Ok(ExitCode::SUCCESS) };

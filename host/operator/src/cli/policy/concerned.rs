@@ -1,0 +1,151 @@
+//! The objects that a revision is there for: whether each is as the policy plans, as far as the objects say so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kaos_crds::API_VERSION;
+use kaos_policy::contract::ResourceType;
+use kube::{Api, Client, api::DynamicObject, api::ListParams};
+use serde_json::Value;
+
+use super::{
+    in_force::kinds,
+    output::complain,
+    revisions::{Revision, name, status},
+};
+use crate::{discovered, package::Package};
+
+/// Objects that are asked for at a time.
+const PAGE: u32 = 500;
+/// Why children are not as planned that a policy may be the reason for, as `Applied` says it.
+const UNPLANNED: [&str; 5] = ["ApplyFailed", "GuardRefused", "NotPermitted", "OwnershipConflict", "PolicyFailed"];
+
+/// Objects that are not as planned, and why.
+pub(super) type Unplanned = BTreeMap<String, String>;
+
+/// The objects that a package is there for.
+pub(super) struct Concerned {
+    client: Client,
+    /// The namespaces that it holds in; none for all.
+    namespaces: Vec<String>,
+    /// The policy of the package.
+    policy: Option<String>,
+    /// Those that were not as planned before it was shipped: that is not its doing.
+    before: Unplanned,
+}
+
+impl Concerned {
+    /// To be made before the package is shipped to the operator that lives in `home`, which wrote `all` these.
+    pub(super) async fn of(client: Client, package: &Package, home: &str, all: &[Revision]) -> anyhow::Result<Self> {
+        let namespaces = match package.namespace.as_str() {
+            namespace if namespace == home => package.file.scope.namespaces.clone(),
+            own => vec![own.to_owned()],
+        };
+        let mut concerned = Self { client, namespaces, policy: package.file.name.clone(), before: BTreeMap::new() };
+        concerned.before = concerned.unplanned(|object| unapplied(object), all).await?;
+        Ok(concerned)
+    }
+
+    /// Those that go without this revision, or are not as planned and were before.
+    pub(super) async fn left(&self, revision: &Revision, all: &[Revision]) -> anyhow::Result<Unplanned> {
+        let without = self.unplanned(|object| goes_without(object, name(revision)), all).await?;
+        let mut left = self.unplanned(|object| unapplied(object), all).await?;
+        left.retain(|object, _| !self.before.contains_key(object));
+        left.extend(without);
+        Ok(left)
+    }
+
+    /// The objects that there is something to say of.
+    async fn unplanned(&self, why: impl Fn(&Value) -> Option<String>, all: &[Revision]) -> anyhow::Result<Unplanned> {
+        let mut unplanned = Unplanned::new();
+        for of in self.kinds(all) {
+            let Some((resource, _)) = discovered::served(&self.client, &of).await? else { continue };
+            let places = match &*self.namespaces {
+                [] => vec![Api::all_with(self.client.clone(), &resource)],
+                some => some.iter().map(|it| Api::namespaced_with(self.client.clone(), it, &resource)).collect(),
+            };
+            for api in places {
+                for object in objects(&api).await? {
+                    let why = serde_json::to_value(&object).ok().and_then(|object| why(&object));
+                    let place = object.metadata.namespace.unwrap_or_default();
+                    let object = format!("{} {place}/{}", of.kind, object.metadata.name.unwrap_or_default());
+                    unplanned.extend(why.map(|why| (object, why)));
+                }
+            }
+        }
+        Ok(unplanned)
+    }
+
+    /// The kinds that revisions of the policy answer for; those that the operator brings along where there is none.
+    fn kinds(&self, all: &[Revision]) -> BTreeSet<ResourceType> {
+        let of_policy = all.iter().filter(|it| status(it).policy == self.policy && self.policy.is_some());
+        let kinds: BTreeSet<ResourceType> = kinds(of_policy).collect();
+        if !kinds.is_empty() {
+            return kinds;
+        }
+        kaos_crds::manifests::KINDS.map(|kind| ResourceType::new(API_VERSION, kind)).into()
+    }
+}
+
+/// All objects; none that may not be seen.
+async fn objects(api: &Api<DynamicObject>) -> anyhow::Result<Vec<DynamicObject>> {
+    let (mut all, mut parameters) = (Vec::new(), ListParams::default().limit(PAGE));
+    loop {
+        let page = match api.list(&parameters).await {
+            Ok(page) => page,
+            Err(kube::Error::Api(answer)) if answer.code == 403 => {
+                complain("note", format_args!("whether objects are as planned is open: {}", answer.message));
+                return Ok(all);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        all.extend(page.items);
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => parameters.continue_token = Some(token),
+            None => return Ok(all),
+        }
+    }
+}
+
+/// The reason and the message of a condition that has a status.
+fn condition<'a>(object: &'a Value, of: &str, status: &str) -> Option<(&'a str, &'a str)> {
+    let conditions = object["status"]["conditions"].as_array()?;
+    let condition = conditions.iter().find(|it| it["type"] == of && it["status"] == status)?;
+    Some((condition["reason"].as_str()?, condition["message"].as_str()?))
+}
+
+/// Why something else answers for an object than this revision, if that is so.
+fn goes_without(object: &Value, revision: &str) -> Option<String> {
+    let (_, message) = condition(object, "PolicyFallback", "True")?;
+    message.contains(&format!("policy revision {revision} ")).then(|| message.to_owned())
+}
+
+/// Why the children of an object are not as planned, if they are not.
+fn unapplied(object: &Value) -> Option<String> {
+    let (reason, message) = condition(object, "Applied", "False")?;
+    UNPLANNED.contains(&reason).then(|| format!("{reason}: {message}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_object_is_not_as_planned_when_its_children_are_not_or_it_goes_without_the_revision() {
+        let object = |conditions: &Value| json!({"status": {"conditions": conditions}});
+        let applied = |status: &str, reason: &str| json!([{"type": "Applied", "status": status, "reason": reason, "message": "x"}]);
+        assert_eq!(unapplied(&object(&applied("True", "Applied"))), None);
+        // These wait for something, or are wrong themselves.
+        for reason in ["Gated", "Refused", "PolicyNotFound"] {
+            assert_eq!(unapplied(&object(&applied("False", reason))), None, "{reason}");
+        }
+        assert_eq!(unapplied(&object(&applied("False", "ApplyFailed"))).as_deref(), Some("ApplyFailed: x"));
+        let message = "policy revision a-1 does not answer: it traps";
+        let fallback =
+            object(&json!([{"type": "PolicyFallback", "status": "True", "reason": "FellBack", "message": message}]));
+        assert_eq!(goes_without(&fallback, "a-1").as_deref(), Some(message));
+        assert_eq!(goes_without(&fallback, "a-12"), None);
+        assert_eq!((unapplied(&json!({})), goes_without(&json!({}), "a-1")), (None, None));
+    }
+}
