@@ -92,11 +92,26 @@ fn rights_that_are_missing_are_listed_and_waited_for() {
         let message = revision["status"]["message"].as_str().unwrap();
         assert!(message.contains("widgets.test.example.com"), "{message}");
         assert!(message.contains("the ClusterRole that `kaos-operator policy pack` prints"), "{message}");
+        // Without the chart nothing takes up the ClusterRole: what is missing then is the binding, which is named.
+        let role = "kaos-policy-widget";
+        let command = format!(
+            "kubectl create clusterrolebinding {role} --clusterrole={role} --serviceaccount=kaos-system:NAME, with the name"
+        );
+        assert!(message.contains(&command), "{message}");
+        let api = "rbac.authorization.k8s.io";
         let rule = json!({"apiGroups": ["test.example.com"], "resources": ["*"], "verbs": ["*"]});
-        let own = world.look("ClusterRole/kaos-operator").await;
-        let mut rules = own["rules"].as_array().unwrap().clone();
-        rules.push(rule);
-        world.patch("ClusterRole/kaos-operator", &json!({"rules": rules})).await;
+        let labels = json!({"rbac.kaos.tools/aggregate-to-operator": "true"});
+        world
+            .apply(&json!({"apiVersion": format!("{api}/v1"), "kind": "ClusterRole",
+                "metadata": {"name": role, "labels": labels}, "rules": [rule]}))
+            .await;
+        world.quiet().await;
+        until_state(world, "widgets", "NotPermitted").await;
+        world
+            .apply(&json!({"apiVersion": format!("{api}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": role},
+                "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": role},
+                "subjects": [{"kind": "ServiceAccount", "name": "kaos-operator", "namespace": "kaos-system"}]}))
+            .await;
         until_edition(world, "ConfigMap/w", "1").await;
         until_state(world, "widgets", "Active").await;
     });

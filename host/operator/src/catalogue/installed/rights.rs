@@ -101,3 +101,17 @@ async fn refused(client: &Client, rule: &Rule, namespace: Option<&str>) -> Resul
     }
     Ok(refused)
 }
+
+/// What is missing where that `ClusterRole` is there and the operator has its rights all the same not: the chart binds the
+/// operator to all of them, and nothing else does.
+pub(super) fn unbound(duties: &Duties, policy: &Policy) -> String {
+    if duties.namespaces().is_some() {
+        return String::new();
+    }
+    let (role, home) = (format!("kaos-policy-{}", policy.id().name), &duties.operator_namespace);
+    format!(
+        "; if ClusterRole {role} is there, its binding is missing, which the chart makes: kubectl create \
+         clusterrolebinding {role} --clusterrole={role} --serviceaccount={home}:NAME, with the name of the operator's \
+         account"
+    )
+}

@@ -154,7 +154,8 @@ impl Lifecycle {
             let Tools { client, duties, watch, .. } = &self.tools;
             let missing = rights::missing(client, policy, &own, duties, &watch.barred()).await?;
             if !missing.is_empty() {
-                let message = format!("the operator may not {}: {}", missing.join("; "), rights::remedy(duties));
+                let remedy = rights::remedy(duties) + &rights::unbound(duties, policy);
+                let message = format!("the operator may not {}: {remedy}", missing.join("; "));
                 let turn = Turn::new(RevisionState::NotPermitted, "NotPermitted", message);
                 self.waiting.insert(name.to_owned(), content);
                 return Ok(Err(NotAdmitted { turn, again: true }));
