@@ -96,6 +96,14 @@ pub enum Failure {
         /// What is wrong.
         reason: String,
     },
+    /// It got no processor to come to an end: the machine stalled.
+    #[error("{verb} did not end within {seconds} s, for lack of a free processor: it is tried again")]
+    Stalled {
+        /// The function that was running.
+        verb: Verb,
+        /// How long its sandbox was there.
+        seconds: u64,
+    },
     /// No sandbox could be made.
     #[error("no sandbox for it: {0}")]
     Sandbox(String),
@@ -118,7 +126,7 @@ pub enum Failure {
 
 impl Failure {
     /// What [`category`](Self::category) can be.
-    pub const CATEGORIES: [&'static str; 11] = [
+    pub const CATEGORIES: [&'static str; 12] = [
         "Trap",
         "OutOfFuel",
         "OutOfMemory",
@@ -126,15 +134,16 @@ impl Failure {
         "NotUtf8",
         "NotJson",
         "Malformed",
+        "Stalled",
         "Sandbox",
         "TooManyRounds",
         "GuardRefused",
         "NotOfThisWorld",
     ];
 
-    /// Whether it would be the same for any object: no sandbox is free.
+    /// Whether it would be the same for any object and any policy: no sandbox is free, or no processor.
     pub fn says_nothing_of_the_object(&self) -> bool {
-        matches!(self, Self::Sandbox(_))
+        matches!(self, Self::Sandbox(_) | Self::Stalled { .. })
     }
 
     /// A stable word for metrics, Events and conditions.
@@ -147,6 +156,7 @@ impl Failure {
             Self::NotUtf8 { .. } => "NotUtf8",
             Self::NotJson { .. } => "NotJson",
             Self::Malformed { .. } => "Malformed",
+            Self::Stalled { .. } => "Stalled",
             Self::Sandbox(_) => "Sandbox",
             Self::TooManyRounds { .. } => "TooManyRounds",
             Self::Guard(_) => "GuardRefused",
@@ -175,6 +185,7 @@ mod tests {
             Failure::NotUtf8 { verb },
             Failure::NotJson { verb, what, reason: reason.clone() },
             Failure::Malformed { verb, reason: reason.clone() },
+            Failure::Stalled { verb, seconds: 1 },
             Failure::Sandbox(reason),
             Failure::TooManyRounds { limit: 1 },
             Failure::Guard(Vec::new()),

@@ -42,6 +42,8 @@ pub(crate) struct Told {
     pub(crate) fuel: u64,
     /// Whether the policy failed, on this or before.
     pub(crate) is_failed: bool,
+    /// Whether it got no sandbox or no processor, which says nothing and is tried again.
+    pub(crate) is_unasked: bool,
 }
 
 impl Context {
@@ -98,7 +100,10 @@ impl Context {
                     .inspect_err(|failed| metrics.policy_failure(&failed.policy, failed.failure.category())),
             };
             let fuel = assessed.as_ref().map_or(0, |assessed| assessed.fuel);
-            let is_failed = assessed.is_err();
+            let (is_failed, is_unasked) = match &assessed {
+                Ok(_) => (false, false),
+                Err(failed) => (true, failed.failure.says_nothing_of_the_object()),
+            };
             let applied_generation = match outcome {
                 Outcome::Applied => Some(generation),
                 Outcome::Gated | Outcome::Refused(_) | Outcome::Failed(_) => {
@@ -114,7 +119,7 @@ impl Context {
                 before: object.get("status"),
                 fallback: fallback.as_deref(),
             };
-            Told { status: status::compose(&rendered, assessed, standing), fuel, is_failed }
+            Told { status: status::compose(&rendered, assessed, standing), fuel, is_failed, is_unasked }
         })
         .await
     }

@@ -210,8 +210,11 @@ impl Context {
                 children,
                 fallback: subject.selected.fallback(),
             };
-            let Told { mut status, fuel, is_failed } = self.assess(question).await;
+            let Told { mut status, fuel, is_failed, is_unasked } = self.assess(question).await;
             self.metrics.fuel(&rendered.policy, fuel);
+            if is_unasked {
+                return Ok(Ended { result: PassResult::Retried, next: Next::Retry(None) });
+            }
             memory.unserved = if is_failed {
                 Some(Unserved::PolicyFailed)
             } else {

@@ -9,7 +9,7 @@ use super::MEMORY_CEILING;
 use crate::digest::Digest;
 
 /// Sandboxes that can be alive at once: a pass takes one a layer, and passes run on a few threads.
-const SANDBOXES: u32 = 48;
+pub(super) const SANDBOXES: u32 = 48;
 /// Core instances in one component: the module, and the adapters that componentizing puts around it.
 const CORE_INSTANCES: u32 = 8;
 
@@ -20,6 +20,8 @@ pub(super) fn compiling() -> Config {
         // Exact and equal everywhere, so that a pass that ends for lack of it ends so on every machine.
         .consume_fuel(true)
         .operator_cost(prices())
+        // For a sandbox that gets no processor to use its fuel up: `ticks` counts the time.
+        .epoch_interruption(true)
         // A pass is short: code that is not optimised is compiled three times as fast, and runs nearly as fast. To save on
         // the allocation of registers would gain nothing, and cost half of the speed.
         .cranelift_opt_level(OptLevel::None)
@@ -96,5 +98,19 @@ impl Hasher for Sha {
     fn finish(&self) -> u64 {
         let digest: [u8; 32] = self.0.clone().finalize().into();
         digest.iter().take(8).fold(0, |value, byte| (value << 8) | u64::from(*byte))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_that_no_clock_ends_is_code_of_another_engine() {
+        let of = |config: &Config| fingerprint(&wasmtime::Engine::new(config).unwrap());
+        let mut endless = compiling();
+        endless.epoch_interruption(false);
+        assert_ne!(of(&endless), of(&compiling()));
+        assert_eq!(of(&running()), of(&compiling()));
     }
 }

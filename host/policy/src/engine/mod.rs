@@ -1,10 +1,11 @@
 //! A narrow wrapper around wasmtime: what policies need of it and nothing else. No WASI, no host functions,
-//! no text format, fuel instead of time.
+//! no text format, fuel instead of time; time only where a processor stalls.
 
 mod code;
 mod config;
 mod precompiled;
 mod state;
+mod ticks;
 mod trap;
 
 use wasmtime::component::{Component, Linker};
@@ -45,7 +46,18 @@ pub enum EngineError {
 impl Engine {
     /// An engine that runs policies: memory for a fixed number of sandboxes is reserved at once.
     pub fn new() -> Result<Self, EngineError> {
-        Self::with(&config::running())
+        let engine = Self::with(&config::running())?;
+        ticks::start(&engine.inner).map_err(|error| EngineError::Start(format!("no thread for its clock: {error}")))?;
+        Ok(engine)
+    }
+
+    /// How many sandboxes can be alive at once.
+    pub const SANDBOXES: usize = config::SANDBOXES as usize;
+
+    /// A tick of the clock that ends sandboxes which live for too many of them. A thread of the engine's own makes them,
+    /// far apart.
+    pub fn tick(&self) {
+        self.inner.increment_epoch();
     }
 
     /// An engine that only compiles, and reserves nothing.

@@ -2,6 +2,7 @@
 
 use wasmtime::{ResourceLimiter, Store, error::bail};
 
+use super::ticks;
 use crate::limits::Limits;
 
 /// Table entries of a sandbox.
@@ -20,6 +21,7 @@ impl State {
         let mut store = Store::new(engine, state);
         store.limiter(|state| state);
         store.set_fuel(limits.fuel)?;
+        store.set_epoch_deadline(ticks::MOST);
         store.set_hostcall_fuel(limits.answer_bytes);
         Ok(store)
     }

@@ -4,7 +4,7 @@ use std::str::Utf8Error;
 
 use wasmtime::{Store, Trap};
 
-use super::state::State;
+use super::{state::State, ticks};
 use crate::{
     failure::{Failure, Verb},
     limits::Limits,
@@ -20,6 +20,7 @@ pub(super) fn failure(store: &Store<State>, limits: &Limits, verb: Verb, error: 
     if let Some(trap) = error.downcast_ref::<Trap>() {
         return match trap {
             Trap::OutOfFuel => Failure::OutOfFuel { verb, limit: limits.fuel },
+            Trap::Interrupt => Failure::Stalled { verb, seconds: ticks::DEADLINE.as_secs() },
             trap => Failure::Trap { verb, reason: trap.to_string() },
         };
     }
