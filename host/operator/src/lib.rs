@@ -21,6 +21,7 @@ pub mod operator;
 pub mod package;
 pub mod plan;
 pub mod policies;
+mod processors;
 pub mod queue;
 pub mod rbac;
 pub mod reading;

@@ -12,27 +12,25 @@ use std::{sync::Arc, time::Duration};
 
 use kaos_policy::contract::Cluster;
 use kube::Client;
-use tokio::{
-    sync::Semaphore,
-    task::{AbortHandle, JoinSet},
-};
+use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 pub use options::Options;
 pub use probe::Probe;
 
-pub use crate::reconcile::{Clock, Compute};
 use crate::{
     catalogue::{
         Catalogue, Installing, Renderers,
         installed::{self, Tools},
     },
     metrics::Metrics,
+    processors::Processors,
     queue::Queue,
     rbac::Duties,
     reconcile::{Context, Events, HeldBack, Memories, Projections, Rules},
     watch::{ObjectKey, Scope, Watch},
 };
+pub use crate::{processors::Compute, reconcile::Clock};
 
 /// How long what looks after policies has at least to write down what it leaves.
 const LAYING_DOWN: Duration = Duration::from_secs(1);
@@ -80,7 +78,6 @@ impl Operator {
             operator_namespace: options.operator_namespace.clone(),
             served: Vec::new(),
         };
-        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let context = Context {
             client,
             watch,
@@ -100,11 +97,9 @@ impl Operator {
                 resync: options.resync,
                 cleanup: options.cleanup,
                 rolls: options.secrets,
-                compute: options.compute,
                 clock: options.clock,
             },
-            processors: Semaphore::new(processors),
-            tenants: Semaphore::new((processors / 2).max(1)),
+            processors: Processors::of_this_machine(options.compute),
         };
         let context = Arc::new(context);
         let weak = Arc::downgrade(&context);

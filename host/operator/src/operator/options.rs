@@ -6,8 +6,9 @@ use kaos_policy::{contract::HOME, guard::UserPrivileges};
 
 use crate::{
     catalogue::Grantable,
+    processors::Compute,
     queue::Backoff,
-    reconcile::{Clock, Compute},
+    reconcile::Clock,
     watch::{Scope, WatchOptions},
 };
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kaos_policy::contract::ResourceType;
 use kube::Client;
 use serde_json::Value;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::time::Instant;
 
 use super::{
     api::Calls,
@@ -17,9 +17,9 @@ use super::{
     projection::Projections,
 };
 use crate::{
-    blocking::off_thread,
     catalogue::{Answers, Catalogue, Renderers},
     metrics::{Metrics, Tally},
+    processors::Processors,
     watch::{Served, Watch},
 };
 
@@ -48,16 +48,6 @@ impl Clock {
     }
 }
 
-/// Where policies run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Compute {
-    /// On threads of their own, at most so many at a time as the machine has processors.
-    #[default]
-    Pool,
-    /// On the task of the pass, so that a simulation is the same in every run.
-    Inline,
-}
-
 /// How a pass behaves; part of the operator's options.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
@@ -67,7 +57,6 @@ pub(crate) struct Rules {
     pub(crate) cleanup: Duration,
     /// Whether what pods refer to rolls them, Secrets among it.
     pub(crate) rolls: bool,
-    pub(crate) compute: Compute,
     pub(crate) clock: Clock,
 }
 
@@ -83,9 +72,7 @@ pub(crate) struct Context {
     pub(crate) projections: Projections,
     pub(crate) events: Events,
     pub(crate) rules: Rules,
-    pub(crate) processors: Semaphore,
-    /// Of those, the ones that the own policies of namespaces may take.
-    pub(crate) tenants: Semaphore,
+    pub(crate) processors: Processors,
 }
 
 impl Context {
@@ -131,19 +118,12 @@ impl Context {
         Ok(live.filter(|live| live["metadata"]["uid"] == object["metadata"]["uid"]))
     }
 
-    /// Does work that takes a processor: runs policies. What a namespace itself installed leaves processors free for what
-    /// the operator's owner did.
+    /// Does work that takes a processor: runs policies.
     pub(crate) async fn compute<T: Send + 'static>(
         &self,
         is_local: bool,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> T {
-        if self.rules.compute == Compute::Inline {
-            return work();
-        }
-        // The semaphore is never closed.
-        let _share = if is_local { self.tenants.acquire().await.ok() } else { None };
-        let _permit = self.processors.acquire().await;
-        off_thread(work).await
+        self.processors.run(is_local, work).await
     }
 }

@@ -71,7 +71,7 @@ mod unseen;
 mod wanted;
 mod write;
 
-pub use context::{Clock, Compute};
+pub use context::Clock;
 pub(crate) use context::{Context, Rules};
 pub(crate) use ended::{Ended, Next};
 pub(crate) use events::Events;

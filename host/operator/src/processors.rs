@@ -1,0 +1,112 @@
+//! Who computes when: as many policies run at a time as there are processors, and those that namespaces installed
+//! themselves on half of them.
+
+use std::sync::Arc;
+
+use kaos_policy::engine::Engine;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::blocking::off_thread;
+
+/// Sandboxes of one pass that are open at once: that of the policy, and that of the overlay which is asked.
+const OPEN: usize = 2;
+
+/// Where policies run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Compute {
+    /// On threads of their own, at most so many at a time as the machine has processors.
+    #[default]
+    Pool,
+    /// On the task of the pass, so that a simulation is the same in every run.
+    Inline,
+}
+
+/// The processors of this machine. Clones share them.
+#[derive(Clone)]
+pub(crate) struct Processors {
+    compute: Compute,
+    all: Arc<Semaphore>,
+    /// Of those, the ones that the own policies of namespaces may take.
+    tenants: Arc<Semaphore>,
+}
+
+/// The right to compute, until it is dropped.
+pub(crate) struct Permit {
+    _share: Option<OwnedSemaphorePermit>,
+    _processor: Option<OwnedSemaphorePermit>,
+}
+
+impl Processors {
+    /// All that this machine has.
+    pub(crate) fn of_this_machine(compute: Compute) -> Self {
+        Self::new(compute, std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
+    }
+
+    /// So many, as far as there are sandboxes for all that run: one more would fail for want of one.
+    fn new(compute: Compute, processors: usize) -> Self {
+        let processors = processors.clamp(1, Engine::SANDBOXES / OPEN);
+        let tenants = (processors / 2).max(1);
+        Self { compute, all: Arc::new(Semaphore::new(processors)), tenants: Arc::new(Semaphore::new(tenants)) }
+    }
+
+    /// Does work that takes a processor: runs policies. What a namespace itself installed leaves processors free for what
+    /// the operator's owner did.
+    ///
+    /// The work keeps its processor to its end, also where nobody waits for it any more.
+    pub(crate) async fn run<T: Send + 'static>(&self, is_local: bool, work: impl FnOnce() -> T + Send + 'static) -> T {
+        if self.compute == Compute::Inline {
+            return work();
+        }
+        let permit = self.permit(is_local).await;
+        off_thread(move || {
+            let done = work();
+            drop(permit);
+            done
+        })
+        .await
+    }
+
+    /// Waits for a processor, first come, first served.
+    pub(crate) async fn permit(&self, is_local: bool) -> Permit {
+        if self.compute == Compute::Inline {
+            return Permit { _share: None, _processor: None };
+        }
+        // The semaphores are never closed.
+        let share = if is_local { Arc::clone(&self.tenants).acquire_owned().await.ok() } else { None };
+        Permit { _share: share, _processor: Arc::clone(&self.all).acquire_owned().await.ok() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, time::Duration};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_nobody_waits_for_any_more_keeps_its_processor_to_its_end() {
+        let processors = Processors::new(Compute::Pool, 2);
+        let (end, ends) = mpsc::channel::<()>();
+        let (begin, begins) = tokio::sync::oneshot::channel();
+        let pass = processors.run(true, move || {
+            let _ = begin.send(());
+            ends.recv()
+        });
+        tokio::select! {
+            _ = pass => panic!("it ended"),
+            begun = begins => begun.unwrap(),
+        }
+        assert_eq!((processors.all.available_permits(), processors.tenants.available_permits()), (1, 0));
+        end.send(()).unwrap();
+        drop(tokio::time::timeout(Duration::from_mins(1), processors.permit(true)).await.unwrap());
+        drop(processors.all.acquire_many(2).await.unwrap());
+    }
+
+    #[test]
+    fn however_many_processors_there_are_there_is_a_sandbox_for_each() {
+        for many in [1, 24, 1000] {
+            let processors = Processors::new(Compute::Pool, many);
+            assert!((1..=Engine::SANDBOXES / OPEN).contains(&processors.all.available_permits()), "{many}");
+        }
+    }
+}
