@@ -3,6 +3,16 @@
 /// What stands in place of a secret.
 pub const MASK: &str = "********";
 
+/// Bytes that are not shown where what holds them is printed.
+#[derive(Clone, Default)]
+pub struct Hidden(pub Vec<u8>);
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
 /// Whether a variable or field of this name may hold something that belongs on no screen. In doubt it does: what is
 /// hidden here is a command away.
 pub fn is_secret(name: &str) -> bool {

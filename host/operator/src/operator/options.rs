@@ -6,6 +6,7 @@ use kaos_policy::{contract::HOME, guard::UserPrivileges};
 
 use crate::{
     catalogue::Grantable,
+    masking::Hidden,
     processors::Compute,
     queue::Backoff,
     reconcile::Clock,
@@ -38,7 +39,7 @@ pub struct Options {
     /// Whether Secrets are looked at: names of keys and a digest.
     pub secrets: bool,
     /// What Secrets are digested with.
-    pub secret_key: Vec<u8>,
+    pub secret_key: Hidden,
     /// Whether a user's own spec may raise privilege.
     pub user_privileges: UserPrivileges,
     /// What policies that somebody installs are given at most.
@@ -71,7 +72,7 @@ impl Default for Options {
             backoff: Backoff::default(),
             pace: Duration::ZERO,
             secrets: false,
-            secret_key: Vec::new(),
+            secret_key: Hidden::default(),
             user_privileges: UserPrivileges::default(),
             grantable: Grantable::default(),
             streaming_lists: true,
@@ -90,10 +91,23 @@ impl Options {
             scope: self.namespaces.clone(),
             home: self.operator_namespace.clone(),
             secrets: self.secrets,
-            digest_key: self.secret_key.clone(),
+            digest_key: self.secret_key.0.clone(),
             streaming_lists: self.streaming_lists,
             seed: self.seed,
             ..WatchOptions::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_printed_without_the_key() {
+        let options = Options { secret_key: Hidden(b"open sesame".to_vec()), ..Options::default() };
+        let printed = format!("{options:?}");
+        assert!(printed.contains("secret_key: ********"), "{printed}");
+        assert!(!printed.contains("sesame") && !printed.contains("111, 112"), "{printed}");
     }
 }

@@ -8,6 +8,7 @@ use kaos_policy::guard::UserPrivileges;
 use super::super::{connection::Connection, grantable::GrantableFlags, rbac::scope};
 use crate::{
     lead::{Timing, TimingError, identity},
+    masking::Hidden,
     operator::Options,
     reading::{self, ReadError, SETTINGS},
     serve::{BindAddress, LocalAddress},
@@ -173,7 +174,7 @@ impl Run {
             resync: self.resync,
             grace: self.grace_period,
             secrets: self.watch_secrets,
-            secret_key,
+            secret_key: Hidden(secret_key),
             user_privileges: match self.user_privileges {
                 Privileges::Allowed => UserPrivileges::Allowed,
                 Privileges::Refused => UserPrivileges::Forbidden,
