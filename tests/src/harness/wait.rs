@@ -12,6 +12,8 @@ use super::read::{text, version};
 
 /// How often is looked.
 const BEAT: Duration = Duration::from_millis(100);
+/// How long is waited by the clock on the wall.
+const MEANWHILE: Duration = Duration::from_mins(2);
 
 impl World {
     /// Waits until an object is as it should be; null stands for one that is not there.
@@ -60,6 +62,20 @@ impl World {
         while !holds().await {
             assert!(Instant::now() < deadline, "waited in vain until {what}\n{}", self.explanation(&[]).await);
             tokio::time::sleep(BEAT).await;
+        }
+    }
+
+    /// The same while something keeps a thread, and simulated time stands still for that.
+    ///
+    /// # Panics
+    /// If that does not happen in good time by the clock on the wall.
+    pub async fn until_meanwhile(&self, what: &str, holds: impl AsyncFn() -> bool) {
+        let began = std::time::Instant::now();
+        while !holds().await {
+            let explained = async || self.explanation(&[]).await;
+            assert!(began.elapsed() < MEANWHILE, "waited in vain until {what}\n{}", explained().await);
+            tokio::task::yield_now().await;
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 
@@ -128,7 +144,7 @@ impl World {
         for event in self.list("Event").await {
             lines.push(format!("{} {}: {}", text(&event["type"]), text(&event["reason"]), event_text(&event)));
         }
-        lines.extend(self.of_operator(at));
+        lines.extend(self.of_operator(at).await);
         if let Some(cluster) = self.try_embedded() {
             lines.extend(last_requests(cluster));
         }
@@ -136,11 +152,11 @@ impl World {
     }
 
     /// What the operator says of itself and of these objects.
-    fn of_operator(&self, at: &[&str]) -> Vec<String> {
+    async fn of_operator(&self, at: &[&str]) -> Vec<String> {
         let Some(probe) = self.try_probe() else { return vec!["--- no operator runs".to_owned()] };
         let mut lines = vec![format!("--- the operator: ready {:?}, queue {:?}", probe.ready(), probe.queue())];
         for at in at.iter().map(|at| At::parse(at, &self.namespace)) {
-            if let Ok(said) = probe.explain(at.kind.kind, &at.namespace, &at.name) {
+            if let Ok(said) = probe.explain(at.kind.kind, &at.namespace, &at.name).await {
                 lines.push(format!("{at}: {:#}", said["last"]));
             }
         }

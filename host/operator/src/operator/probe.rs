@@ -41,13 +41,13 @@ impl Probe {
 
     /// What the last pass over an object saw, planned and decided; otherwise why nothing can be said. `kind` is any word for
     /// the kind.
-    pub fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
+    pub async fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
         let unknown = || format!("nothing is known of {kind} {namespace}/{name}");
         let snapshot = self.context.catalogue.load().ok_or_else(unknown)?;
         let kinds = snapshot.kinds().map(|(of, _)| of);
         let of = kinds::meant(kind, kinds, |of| self.context.watch.served(of)).map_err(|error| error.to_string())?;
         let key = ObjectKey::new(of.clone(), namespace, name);
-        let mut answer = self.context.explain(&key).ok_or_else(unknown)?;
+        let mut answer = self.context.explain(&key).await.ok_or_else(unknown)?;
         answer["object"] = json!(key.reference());
         Ok(answer)
     }

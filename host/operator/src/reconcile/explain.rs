@@ -7,7 +7,7 @@ use crate::watch::ObjectKey;
 
 impl Context {
     /// The object's inputs, plan and decisions; none for an object that is not there.
-    pub(crate) fn explain(&self, key: &ObjectKey) -> Option<Value> {
+    pub(crate) async fn explain(&self, key: &ObjectKey) -> Option<Value> {
         let object = self.watch.object(key)?;
         let memory = self.memories.look(key);
         let selected = self.select(key, &object)?;
@@ -16,9 +16,10 @@ impl Context {
         let mut answer = json!({ "status": object["status"], "last": memory.as_ref().map(last) });
         match self.renderer(&selected.descent.kind) {
             Err(errors) => answer["error"] = json!(errors.to_string()),
-            Ok(renderer) => match renderer.render(&object, &self.watch.lookup()) {
+            // A policy runs, as in a pass, and takes its turn among them.
+            Ok(renderer) => match self.render(&object, &renderer, selected.descent.kind.is_local()).await {
                 Err(error) => answer["error"] = json!(error.to_string()),
-                Ok(rendered) => {
+                Ok((rendered, _)) => {
                     answer["needs"] = json!(rendered.needs);
                     answer["found"] = json!(rendered.subject().found);
                     answer["settings"] = rendered.settings.iter().map(|settings| settings.tree().clone()).collect();

@@ -12,6 +12,7 @@ mod tests;
 use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc};
 
 use axum::Router;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -27,7 +28,7 @@ pub trait Report: Send + Sync + 'static {
     fn ready(&self) -> Result<String, Vec<String>>;
 
     /// What is known of an object: its last inputs, plan and decisions; otherwise why nothing is.
-    fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String>;
+    fn explain(&self, kind: String, namespace: String, name: String) -> BoxFuture<'static, Result<Value, String>>;
 }
 
 /// An address that could not be had.

@@ -15,9 +15,9 @@ impl Report for Known {
         Err(vec!["the store of Widgets is not filled".to_owned(), "no policy answers for Gadgets".to_owned()])
     }
 
-    fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
+    fn explain(&self, kind: String, namespace: String, name: String) -> BoxFuture<'static, Result<Value, String>> {
         let known = (name == "w").then(|| json!({"of": format!("{kind} {namespace}/{name}")}));
-        known.ok_or_else(|| format!("{kind} is unknown"))
+        Box::pin(std::future::ready(known.ok_or_else(|| format!("{kind} is unknown"))))
     }
 }
 

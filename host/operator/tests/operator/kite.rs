@@ -1,6 +1,10 @@
 //! A kind for tests, and its policy: a Deployment, a Service, and a `ConfigMap` where one is asked for.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    thread::ThreadId,
+};
 
 use kaos_policy::{
     code::Native,
@@ -94,8 +98,13 @@ fn needs(subject: &Subject) -> Vec<Need> {
     awaited(subject).map(|on| Need { id: "awaited".to_owned(), target: Target::Named(on) }).into_iter().collect()
 }
 
+/// Which objects were translated on which threads.
+pub(crate) static TRANSLATED: Mutex<Vec<(String, ThreadId)>> = Mutex::new(Vec::new());
+
 fn translate(subject: &Subject, _: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = parse(&subject.object);
+    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    TRANSLATED.lock().unwrap().push((name, std::thread::current().id()));
     let spec = &object["spec"];
     let image = spec["image"].as_str().unwrap_or_default();
     assert_ne!(image, "panic");

@@ -8,6 +8,7 @@ mod stage;
 use std::time::Duration;
 
 use kaos_cluster::faults::{Attempt, Failure, Outcome, Verb};
+use kaos_operator::operator::Compute;
 use serde_json::{Value, json};
 use stage::Stage;
 
@@ -24,6 +25,23 @@ async fn an_object_gets_its_children_and_a_status_that_says_so() {
     assert!(stage.child("", "services", "kite-a").is_some());
     let events = stage.events("a");
     assert_eq!(events, ["Ready"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_explained_on_a_thread_that_answers_no_requests() {
+    let stage = Stage::start_on(Compute::Pool).await;
+    stage.apply(&kite::object("explained", &json!({"image": "x"}))).await;
+    stage.until_ready("explained").await;
+    stage.rest().await;
+    let translated = || {
+        let all = kite::TRANSLATED.lock().unwrap();
+        all.iter().filter(|(name, _)| name == "explained").map(|(_, thread)| *thread).collect::<Vec<_>>()
+    };
+    let before = translated().len();
+    let told = stage.explained("explained").await.unwrap();
+    assert!(told["plan"].is_object() && told["error"].is_null(), "{told}");
+    let threads = translated().split_off(before);
+    assert!(!threads.is_empty() && !threads.contains(&std::thread::current().id()), "{threads:?}");
 }
 
 #[tokio::test(start_paused = true)]

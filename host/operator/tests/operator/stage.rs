@@ -6,7 +6,7 @@ use kaos_cluster::{Cluster, TokioClock, faults::Verb};
 use kaos_operator::{
     catalogue::Catalogue,
     metrics::Metrics,
-    operator::{Clock, Compute, Operator, OperatorError, Options},
+    operator::{Clock, Compute, Operator, OperatorError, Options, Probe},
 };
 use kube::{
     Api, Client,
@@ -26,13 +26,21 @@ pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
     client: Client,
     running: Option<(CancellationToken, JoinHandle<Result<(), OperatorError>>)>,
+    probe: Option<Probe>,
+    compute: Compute,
 }
 
 impl Stage {
     pub(crate) async fn start() -> Self {
+        Self::start_on(Compute::Inline).await
+    }
+
+    /// The same, where policies run somewhere else.
+    pub(crate) async fn start_on(compute: Compute) -> Self {
         let cluster = Cluster::builder().clock(TokioClock::starting_at(START.parse().unwrap())).start();
         cluster.add_user("user", "user");
-        let mut stage = Self { client: Client::new(cluster.service(), "t"), cluster, running: None };
+        let mut stage =
+            Self { client: Client::new(cluster.service(), "t"), cluster, running: None, probe: None, compute };
         stage.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "t"}})).await;
         stage.apply(&kite::definition()).await;
         stage.cluster.settled().await;
@@ -42,7 +50,9 @@ impl Stage {
 
     pub(crate) async fn start_operator(&mut self) {
         let options = Options {
-            compute: Compute::Inline,
+            compute: self.compute,
+            // What is recalled runs no policy.
+            memo: if self.compute == Compute::Pool { 0 } else { Options::default().memo },
             clock: Clock::starting_at(START.parse().unwrap()),
             workers: 2,
             ..Options::default()
@@ -52,8 +62,14 @@ impl Stage {
         let operator = Operator::new(client, catalogue, Arc::new(Metrics::new()), options);
         let probe = operator.probe();
         let stop = CancellationToken::new();
+        self.probe = Some(probe.clone());
         self.running = Some((stop.clone(), tokio::spawn(operator.run(stop))));
         self.until("the operator is ready", |_| probe.ready().ok()).await;
+    }
+
+    /// What the operator says of an object.
+    pub(crate) async fn explained(&self, name: &str) -> Option<Value> {
+        self.probe.as_ref()?.explain("Kite", "t", name).await
     }
 
     pub(crate) async fn stop(&mut self) {

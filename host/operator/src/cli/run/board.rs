@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Mutex};
 
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -52,12 +53,12 @@ impl Report for Board {
         }
     }
 
-    fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
+    fn explain(&self, kind: String, namespace: String, name: String) -> BoxFuture<'static, Result<Value, String>> {
         let probe = match &*lock(&self.0) {
-            Stage::Working(probe) => probe.clone(),
-            _ => return Err("this process does not reconcile now".to_owned()),
+            Stage::Working(probe) => Ok(probe.clone()),
+            _ => Err("this process does not reconcile now".to_owned()),
         };
-        probe.explain(kind, namespace, name)
+        Box::pin(async move { probe?.explain(&kind, &namespace, &name).await })
     }
 }
 
