@@ -10,7 +10,7 @@ use serde_json::Value;
 /// On what fuzzing is to find.
 pub fn loader(data: &[u8]) -> Result<Inspection, LoadError> {
     let bounds = Bounds::default();
-    let inspected = unpacked(data, &bounds).and_then(|component| inspect(&component, &bounds));
+    let inspected = unpacked(data, &bounds).and_then(|component| Ok(inspect(&component, &bounds)?));
     if let Err(error) = &inspected {
         assert!(!error.to_string().is_empty());
     }

@@ -5,18 +5,18 @@ mod support;
 
 use kaos_policy::{
     clock::SystemClock,
-    compile::{Compile, CompileError},
+    compile::{Compilation, Compile, CompileError, Order},
     contract::Cluster,
     digest::Digest,
     engine::BuiltIn,
-    gate::{Bounds, Candidate, Check, Gate, LoadError, Step},
+    gate::{AtOnce, Bounds, Candidate, Check, Gate, LoadError, Step},
 };
 
 /// There is nothing that compiles.
 struct NoCompiler;
 
 impl Compile for NoCompiler {
-    fn compile(&self, _: &[u8]) -> Result<Vec<u8>, CompileError> {
+    fn compile(&self, _: &Order<'_>) -> Result<Compilation, CompileError> {
         Err(CompileError::NotRun("nothing compiles here".to_owned()))
     }
 }
@@ -27,6 +27,11 @@ fn component() -> Vec<u8> {
 
 /// The component, at a gate that has this code and no compiler.
 fn check(built_in: BuiltIn) -> Check {
+    check_of(built_in, component())
+}
+
+/// Another component, at the same gate.
+fn check_of(built_in: BuiltIn, bytes: Vec<u8>) -> Check {
     let gate = Gate {
         engine: support::engine(),
         compiler: &NoCompiler,
@@ -37,8 +42,9 @@ fn check(built_in: BuiltIn) -> Check {
         kinds: &[],
         cluster: Cluster::default(),
         clock: &SystemClock::start(),
+        turns: &AtOnce,
     };
-    gate.check(&Candidate { bytes: component(), ..Candidate::default() })
+    gate.check(&Candidate { bytes, ..Candidate::default() })
 }
 
 fn is_compiled_anew(built_in: BuiltIn) -> bool {
@@ -82,4 +88,13 @@ fn code_of_another_version_or_with_other_options_is_as_if_it_were_not_there() {
         assert!(code(&digest, broken.clone()).fits(support::engine()).is_err());
         assert!(is_compiled_anew(code(&digest, broken)));
     }
+}
+
+#[test]
+fn bytes_that_nobody_vouched_for_are_not_looked_into_where_they_are_not_compiled() {
+    let code = code(&Digest::of(&component()), Vec::new());
+    let check = check_of(code, support::endless_types(1000));
+    let steps: Vec<Step> = check.steps.iter().filter(|taken| taken.passed).map(|taken| taken.step).collect();
+    assert_eq!(steps, [Step::Size, Step::Decompress, Step::Digest]);
+    assert!(matches!(check.result, Err(LoadError::Compile(CompileError::NotRun(_)))), "{:?}", check.result);
 }

@@ -11,9 +11,9 @@ use std::{
 use kaos_policy::{
     cache::Cache,
     clock::SystemClock,
-    compile::{ChildCompiler, Compile, CompileError, CompileLimits, compile_child_main},
+    compile::{ChildCompiler, Compilation, Compile, CompileError, CompileLimits, Order, compile_child_main},
     contract::Cluster,
-    gate::{Bounds, Candidate, Check, Gate, Step},
+    gate::{AtOnce, Bounds, Candidate, Check, Gate, InspectError, LoadError, Step},
 };
 
 fn main() -> ExitCode {
@@ -34,10 +34,15 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-const TESTS: [(&str, fn()); 8] = [
+const TESTS: [(&str, fn()); 10] = [
     ("a_policy_compiled_in_a_child_passes_the_gate", a_policy_compiled_in_a_child_passes_the_gate),
     ("a_bomb_ends_when_its_processor_time_does", a_bomb_ends_when_its_processor_time_does),
     ("a_bomb_ends_when_its_memory_does", a_bomb_ends_when_its_memory_does),
+    (
+        "types_that_take_for_ever_to_compare_end_with_their_time",
+        types_that_take_for_ever_to_compare_end_with_their_time,
+    ),
+    ("a_component_that_nobody_wants_any_more_is_not_compiled", a_component_that_nobody_wants_any_more_is_not_compiled),
     ("code_without_end_is_not_read", code_without_end_is_not_read),
     ("a_child_that_is_killed_says_nothing_of_its_component", a_child_that_is_killed_says_nothing_of_its_component),
     ("what_does_not_compile_is_told_why", what_does_not_compile_is_told_why),
@@ -50,16 +55,22 @@ fn compiler(limits: CompileLimits) -> ChildCompiler<SystemClock> {
     ChildCompiler::new(program, vec!["compile-child".into()], limits, SystemClock::start())
 }
 
-/// Functions of a few hundred kilobytes each, which keep a compiler busy for many seconds on any machine.
+/// A policy with functions of a few hundred kilobytes each, which keep a compiler busy for many seconds on any machine.
 fn bomb() -> Vec<u8> {
-    const FUNCTIONS: usize = 48;
+    const FUNCTIONS: usize = 24;
     let mut function = String::from("(func (param i32) (result i32) (local.get 0)");
     for i in 0..150_000 {
         function.push_str(if i % 2 == 0 { "(i32.load (i32.const 0)) i32.add" } else { "(i32.mul (local.get 0))" });
     }
     function.push(')');
-    wat::parse_str(format!("(component (core module {} (memory 1)))", function.repeat(FUNCTIONS))).unwrap()
+    let module = wat::parse_str(format!("(module {} (memory 1))", function.repeat(FUNCTIONS))).unwrap();
+    let mut bomb = support::hostile("well-behaved");
+    wasm_encoder::Section::append_to(&wasm_encoder::RawSection { id: CORE_MODULE, data: &module }, &mut bomb);
+    bomb
 }
+
+/// The section of a component that holds a module.
+const CORE_MODULE: u8 = 1;
 
 fn check(cache: Option<&Cache>, compiler: &dyn Compile) -> Check {
     let gate = Gate {
@@ -72,8 +83,15 @@ fn check(cache: Option<&Cache>, compiler: &dyn Compile) -> Check {
         kinds: &[],
         cluster: Cluster::default(),
         clock: &SystemClock::start(),
+        turns: &AtOnce,
     };
     gate.check(&Candidate { bytes: support::hostile("well-behaved"), ..Candidate::default() })
+}
+
+/// Compiles a component of which each part may be as large as it likes.
+fn unbounded(limits: CompileLimits, component: &[u8]) -> Result<Compilation, CompileError> {
+    let bounds = Bounds { bytes: usize::MAX, function_bytes: u64::MAX, ..Bounds::default() };
+    compiler(limits).compile(&Order { bounds, ..Order::new(component) })
 }
 
 fn a_policy_compiled_in_a_child_passes_the_gate() {
@@ -88,7 +106,7 @@ fn a_policy_compiled_in_a_child_passes_the_gate() {
 fn a_bomb_ends_when_its_processor_time_does() {
     let limits = CompileLimits { cpu_seconds: 1, memory: 4 << 30, ..CompileLimits::default() };
     // The code of a bomb that went off is nothing to print.
-    let error = |limits, bomb: &[u8]| compiler(limits).compile(bomb).map(|code| code.len()).unwrap_err();
+    let error = |limits, bomb: &[u8]| unbounded(limits, bomb).map(|made| made.code.len()).unwrap_err();
     let bomb = bomb();
     assert_eq!(error(limits, &bomb), CompileError::TookTooLong { seconds: 1 });
     let limits = CompileLimits { wall: Duration::from_millis(50), memory: 4 << 30, ..CompileLimits::default() };
@@ -99,33 +117,55 @@ fn a_bomb_ends_when_its_processor_time_does() {
 
 fn a_bomb_ends_when_its_memory_does() {
     let limits = CompileLimits { memory: 160 << 20, ..CompileLimits::default() };
-    let error = compiler(limits).compile(&bomb()).map(|code| code.len()).unwrap_err();
+    let error = unbounded(limits, &bomb()).map(|made| made.code.len()).unwrap_err();
     assert!(matches!(error, CompileError::Died { memory, .. } if memory == limits.memory), "{error}");
+}
+
+fn types_that_take_for_ever_to_compare_end_with_their_time() {
+    let limits = CompileLimits { inspect_seconds: 1, ..CompileLimits::default() };
+    let error = compiler(limits).compile(&Order::new(&support::endless_types(500))).map(|made| made.code.len());
+    assert_eq!(error, Err(CompileError::Inspect(InspectError::TookTooLong { seconds: 1 })));
+    let error = LoadError::from(error.unwrap_err());
+    assert_eq!((error.step(), error.reason(), error.is_lasting()), (Step::Inspect, "TypesTooCostly", true));
+}
+
+fn a_component_that_nobody_wants_any_more_is_not_compiled() {
+    let limits = CompileLimits { memory: 4 << 30, ..CompileLimits::default() };
+    let bounds = Bounds { bytes: usize::MAX, function_bytes: u64::MAX, ..Bounds::default() };
+    let (bomb, asked) = (bomb(), std::cell::Cell::new(0));
+    let is_wanted = || asked.replace(asked.get() + 1) < 3;
+    let error = compiler(limits).compile(&Order { component: &bomb, bounds, is_wanted: &is_wanted });
+    let error = error.map(|made| made.code.len()).unwrap_err();
+    assert_eq!((&error, asked.get()), (&CompileError::Unwanted, 4));
+    assert!(!error.is_lasting(), "it says nothing about a component");
 }
 
 fn code_without_end_is_not_read() {
     let component = support::hostile("well-behaved");
-    let code = compiler(CompileLimits::default()).compile(&component).unwrap().len() as u64;
-    let within = |code: u64| compiler(CompileLimits { code, ..CompileLimits::default() }).compile(&component);
-    assert!(within(code).is_ok());
-    assert_eq!(within(code - 1).map(|code| code.len()), Err(CompileError::TooMuchCode { limit: code - 1 }));
+    let within = |code: u64| {
+        let compiler = compiler(CompileLimits { code, ..CompileLimits::default() });
+        compiler.compile(&Order::new(&component)).map(|made| made.code.len() as u64)
+    };
+    let code = within(CompileLimits::default().code).unwrap();
+    assert_eq!(within(code), Ok(code));
+    assert_eq!(within(code - 1), Err(CompileError::TooMuchCode { limit: code - 1 }));
 }
 
 fn a_child_that_is_killed_says_nothing_of_its_component() {
     let program = std::env::current_exe().unwrap();
     let killed =
         ChildCompiler::new(program, vec!["killed-child".into()], CompileLimits::default(), SystemClock::start());
-    let error = killed.compile(b"").unwrap_err();
+    let error = killed.compile(&Order::new(b"")).unwrap_err();
     assert_eq!(error, CompileError::Killed);
     assert!(!error.is_lasting());
 }
 
 fn what_does_not_compile_is_told_why() {
-    let error = compiler(CompileLimits::default()).compile(b"no component").unwrap_err();
-    assert!(matches!(error, CompileError::Refused(_)), "{error}");
+    let error = compiler(CompileLimits::default()).compile(&Order::new(b"no component")).unwrap_err();
+    assert_eq!(error, CompileError::Inspect(InspectError::NotWasm));
     let program = std::env::current_exe().unwrap().with_file_name("no-such-program");
     let missing = ChildCompiler::new(program, Vec::new(), CompileLimits::default(), SystemClock::start());
-    assert!(matches!(missing.compile(b""), Err(CompileError::NotRun(_))));
+    assert!(matches!(missing.compile(&Order::new(b"")), Err(CompileError::NotRun(_))));
 }
 
 fn a_cache_entry_that_was_touched_is_not_there() {

@@ -4,13 +4,15 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc, time::Duration};
 
 use kaos_policy::{
+    compile::CompileError,
     contract::{Child, Cluster, Observation, Outcome, ResourceType, Subject},
     describe::DescribeError,
+    engine::Engine,
     failure::{Failure, Verb},
-    gate::{Candidate, LoadError, Step},
+    gate::{Candidate, LoadError, Step, Turn, Turns},
     guard::Rule,
     limits::Limits,
     lookup::Fixed,
@@ -19,7 +21,7 @@ use kaos_policy::{
     settings::SchemaError,
 };
 use serde_json::json;
-use support::{check, check_beside, hostile, limits, load};
+use support::{check, check_beside, engine, hostile, limits, load};
 
 /// How the gate's trial of the one sample fails.
 fn failure(mode: &str) -> Failure {
@@ -276,4 +278,60 @@ fn the_guard_names_the_rule_that_an_answer_breaks() {
     assert_eq!(breach("emits a Pod"), Rule::EmitsClaimed);
     assert_eq!(breach("emits elsewhere"), Rule::OwnNamespace);
     assert_eq!(breach("emits twice"), Rule::NoDuplicates);
+}
+
+#[test]
+fn a_sandbox_that_time_goes_by_for_is_ended_and_its_policy_is_not_to_blame() {
+    let engine = Engine::new().unwrap();
+    let candidate = Candidate { bytes: hostile("loops for ever"), ..Candidate::default() };
+    let endless = Limits { fuel: u64::MAX, ..limits() };
+    let error = std::thread::scope(|scope| {
+        let check = scope.spawn(|| support::check_on(&engine, &candidate, endless, &[]).result.unwrap_err());
+        while !check.is_finished() {
+            std::thread::sleep(Duration::from_millis(2));
+            engine.tick();
+        }
+        check.join().unwrap()
+    });
+    assert!(!error.is_lasting(), "{error}");
+    let (LoadError::FailsSample { failure, .. } | LoadError::Silent(failure) | LoadError::Instantiate(failure)) = error
+    else {
+        panic!("{error}")
+    };
+    assert!(matches!(failure, Failure::Stalled { .. }), "{failure}");
+    assert!(failure.says_nothing_of_the_object());
+}
+
+/// Gives out turns one at a time, and so many in all.
+#[derive(Default)]
+struct Counted {
+    left: Cell<usize>,
+    given: Arc<()>,
+}
+
+impl Turns for Counted {
+    fn next(&self) -> Option<Turn> {
+        assert_eq!(Arc::strong_count(&self.given), 1, "the turn before it is over");
+        self.left.set(self.left.get().checked_sub(1)?);
+        Some(Box::new(Arc::clone(&self.given)))
+    }
+
+    fn is_over(&self) -> bool {
+        self.left.get() == 0
+    }
+}
+
+#[test]
+fn samples_take_a_turn_each_time_that_they_are_evaluated() {
+    const TURNS: usize = 1000;
+    let candidate = Candidate { bytes: hostile("thirty dear samples"), ..Candidate::default() };
+    let checked = |turns: &Counted| support::check_by(turns, engine(), &candidate, limits(), &[]).result;
+    let turns = Counted { left: Cell::new(TURNS), ..Counted::default() };
+    checked(&turns).unwrap();
+    let taken = TURNS - turns.left.get();
+    assert_eq!(taken, 1 + 30 * 4, "to be opened, and twice, in one sandbox and when nothing is there yet");
+    let turns = Counted { left: Cell::new(taken / 2), ..Counted::default() };
+    let error = checked(&turns).unwrap_err();
+    assert_eq!(error, LoadError::Compile(CompileError::Unwanted));
+    assert!(!error.is_lasting());
 }

@@ -8,12 +8,12 @@ use std::io::Write;
 use flate2::{Compression, write::GzEncoder};
 use kaos_policy::{
     engine::Engine,
-    gate::{Bounds, Candidate, LoadError, inspect},
+    gate::{Bounds, Candidate, InspectError, LoadError, Part, inspect},
     manifest::PolicyFile,
 };
 use support::{WIT, dummy, engine, hostile, load};
 
-fn refusal(bytes: &[u8]) -> LoadError {
+fn refusal(bytes: &[u8]) -> InspectError {
     inspect(bytes, &Bounds::default()).expect_err("it is no policy")
 }
 
@@ -38,14 +38,14 @@ fn the_untouched_worlds_are_recognised() {
 #[test]
 fn what_is_no_component_is_told_what_it_is() {
     let module = wat::parse_str("(module)").unwrap();
-    assert_eq!(refusal(&module), LoadError::CoreModule);
-    assert_eq!(refusal(b"  (component)"), LoadError::TextFormat);
-    assert_eq!(refusal(b";; text\n(module)"), LoadError::TextFormat);
-    assert_eq!(refusal(b""), LoadError::NotWasm);
-    assert_eq!(refusal(b"\x7fELF..."), LoadError::NotWasm);
+    assert_eq!(refusal(&module), InspectError::CoreModule);
+    assert_eq!(refusal(b"  (component)"), InspectError::TextFormat);
+    assert_eq!(refusal(b";; text\n(module)"), InspectError::TextFormat);
+    assert_eq!(refusal(b""), InspectError::NotWasm);
+    assert_eq!(refusal(b"\x7fELF..."), InspectError::NotWasm);
     let compiled = engine().compile(&wat::parse_str("(component)").unwrap()).unwrap();
-    assert_eq!(refusal(&compiled), LoadError::Precompiled);
-    assert_eq!(refusal(&wat::parse_str("(component)").unwrap()), LoadError::NotAPolicy);
+    assert_eq!(refusal(&compiled), InspectError::Precompiled);
+    assert_eq!(refusal(&wat::parse_str("(component)").unwrap()), InspectError::NotAPolicy);
 }
 
 #[test]
@@ -54,9 +54,11 @@ fn a_component_that_is_cut_off_anywhere_is_refused() {
     for length in (0..whole.len()).step_by(1024) {
         let told = refusal(&whole[..length]);
         // Cut between two sections, it is whole as far as it goes.
-        let expected = |told: &LoadError| match told {
-            LoadError::NotWasm => length == 0,
-            LoadError::Malformed { .. } | LoadError::NotAPolicy | LoadError::MissingInterfaces(_) => length > 0,
+        let expected = |told: &InspectError| match told {
+            InspectError::NotWasm => length == 0,
+            InspectError::Malformed { .. } | InspectError::NotAPolicy | InspectError::MissingInterfaces(_) => {
+                length > 0
+            }
             _ => false,
         };
         assert!(expected(&told), "cut off at {length}: {told}");
@@ -69,7 +71,8 @@ fn imports_of_wasi_and_of_anything_else_are_named() {
         format!("{}\n{package}", WIT.replacen("world policy {", &format!("world policy {{ import {import};"), 1))
     };
     let custom = WIT.replacen("world policy {", "interface door { open: func(); }\nworld policy { import door;", 1);
-    let Err(LoadError::Imports(names)) = inspect(&dummy(&custom, "policy", Some("0.1.0")), &Bounds::default()) else {
+    let Err(InspectError::Imports(names)) = inspect(&dummy(&custom, "policy", Some("0.1.0")), &Bounds::default())
+    else {
         panic!()
     };
     assert_eq!(names, ["kaos:policy/door@0.1.0"]);
@@ -77,7 +80,8 @@ fn imports_of_wasi_and_of_anything_else_are_named() {
         "package wasi:clocks@0.2.0 { interface wall-clock { now: func() -> u64; } }",
         "wasi:clocks/wall-clock@0.2.0",
     );
-    let Err(LoadError::ImportsWasi(names)) = inspect(&dummy(&wasi, "policy", Some("0.1.0")), &Bounds::default()) else {
+    let Err(InspectError::ImportsWasi(names)) = inspect(&dummy(&wasi, "policy", Some("0.1.0")), &Bounds::default())
+    else {
         panic!()
     };
     assert_eq!(names, ["wasi:clocks/wall-clock@0.2.0"]);
@@ -87,10 +91,10 @@ fn imports_of_wasi_and_of_anything_else_are_named() {
 fn another_version_is_told_before_anything_else() {
     let newer = WIT.replace("package kaos:policy@0.1.0", "package kaos:policy@0.2.0");
     let error = refusal(&dummy(&newer, "policy", Some("0.2.0")));
-    assert_eq!(error, LoadError::WrongVersion { speaks: "0.2".to_owned(), host: "0.1" });
+    assert_eq!(error, InspectError::WrongVersion { speaks: "0.2".to_owned() });
     assert_eq!(error.to_string(), "the policy speaks kaos:policy 0.2, this host speaks 0.1");
     assert_eq!(refusal(&dummy(&newer, "policy", None)), error);
-    assert!(matches!(refusal(&dummy(WIT, "policy", Some("0.2.0"))), LoadError::MixedVersions { .. }));
+    assert!(matches!(refusal(&dummy(WIT, "policy", Some("0.2.0"))), InspectError::MixedVersions { .. }));
 }
 
 #[test]
@@ -98,7 +102,7 @@ fn a_missing_interface_is_named() {
     let without = WIT.replacen("    export translation;\n", "", 1);
     assert_eq!(
         refusal(&dummy(&without, "policy", Some("0.1.0"))),
-        LoadError::MissingInterfaces(vec!["translation".to_owned()])
+        InspectError::MissingInterfaces(vec!["translation".to_owned()])
     );
 }
 
@@ -137,16 +141,48 @@ fn a_function_that_would_take_long_to_compile_is_refused_unread() {
     body.push_str("))");
     let bomb = wat::parse_str(format!("(component (core {}", &body[1..]).to_owned() + ")").unwrap();
     assert!(bomb.len() > 900_000);
-    assert!(matches!(refusal(&bomb), LoadError::FunctionTooLarge { bytes, .. } if bytes > 900_000));
+    assert!(matches!(refusal(&bomb), InspectError::FunctionTooLarge { bytes, .. } if bytes > 900_000));
 }
 
 #[test]
 fn parts_are_counted() {
     let many = format!("(component {})", "(core module)".repeat(100));
-    assert!(matches!(
-        refusal(&wat::parse_str(many).unwrap()),
-        LoadError::TooMany { what: "modules and components", .. }
-    ));
+    assert!(matches!(refusal(&wat::parse_str(many).unwrap()), InspectError::TooMany { part: Part::Modules, .. }));
+}
+
+/// What is said of a policy, as far as its version shows, with this in it.
+fn refusal_of(text: &str) -> InspectError {
+    let mut component = wat::parse_str(format!("(component {text})")).unwrap();
+    let version = wasm_encoder::CustomSection { name: "kaos:policy".into(), data: b"0.1.0".into() };
+    wasm_encoder::Section::append_to(&version, &mut component);
+    refusal(&component)
+}
+
+#[test]
+fn what_makes_comparing_types_long_is_counted_before_any_is_compared() {
+    let endless = refusal(&support::endless_types(1000));
+    assert_eq!(endless, InspectError::TooMany { part: Part::Instances, count: 1000, limit: 500 });
+    let name = "n".repeat(80_000);
+    for text in [
+        format!("(type (record (field \"{name}\" u8)))"),
+        format!("(type (variant (case \"{name}\")))"),
+        format!("(type (func (param \"{name}\" u8)))"),
+        format!("(type (instance (export \"{name}\" (func))))"),
+        format!("(import \"{name}\" (func))"),
+        format!("(component $c) (instance (instantiate $c (with \"{name}\" (component $c))))"),
+    ] {
+        let told = refusal_of(&text);
+        assert!(matches!(told, InspectError::NameTooLong { bytes: 80_000, limit: 256, .. }), "{told:?}");
+    }
+    let many = |text: &str, part: Part| {
+        let told = refusal_of(text);
+        assert!(matches!(told, InspectError::TooMany { part: of, .. } if of == part), "{part}: {told:?}");
+    };
+    many(&format!("(component $c) {}", "(instance (instantiate $c))".repeat(501)), Part::Instances);
+    let fields: String = (0..9_000).map(|n| format!("(field \"f{n}\" u8)")).collect();
+    many(&format!("(type (record {fields}))").repeat(3), Part::Members);
+    many(&format!("{}{}", "(component ".repeat(9), ")".repeat(9)), Part::Levels);
+    many(&format!("{}{}", "(type (component ".repeat(9), "))".repeat(9)), Part::Levels);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use kaos_operator::metrics::Metrics;
 use kaos_operator::operator::{Operator, Options};
 use kaos_operator::policies::{Loader, sample_cluster, select};
 use kaos_policy::clock::SystemClock;
-use kaos_policy::compile::{ChildCompiler, Compile, CompileError, CompileLimits};
+use kaos_policy::compile::{ChildCompiler, Compilation, Compile, CompileError, CompileLimits, Order};
 use kaos_policy::engine::Engine;
 use kaos_tests::harness::kinds::{At, Kind};
 use kaos_tests::harness::samples::namespace;
@@ -46,9 +46,9 @@ struct Timed {
 }
 
 impl Compile for Timed {
-    fn compile(&self, component: &[u8]) -> std::result::Result<Vec<u8>, CompileError> {
+    fn compile(&self, order: &Order<'_>) -> std::result::Result<Compilation, CompileError> {
         let began = Instant::now();
-        let code = self.compiler.compile(component);
+        let code = self.compiler.compile(order);
         *self.compiled.0.lock().unwrap_or_else(PoisonError::into_inner) = began.elapsed();
         code
     }

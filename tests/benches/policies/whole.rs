@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kaos_policy::clock::SystemClock;
-use kaos_policy::compile::{ChildCompiler, Compile, CompileLimits};
+use kaos_policy::compile::{ChildCompiler, Compile, CompileLimits, Order};
 use kaos_policy::contract::{Cluster, Outcome};
 use kaos_policy::lookup::Fixed;
 use kaos_policy::policy::{Policy, Stack};
@@ -30,7 +30,7 @@ pub(crate) fn child(component: &[u8]) -> Result<Duration> {
     let limits = CompileLimits::default();
     let compiler =
         ChildCompiler::new(std::env::current_exe()?, vec!["compile-child".into()], limits, SystemClock::start());
-    median(|| Ok(compiler.compile(component).map(drop)?))
+    median(|| Ok(compiler.compile(&Order::new(component)).map(drop)?))
 }
 
 /// Bytes of linear memory after a pass, and of the process, for each sandbox that is alive.

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -12,7 +12,7 @@ use kaos_operator::lead::Fence;
 use kaos_operator::metrics::Metrics;
 use kaos_operator::operator::{Clock, Compute, Operator, OperatorError, Options, Probe};
 use kaos_operator::watch::Scope;
-use kaos_policy::compile::{Compile, CompileError, InProcessCompiler};
+use kaos_policy::compile::{Compilation, Compile, CompileError, InProcessCompiler, Order};
 use kaos_policy::contract::ResourceType;
 use kaos_policy::engine::Engine;
 use kaos_policy::policy::{Policy, Stack};
@@ -42,6 +42,7 @@ pub(super) struct Setting {
     installing: Option<bool>,
     only: Option<(BTreeSet<String>, Config)>,
     hindered: Hindered,
+    held: Held,
     /// Replicas that were started so far.
     pub(super) lives: Cell<u32>,
 }
@@ -56,26 +57,61 @@ struct Hindrance {
     hits: usize,
 }
 
-/// Compiles in this process, and fails over some components.
+/// Compiles in this process, and fails over some components, or does not come to an end with them.
 struct Mortal {
     compiler: InProcessCompiler,
     hindered: Hindered,
+    held: Held,
+}
+
+/// Components that are not compiled before that is let go, and which there are now.
+type Held = Arc<Mutex<Hold>>;
+
+/// The text of components that are held, how many are now, and how many were.
+#[derive(Default)]
+struct Hold {
+    text: Option<&'static str>,
+    now: usize,
+    ever: usize,
 }
 
 impl Mortal {
     /// Why a component is not compiled, if it is one of those; counts it.
     fn hindered_over(&self, component: &[u8]) -> Option<CompileError> {
-        let mut hindered = self.hindered.lock().unwrap_or_else(PoisonError::into_inner);
-        let holds = |text: &str| component.windows(text.len()).any(|at| at == text.as_bytes());
-        let hindrance = hindered.as_mut().filter(|hindrance| holds(hindrance.text))?;
+        let mut hindered = lock(&self.hindered);
+        let hindrance = hindered.as_mut().filter(|hindrance| holds(component, hindrance.text))?;
         hindrance.hits += 1;
         Some(hindrance.why.clone())
     }
+
+    /// Waits for as long as a component is held and somebody wants it.
+    fn wait(&self, order: &Order<'_>) -> Result<(), CompileError> {
+        let is_held = || lock(&self.held).text.is_some_and(|text| holds(order.component, text));
+        if !is_held() {
+            return Ok(());
+        }
+        lock(&self.held).now += 1;
+        lock(&self.held).ever += 1;
+        while is_held() && (order.is_wanted)() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        lock(&self.held).now -= 1;
+        if (order.is_wanted)() { Ok(()) } else { Err(CompileError::Unwanted) }
+    }
+}
+
+fn holds(component: &[u8], text: &str) -> bool {
+    component.windows(text.len()).any(|at| at == text.as_bytes())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Compile for Mortal {
-    fn compile(&self, component: &[u8]) -> Result<Vec<u8>, CompileError> {
-        self.hindered_over(component).map_or_else(|| self.compiler.compile(component), Err)
+    fn compile(&self, order: &Order<'_>) -> Result<Compilation, CompileError> {
+        self.wait(order)?;
+        self.hindered_over(order.component).map_or_else(|| self.compiler.compile(order), Err)
     }
 }
 
@@ -106,6 +142,7 @@ impl Setting {
             installing: *installing,
             only: None,
             hindered: Hindered::default(),
+            held: Held::default(),
             lives: Cell::new(0),
         }
     }
@@ -154,8 +191,8 @@ impl Setting {
     /// What looks after policies that the test installs.
     fn installing(&self, in_namespaces: bool) -> Result<Installing> {
         let engine = Engine::new()?;
-        let hindered = Arc::clone(&self.hindered);
-        let compiler = Box::new(Mortal { compiler: InProcessCompiler(engine.clone()), hindered });
+        let (hindered, held) = (Arc::clone(&self.hindered), Arc::clone(&self.held));
+        let compiler = Box::new(Mortal { compiler: InProcessCompiler(engine.clone()), hindered, held });
         let cluster = kaos_policy::contract::Cluster { operator_namespace: SYSTEM.to_owned(), ..Default::default() };
         let own = self.stacks()?.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
         let gatekeeper = Gatekeeper::new(engine, compiler, cluster);
@@ -350,6 +387,18 @@ impl World {
         none_missed(self.setting.spared());
         let hindrance = text.map(|text| Hindrance { text, why, hits: 0 });
         *self.setting.hindered.lock().unwrap_or_else(PoisonError::into_inner) = hindrance;
+    }
+
+    /// Has the compiler not come to an end over components that hold this text, until something else is said; with none, over
+    /// none. Simulated time stands still meanwhile: see [`Self::until_meanwhile`].
+    pub fn hold_compiler_over(&self, text: Option<&'static str>) {
+        lock(&self.setting.held).text = text;
+    }
+
+    /// How many components the compiler is held over now, and how many it ever was.
+    pub fn held(&self) -> (usize, usize) {
+        let held = lock(&self.setting.held);
+        (held.now, held.ever)
     }
 
     /// Changes one setting of the operator's environment; it counts from the next start.

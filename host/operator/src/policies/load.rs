@@ -5,10 +5,10 @@ use std::{ffi::OsString, io, path::PathBuf, sync::Arc, thread};
 use kaos_policy::{
     cache::Cache,
     clock::SystemClock,
-    compile::{ChildCompiler, Compile, CompileError, CompileLimits, InProcessCompiler},
+    compile::{ChildCompiler, Compilation, Compile, CompileError, CompileLimits, InProcessCompiler, Order},
     contract::Cluster,
     engine::{BuiltIn, Engine, EngineError},
-    gate::{Bounds, Check, Gate},
+    gate::{AtOnce, Bounds, Check, Gate},
     limits::Limits,
     policy::Policy,
 };
@@ -111,6 +111,7 @@ impl Loader {
             kinds: &kinds::SERVED,
             cluster: self.cluster.clone(),
             clock: &self.clock,
+            turns: &AtOnce,
         };
         gate.check(&candidate.inner)
     }
@@ -146,7 +147,7 @@ fn cache_directory(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBu
 struct NoProgram(String);
 
 impl Compile for NoProgram {
-    fn compile(&self, _: &[u8]) -> Result<Vec<u8>, CompileError> {
+    fn compile(&self, _: &Order<'_>) -> Result<Compilation, CompileError> {
         Err(CompileError::NotRun(format!("this program's own file is not found: {}", self.0)))
     }
 }
@@ -170,7 +171,7 @@ mod tests {
         let loader = Loader::new(sample_cluster()).unwrap();
         let lost = || Err(io::ErrorKind::NotFound.into());
         let component = DEFAULTS[0].component;
-        let stranger = loader.compiler(&Origin::File("x.wasm".into()), lost()).compile(component);
+        let stranger = loader.compiler(&Origin::File("x.wasm".into()), lost()).compile(&Order::new(component));
         assert!(matches!(stranger, Err(CompileError::NotRun(_))), "{stranger:?}");
     }
 }

@@ -1,4 +1,7 @@
 //! The child: the same binary under a hidden subcommand, confined before it reads a byte.
+//!
+//! It writes what it found out about the bytes as a line of JSON as soon as it knows, and the code behind that. So the
+//! parent can tell from what came whether looking into them or compiling took too long.
 
 use std::{
     ffi::OsString,
@@ -10,19 +13,36 @@ use std::{
     time::Duration,
 };
 
-use super::{Compile, CompileError, CompileLimits};
-use crate::{clock::Clock, engine::Engine};
+use serde::{Deserialize, Serialize};
+
+use super::{Compilation, Compile, CompileError, CompileLimits, Order};
+use crate::{
+    clock::{Clock, SystemClock},
+    engine::Engine,
+    gate::{Bounds, InspectError, Inspection, inspect},
+};
 
 /// The child was told something that it does not understand, or could not confine itself.
 const UNUSABLE: u8 = 64;
 /// The compiler refused the component; why is on standard error.
 const REFUSED: u8 = 65;
+/// The bytes are no policy; why is on standard output.
+const UNFIT: u8 = 66;
 /// How often the parent looks whether the child is done.
 const LOOK: Duration = Duration::from_millis(5);
 /// Bytes of the child's standard error that are read.
 const COMPLAINT: u64 = 4 << 10;
+/// Bytes of what is told of a component before its code comes.
+const HEADER: u64 = 4 << 20;
 /// Threads that compile: each takes address space, of which a child has little.
 const THREADS: usize = 4;
+
+/// What the child knows of a component before it compiles it.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    inspection: Inspection,
+    inspecting: Duration,
+}
 
 /// Runs a program that ends in [`compile_child_main`].
 pub struct ChildCompiler<C> {
@@ -40,10 +60,11 @@ impl<C: Clock> ChildCompiler<C> {
         Self { program, arguments, limits, threads, clock }
     }
 
-    fn spawn(&self) -> std::io::Result<Child> {
+    fn spawn(&self, bounds: &Bounds) -> std::io::Result<Child> {
         Command::new(&self.program)
             .args(&self.arguments)
             .args(self.limits.arguments())
+            .arg(serde_json::to_string(bounds)?)
             .env_clear()
             .env("RAYON_NUM_THREADS", self.threads.to_string())
             .stdin(Stdio::piped())
@@ -52,24 +73,27 @@ impl<C: Clock> ChildCompiler<C> {
             .spawn()
     }
 
-    /// Waits, and ends the child when its time is up. However this ends, the child has ended.
-    fn wait(&self, child: &mut Running) -> std::io::Result<Option<ExitStatus>> {
+    /// Waits for the child to end, as long as it may take and somebody wants what it makes.
+    fn wait(&self, child: &mut Running, is_wanted: &dyn Fn() -> bool) -> Result<ExitStatus, CompileError> {
         let start = self.clock.now();
         loop {
-            if let Some(status) = child.0.try_wait()? {
-                return Ok(Some(status));
+            if let Some(status) = child.0.try_wait().map_err(not_run)? {
+                return Ok(status);
+            }
+            if !is_wanted() {
+                return Err(CompileError::Unwanted);
             }
             if self.clock.now().saturating_sub(start) > self.limits.wall {
-                return Ok(None);
+                return Err(CompileError::Starved { seconds: self.limits.wall.as_secs() });
             }
             thread::sleep(LOOK);
         }
     }
 
-    fn verdict(&self, status: ExitStatus, code: Vec<u8>, complaint: &str) -> Result<Vec<u8>, CompileError> {
-        if status.success() {
-            let limit = self.limits.code;
-            return if code.len() as u64 > limit { Err(CompileError::TooMuchCode { limit }) } else { Ok(code) };
+    fn verdict(&self, status: ExitStatus, told: Vec<u8>, complaint: &str) -> Result<Compilation, CompileError> {
+        let garbled = |_| CompileError::NotRun("it said something that is not understood".to_owned());
+        if status.code() == Some(i32::from(UNFIT)) {
+            return Err(serde_json::from_slice::<InspectError>(&told).map_err(garbled)?.into());
         }
         if status.code() == Some(i32::from(REFUSED)) {
             return Err(CompileError::Refused(complaint.to_owned()));
@@ -77,13 +101,39 @@ impl<C: Clock> ChildCompiler<C> {
         if status.code() == Some(i32::from(UNUSABLE)) {
             return Err(CompileError::NotRun(complaint.to_owned()));
         }
+        let header = told.iter().position(|byte| *byte == b'\n');
+        if !status.success() {
+            return Err(self.ended_by(status, header.is_some()));
+        }
+        let (header, mut code) = (header.unwrap_or_default(), told);
+        let Header { inspection, inspecting } =
+            serde_json::from_slice(code.get(..header).unwrap_or_default()).map_err(garbled)?;
+        code.drain(..=header);
+        let limit = self.limits.code;
+        if code.len() as u64 > limit {
+            return Err(CompileError::TooMuchCode { limit });
+        }
+        Ok(Compilation { inspection, inspecting, code })
+    }
+
+    /// Why a child ended that did not end by itself.
+    fn ended_by(&self, status: ExitStatus, was_inspected: bool) -> CompileError {
         match status.signal().and_then(rustix::process::Signal::from_named_raw) {
             // The kernel's way to say that the processor time is up.
-            Some(rustix::process::Signal::XCPU) => Err(CompileError::TookTooLong { seconds: self.limits.cpu_seconds }),
-            Some(rustix::process::Signal::KILL | rustix::process::Signal::TERM) => Err(CompileError::Killed),
-            _ => Err(CompileError::Died { how: status.to_string(), memory: self.limits.memory }),
+            Some(rustix::process::Signal::XCPU) if was_inspected => {
+                CompileError::TookTooLong { seconds: self.limits.cpu_seconds }
+            }
+            Some(rustix::process::Signal::XCPU) => {
+                InspectError::TookTooLong { seconds: self.limits.inspecting() }.into()
+            }
+            Some(rustix::process::Signal::KILL | rustix::process::Signal::TERM) => CompileError::Killed,
+            _ => CompileError::Died { how: status.to_string(), memory: self.limits.memory },
         }
     }
+}
+
+fn not_run(error: std::io::Error) -> CompileError {
+    CompileError::NotRun(error.to_string())
 }
 
 /// A child that does not outlive this. Whoever reads from it waits until it ends.
@@ -98,25 +148,22 @@ impl Drop for Running {
 }
 
 impl<C: Clock> Compile for ChildCompiler<C> {
-    fn compile(&self, component: &[u8]) -> Result<Vec<u8>, CompileError> {
-        let not_run = |error: std::io::Error| CompileError::NotRun(error.to_string());
-        let mut child = Running(self.spawn().map_err(not_run)?);
+    fn compile(&self, order: &Order<'_>) -> Result<Compilation, CompileError> {
+        let mut child = Running(self.spawn(&order.bounds).map_err(not_run)?);
         let (stdin, stdout, stderr) = (child.0.stdin.take(), child.0.stdout.take(), child.0.stderr.take());
+        let component = order.component;
         thread::scope(|scope| {
             // A child that dies early closes its end; what became of it is in its status.
             scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(component)));
             // One byte too many tells that it is too much.
-            let code = scope.spawn(|| read(stdout, self.limits.code.saturating_add(1)));
+            let told = scope.spawn(|| read(stdout, self.limits.code.saturating_add(HEADER)));
             let complaint = scope.spawn(|| read(stderr, COMPLAINT));
-            let status = self.wait(&mut child);
+            let status = self.wait(&mut child, order.is_wanted);
             // Before the readers are waited for: they end when the child does.
             drop(child);
-            let code = code.join().unwrap_or_default();
+            let told = told.join().unwrap_or_default();
             let complaint = String::from_utf8_lossy(&complaint.join().unwrap_or_default()).trim().to_owned();
-            match status.map_err(not_run)? {
-                Some(status) => self.verdict(status, code, &complaint),
-                None => Err(CompileError::Starved { seconds: self.limits.wall.as_secs() }),
-            }
+            self.verdict(status?, told, &complaint)
         })
     }
 }
@@ -131,11 +178,12 @@ fn read(pipe: Option<impl Read>, limit: u64) -> Vec<u8> {
     bytes
 }
 
-/// What the hidden subcommand does: confines the process as `arguments` say (bytes of memory, seconds of
-/// processor time), compiles the component on standard input, writes the code to standard output.
+/// What the hidden subcommand does: confines the process as `arguments` say (bytes of memory, seconds of processor time to
+/// look into the bytes and for all of it, bounds of a component), inspects and compiles the component on standard input,
+/// writes what it is and its code to standard output.
 pub fn compile_child_main(arguments: &[OsString]) -> ExitCode {
     match compile(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err((code, message)) => {
             let _ = writeln!(std::io::stderr(), "{message}");
             ExitCode::from(code)
@@ -143,16 +191,36 @@ pub fn compile_child_main(arguments: &[OsString]) -> ExitCode {
     }
 }
 
-fn compile(arguments: &[OsString]) -> Result<(), (u8, String)> {
-    let unusable = |message: &str| (UNUSABLE, message.to_owned());
-    let number = |index: usize| arguments.get(index)?.to_str()?.parse().ok();
-    let (Some(memory), Some(cpu_seconds), 2) = (number(0), number(1), arguments.len()) else {
-        return Err(unusable("expected bytes of memory and seconds of processor time"));
+fn compile(arguments: &[OsString]) -> Result<ExitCode, (u8, String)> {
+    let unusable = |error: &dyn std::fmt::Display| (UNUSABLE, error.to_string());
+    let Some((memory, inspecting, cpu_seconds, bounds)) = understood(arguments) else {
+        return Err(unusable(&"expected bytes of memory, twice seconds of processor time, and bounds"));
     };
-    CompileLimits::confine(memory, cpu_seconds).map_err(|error| (UNUSABLE, error.to_string()))?;
+    CompileLimits::confine(memory, inspecting, cpu_seconds).map_err(|error| unusable(&error))?;
     let mut component = Vec::new();
-    std::io::stdin().read_to_end(&mut component).map_err(|error| (UNUSABLE, error.to_string()))?;
-    let engine = Engine::compiling().map_err(|error| (UNUSABLE, error.to_string()))?;
+    std::io::stdin().read_to_end(&mut component).map_err(|error| unusable(&error))?;
+    let clock = SystemClock::start();
+    let inspection = match inspect(&component, &bounds) {
+        Ok(inspection) => inspection,
+        Err(error) => {
+            serde_json::to_writer(std::io::stdout(), &error).map_err(|error| unusable(&error))?;
+            return Ok(ExitCode::from(UNFIT));
+        }
+    };
+    let header = Header { inspection, inspecting: clock.now() };
+    let header = serde_json::to_string(&header).map_err(|error| unusable(&error))? + "\n";
+    let mut out = std::io::stdout();
+    out.write_all(header.as_bytes()).and_then(|()| out.flush()).map_err(|error| unusable(&error))?;
+    CompileLimits::go_on(cpu_seconds).map_err(|error| unusable(&error))?;
+    let engine = Engine::compiling().map_err(|error| unusable(&error))?;
     let code = engine.compile(&component).map_err(|error| (REFUSED, error.to_string()))?;
-    std::io::stdout().write_all(&code).map_err(|error| (UNUSABLE, error.to_string()))
+    out.write_all(&code).and_then(|()| out.flush()).map_err(|error| unusable(&error))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn understood(arguments: &[OsString]) -> Option<(u64, u64, u64, Bounds)> {
+    let [memory, inspecting, cpu_seconds, bounds] = arguments else { return None };
+    let number = |text: &OsString| text.to_str()?.parse().ok();
+    let bounds = serde_json::from_str(bounds.to_str()?).ok()?;
+    Some((number(memory)?, number(inspecting)?, number(cpu_seconds)?, bounds))
 }

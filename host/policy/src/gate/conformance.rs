@@ -4,12 +4,11 @@ use std::{cell::Cell, sync::Arc};
 
 use serde_json::Value;
 
-use super::{LoadError, beneath::Beneath};
+use super::{Gate, LoadError, beneath::Beneath};
 use crate::{
     code::World,
     contract::{Claim, Cluster, Outcome, Refusal, Sample},
     failure::{Failure, Verb},
-    limits::Limits,
     lookup::Fixed,
     policy::{Policy, Stack},
     render::{Rendered, Renderer, Verdict},
@@ -20,26 +19,20 @@ use crate::{
 /// pass, and is asked for six times.
 const PASSES: u64 = 20;
 
-/// Evaluates every sample of every claim. `ceiling` is what the operator allows one pass. The result is what to tell
-/// a person.
-pub(super) fn run(
-    policy: &Arc<Policy>,
-    settings: &[Layer],
-    cluster: &Cluster,
-    ceiling: &Limits,
-) -> Result<String, LoadError> {
+/// Evaluates every sample of every claim, a turn for each time that a policy answers. The result is what to tell a person.
+pub(super) fn run(gate: &Gate<'_>, policy: &Arc<Policy>, settings: &[Layer]) -> Result<String, LoadError> {
     let (mut samples, mut plans) = (0, 0);
-    let (used, allowed) = (Cell::new(0), ceiling.fuel.saturating_mul(PASSES));
+    let (used, allowed) = (Cell::new(0), gate.limits.fuel.saturating_mul(PASSES));
     for claim in &policy.descriptor().claims {
         let mut refusal = None;
         let before = plans;
         for sample in &claim.samples {
             samples += 1;
-            let case = Case { policy, claim, sample, used: &used };
+            let case = Case { gate, policy, claim, sample, used: &used };
             if used.get() >= allowed {
                 return Err(LoadError::SamplesTooCostly { allowed, before: sample.name.clone() });
             }
-            match case.evaluate(settings, cluster)? {
+            match case.evaluate(settings)? {
                 None => plans += 1,
                 Some(said) => refusal = Some(said),
             }
@@ -53,6 +46,7 @@ pub(super) fn run(
 
 /// One sample of one claim.
 struct Case<'a> {
+    gate: &'a Gate<'a>,
     policy: &'a Arc<Policy>,
     claim: &'a Claim,
     sample: &'a Sample,
@@ -66,16 +60,26 @@ impl Case<'_> {
     }
 
     /// Nothing when it ends in a plan, the refusal when it ends in one.
-    fn evaluate(&self, settings: &[Layer], cluster: &Cluster) -> Result<Option<Refusal>, LoadError> {
+    fn evaluate(&self, settings: &[Layer]) -> Result<Option<Refusal>, LoadError> {
         let object = self.object()?;
         let beside: Vec<Value> = self.sample.beside.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
         let lookup = Fixed::new(beside);
-        let cluster = Cluster { served: self.claim.wishes.clone(), ..cluster.clone() };
+        let cluster = Cluster { served: self.claim.wishes.clone(), ..self.gate.cluster.clone() };
         let stack = self.stack()?;
         let renderer = Renderer::new(&stack, settings, cluster)?;
-        let render = || renderer.render(&object, &lookup).map_err(|error| self.unusable(&error.to_string()));
+        let render = || {
+            let _turn = self.gate.turn()?;
+            renderer.render(&object, &lookup).map_err(|error| self.unusable(&error.to_string()))
+        };
         let (first, second) = (render()?, render()?);
         self.spend(first.fuel.saturating_add(second.fuel));
+        for rendered in [&first, &second] {
+            if let Verdict::Failed(failed) = &rendered.verdict
+                && failed.failure.says_nothing_of_the_object()
+            {
+                return Err(self.fails((*failed.failure).clone()));
+            }
+        }
         self.same(&first, &second)?;
         match first.verdict {
             Verdict::Failed(failed) => Err(self.fails(*failed.failure)),
@@ -134,6 +138,7 @@ impl Case<'_> {
         if self.policy.world() != World::Policy {
             return Ok(());
         }
+        let _turn = self.gate.turn()?;
         // Twice the work may take twice the fuel, and a guest need not give memory back.
         let limits = self.policy.limits().doubled();
         let mut sandbox = self.policy.code().open(&limits).map_err(|failure| self.fails(failure))?;
@@ -167,6 +172,7 @@ impl Case<'_> {
         if self.policy.world() != World::Policy {
             return Ok(());
         }
+        let _turn = self.gate.turn()?;
         let assess = || renderer.assess(first, Outcome::Applied, Vec::new());
         let reports = (assess(), assess());
         for report in [&reports.0, &reports.1].into_iter().flatten() {

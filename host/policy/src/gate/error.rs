@@ -1,6 +1,6 @@
 //! One error for each way in which a component can be wrong.
 
-use super::Step;
+use super::{InspectError, Step};
 use crate::{
     compile::CompileError,
     contract::Refusal,
@@ -42,77 +42,12 @@ pub enum LoadError {
         /// The one that was meant.
         wanted: Digest,
     },
-    /// They are compiled code.
-    #[error("it is precompiled code: give the component that it was compiled from")]
-    Precompiled,
-    /// They are a module.
-    #[error("it is a core module: make a component of it with `kaos-operator policy build`")]
-    CoreModule,
-    /// They are the text of a component or module.
-    #[error("it is WebAssembly text: assemble it with `wasm-tools parse`")]
-    TextFormat,
-    /// They are nothing of the kind.
-    #[error("it is not WebAssembly")]
-    NotWasm,
-    /// They do not parse, or do not validate.
-    #[error("it is not a valid component: {reason} (at byte {offset})")]
-    Malformed {
-        /// What the parser says.
-        reason: String,
-        /// Where.
-        offset: u64,
-    },
-    /// They are a component of another kind.
-    #[error("it is not a policy: it has no custom section `kaos:policy` and exports none of the contract's interfaces")]
-    NotAPolicy,
-    /// The versions in it are not of one contract.
-    #[error("its custom section says contract {section}, its exports say {exports}")]
-    MixedVersions {
-        /// In the section.
-        section: String,
-        /// In the exports.
-        exports: String,
-    },
-    /// It speaks another version of the contract.
-    #[error("the policy speaks kaos:policy {speaks}, this host speaks {host}")]
-    WrongVersion {
-        /// The policy's.
-        speaks: String,
-        /// The host's.
-        host: &'static str,
-    },
-    /// It wants WASI.
-    #[error("it imports WASI ({}): build it for wasm32-unknown-unknown, and use nothing that needs an operating system", .0.join(", "))]
-    ImportsWasi(Vec<String>),
-    /// It wants something else.
-    #[error("it imports {}: a policy imports types and nothing else", .0.join(", "))]
-    Imports(Vec<String>),
-    /// It lacks interfaces.
-    #[error("it does not export {}: a policy exports meta, inputs, environment, translation and status, an environment overlay the first three", .0.join(", "))]
-    MissingInterfaces(Vec<String>),
-    /// It is built of too many parts.
-    #[error("it has {count} {what}, at most {limit}")]
-    TooMany {
-        /// Parts.
-        what: &'static str,
-        /// How many there are.
-        count: u64,
-        /// How many there may be.
-        limit: u64,
-    },
-    /// A function is too large to be compiled in reasonable time.
-    #[error("function {index} has {bytes} bytes, at most {limit}: split it, or build with opt-level s")]
-    FunctionTooLarge {
-        /// Which function of its module.
-        index: u32,
-        /// How large it is.
-        bytes: u64,
-        /// How large it may be.
-        limit: u64,
-    },
+    /// They are no component of this contract, or have too much of something.
+    #[error(transparent)]
+    Inspect(#[from] InspectError),
     /// It does not compile.
     #[error(transparent)]
-    Compile(#[from] CompileError),
+    Compile(CompileError),
     /// Its exports do not have the types of the contract, or the code does not load.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -194,19 +129,7 @@ impl LoadError {
             Self::UnpacksTooLarge { .. } => "UnpacksTooLarge",
             Self::BadGzip(_) => "BadGzip",
             Self::WrongDigest { .. } => "WrongDigest",
-            Self::Precompiled => "Precompiled",
-            Self::CoreModule => "CoreModule",
-            Self::TextFormat => "TextFormat",
-            Self::NotWasm => "NotWasm",
-            Self::Malformed { .. } => "Malformed",
-            Self::NotAPolicy => "NotAPolicy",
-            Self::MixedVersions { .. } => "MixedVersions",
-            Self::WrongVersion { .. } => "WrongVersion",
-            Self::ImportsWasi(_) => "ImportsWasi",
-            Self::Imports(_) => "Imports",
-            Self::MissingInterfaces(_) => "MissingInterfaces",
-            Self::TooMany { .. } => "TooMany",
-            Self::FunctionTooLarge { .. } => "FunctionTooLarge",
+            Self::Inspect(error) => error.reason(),
             Self::Compile(_) => "DoesNotCompile",
             Self::Engine(_) => "NotLoaded",
             Self::Instantiate(_) => "DoesNotStart",
@@ -228,7 +151,9 @@ impl LoadError {
             Self::Compile(error) => error.is_lasting(),
             // What a component exports is in its bytes; everything else is about this machine.
             Self::Engine(error) => matches!(error, EngineError::World { .. }),
-            Self::Instantiate(Failure::Sandbox(_)) => false,
+            Self::Instantiate(failure) | Self::Silent(failure) | Self::FailsSample { failure, .. } => {
+                !failure.says_nothing_of_the_object()
+            }
             _ => true,
         }
     }
@@ -239,19 +164,7 @@ impl LoadError {
             Self::TooLarge { .. } => Step::Size,
             Self::UnpacksTooLarge { .. } | Self::BadGzip(_) => Step::Decompress,
             Self::WrongDigest { .. } => Step::Digest,
-            Self::Precompiled
-            | Self::CoreModule
-            | Self::TextFormat
-            | Self::NotWasm
-            | Self::Malformed { .. }
-            | Self::NotAPolicy
-            | Self::MixedVersions { .. }
-            | Self::WrongVersion { .. }
-            | Self::ImportsWasi(_)
-            | Self::Imports(_)
-            | Self::MissingInterfaces(_)
-            | Self::TooMany { .. }
-            | Self::FunctionTooLarge { .. } => Step::Inspect,
+            Self::Inspect(_) => Step::Inspect,
             Self::Compile(_) => Step::Compile,
             Self::Engine(_) | Self::Instantiate(_) => Step::Instantiate,
             Self::Silent(_) | Self::Describe(_) => Step::Describe,
@@ -262,6 +175,15 @@ impl LoadError {
             | Self::KeepsState { .. }
             | Self::SamplesTooCostly { .. }
             | Self::NoPlan { .. } => Step::Conformance,
+        }
+    }
+}
+
+impl From<CompileError> for LoadError {
+    fn from(error: CompileError) -> Self {
+        match error {
+            CompileError::Inspect(error) => Self::Inspect(error),
+            error => Self::Compile(error),
         }
     }
 }

@@ -7,6 +7,7 @@ mod bytes;
 mod conformance;
 mod error;
 mod inspect;
+mod turns;
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,15 +15,17 @@ use serde::Serialize;
 
 pub use bytes::decompress as unpacked;
 pub use error::LoadError;
-pub use inspect::{Bounds, Inspection, inspect};
+pub use inspect::{Bounds, InspectError, Inspection, Part, inspect};
+pub use turns::{AtOnce, Turn, Turns};
 
 use crate::{
     cache::Cache,
     clock::Clock,
     code::Code,
-    compile::Compile,
+    compile::{Compilation, Compile, CompileError, Order},
     contract::{Cluster, ResourceType},
     describe::check_capitals,
+    digest::Digest,
     engine::{BuiltIn, Compiled, Engine, WasmCode},
     limits::Limits,
     manifest::PolicyFile,
@@ -83,6 +86,8 @@ pub struct Taken {
 pub struct Check {
     /// The steps, in order.
     pub steps: Vec<Taken>,
+    /// What its bytes show, where they were looked into and are a policy's.
+    pub inspection: Option<Inspection>,
     /// What it says of itself, where it was asked and that can be; also of one that failed a later step.
     pub described: Option<Arc<Policy>>,
     /// The policy, or why there is none.
@@ -109,6 +114,8 @@ pub struct Gate<'a> {
     pub cluster: Cluster,
     /// What steps are timed with.
     pub clock: &'a dyn Clock,
+    /// When it may compute.
+    pub turns: &'a dyn Turns,
 }
 
 impl Gate<'_> {
@@ -119,12 +126,21 @@ impl Gate<'_> {
 
     /// The same, with every step told.
     pub fn check(&self, candidate: &Candidate) -> Check {
-        let mut run = Run { gate: self, steps: Vec::new(), began: self.clock.now(), described: None };
+        let (steps, began) = (Vec::new(), self.clock.now());
+        let mut run = Run { gate: self, steps, began, inspection: None, described: None };
         let result = run.all(candidate);
         if let Err(error) = &result {
             run.taken(error.step(), error.to_string(), false);
         }
-        Check { steps: run.steps, described: run.described, result }
+        let Run { steps, inspection, described, .. } = run;
+        Check { steps, inspection, described, result }
+    }
+}
+
+impl Gate<'_> {
+    /// Waits until a sandbox may run. A check that nobody wants any more ends here.
+    fn turn(&self) -> Result<Turn, LoadError> {
+        self.turns.next().ok_or(LoadError::Compile(CompileError::Unwanted))
     }
 }
 
@@ -133,6 +149,7 @@ struct Run<'a> {
     gate: &'a Gate<'a>,
     steps: Vec<Taken>,
     began: Duration,
+    inspection: Option<Inspection>,
     described: Option<Arc<Policy>>,
 }
 
@@ -146,53 +163,64 @@ impl Run<'_> {
         self.passed(Step::Decompress, format!("{} bytes", component.len()));
         let digest = bytes::digest(&component, &candidate.bytes, file.sha256)?;
         self.passed(Step::Digest, digest.to_string());
-        let inspection = inspect(&component, &bounds)?;
-        self.passed(Step::Inspect, format!("world {}, contract {}", inspection.world.name(), inspection.contract));
-        let code = self.code(&inspection, &component)?;
+        let code = self.code(digest, &component)?;
         let limits = file.limits.unwrap_or(limits).at_most(limits);
+        let turn = self.gate.turn()?;
         drop(code.open(&limits).map_err(LoadError::Instantiate)?);
-        self.passed(Step::Instantiate, format!("world {}", inspection.world.name()));
+        self.passed(Step::Instantiate, format!("world {}", code.world().name()));
         let policy = self.describe(code, digest, file)?;
         self.described = Some(Arc::clone(&policy));
         let layers = Self::layers(&policy, candidate);
         self.settings(&policy, &layers)?;
-        let told = conformance::run(&policy, &layers, &self.gate.cluster, &self.gate.limits)?;
+        drop(turn);
+        let told = conformance::run(self.gate, &policy, &layers)?;
         self.passed(Step::Conformance, told);
         Ok(policy)
     }
 
     /// The component's code: what came with the program or is in the cache, if it can be loaded, and else compiled.
-    fn code(&mut self, inspection: &Inspection, component: &[u8]) -> Result<WasmCode, LoadError> {
-        let Gate { engine, built_in, cache, compiler, .. } = *self.gate;
-        let (fingerprint, world) = (engine.fingerprint(), inspection.world);
-        let built_in = built_in.iter().find_map(|it| it.of(&inspection.digest));
-        if let Some(code) = built_in.and_then(|compiled| engine.load(&compiled, world).ok()) {
-            self.passed(Step::Compile, "compiled with this program".to_owned());
-            return Ok(code);
+    ///
+    /// Bytes that nobody vouched for are looked into where they are compiled. Those of this program, and those of which an
+    /// earlier run kept the code, have been: looking into them takes no longer than it did then.
+    fn code(&mut self, digest: Digest, component: &[u8]) -> Result<WasmCode, LoadError> {
+        let Gate { engine, built_in, cache, compiler, bounds, turns, .. } = *self.gate;
+        let fingerprint = engine.fingerprint();
+        let built_in = built_in.iter().find_map(|it| it.of(&digest)).map(|code| (code, "compiled with this program"));
+        let cached = || Some((cache?.load(&digest, &fingerprint)?, "from the cache"));
+        for (compiled, outcome) in built_in.into_iter().chain(std::iter::once_with(cached).flatten()) {
+            let inspection = inspect(component, &bounds)?;
+            if let Ok(code) = engine.load(&compiled, inspection.world) {
+                self.inspected(inspection, None);
+                self.passed(Step::Compile, outcome.to_owned());
+                return Ok(code);
+            }
         }
-        let cached = cache.and_then(|cache| cache.load(&inspection.digest, &fingerprint));
-        if let Some(code) = cached.and_then(|compiled| engine.load(&compiled, world).ok()) {
-            self.passed(Step::Compile, "from the cache".to_owned());
-            return Ok(code);
-        }
-        let compiled = compiler.compile(component)?;
-        let mut outcome = format!("{} bytes of code", compiled.len());
+        let is_wanted = || !turns.is_over();
+        let order = Order { component, bounds, is_wanted: &is_wanted };
+        let Compilation { inspection, inspecting, code } = compiler.compile(&order)?;
+        let (world, mut outcome) = (inspection.world, format!("{} bytes of code", code.len()));
+        self.inspected(inspection, Some(inspecting));
         if let Some(cache) = cache {
             // A cache that cannot be written costs time at the next start and nothing else.
-            if let Err(error) = cache.store(&inspection.digest, &fingerprint, &compiled) {
+            if let Err(error) = cache.store(&digest, &fingerprint, &code) {
                 outcome = format!("{outcome}, not cached: {error}");
             }
         }
         self.passed(Step::Compile, outcome);
-        Ok(engine.load(&Compiled::from_compile_step(compiled), world)?)
+        Ok(engine.load(&Compiled::from_compile_step(code), world)?)
     }
 
-    fn describe(
-        &mut self,
-        code: WasmCode,
-        digest: crate::digest::Digest,
-        file: &PolicyFile,
-    ) -> Result<Arc<Policy>, LoadError> {
+    /// The bytes are a policy's, and looking into them took so long; if that is not known, until now.
+    fn inspected(&mut self, inspection: Inspection, time: Option<Duration>) {
+        let outcome = format!("world {}, contract {}", inspection.world.name(), inspection.contract);
+        let now = self.gate.clock.now();
+        let time = time.unwrap_or(now).min(now.saturating_sub(self.began));
+        self.steps.push(Taken { step: Step::Inspect, time, outcome, passed: true });
+        self.began = self.began.saturating_add(time);
+        self.inspection = Some(inspection);
+    }
+
+    fn describe(&mut self, code: WasmCode, digest: Digest, file: &PolicyFile) -> Result<Arc<Policy>, LoadError> {
         let policy = Arc::new(Policy::admit(Arc::new(code), digest, file, self.gate.limits)?);
         check_capitals(&policy.descriptor().claims, self.gate.kinds)?;
         let kinds: Vec<_> = policy.descriptor().claims.iter().map(|claim| claim.primary.kind.as_str()).collect();

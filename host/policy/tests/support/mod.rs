@@ -12,7 +12,7 @@ use kaos_policy::{
     compile::InProcessCompiler,
     contract::{Cluster, ResourceType},
     engine::Engine,
-    gate::{Bounds, Candidate, Check, Gate, LoadError},
+    gate::{AtOnce, Bounds, Candidate, Check, Gate, LoadError, Turns},
     limits::Limits,
     policy::Policy,
 };
@@ -96,10 +96,26 @@ pub(crate) fn check(candidate: &Candidate, limits: Limits) -> Check {
 
 /// The same, where these kinds are served for certain.
 pub(crate) fn check_beside(candidate: &Candidate, limits: Limits, kinds: &[ResourceType]) -> Check {
-    let compiler = InProcessCompiler(engine().clone());
+    check_on(engine(), candidate, limits, kinds)
+}
+
+/// The same, on an engine of one's own.
+pub(crate) fn check_on(engine: &Engine, candidate: &Candidate, limits: Limits, kinds: &[ResourceType]) -> Check {
+    check_by(&AtOnce, engine, candidate, limits, kinds)
+}
+
+/// The same, by turns.
+pub(crate) fn check_by(
+    turns: &dyn Turns,
+    engine: &Engine,
+    candidate: &Candidate,
+    limits: Limits,
+    kinds: &[ResourceType],
+) -> Check {
+    let compiler = InProcessCompiler(engine.clone());
     let clock: &dyn Clock = &SystemClock::start();
     let gate = Gate {
-        engine: engine(),
+        engine,
         compiler: &compiler,
         built_in: &[],
         cache: None,
@@ -108,6 +124,29 @@ pub(crate) fn check_beside(candidate: &Candidate, limits: Limits, kinds: &[Resou
         kinds,
         cluster: Cluster::default(),
         clock,
+        turns,
     };
     gate.check(candidate)
+}
+
+/// A policy, as far as its first bytes show, that takes a few kilobytes packed and keeps a validator busy for very long: it
+/// hands an equal type of a million parts to each of so many instances, where it is compared in full.
+pub(crate) fn endless_types(instances: usize) -> Vec<u8> {
+    let fields = |of: &str| (0..990).map(|n| format!("(field \"f{n}\" {of})")).collect::<String>();
+    let text = format!(
+        "(component
+            (type $small (record {small})) (type $large (record {large}))
+            (component $compares
+                (type $s (record {small})) (import \"s\" (type $small (eq $s)))
+                (type $l (record {large})) (import \"l\" (type (eq $l))))
+            {instances})",
+        small = fields("u8"),
+        large = fields("$small"),
+        instances = "(instance (instantiate $compares (with \"s\" (type $small)) (with \"l\" (type $large))))"
+            .repeat(instances),
+    );
+    let mut component = wat::parse_str(text).unwrap();
+    let version = wasm_encoder::CustomSection { name: "kaos:policy".into(), data: b"0.1.0".into() };
+    wasm_encoder::Section::append_to(&version, &mut component);
+    component
 }

@@ -7,7 +7,7 @@ use kaos_policy::{
     compile::Compile,
     contract::Cluster,
     engine::Engine,
-    gate::{Bounds, Candidate, Gate, LoadError},
+    gate::{AtOnce, Bounds, Candidate, Gate, LoadError},
     limits::Limits,
     policy::Policy,
     settings::Origin,
@@ -53,6 +53,7 @@ impl Gatekeeper {
                 kinds: &kinds::SERVED,
                 cluster: cluster.clone(),
                 clock,
+                turns: &AtOnce,
             };
             gate.load(&candidate)
         })

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use kaos_policy::{
     contract::{Claim, ResourceType},
-    gate::{Bounds, Check as Checked, Inspection, inspect, unpacked},
+    gate::{Check as Checked, Inspection},
     manifest::Grants,
     policy::Policy,
 };
@@ -36,10 +36,11 @@ impl Inspect {
         let Self { file, output } = self;
         let candidate = Candidate::read(&file)?;
         let named = || file.display().to_string();
-        let bounds = Bounds::default();
-        let component = unpacked(&candidate.inner.bytes, &bounds).with_context(named)?;
-        let inspection = inspect(&component, &bounds).with_context(named)?;
-        let Checked { described, result, .. } = Loader::new(sample_cluster())?.check(&candidate);
+        let Checked { inspection, described, result, .. } = Loader::new(sample_cluster())?.check(&candidate);
+        let Some(inspection) = inspection else {
+            result.with_context(named)?;
+            return Ok(ExitCode::SUCCESS);
+        };
         match output {
             Form::Json => out.json(&shown(&inspection, described.as_deref()))?,
             Form::Text => out.text(&told(&inspection, described.as_deref()))?,

@@ -5,9 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use crate::{
+    clock::SystemClock,
     code::{Code, Sandbox},
+    compile::InProcessCompiler,
     contract::{Descriptor, EnvVar, Need, Observation, Plan, Reference, Report, ResourceType, Subject, Target},
     digest::Digest,
+    engine::Engine,
+    gate::{AtOnce, Bounds},
+    limits::Limits,
 };
 
 /// What is different each time.
@@ -104,7 +109,20 @@ fn tried(fickle: Fickle) -> Result<String, LoadError> {
     let code = Arc::new(Counting(fickle, AtomicU64::new(0)));
     let limits = Limits::default();
     let policy = Policy::admit(code, Digest::of(b"counting"), &crate::manifest::PolicyFile::default(), limits)?;
-    run(&Arc::new(policy), &[], &Cluster::default(), &limits)
+    let engine = Engine::compiling()?;
+    let gate = Gate {
+        engine: &engine,
+        compiler: &InProcessCompiler(engine.clone()),
+        built_in: &[],
+        cache: None,
+        bounds: Bounds::default(),
+        limits,
+        kinds: &[],
+        cluster: Cluster::default(),
+        clock: &SystemClock::start(),
+        turns: &AtOnce,
+    };
+    run(&gate, &Arc::new(policy), &[])
 }
 
 #[test]
