@@ -8,7 +8,9 @@ use kaos_tests::harness::requests::Sort;
 use kaos_tests::harness::{Fault, World, play};
 use serde_json::{Value, json};
 
-use crate::support::{define, namespace, package, package_in, scenario, until_edition, until_state, widget, widget_in};
+use crate::support::{
+    define, namespace, package, package_in, revisions, scenario, states, until_edition, until_state, widget, widget_in,
+};
 
 /// Widgets in the namespace whose policy burns all the fuel it can.
 const MANY: usize = 60;
@@ -109,5 +111,44 @@ fn of_what_a_namespace_took_away_little_is_kept() {
             until_state(world, &name, "Superseded").await;
         }
         world.until_true("the oldest are gone", async || kept().await == 3).await;
+    });
+}
+
+/// What is told of the revision of a package that is being checked.
+async fn is_in(world: &World, source: &str, state: &str) -> bool {
+    states(world, source).await.iter().any(|it| it == state)
+}
+
+#[test]
+fn a_check_that_takes_for_ever_holds_neither_the_owner_up_nor_what_serves_and_ends_with_its_config_map() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.apply(&namespace("greedy")).await;
+        world.apply(&package("widgets", "1", "")).await;
+        world.apply(&widget("w", &json!({}))).await;
+        until_edition(world, "ConfigMap/w", "1").await;
+
+        world.hold_compiler_over(Some("EDITION=2"));
+        world.apply(&package_in("greedy", "own", "2", "")).await;
+        world.until_meanwhile("it is checked", async || world.held() == (1, 1)).await;
+        assert!(is_in(world, "own", "Checking").await);
+
+        world.apply(&package("widgets", "3", "")).await;
+        let serves = async || is_in(world, "widgets", "Superseded").await && is_in(world, "widgets", "Active").await;
+        world.until_meanwhile("the owner's next one serves", serves).await;
+        world.until_meanwhile("the tenant's is checked again", async || world.held() == (1, 2)).await;
+        let told = revisions(world, "own").await.remove(0);
+        assert_eq!((&told["status"]["state"], &told["status"]["attempts"]), (&json!("Checking"), &json!(1)), "{told}");
+
+        world.delete("kaos-system:ConfigMap/widgets").await;
+        let is_gone = async || !is_in(world, "widgets", "Active").await;
+        world.until_meanwhile("what is taken away serves no more", is_gone).await;
+        world.delete("greedy:ConfigMap/own").await;
+        world.until_meanwhile("its check is ended", async || world.held() == (0, 2)).await;
+        world.until_true("nothing is known of it", async || states(world, "own").await.is_empty()).await;
+
+        world.hold_compiler_over(None);
+        world.apply(&package_in("greedy", "own", "2", "")).await;
+        until_state(world, "own", "Active").await;
     });
 }

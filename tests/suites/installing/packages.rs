@@ -34,6 +34,8 @@ fn a_config_map_that_is_deleted_or_loses_its_label_serves_no_longer() {
             world.apply(&package("widgets", "1", "")).await;
             world.apply(&widget("w", &json!({}))).await;
             until_edition(world, "ConfigMap/w", "1").await;
+            // What is still checked when it goes serves nobody, and leaves nothing.
+            until_state(world, "widgets", "Active").await;
             if gone {
                 world.delete("kaos-system:ConfigMap/widgets").await;
             } else {

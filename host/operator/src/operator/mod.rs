@@ -196,6 +196,7 @@ fn install(
         catalogue: Arc::clone(&context.catalogue),
         metrics: Arc::clone(&context.metrics),
         watch: context.watch.clone(),
+        processors: context.processors.clone(),
         duties: Duties {
             scope: options.namespaces.clone(),
             operator_namespace: options.operator_namespace.clone(),

@@ -1,4 +1,4 @@
-//! Every step from a package to a policy, off the threads that passes run on.
+//! Every step from a package to a policy, off the threads that passes run on, and in turns with the passes.
 
 use std::sync::Arc;
 
@@ -7,13 +7,15 @@ use kaos_policy::{
     compile::Compile,
     contract::Cluster,
     engine::Engine,
-    gate::{AtOnce, Bounds, Candidate, Gate, LoadError},
+    gate::{Bounds, Candidate, Gate, LoadError, Turn, Turns},
     limits::Limits,
     policy::Policy,
     settings::Origin,
 };
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 
-use crate::{blocking::off_thread, kinds, package::Package};
+use crate::{blocking::off_thread, kinds, package::Package, processors::Processors};
 
 /// What lets policies in.
 #[derive(Clone)]
@@ -26,6 +28,30 @@ struct Inner {
     clock: SystemClock,
 }
 
+/// What a check may take of the machine.
+pub(super) struct Share {
+    pub(super) processors: Processors,
+    /// Whether it is for a namespace's own policy.
+    pub(super) is_local: bool,
+    /// Ends it.
+    pub(super) ends: CancellationToken,
+}
+
+/// The same, on a thread that may wait.
+struct Waiting(Share, Handle);
+
+impl Turns for Waiting {
+    fn next(&self) -> Option<Turn> {
+        let Self(Share { processors, is_local, ends }, runtime) = self;
+        let permit = runtime.block_on(ends.run_until_cancelled(processors.permit(*is_local)))?;
+        Some(Box::new(permit))
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.ends.is_cancelled()
+    }
+}
+
 impl Gatekeeper {
     /// Policies that run on `engine`, with the facts of this cluster, compiled by a step that can be trusted with
     /// anybody's bytes.
@@ -34,13 +60,14 @@ impl Gatekeeper {
     }
 
     /// The policy of a package with a component.
-    pub(super) async fn check(&self, package: &Package) -> Result<Arc<Policy>, LoadError> {
+    pub(super) async fn check(&self, package: &Package, share: Share) -> Result<Arc<Policy>, LoadError> {
         let candidate = Candidate {
             bytes: package.component.clone().unwrap_or_default(),
             file: package.file.clone(),
             settings_from: Some(Origin::ClusterPolicy(package.name.clone())),
         };
         let inner = Arc::clone(&self.0);
+        let turns = Waiting(share, Handle::current());
         off_thread(move || {
             let Inner { engine, compiler, cluster, clock } = &*inner;
             let gate = Gate {
@@ -53,7 +80,7 @@ impl Gatekeeper {
                 kinds: &kinds::SERVED,
                 cluster: cluster.clone(),
                 clock,
-                turns: &AtOnce,
+                turns: &turns,
             };
             gate.load(&candidate)
         })

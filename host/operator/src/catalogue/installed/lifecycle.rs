@@ -26,7 +26,8 @@ use tokio::time::Instant;
 use self::turn::Turn;
 pub(crate) use self::{late::NOT_LOADED, lost::is_withheld};
 use super::{
-    ATTEMPTS, Gatekeeper, Installing, LOOK_AGAIN, PATIENCE, StepError, Tools,
+    ATTEMPTS, Installing, LOOK_AGAIN, PATIENCE, StepError, Tools,
+    checks::Checks,
     fitted::Fitted,
     news::News,
     records::Records,
@@ -43,7 +44,7 @@ pub(super) struct Lifecycle {
     settings: Vec<Layer>,
     /// What the process began with of the operator's own ConfigMap.
     began_with: Option<Layer>,
-    gatekeeper: Gatekeeper,
+    checks: Checks,
     sources: Sources,
     records: Records,
     store: Store,
@@ -92,12 +93,13 @@ impl Lifecycle {
         let fitted = Fitted::new(tools.client.clone(), &tools.duties.operator_namespace);
         let news = News::new(tools.client.clone(), tools.instance.clone());
         let turns = Turns::new(&tools.duties.operator_namespace);
+        let checks = Checks::new(gatekeeper, tools.processors.clone(), &tools.duties.operator_namespace);
         let roster = Roster { own, entries: BTreeMap::new() };
         Self {
             tools,
             settings,
             began_with,
-            gatekeeper,
+            checks,
             sources,
             records,
             store,
@@ -120,11 +122,12 @@ impl Lifecycle {
         }
     }
 
-    /// Waits until packages or records changed.
+    /// Waits until packages or records changed, or a check came to its end.
     pub(super) async fn changed(&self) {
         tokio::select! {
             () = self.sources.changed() => {}
             () = self.records.changed() => {}
+            () = self.checks.changed() => {}
         }
     }
 
@@ -156,6 +159,8 @@ impl Lifecycle {
         }
         self.records.refresh();
         self.records.settle().await;
+        let current = self.current(&found);
+        self.checks.keep(|name| current.contains(name) || self.roster.entries.contains_key(name));
         let begins = !self.restored;
         if begins {
             self.tools.catalogue.remember(self.records.answered());
@@ -211,6 +216,7 @@ impl Lifecycle {
     /// The process ends in order: what it was about to try is tried by the next.
     pub(super) async fn lay_down(mut self) {
         self.records.settle().await;
+        self.checks.keep(|_| false);
         for name in std::mem::take(&mut self.checking) {
             if self.records.status(&name).state != RevisionState::Checking {
                 continue;

@@ -1,7 +1,7 @@
 //! Policies that somebody installs while the operator runs: from ConfigMaps, through the gate, into service, and out of it
 //! again when they fail.
 //!
-//! One task does it all, one step after another, off the path of passes. It is level-triggered: it looks at what there is
+//! One task does it all but the checks, one step after another, off the path of passes. It is level-triggered: it looks at what there is
 //! and at what it wrote down, and takes the next step.
 //!
 //! | module | what it does |
@@ -10,6 +10,7 @@
 //! | `records` | PolicyRevisions: what became of each |
 //! | `store` | keeps the bytes of what was let in |
 //! | `gatekeeper` | every step from a package to a policy |
+//! | `checks` | packages that are being checked, beside everything else |
 //! | `rights` | whether the operator may do what a policy claims |
 //! | `claims` | since when a revision claims its place |
 //! | `roster` | which revisions are to serve, and what comes of that |
@@ -18,6 +19,7 @@
 //! | `lifecycle` | from state to state |
 //! | `news` | Events |
 
+mod checks;
 mod claims;
 mod fitted;
 mod gatekeeper;
@@ -44,7 +46,7 @@ pub(crate) use roster::{Content, Entry, Roster, Unfit};
 
 use self::{lifecycle::Lifecycle, records::Records, sources::Sources, store::Store};
 use super::{Catalogue, Grantable, Offer};
-use crate::{metrics::Metrics, rbac::Duties, reconcile::Clock, telling::told, watch::Watch};
+use crate::{metrics::Metrics, processors::Processors, rbac::Duties, reconcile::Clock, telling::told, watch::Watch};
 
 /// How long after a report of a pass it is looked at: passes come in crowds.
 const CROWD: Duration = Duration::from_secs(1);
@@ -74,6 +76,7 @@ pub(crate) struct Tools {
     pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) watch: Watch,
+    pub(crate) processors: Processors,
     pub(crate) duties: Duties,
     pub(crate) grantable: Grantable,
     pub(crate) clock: Clock,

@@ -11,7 +11,9 @@ use crate::{
     catalogue::{
         OPERATOR_CONFIG, Overreach, Reach,
         installed::{
-            Tools, rights,
+            Tools,
+            checks::Stand,
+            rights,
             roster::{Content, Entry, Unfit},
             sources::{MOST, NoPackage},
             store::Taken,
@@ -74,17 +76,12 @@ impl Lifecycle {
             }
         };
         let begins = package.component.is_some() && !self.waiting.contains_key(name);
-        if begins && !self.checking.contains(name) {
-            let state = Turn::new(RevisionState::Checking, "Checking", "");
-            self.enter(name, state, |status| {
-                status.retried.clone_from(&asked);
-                status.attempts = Some(status.attempts.unwrap_or_default() + 1);
-            })
-            .await?;
-            self.checking.insert(name.to_owned());
+        if begins && !self.is_checked(name, found, &package, asked.as_ref()).await? {
+            // The end of this check, or of the one before it, is told.
+            return Ok(false);
         }
         if package.component.is_some() {
-            // Also what only waits for rights: the API server is asked about each. What could not be begun took nobody's time.
+            // Also what only waits for rights: the API server is asked about each.
             self.turns.take(&found.source.namespace);
         }
         // What the API server does not answer leaves the check open, for this process to go on with.
@@ -121,6 +118,36 @@ impl Lifecycle {
         Ok(again)
     }
 
+    /// Whether a package was checked. If not, that is begun when it is its turn.
+    async fn is_checked(
+        &mut self,
+        name: &str,
+        found: &Found,
+        package: &Arc<Package>,
+        asked: Option<&String>,
+    ) -> Result<bool, StepError> {
+        let namespace = &found.source.namespace;
+        match self.checks.stand(name) {
+            Stand::Ended => return Ok(true),
+            Stand::UnderWay => return Ok(false),
+            Stand::Open if !self.checks.has_room_for(namespace) => return Ok(false),
+            Stand::Open => {}
+        }
+        if !self.checking.contains(name) {
+            let state = Turn::new(RevisionState::Checking, "Checking", "");
+            self.enter(name, state, |status| {
+                status.retried = asked.cloned();
+                status.attempts = Some(status.attempts.unwrap_or_default() + 1);
+            })
+            .await?;
+            self.checking.insert(name.to_owned());
+        }
+        // A check that could not be begun took nobody's time.
+        self.turns.take(namespace);
+        self.checks.begin(name, namespace, Arc::clone(package));
+        Ok(false)
+    }
+
     /// When a revision is looked at again that waits for something. What passed the gate waits for somebody who is often on
     /// the way: soon at first, and later the longer it waited.
     fn patience_with(&self, name: &str) -> Duration {
@@ -144,7 +171,7 @@ impl Lifecycle {
         let content = match self.waiting.get(name) {
             // It passed the gate, and what was missing was not its own.
             Some(content) => content.clone(),
-            None => match self.content(package).await {
+            None => match self.content(name, package).await {
                 Ok(content) => content,
                 Err(refused) => return Ok(Err(refused)),
             },
@@ -185,10 +212,17 @@ impl Lifecycle {
         Ok(reach(&package.file, &package.namespace, &self.tools.duties.operator_namespace)?)
     }
 
-    /// What a package brings, checked.
-    pub(super) async fn content(&self, package: &Package) -> Result<Content, NotAdmitted> {
+    /// What a package brings, checked: if that was not done beside everything else, now.
+    pub(super) async fn content(&mut self, name: &str, package: &Package) -> Result<Content, NotAdmitted> {
         if package.component.is_some() {
-            return match self.gatekeeper.check(package).await {
+            let checked = match self.checks.take(name).await {
+                Some((checked, time)) => {
+                    self.turns.took(&package.namespace, time);
+                    checked
+                }
+                None => self.checks.now(package, &package.namespace).await,
+            };
+            return match checked {
                 Ok(policy) => {
                     self.tools.grantable.covers_claims(&policy.descriptor().claims)?;
                     Ok(Content::Policy(policy, package.file.settings.clone()))

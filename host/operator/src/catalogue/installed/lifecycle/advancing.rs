@@ -6,6 +6,7 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use tokio::time::Instant;
 
 use super::{ATTEMPTS, Found, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn};
+use crate::catalogue::installed::checks::Stand;
 
 impl Lifecycle {
     /// Takes the next step with each package, as far as their turns go, and has serve what comes of it. Gives when to look
@@ -18,7 +19,11 @@ impl Lifecycle {
         let (mut wait, mut advanced) = (self.sources.again(), Ok(()));
         let sources: Vec<_> = found.iter().map(|found| &found.source).collect();
         for package in self.turns.begin(&sources).into_iter().map(|at| &found[at]) {
-            match self.advance(package).await {
+            let mut step = self.advance(package).await;
+            if is_fresh && self.until_checked(package).await {
+                step = self.advance(package).await;
+            }
+            match step {
                 Ok(false) => {}
                 Ok(true) => {
                     let due = self.name_of(package).and_then(|name| self.due.get(&name));
@@ -48,6 +53,19 @@ impl Lifecycle {
             self.serve().await?;
         }
         Ok((wait, advanced))
+    }
+
+    /// Waits for the check of a package of the operator's own namespace, if it is under way: what is made before it serves
+    /// would be made twice. Says whether it was.
+    async fn until_checked(&mut self, found: &Found) -> bool {
+        let is_own = found.source.namespace == self.tools.duties.operator_namespace;
+        let Some(name) = self.name_of(found).filter(|_| is_own) else { return false };
+        let mut waited = false;
+        while matches!(self.checks.stand(&name), Stand::UnderWay) {
+            self.checks.changed().await;
+            waited = true;
+        }
+        waited
     }
 
     /// Takes the next step with a package. Says whether it is to be looked at again although nothing happens, which is when

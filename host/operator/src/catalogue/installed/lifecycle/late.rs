@@ -15,6 +15,7 @@ use crate::{
     catalogue::{
         Reach,
         installed::{
+            checks::Stand,
             records::{Revision, kinds_of},
             roster::{Content, Entry},
         },
@@ -73,6 +74,9 @@ impl Lifecycle {
             && due <= Instant::now()
             && let Some(revision) = self.records.get(&name).cloned()
         {
+            if !self.is_compiled(&name, &revision, found).await {
+                return None;
+            }
             self.due.remove(&name);
             self.tried_for.insert(name.clone(), self.asked(&name));
             match self.load_again(&revision, found).await {
@@ -90,6 +94,28 @@ impl Lifecycle {
             }
         }
         self.next_unloaded(found).map(|(due, _)| due.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether a revision can be loaded at once. A component of another namespace is checked beside everything else first,
+    /// which tells when it comes to its end.
+    async fn is_compiled(&mut self, name: &str, revision: &Revision, found: &[Found]) -> bool {
+        let PolicyRevisionSpec { source, digest, .. } = &revision.spec;
+        if source.namespace == self.tools.duties.operator_namespace || digest.is_none() {
+            return true;
+        }
+        match self.checks.stand(name) {
+            Stand::Ended => true,
+            Stand::UnderWay => false,
+            Stand::Open if !self.checks.has_room_for(&source.namespace) => false,
+            Stand::Open => match self.package_of(revision, found).await {
+                Ok(Some(package)) if package.component.is_some() => {
+                    self.checks.begin(name, &source.namespace, package);
+                    false
+                }
+                // Loading it tells why there is nothing to check.
+                Ok(_) | Err(_) => true,
+            },
+        }
     }
 
     /// Which of those that are to be loaded is due first, and when.

@@ -101,7 +101,7 @@ impl Lifecycle {
             self.keep_soon(name.clone(), Arc::clone(&package));
         }
         let content = match self.reach(&package) {
-            Ok(reach) => self.content(&package).await.map(|content| (reach, content)),
+            Ok(reach) => self.content(&name, &package).await.map(|content| (reach, content)),
             Err(refused) => Err(refused),
         };
         match content {

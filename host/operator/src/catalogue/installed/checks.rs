@@ -1,0 +1,245 @@
+//! Packages that are being checked, beside everything else: what serves is looked after meanwhile, and a check whose package
+//! is gone is ended.
+//!
+//! One is checked at a time, since a check may take half of the memory that there is. The operator's own namespace does not
+//! wait for others: what is checked of these is ended, and begins again afterwards.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use kaos_policy::{compile::CompileError, gate::LoadError, policy::Policy};
+use tokio::{
+    sync::{Notify, oneshot},
+    task::JoinHandle,
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::gatekeeper::{Gatekeeper, Share};
+use crate::{package::Package, processors::Processors};
+
+/// What a check came to.
+pub(super) type Checked = Result<Arc<Policy>, LoadError>;
+
+/// Everything that is being checked.
+pub(super) struct Checks {
+    gatekeeper: Gatekeeper,
+    processors: Processors,
+    home: String,
+    under_way: BTreeMap<String, Check>,
+    ended: Arc<Notify>,
+}
+
+/// A check, which ends with this.
+struct Check {
+    namespace: String,
+    ends: CancellationToken,
+    /// Cancelled when it has ended, however that was.
+    over: CancellationToken,
+    since: Instant,
+    checked: oneshot::Receiver<Checked>,
+    task: JoinHandle<()>,
+}
+
+/// Tells that a check is over.
+struct Over(CancellationToken, Arc<Notify>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.cancel();
+        self.1.notify_one();
+    }
+}
+
+/// How far the check of a revision is.
+pub(super) enum Stand {
+    /// Nobody began it, or it was ended for something else.
+    Open,
+    /// It goes on.
+    UnderWay,
+    /// It came to an end, and nobody asked for that yet.
+    Ended,
+}
+
+impl Drop for Check {
+    fn drop(&mut self) {
+        self.ends.cancel();
+    }
+}
+
+impl Checks {
+    /// Nothing yet. The operator's namespace is `home`.
+    pub(super) fn new(gatekeeper: Gatekeeper, processors: Processors, home: &str) -> Self {
+        let (under_way, ended) = (BTreeMap::new(), Arc::default());
+        Self { gatekeeper, processors, home: home.to_owned(), under_way, ended }
+    }
+
+    /// Waits until one comes to its end.
+    pub(super) async fn changed(&self) {
+        self.ended.notified().await;
+    }
+
+    /// How far the check of a revision is.
+    pub(super) fn stand(&self, revision: &str) -> Stand {
+        match self.under_way.get(revision) {
+            None => Stand::Open,
+            Some(check) if check.over.is_cancelled() => Stand::Ended,
+            Some(_) => Stand::UnderWay,
+        }
+    }
+
+    /// Whether one of a namespace would begin at once.
+    pub(super) fn has_room_for(&self, namespace: &str) -> bool {
+        let mut going_on = self.under_way.values().filter(|check| !check.over.is_cancelled());
+        going_on.all(|check| namespace == self.home && check.namespace != self.home)
+    }
+
+    /// Begins to check a package. Others that are being checked are ended first.
+    pub(super) fn begin(&mut self, revision: &str, namespace: &str, package: Arc<Package>) {
+        let before = self.end_all();
+        let (gatekeeper, share) = (self.gatekeeper.clone(), self.share(namespace));
+        let (ends, over) = (share.ends.clone(), CancellationToken::new());
+        let (tells, (answer, checked)) = (Over(over.clone(), Arc::clone(&self.ended)), oneshot::channel());
+        let task = tokio::spawn(async move {
+            let _tells = tells;
+            // Two at once could take more memory than there is.
+            for other in before {
+                other.cancelled().await;
+            }
+            let is_over = share.ends.is_cancelled();
+            let checked =
+                if is_over { Err(CompileError::Unwanted.into()) } else { gatekeeper.check(&package, share).await };
+            let _ = answer.send(checked);
+        });
+        let check = Check { namespace: namespace.to_owned(), ends, over, since: Instant::now(), checked, task };
+        self.under_way.insert(revision.to_owned(), check);
+    }
+
+    /// What the check of a revision came to, and how long it took; none if it did not come to an end.
+    pub(super) async fn take(&mut self, revision: &str) -> Option<(Checked, Duration)> {
+        if !matches!(self.stand(revision), Stand::Ended) {
+            return None;
+        }
+        let mut check = self.under_way.remove(revision)?;
+        let time = check.since.elapsed();
+        if let Ok(checked) = check.checked.try_recv() {
+            return Some((checked, time));
+        }
+        // A panic in it goes on here.
+        let stopped = (&mut check.task).await.err()?;
+        std::panic::resume_unwind(stopped.try_into_panic().ok()?)
+    }
+
+    /// Checks a package at once, and waits for it.
+    pub(super) async fn now(&mut self, package: &Package, namespace: &str) -> Checked {
+        for other in self.end_all() {
+            other.cancelled().await;
+        }
+        self.gatekeeper.check(package, self.share(namespace)).await
+    }
+
+    /// Ends the checks of revisions that nobody wants to know of any more.
+    pub(super) fn keep(&mut self, is_wanted: impl Fn(&str) -> bool) {
+        self.under_way.retain(|revision, _| is_wanted(revision));
+    }
+
+    /// Ends what goes on, which is then open again. Gives what is to be waited for.
+    fn end_all(&mut self) -> Vec<CancellationToken> {
+        let going_on = self.under_way.extract_if(.., |_, check| !check.over.is_cancelled());
+        going_on.map(|(_, check)| check.over.clone()).collect()
+    }
+
+    fn share(&self, namespace: &str) -> Share {
+        let (processors, is_local) = (self.processors.clone(), namespace != self.home);
+        Share { processors, is_local, ends: CancellationToken::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use kaos_policy::{
+        compile::{Compilation, Compile, Order},
+        contract::Cluster,
+        engine::Engine,
+        manifest::PolicyFile,
+    };
+
+    use super::*;
+    use crate::{locking::lock, processors::Compute};
+
+    /// Comes to no end with `slow` before somebody wants it no more, and writes down what happens.
+    #[derive(Clone, Default)]
+    struct Compiler(Arc<Mutex<Vec<String>>>);
+
+    impl Compile for Compiler {
+        fn compile(&self, order: &Order<'_>) -> Result<Compilation, CompileError> {
+            let name = String::from_utf8_lossy(order.component).into_owned();
+            let told = |what: &str| lock(&self.0).push(format!("{name} {what}"));
+            told("begins");
+            while name == "slow" && (order.is_wanted)() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            told("ends");
+            Err(if name == "slow" { CompileError::Unwanted } else { CompileError::Killed })
+        }
+    }
+
+    fn package(name: &str) -> Arc<Package> {
+        let (name, component) = (name.to_owned(), Some(name.into()));
+        Arc::new(Package { name, namespace: String::new(), file: PolicyFile::default(), component })
+    }
+
+    fn checks() -> (Checks, Compiler) {
+        let compiler = Compiler::default();
+        let engine = Engine::new().unwrap();
+        let gatekeeper = Gatekeeper::new(engine, Box::new(compiler.clone()), Cluster::default());
+        (Checks::new(gatekeeper, Processors::of_this_machine(Compute::Pool), "home"), compiler)
+    }
+
+    impl Compiler {
+        async fn until(&self, happened: &[&str]) {
+            let until = async {
+                while *lock(&self.0) != happened {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            };
+            let within = tokio::time::timeout(Duration::from_mins(1), until).await;
+            assert!(within.is_ok(), "{:?} instead of {happened:?}", lock(&self.0));
+        }
+    }
+
+    #[tokio::test]
+    async fn the_operators_own_are_not_held_up_and_whatever_is_ended_for_them_may_begin_again() {
+        let (mut checks, compiler) = checks();
+        checks.begin("tenants", "greedy", package("slow"));
+        compiler.until(&["slow begins"]).await;
+        assert!(matches!(checks.stand("tenants"), Stand::UnderWay));
+        assert!(checks.has_room_for("home") && !checks.has_room_for("greedy") && !checks.has_room_for("other"));
+        checks.begin("owners", "home", package("quick"));
+        assert!(!checks.has_room_for("home") && !checks.has_room_for("greedy"));
+        while !matches!(checks.stand("owners"), Stand::Ended) {
+            checks.changed().await;
+        }
+        compiler.until(&["slow begins", "slow ends", "quick begins", "quick ends"]).await;
+        assert!(checks.has_room_for("greedy") && checks.take("tenants").await.is_none());
+        assert!(matches!(checks.stand("tenants"), Stand::Open));
+        let (checked, _) = checks.take("owners").await.unwrap();
+        assert_eq!(checked.unwrap_err(), CompileError::Killed.into());
+        assert!(checks.take("owners").await.is_none(), "it is told once");
+    }
+
+    #[tokio::test]
+    async fn a_check_that_nobody_wants_to_know_of_any_more_is_ended() {
+        let (mut checks, compiler) = checks();
+        checks.begin("one", "greedy", package("slow"));
+        compiler.until(&["slow begins"]).await;
+        checks.keep(|revision| revision != "one");
+        compiler.until(&["slow begins", "slow ends"]).await;
+        assert!(checks.has_room_for("greedy"));
+        checks.begin("two", "greedy", package("slow"));
+        compiler.until(&["slow begins", "slow ends", "slow begins"]).await;
+        drop(checks);
+        compiler.until(&["slow begins", "slow ends", "slow begins", "slow ends"]).await;
+    }
+}
