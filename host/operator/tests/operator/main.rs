@@ -4,6 +4,7 @@
 
 mod kite;
 mod stage;
+mod stalling;
 
 use std::time::Duration;
 
@@ -42,6 +43,15 @@ async fn an_object_is_explained_on_a_thread_that_answers_no_requests() {
     assert!(told["plan"].is_object() && told["error"].is_null(), "{told}");
     let threads = translated().split_off(before);
     assert!(!threads.is_empty() && !threads.contains(&std::thread::current().id()), "{threads:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_gets_no_processor_is_asked_again_and_not_blamed() {
+    let stage = Stage::start().await;
+    stage.apply(&kite::object("stalls", &json!({"image": "x"}))).await;
+    let object = stage.until_ready("stalls").await;
+    assert_eq!(object["status"]["phase"], "Ready");
+    assert_eq!(stage.events("stalls"), ["Ready"], "nothing was told of it");
 }
 
 #[tokio::test(start_paused = true)]
