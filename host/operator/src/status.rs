@@ -2,11 +2,14 @@
 //!
 //! Times of transitions are left to whoever writes, since they depend on what was written before.
 
+use std::borrow::Cow;
+
 use kaos_policy::{
     contract::{Answer, Blocker, Outcome, Reference, Refusal, Target, Truth, Violation},
     cut::{STATUS, cut},
     failure::Failure,
     lookup::Lookup,
+    printable::{printable, printable_lines},
     render::{Assessed, PolicyFailure, Rendered, Verdict},
 };
 use serde_json::{Map, Value, json};
@@ -81,7 +84,8 @@ pub fn compose(
     let mut status = match assessed {
         Ok(Assessed { report, fields, .. }) => {
             let mut status = fields;
-            status.insert("phase".to_owned(), report.phase.into());
+            status.values_mut().for_each(write_out);
+            status.insert("phase".to_owned(), printable(&report.phase).into());
             status.insert("ready".to_owned(), report.ready.into());
             conditions.push(ready(report.ready, outcome, report.message.clone()));
             status.insert("message".to_owned(), cut(&report.message, STATUS).into());
@@ -125,8 +129,22 @@ pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
 }
 
 fn condition(of: &str, status: Truth, reason: &str, message: &str, generation: i64) -> Value {
-    let message = cut(message, STATUS);
+    let (of, reason, message) = (printable(of), printable(reason), cut(message, STATUS));
     json!({"type": of, "status": status, "reason": reason, "message": message, "observedGeneration": generation})
+}
+
+/// Makes every text of a policy's own field one that may be shown.
+fn write_out(field: &mut Value) {
+    match field {
+        Value::String(text) => {
+            if let Cow::Owned(shown) = printable_lines(text) {
+                *text = shown;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(write_out),
+        Value::Object(fields) => fields.values_mut().for_each(write_out),
+        _ => {}
+    }
 }
 
 fn accepted(rendered: &Rendered) -> Condition {

@@ -18,7 +18,7 @@
 //! | [`limits`], [`failure`] | what a pass may cost, and how it can fail |
 //! | [`names`] | what Kubernetes takes for a name |
 //! | [`near`] | the name that was probably meant |
-//! | [`mod@cut`] | long texts in messages |
+//! | [`mod@cut`], [`mod@printable`] | long texts in messages, and texts that would steer a terminal |
 //! | [`yaml`] | what is wrong with a YAML text |
 //! | [`digest`] | digests and canonical JSON |
 
@@ -44,6 +44,7 @@ pub mod names;
 pub mod near;
 mod pods;
 pub mod policy;
+pub mod printable;
 pub mod render;
 pub mod settings;
 pub mod stamp;

@@ -51,7 +51,7 @@ fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result
         // A panic is to native code what a trap is to a component; this one prints nothing, since it is wanted.
         "trap" => resume_unwind(Box::new("told to")),
         "refuse" => {
-            let message = "says refuse: write work".to_owned();
+            let message = object["spec"]["says"].as_str().unwrap_or("says refuse: write work").to_owned();
             return Err(Refusal::Invalid(vec![Violation { path: "spec.does".to_owned(), message }]));
         }
         "give-up" => return Err(Refusal::Unsupported("this cluster has no gadgets".to_owned())),

@@ -44,16 +44,17 @@ pub(super) fn assess(subject: &Subject, seen: &Observation) -> Report {
         subject.cluster.domain,
         object["spec"]["port"]
     );
+    let says = |usual: &str| object["spec"]["says"].as_str().unwrap_or(usual).to_owned();
     Report {
         ready,
         phase: phase.to_owned(),
-        message,
-        fields: json!({"endpoint": endpoint, "undeclared": "dropped"}).to_string(),
+        message: says(&message),
+        fields: json!({"endpoint": says(&endpoint), "undeclared": "dropped"}).to_string(),
         conditions: vec![Condition {
             type_: "ServiceReady".to_owned(),
             status: service.0,
             reason: service.1.to_owned(),
-            message: "the Service is looked at by name".to_owned(),
+            message: says("the Service is looked at by name"),
         }],
         extra: "{}".to_owned(),
     }

@@ -5,6 +5,7 @@ use std::{
     io::{self, BufWriter, IsTerminal as _, Stdout, Write},
 };
 
+use kaos_policy::printable::{printable_json, printable_lines};
 use serde::Serialize;
 
 /// Buffered standard output.
@@ -17,14 +18,19 @@ impl Output {
         Self(BufWriter::with_capacity(64 * 1024, Heard::new(io::stdout())))
     }
 
-    /// Writes text as it is.
+    /// Writes text for people, without what a terminal would obey: it may be an object's or a policy's.
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
+        self.0.write_all(printable_lines(text).as_bytes())
+    }
+
+    /// Writes YAML as it is: another text would be other data. Its writer escapes what a terminal would obey.
+    pub(super) fn yaml(&mut self, text: &str) -> io::Result<()> {
         self.0.write_all(text.as_bytes())
     }
 
     /// Writes a value as JSON for people and programs: indented, with a final newline.
     pub(super) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut self.0, value)?;
+        write_json(&mut self.0, value)?;
         self.text("\n")
     }
 
@@ -32,6 +38,10 @@ impl Output {
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
+}
+
+fn write_json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    out.write_all(printable_json(&serde_json::to_string_pretty(value)?).as_bytes())
 }
 
 /// What is written to for as long as somebody reads it. A reader that goes away (`| head`) is no error: the rest goes
@@ -86,35 +96,19 @@ impl<W: Write> Write for Heard<W> {
 }
 
 /// One message on standard error. Nothing can be done when even that fails.
-pub(super) fn complain(severity: &str, message: impl Display) {
-    let _ = writeln!(io::stderr(), "{severity}: {}", printable(&message.to_string()));
+pub(super) fn complain(severity: &str, told: impl Display) {
+    let _ = io::stderr().write_all(message(severity, &told.to_string()).as_bytes());
+}
+
+/// A message as it is shown. A second line is indented: a policy's could look like a message of ours.
+fn message(severity: &str, told: &str) -> String {
+    format!("{severity}: {}\n", printable_lines(told.trim_end()).replace('\n', "\n    "))
 }
 
 /// How many characters fit into a line of standard output; none where it is no terminal, or does not say.
 pub(super) fn width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok().filter(|_| io::stdout().is_terminal())?;
     (size.ws_col > 0).then_some(size.ws_col.into())
-}
-
-/// A text without characters that a terminal would obey, or that hide what stands beside them: they may be an object's
-/// or a policy's.
-pub(super) fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => shown.push(c),
-            // What joins, takes no room, or turns the direction of writing.
-            '\u{ad}'
-            | '\u{61c}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' => shown.extend(c.escape_unicode()),
-            c if c.is_control() => shown.extend(c.escape_default()),
-            c => shown.push(c),
-        }
-    }
-    shown
 }
 
 #[cfg(test)]
@@ -145,7 +139,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_told_can_steer_the_terminal() {
-        assert_eq!(printable("a\u{1b}[2Jb\u{7}\u{9b}é\u{202e}\r\n c"), "a\\u{1b}[2Jb\\u{7}\\u{9b}é\\u{202e}\\r\n c");
+    fn a_message_of_several_lines_cannot_look_like_several_messages() {
+        let told = message("error", "a\u{1b}[2Jb\r\nerror: forged\n");
+        assert_eq!(told, "error: a\\u{1b}[2Jb\\r\n    error: forged\n");
+    }
+
+    #[test]
+    fn json_on_a_terminal_says_the_same_in_characters_that_it_does_not_obey() {
+        let mut bytes = Vec::new();
+        write_json(&mut bytes, &"\u{9b}2J\u{202e}").unwrap();
+        assert_eq!(bytes, br#""\u009b2J\u202e""#);
     }
 }

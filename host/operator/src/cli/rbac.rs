@@ -70,9 +70,9 @@ impl Rbac {
         let rights = rules(&claiming, &duties);
         let objects = manifests(&rights, &duties, &name);
         match output {
-            Form::Rules => out.text(&serde_saphyr::to_string(&rights.rules())?)?,
+            Form::Rules => out.yaml(&serde_saphyr::to_string(&rights.rules())?)?,
             Form::Json => out.json(&json!({"apiVersion": "v1", "kind": "List", "items": objects}))?,
-            Form::Yaml => out.text(&yaml::stream(&objects)?)?,
+            Form::Yaml => out.yaml(&yaml::stream(&objects)?)?,
         }
         Ok(ExitCode::SUCCESS)
     }

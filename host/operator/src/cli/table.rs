@@ -2,7 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use super::output::{printable, width};
+use kaos_policy::printable::printable;
+
+use super::output::width;
 
 /// A table with a heading; columns are as wide as their widest cell, within reason. On a terminal lines fit: the widest
 /// columns are cut. Into a file or another program everything goes whole.
@@ -90,7 +92,7 @@ fn cut(cell: &str, width: usize) -> String {
 fn one_line(cell: &str) -> String {
     let mut lines = cell.lines();
     // A tab is as wide as it likes.
-    let mut first = printable(lines.next().unwrap_or_default()).replace('\t', " ");
+    let mut first = printable(&lines.next().unwrap_or_default().replace('\t', " ")).into_owned();
     if lines.next().is_some() {
         first.push(MORE);
     }

@@ -14,6 +14,8 @@ use axum::{
     routing::get,
 };
 
+use kaos_policy::printable::{printable, printable_json};
+
 use super::Report;
 use crate::metrics::{self, Metrics};
 
@@ -40,8 +42,11 @@ pub(super) fn metrics(metrics: Arc<Metrics>) -> Router {
 pub(super) fn debug(report: Arc<dyn Report>) -> Router {
     let object = async move |Path((kind, namespace, name)): Path<(String, String, String)>| {
         match report.explain(kind, namespace, name).await {
-            Ok(known) => ([(CONTENT_TYPE, "application/json")], format!("{known:#}\n")).into_response(),
-            Err(why) => (StatusCode::NOT_FOUND, why + "\n").into_response(),
+            Ok(known) => {
+                let known = printable_json(&format!("{known:#}\n")).into_owned();
+                ([(CONTENT_TYPE, "application/json")], known).into_response()
+            }
+            Err(why) => (StatusCode::NOT_FOUND, format!("{}\n", printable(&why))).into_response(),
         }
     };
     Router::new()

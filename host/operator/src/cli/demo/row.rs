@@ -1,5 +1,6 @@
 //! One object as the demo shows it: its status, read back from the cluster.
 
+use kaos_policy::printable::printable;
 use serde_json::Value;
 
 /// One line of the table.
@@ -38,7 +39,7 @@ pub(super) const CONDITIONS: [&str; 4] = ["Accepted", "Resolved", "Applied", "Re
 impl Row {
     /// Reads an object.
     pub(super) fn of(object: &Value) -> Self {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let text = |value: &Value| printable(value.as_str().unwrap_or_default()).into_owned();
         let (metadata, status) = (&object["metadata"], &object["status"]);
         let conditions = CONDITIONS.map(|of| mark(status, of));
         let is_current = status["observedGeneration"] == metadata["generation"];
@@ -73,7 +74,7 @@ fn policy(policy: &Value) -> String {
     let digest = text("digest");
     let hex = digest.rsplit(':').next().unwrap_or_default();
     let short: String = hex.chars().take(8).collect();
-    [text("name"), text("version"), &short].join(" ").trim().to_owned()
+    printable([text("name"), text("version"), &short].join(" ").trim()).into_owned()
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl Screen {
         let mut text = self.paint(DIM, &line(&heading, &widths)) + "\n";
         for row in rows {
             let mut shown = cells(row);
-            shown[5] = row.message.chars().filter(|c| !c.is_control()).take(widths[5]).collect();
+            shown[5] = row.message.chars().take(widths[5]).collect();
             for (cell, width) in shown.iter_mut().zip(widths) {
                 *cell = format!("{cell:<width$}");
             }

@@ -100,7 +100,7 @@ impl Pack {
         objects.extend(config_maps);
         match output {
             Form::Json => out.json(&json!({"apiVersion": "v1", "kind": "List", "items": objects}))?,
-            Form::Yaml => out.text(&yaml::stream(&objects)?)?,
+            Form::Yaml => out.yaml(&yaml::stream(&objects)?)?,
         }
         Ok(ExitCode::SUCCESS)
     }

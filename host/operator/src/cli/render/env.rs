@@ -4,13 +4,11 @@ use std::io;
 
 use kaos_policy::{
     contract::{EnvSource, EnvVar, KeySelector},
+    printable::printable,
     settings::Path,
 };
 
-use super::super::{
-    output::{Output, printable},
-    table::Table,
-};
+use super::super::{output::Output, table::Table};
 use crate::{
     input::Document,
     masking::{MASK, is_secret},

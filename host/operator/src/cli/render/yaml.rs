@@ -21,8 +21,8 @@ pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_s
     let layers: Vec<_> = layers.collect();
     out.text(&format!("# {}: policy {}{verdict}\n", document.identity, layers.join(", with ")))?;
     for manifest in rendered.manifests() {
-        out.text("---\n")?;
-        out.text(&text(manifest).map_err(io::Error::other)?)?;
+        out.yaml("---\n")?;
+        out.yaml(&text(manifest).map_err(io::Error::other)?)?;
     }
     if with_status {
         let object = rendered.object.reference();
@@ -32,8 +32,8 @@ pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_s
             "metadata": {"name": object.name, "namespace": object.namespace},
             "status": status,
         });
-        out.text("---\n# what the operator would write to its status\n")?;
-        out.text(&text(&shown).map_err(io::Error::other)?)?;
+        out.yaml("---\n# what the operator would write to its status\n")?;
+        out.yaml(&text(&shown).map_err(io::Error::other)?)?;
     }
     Ok(())
 }

@@ -1,7 +1,11 @@
 //! Where log lines go and how they look; what else is told of is left to whoever brings a layer.
 
-use std::io;
+use std::{
+    borrow::Cow,
+    io::{self, Write},
+};
 
+use kaos_policy::printable::{printable, printable_json};
 use tracing::Subscriber;
 use tracing_subscriber::{
     EnvFilter, Layer, Registry, fmt, layer::SubscriberExt as _, registry::LookupSpan, util::SubscriberInitExt as _,
@@ -31,9 +35,86 @@ pub(super) fn start(run: &Run, beside: Option<Beside>) -> Result<(), LogError> {
 }
 
 fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync> {
-    let lines = fmt::layer().with_writer(io::stderr);
     match format {
-        LogFormat::Text => Box::new(lines.with_ansi(io::IsTerminal::is_terminal(&io::stderr()))),
-        LogFormat::Json => Box::new(lines.json().flatten_event(true).with_span_list(false)),
+        LogFormat::Text => {
+            let has_colours = io::IsTerminal::is_terminal(&io::stderr());
+            let shown = if has_colours { coloured } else { plain };
+            Box::new(fmt::layer().with_ansi(has_colours).with_writer(move || Shown { inner: io::stderr(), shown }))
+        }
+        LogFormat::Json => {
+            let writer = || Shown { inner: io::stderr(), shown: |line| printable_json(line) };
+            Box::new(fmt::layer().with_writer(writer).json().flatten_event(true).with_span_list(false))
+        }
+    }
+}
+
+/// Log lines as they are shown: an error may be in the words of a policy or a server, and forge a line or steer a terminal.
+struct Shown<W> {
+    inner: W,
+    /// Of a line, without its end.
+    shown: fn(&str) -> Cow<'_, str>,
+}
+
+impl<W: Write> Write for Shown<W> {
+    /// Takes whole lines: the layer writes each at once.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        let (line, end) = text.strip_suffix('\n').map_or((&*text, ""), |line| (line, "\n"));
+        self.inner.write_all(format!("{}{end}", (self.shown)(line)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+fn plain(line: &str) -> Cow<'_, str> {
+    printable(line)
+}
+
+/// The layer's own colours stay: it writes out what begins a sequence in a value.
+fn coloured(line: &str) -> Cow<'_, str> {
+    let mut shown = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        shown.push_str(&printable(before));
+        let colour = after.find('m').filter(|end| after[..*end].bytes().all(|b| b.is_ascii_digit() || b == b';'));
+        shown.push_str(if colour.is_some() { "\u{1b}[" } else { "\\u{1b}[" });
+        let end = colour.map_or(0, |end| end + 1);
+        shown.push_str(&after[..end]);
+        rest = &after[end..];
+    }
+    shown.push_str(&printable(rest));
+    Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(line: &str, shown: fn(&str) -> Cow<'_, str>) -> String {
+        let mut writer = Shown { inner: Vec::new(), shown };
+        writer.write_all(line.as_bytes()).unwrap();
+        String::from_utf8(writer.inner).unwrap()
+    }
+
+    #[test]
+    fn a_log_line_stays_one_line_that_steers_no_terminal() {
+        let line = "INFO pass failed: a\u{1b}[2J\r\nINFO forged\u{202e}\n";
+        assert_eq!(written(line, plain), "INFO pass failed: a\\u{1b}[2J\\r\\nINFO forged\\u{202e}\n");
+    }
+
+    #[test]
+    fn colours_of_the_layer_stay_and_nothing_else_does() {
+        let line = "\u{1b}[32mINFO\u{1b}[0m a\u{1b}[2J\nforged\n";
+        assert_eq!(written(line, coloured), "\u{1b}[32mINFO\u{1b}[0m a\\u{1b}[2J\\nforged\n");
+    }
+
+    #[test]
+    fn a_line_of_json_says_the_same_in_characters_that_no_terminal_obeys() {
+        let line = serde_json::json!({"message": "a\u{9b}\u{202e}\r\n"}).to_string();
+        let shown = written(&format!("{line}\n"), |line| printable_json(line));
+        assert_eq!(shown.trim_end(), r#"{"message":"a\u009b\u202e\r\n"}"#);
     }
 }

@@ -1,0 +1,106 @@
+//! Texts of users, policies and servers as a terminal, a table and a log may have them: characters that are obeyed or hide
+//! others are written out.
+//!
+//! [`mod@crate::cut`] does this to every message, so that conditions and Events have it; logs and the command line do it
+//! to all that they write.
+
+use std::{borrow::Cow, fmt::Write};
+
+/// A text in one line.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    written_out(text, |_| false, |shown, c| shown.extend(shortest(c)))
+}
+
+/// A text that may have several lines, and tabs.
+pub fn printable_lines(text: &str) -> Cow<'_, str> {
+    written_out(text, |c| matches!(c, '\n' | '\t'), |shown, c| shown.extend(shortest(c)))
+}
+
+/// JSON that says the same. Outside of strings it has no character that is written out.
+pub fn printable_json(json: &str) -> Cow<'_, str> {
+    written_out(json, |c| matches!(c, '\n' | '\t' | '\r'), |shown, c| {
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(shown, "\\u{unit:04x}");
+        }
+    })
+}
+
+/// `\n`, `\u{1b}`.
+fn shortest(c: char) -> impl Iterator<Item = char> {
+    let (control, other) = if c.is_control() { (Some(c.escape_default()), None) } else { (None, Some(c.escape_unicode())) };
+    control.into_iter().flatten().chain(other.into_iter().flatten())
+}
+
+fn written_out(text: &str, keep: fn(char) -> bool, write: fn(&mut String, char)) -> Cow<'_, str> {
+    let is_hidden = |(at, c): (usize, char)| is_obeyed_or_unseen(c) && !keep(c) && !(is_joiner(c) && joins(text, at, c));
+    let Some((first, _)) = text.char_indices().find(|found| is_hidden(*found)) else { return Cow::Borrowed(text) };
+    let mut shown = String::with_capacity(text.len() + 16);
+    shown.push_str(&text[..first]);
+    for (at, c) in text.char_indices().skip_while(|(at, _)| *at < first) {
+        if is_hidden((at, c)) { write(&mut shown, c) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
+}
+
+/// Whether a terminal obeys a character, or shows nothing of it: controls, separators of lines, what turns the direction
+/// of writing, and what takes no room.
+fn is_obeyed_or_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
+}
+
+/// Whether a joiner stands between letters of a script that has a use for it. ASCII has none.
+fn joins(text: &str, at: usize, joiner: char) -> bool {
+    let is_foreign = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_obeyed_or_unseen(c));
+    is_foreign(text[..at].chars().next_back()) && is_foreign(text[at + joiner.len_utf8()..].chars().next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_a_terminal_would_obey_is_written_out_in_one_line() {
+        for (text, shown) in [
+            ("ready\u{1b}[2J", "ready\\u{1b}[2J"),
+            ("a\r\n2026-01-01 ERROR forged", "a\\r\\n2026-01-01 ERROR forged"),
+            ("a\tb\u{7}\u{7f}\u{9b}0m", "a\\tb\\u{7}\\u{7f}\\u{9b}0m"),
+            ("\u{202e}ydaer\u{2066}", "\\u{202e}ydaer\\u{2066}"),
+            ("re\u{200b}ady\u{feff}\u{2028}\u{e0041}", "re\\u{200b}ady\\u{feff}\\u{2028}\\u{e0041}"),
+            ("re\u{200d}ady\u{200c}", "re\\u{200d}ady\\u{200c}"),
+        ] {
+            assert_eq!(printable(text), shown);
+            assert_eq!(printable(shown), shown, "what is written out stays as it is");
+        }
+    }
+
+    #[test]
+    fn letters_of_every_script_stay_and_lines_where_there_may_be_some() {
+        for text in ["", "spec.a: é \\n 漢字 ✔", "می\u{200c}خواهم", "\u{1f468}\u{200d}\u{1f469}"] {
+            assert!(matches!(printable(text), Cow::Borrowed(same) if same == text), "{text}");
+        }
+        assert_eq!(printable_lines("a\n\tb\r\u{1b}"), "a\n\tb\\r\\u{1b}");
+    }
+
+    #[test]
+    fn json_says_the_same_afterwards() {
+        let value = serde_json::json!({"a\u{9b}": ["\u{1b}[2J\n", "\u{202e}", "\u{e0041}", "é"]});
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        let shown = printable_json(&text).into_owned();
+        assert!(shown.contains("\\u009b") && shown.contains("\\u202e") && shown.contains("\\udb40\\udc41"), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+    }
+}
