@@ -151,6 +151,18 @@ pub enum Privilege {
     OtherVolumes,
     /// `externalIPs` and `externalName` of a Service.
     ExternalTraffic,
+    /// Services of type `NodePort`.
+    NodePorts,
+    /// Services of type `LoadBalancer`.
+    LoadBalancers,
+    /// `volumeName` of a `PersistentVolumeClaim`.
+    VolumeName,
+    /// `resourceClaims` of a pod.
+    ResourceClaims,
+    /// A projected `serviceAccountToken` for an audience.
+    TokenAudiences,
+    /// Sources of a projected volume that reach outside the namespace: `podCertificate`, `clusterTrustBundle`.
+    ProjectedSources,
 }
 
 impl fmt::Display for Privilege {

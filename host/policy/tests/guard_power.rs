@@ -6,6 +6,7 @@ mod widget;
 
 use kaos_policy::{
     contract::Refusal,
+    failure::Failure,
     guard::{Rule, UserPrivileges},
     manifest::Privilege,
     render::{Rendered, Verdict},
@@ -52,6 +53,9 @@ fn privilege_is_the_users_own_word_for_the_same_container_or_granted() {
 #[test]
 fn each_field_that_raises_privilege_has_its_grant() {
     let volume = |of: &str| pod(json!({"volumes": [{"name": "v", of: {"x": "y"}}]}));
+    let projected = |source: Value| pod(json!({"volumes": [{"name": "v", "projected": {"sources": [source]}}]}));
+    let claimed =
+        |spec: Value| pod(json!({"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}]}));
     for (grant, pod) in [
         ("hostNetwork", pod(json!({"hostNetwork": true}))),
         ("nodeName", pod(json!({"nodeName": "control-plane"}))),
@@ -66,12 +70,77 @@ fn each_field_that_raises_privilege_has_its_grant() {
         ("probeHosts", container(json!({"lifecycle": {"preStop": {"tcpSocket": {"host": "db", "port": 80}}}}))),
         ("hostPorts", container(json!({"ports": [{"containerPort": 80, "hostPort": 80}]}))),
         ("addedCapabilities", container(json!({"securityContext": {"capabilities": {"add": ["NET_ADMIN"]}}}))),
+        ("resourceClaims", pod(json!({"resourceClaims": [{"name": "gpu", "resourceClaimName": "somebodys"}]}))),
+        ("tokenAudiences", projected(json!({"serviceAccountToken": {"path": "t", "audience": "sts.amazonaws.com"}}))),
+        ("projectedSources", projected(json!({"podCertificate": {"signerName": "a.example/b", "keyType": "ED25519"}}))),
+        ("projectedSources", projected(json!({"clusterTrustBundle": {"name": "b", "path": "p"}}))),
+        ("projectedSources", projected(json!({"sourceOfTomorrow": {"name": "b"}}))),
+        ("volumeName", claimed(json!({"volumeName": "left-behind"}))),
     ] {
         assert_eq!(rules(&run("{}", pod.clone(), json!({}))), [Rule::NoPrivilege], "{grant}: {pod}");
         let granted = run(&format!("grants: {{privileges: [{grant}]}}"), pod.clone(), json!({}));
         assert!(granted.planned().is_some(), "{grant}: {:?}", granted.verdict);
         let own = run("{}", pod.clone(), json!({"podSpec": pod}));
         assert!(own.planned().is_some(), "{grant} in the user's own words: {:?}", own.verdict);
+    }
+}
+
+#[test]
+fn what_a_pod_has_of_its_own_account_and_namespace_raises_nothing() {
+    let sources = json!([{"serviceAccountToken": {"path": "t", "expirationSeconds": 600}}, {"configMap": {"name": "c"}},
+        {"downwardAPI": {"items": []}}]);
+    let claim = json!({"accessModes": ["ReadWriteOnce"], "volumeName": ""});
+    let volumes = json!([{"name": "v", "projected": {"sources": sources}},
+        {"name": "e", "ephemeral": {"volumeClaimTemplate": {"spec": claim}}}]);
+    let rendered = run("{}", pod(json!({"volumes": volumes, "resourceClaims": []})), json!({}));
+    assert!(rendered.planned().is_some(), "{:?}", rendered.verdict);
+}
+
+#[test]
+fn services_that_are_reached_from_outside_are_the_users_own_word_a_setting_or_granted() {
+    let layers = |origin: Origin, of: &str| [Layer::tree(origin, "widget", json!({"security": {"serviceType": of}}))];
+    for (of, grant) in [("LoadBalancer", "loadBalancers"), ("NodePort", "nodePorts")] {
+        let plan = json!([{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "w"}, "spec": {"type": of}}]);
+        let run =
+            |file: &str, layers: &[Layer], user: Value| planned(file, layers, &plan, user, UserPrivileges::Allowed);
+        let refused = run("{}", &[], json!({"title": of}));
+        assert_eq!(rules(&refused), [Rule::NoPrivilege], "{of}");
+        let told = refused.failed().unwrap().to_string();
+        assert!(told.contains("(Service w) spec.type: ") && told.contains(&format!("privilege {grant}")), "{told}");
+        assert!(run(&format!("grants: {{privileges: [{grant}]}}"), &[], json!({})).planned().is_some(), "{of}");
+        assert!(run("{}", &[], json!({"service": {"type": of}})).planned().is_some(), "{of}");
+        assert!(run("{}", &layers(Origin::OperatorConfig, of), json!({})).planned().is_some(), "{of}");
+        let tenant = run("{}", &layers(Origin::NamespacePolicy("n/p".into()), of), json!({}));
+        assert!(matches!(tenant.verdict, Verdict::Refused(Refusal::Invalid(_))), "{of}: {:?}", tenant.verdict);
+    }
+    let inner = json!([{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "w"}, "spec": {"type": "ClusterIP"}}]);
+    assert!(planned("{}", &[], &inner, json!({}), UserPrivileges::Allowed).planned().is_some());
+}
+
+#[test]
+fn what_raises_privilege_or_names_a_secret_is_told_by_its_real_path() {
+    let volumes = json!([{"name": "c", "configMap": {"name": "c"}}, {"name": "h", "hostPath": {"path": "/"}},
+        {"name": "p", "projected": {"sources": [{"configMap": {"name": "c"}}, {"secret": {"name": "s"}}]}},
+        {"name": "m", "persistentVolumeClaim": {"claimName": "m"}}, {"name": "s", "secret": {"secretName": "s"}}]);
+    let side = json!({"name": "side", "ports": [{"containerPort": 1}, {"containerPort": 2, "hostPort": 2}],
+        "envFrom": [{"configMapRef": {"name": "c"}}, {"secretRef": {"name": "s"}}],
+        "env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]});
+    let pod = json!({"containers": [{"name": "main"}, side], "volumes": volumes, "imagePullSecrets": [{"name": "s"}]});
+    let rendered = run("{}", pod, json!({}));
+    let Some(Failure::Guard(breaches)) = rendered.failed().map(|failed| &*failed.failure) else { panic!() };
+    let paths: Vec<_> = breaches.iter().filter_map(|it| it.path.strip_prefix("manifests[0] (Deployment w) ")).collect();
+    let within = "spec.template.spec";
+    for path in [
+        "volumes[1].hostPath",
+        "containers[1].ports[1].hostPort",
+        "volumes[2].projected.sources[1].secret.name",
+        "volumes[3].persistentVolumeClaim.claimName",
+        "volumes[4].secret.secretName",
+        "imagePullSecrets[0].name",
+        "containers[1].envFrom[1].secretRef.name",
+        "containers[1].env[0].valueFrom.secretKeyRef.name",
+    ] {
+        assert!(paths.contains(&&*format!("{within}.{path}")), "{path} in {paths:#?}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{annotated, list};
+use super::{annotated, filled, list};
 use crate::{contract::ResourceType, manifest::Privilege, pods};
 
 /// The names that lead to a value: the first one may be the manifest's own, such as the type of a volume.
@@ -63,12 +63,20 @@ const HOSTS: [Known; 10] = [
 /// Volumes that hold nothing of anybody else. Those of Secrets and claims are a matter of names.
 const VOLUMES: [&str; 8] =
     ["configMap", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"];
+/// Sources of projected volumes of which the same is true. A token is that of the pod's own account.
+const PROJECTED: [&str; 4] = ["configMap", "downwardAPI", "secret", "serviceAccountToken"];
+/// Types of Services that are reached from outside of the cluster.
+const SERVICES: [(&str, Privilege); 2] =
+    [("LoadBalancer", Privilege::LoadBalancers), ("NodePort", Privilege::NodePorts)];
 
 /// Everything in a manifest that raises privilege. `specs` are its pods.
 pub(super) fn of_manifest<'a>(manifest: &'a Value, specs: &[(String, &'a Value)]) -> Vec<Raised<'a>> {
     let mut raised = annotated::of_manifest(manifest);
     if ResourceType::of_object(manifest).is_service() {
         raised.extend(of_service(&manifest["spec"]));
+    }
+    for (at, spec) in filled::claims(manifest, specs) {
+        raised.extend(of_claim(&at, spec));
     }
     for (at, spec) in specs {
         raised.extend(of_pod(at, spec));
@@ -81,21 +89,25 @@ pub(super) fn of_manifest<'a>(manifest: &'a Value, specs: &[(String, &'a Value)]
 }
 
 fn of_service(spec: &Value) -> Vec<Raised<'_>> {
+    let raise = |privilege, field, value| {
+        Raised { privilege, path: format!("spec.{field}"), field: (field, &[]), value, container: None }
+    };
     let mut raised = Vec::new();
     for field in ["externalIPs", "externalName"] {
-        let value = &spec[field];
-        if is_filled(value) {
-            let path = format!("spec.{field}");
-            raised.push(Raised {
-                privilege: Privilege::ExternalTraffic,
-                path,
-                field: (field, &[]),
-                value,
-                container: None,
-            });
+        if is_filled(&spec[field]) {
+            raised.push(raise(Privilege::ExternalTraffic, field, &spec[field]));
         }
     }
+    let reached = SERVICES.iter().find(|(of, _)| spec["type"] == **of);
+    raised.extend(reached.map(|(_, privilege)| raise(*privilege, "type", &spec["type"])));
     raised
+}
+
+/// The volume that a claim takes, whoever left it behind.
+fn of_claim<'a>(at: &str, spec: &'a Value) -> Option<Raised<'a>> {
+    let (field, value): (Field<'_>, _) = (("volumeName", &[]), &spec["volumeName"]);
+    let raised = Raised { privilege: Privilege::VolumeName, path: path(at, field), field, value, container: None };
+    is_filled(value).then_some(raised)
 }
 
 fn of_pod<'a>(at: &str, spec: &'a Value) -> Vec<Raised<'a>> {
@@ -128,25 +140,51 @@ fn of_pod<'a>(at: &str, spec: &'a Value) -> Vec<Raised<'a>> {
     if is_filled(sysctls) {
         raise(Privilege::Sysctls, ("securityContext", &["sysctls"]), sysctls);
     }
-    for volume in list(&spec["volumes"]) {
-        for (of, value) in volume.as_object().into_iter().flatten() {
-            if of == "name" || value.is_null() || VOLUMES.contains(&of.as_str()) {
-                continue;
-            }
-            let privilege = if of == "hostPath" { Privilege::HostPath } else { Privilege::OtherVolumes };
-            raise(privilege, (of, &[]), value);
+    if is_filled(&spec["resourceClaims"]) {
+        raise(Privilege::ResourceClaims, ("resourceClaims", &[]), &spec["resourceClaims"]);
+    }
+    for (i, volume) in list(&spec["volumes"]).enumerate() {
+        raised.extend(of_volume(&format!("{at}.volumes[{i}]"), volume));
+    }
+    raised
+}
+
+fn of_volume<'a>(at: &str, volume: &'a Value) -> Vec<Raised<'a>> {
+    let mut raised = Vec::new();
+    let mut raise = |privilege, at: &str, field: Field<'a>, value: &'a Value| {
+        raised.push(Raised { privilege, path: path(at, field), field, value, container: None });
+    };
+    for (of, value) in beyond(volume, &VOLUMES) {
+        let privilege = if of == "hostPath" { Privilege::HostPath } else { Privilege::OtherVolumes };
+        raise(privilege, at, (of, &[]), value);
+    }
+    for (i, source) in list(&volume["projected"]["sources"]).enumerate() {
+        let at = format!("{at}.projected.sources[{i}]");
+        for (of, value) in beyond(source, &PROJECTED) {
+            raise(Privilege::ProjectedSources, &at, (of, &[]), value);
+        }
+        let audience = &source["serviceAccountToken"]["audience"];
+        if is_filled(audience) {
+            raise(Privilege::TokenAudiences, &at, ("serviceAccountToken", &["audience"]), audience);
         }
     }
     raised
 }
 
+/// The fields of a volume or a source that say another type than these.
+fn beyond<'a>(of: &'a Value, types: &'static [&str]) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    let fields = of.as_object().into_iter().flatten().map(|(field, value)| (field.as_str(), value));
+    fields.filter(|(field, value)| *field != "name" && !value.is_null() && !types.contains(field))
+}
+
 fn of_container<'a>(at: &str, container: &'a Value, is_main: bool) -> Vec<Raised<'a>> {
     let name = container["name"].as_str().unwrap_or_default();
     let mut raised = Vec::new();
-    let mut raise = |privilege, field: Field<'a>, value: &'a Value| {
+    let mut raise_at = |privilege, at: &str, field: Field<'a>, value: &'a Value| {
         let container = Some(Container { name, is_main });
         raised.push(Raised { privilege, path: path(at, field), field, value, container });
     };
+    let mut raise = |privilege, field: Field<'a>, value: &'a Value| raise_at(privilege, at, field, value);
     let context = &container["securityContext"];
     for (privilege, first, rest) in CONTAINER {
         let value = at_field(container, (first, rest));
@@ -171,9 +209,9 @@ fn of_container<'a>(at: &str, container: &'a Value, is_main: bool) -> Vec<Raised
             raise(privilege, (first, rest), value);
         }
     }
-    for port in list(&container["ports"]) {
+    for (i, port) in list(&container["ports"]).enumerate() {
         if !port["hostPort"].is_null() && port["hostPort"] != 0 {
-            raise(Privilege::HostPorts, ("hostPort", &[]), &port["hostPort"]);
+            raise_at(Privilege::HostPorts, &format!("{at}.ports[{i}]"), ("hostPort", &[]), &port["hostPort"]);
         }
     }
     raised

@@ -69,10 +69,23 @@ struct Used<'a, 'b> {
     path: &'b String,
     /// What has the field; none where the manifest itself does.
     at: Option<&'b String>,
-    field: &'static str,
+    field: Place,
     named: Named<'a>,
     /// Whether a claim is filled from it.
     is_source: bool,
+}
+
+/// The way to a field: items of lists, and what follows them.
+#[derive(Debug, Clone, Copy)]
+struct Place([Option<(&'static str, usize)>; 2], &'static str);
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (list, index) in self.0.iter().flatten() {
+            write!(f, "{list}[{index}].")?;
+        }
+        f.write_str(self.1)
+    }
 }
 
 pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Breaches) {
@@ -93,6 +106,7 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
         for (at, spec) in claims {
             for field in filled::SOURCES {
                 let named = of_source(&spec[field], own);
+                let field = Place([None; 2], field);
                 used.extend(named.map(|named| Used { path, at: Some(at), field, named, is_source: true }));
             }
         }
@@ -165,42 +179,48 @@ fn elsewhere<'a>(reference: &'a Value, own: &str) -> Option<&'a str> {
 }
 
 /// What comes to each pod that runs as a ServiceAccount, without being in any pod spec.
-fn of_account<'a>(manifest: &'a Value, found: &mut impl FnMut(&'static str, &'a str)) {
+fn of_account<'a>(manifest: &'a Value, found: &mut impl FnMut(Place, &'a str)) {
     if manifest["apiVersion"] != "v1" || manifest["kind"] != "ServiceAccount" {
         return;
     }
     for field in ["imagePullSecrets", "secrets"] {
-        for secret in list(&manifest[field]) {
+        for (i, secret) in list(&manifest[field]).enumerate() {
             if let Some(name) = secret["name"].as_str().filter(|name| !name.is_empty()) {
-                found(field, name);
+                found(Place([Some((field, i)), None], "name"), name);
             }
         }
     }
 }
 
 /// Everything that a pod refers to, with the field that does.
-fn of_pod<'a>(spec: &'a Value, found: &mut impl FnMut(Kind, &'static str, &'a str)) {
-    let mut note = |kind, field, name: &'a Value| {
+fn of_pod<'a>(spec: &'a Value, found: &mut impl FnMut(Kind, Place, &'a str)) {
+    let mut note = |kind, within, item, field, name: &'a Value| {
         if let Some(name) = name.as_str().filter(|name| !name.is_empty()) {
-            found(kind, field, name);
+            found(kind, Place([within, Some(item)], field), name);
         }
     };
-    for secret in list(&spec["imagePullSecrets"]) {
-        note(Kind::Secret, "imagePullSecrets", &secret["name"]);
+    for (i, secret) in list(&spec["imagePullSecrets"]).enumerate() {
+        note(Kind::Secret, None, ("imagePullSecrets", i), "name", &secret["name"]);
     }
-    for volume in list(&spec["volumes"]) {
-        note(Kind::Secret, "volumes", &volume["secret"]["secretName"]);
-        note(Kind::Claim, "volumes", &volume["persistentVolumeClaim"]["claimName"]);
-        for source in list(&volume["projected"]["sources"]) {
-            note(Kind::Secret, "volumes", &source["secret"]["name"]);
+    for (i, volume) in list(&spec["volumes"]).enumerate() {
+        let item = ("volumes", i);
+        note(Kind::Secret, None, item, "secret.secretName", &volume["secret"]["secretName"]);
+        let claim = &volume["persistentVolumeClaim"]["claimName"];
+        note(Kind::Claim, None, item, "persistentVolumeClaim.claimName", claim);
+        for (j, source) in list(&volume["projected"]["sources"]).enumerate() {
+            note(Kind::Secret, Some(item), ("projected.sources", j), "secret.name", &source["secret"]["name"]);
         }
     }
-    for (_, container) in pods::containers(spec) {
-        for source in list(&container["envFrom"]) {
-            note(Kind::Secret, "envFrom", &source["secretRef"]["name"]);
-        }
-        for variable in list(&container["env"]) {
-            note(Kind::Secret, "env", &variable["valueFrom"]["secretKeyRef"]["name"]);
+    for containers in pods::CONTAINERS {
+        for (i, container) in list(&spec[containers]).enumerate() {
+            let within = Some((containers, i));
+            for (j, source) in list(&container["envFrom"]).enumerate() {
+                note(Kind::Secret, within, ("envFrom", j), "secretRef.name", &source["secretRef"]["name"]);
+            }
+            for (j, variable) in list(&container["env"]).enumerate() {
+                let name = &variable["valueFrom"]["secretKeyRef"]["name"];
+                note(Kind::Secret, within, ("env", j), "valueFrom.secretKeyRef.name", name);
+            }
         }
     }
 }
