@@ -45,7 +45,6 @@ fn privilege_is_the_users_own_word_for_the_same_container_or_granted() {
     assert_eq!(rules(&run("{}", json!({}), UserPrivileges::Allowed)), [Rule::NoPrivilege; 2]);
     assert!(run("{}", own.clone(), UserPrivileges::Allowed).planned().is_some());
     assert_eq!(rules(&run("{}", sidecar, UserPrivileges::Allowed)), [Rule::NoPrivilege]);
-    assert_eq!(rules(&run("{}", own, UserPrivileges::Forbidden)), [Rule::NoPrivilege; 2]);
     let granted = "grants: {privileges: [privileged, hostPath]}";
     assert!(run(granted, json!({}), UserPrivileges::Forbidden).planned().is_some());
 }
@@ -142,6 +141,32 @@ fn what_raises_privilege_or_names_a_secret_is_told_by_its_real_path() {
     ] {
         assert!(paths.contains(&&*format!("{within}.{path}")), "{path} in {paths:#?}");
     }
+}
+
+#[test]
+fn a_privilege_that_no_object_may_ask_for_is_told_to_the_user_who_did() {
+    let refused = |pod: Value, user: Value| {
+        let rendered = planned("{}", &[], &json!([deployment(pod)]), user, UserPrivileges::Forbidden);
+        match rendered.verdict {
+            Verdict::Refused(Refusal::Invalid(violations)) => violations,
+            other => panic!("{other:?}"),
+        }
+    };
+    let own = json!({"containers": [{"name": "other"}, {"name": "main", "securityContext": {"privileged": true}}],
+        "volumes": [{"name": "c", "configMap": {"name": "c"}}, {"name": "h", "hostPath": {"path": "/"}}]});
+    let mut told = refused(own.clone(), json!({"podSpec": own}));
+    told.sort_by(|a, b| a.path.cmp(&b.path));
+    let paths: Vec<_> = told.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(paths, ["spec.podSpec.containers[1].securityContext.privileged", "spec.podSpec.volumes[1].hostPath"]);
+    let message = &told[1].message;
+    assert!(
+        message.starts_with("asks for privilege hostPath, and the operator's --user-privileges=refused lets no object")
+            && message.contains("take it out") && message.contains("pods that run with it already go on until then"),
+        "{message}"
+    );
+    // What the policy adds by itself is the policy's to mend.
+    let plan = json!([deployment(pod(json!({"hostNetwork": true})))]);
+    assert_eq!(rules(&planned("{}", &[], &plan, json!({}), UserPrivileges::Forbidden)), [Rule::NoPrivilege]);
 }
 
 #[test]

@@ -1,14 +1,16 @@
-//! G3, G7: what the operator may do.
+//! G3, G7: what the operator may do; E3: what objects may ask for.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kaos_cluster::faults::{Attempt, Entry};
 use kaos_operator::rbac::Scope;
 use kaos_tests::gadget::gadget;
+use kaos_policy::guard::UserPrivileges;
 use kaos_tests::harness::faults::OPERATOR;
 use kaos_tests::harness::samples::{agent, mcp_server, model_api};
-use kaos_tests::harness::{Scenario, World, is_ready, play};
+use kaos_tests::harness::{Scenario, World, condition, is_ready, play, reason};
 use serde_json::{Value, json};
 
 use crate::support::{CHILDREN, image, web, web_with};
@@ -156,5 +158,34 @@ fn e8_when_rights_come_back_all_objects_and_watches_use_them_at_once() {
             assert!(all_have(w, edit + 4).await, "{:?}", w.probe().queue());
             assert_eq!((w.probe().denied(), w.probe().ready()), (0, Ok(())));
         }
+    });
+}
+
+#[test]
+fn e3_a_privilege_that_objects_may_ask_for_no_more_is_told_with_its_field_and_what_runs_goes_on() {
+    static REFUSED: AtomicBool = AtomicBool::new(false);
+    let scenario = Scenario::default().tuned(|options| {
+        if REFUSED.load(Ordering::Relaxed) {
+            options.user_privileges = UserPrivileges::Forbidden;
+        }
+    });
+    play(scenario, async |w| {
+        let mut server = mcp_server("echo");
+        server["spec"]["podSpec"] = json!({"hostNetwork": true});
+        w.apply(&server).await;
+        w.until_ready("MCPServer/echo").await;
+        REFUSED.store(true, Ordering::Relaxed);
+        w.restart().await;
+        let told = w.until("it is refused", "MCPServer/echo", |it| reason(it, "Accepted") == "InvalidSpec").await;
+        let accepted = condition(&told, "Accepted");
+        let message = accepted["message"].as_str().unwrap();
+        assert!(message.starts_with("spec.podSpec.hostNetwork: asks for privilege hostNetwork, and "), "{message}");
+        assert!(message.contains("--user-privileges=refused") && message.contains("go on until then"), "{message}");
+        let runs = w.look("Deployment/mcpserver-echo").await;
+        assert_eq!(runs["spec"]["template"]["spec"]["hostNetwork"], true);
+        w.patch("MCPServer/echo", &json!({"spec": {"podSpec": null}})).await;
+        let gone = |it: &Value| it["spec"]["template"]["spec"].get("hostNetwork").is_none_or(|on| *on != true);
+        w.until("it runs without", "Deployment/mcpserver-echo", gone).await;
+        w.until_ready("MCPServer/echo").await;
     });
 }

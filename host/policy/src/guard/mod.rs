@@ -15,6 +15,7 @@
 //! that a `StatefulSet` finds by their name, since nothing but that name tells whose they are.
 
 mod annotated;
+mod asked;
 mod breaches;
 mod cap;
 mod env;

@@ -1,10 +1,11 @@
-//! Fields that give more power than a pod has by itself: the user's own words, the owner's settings, or granted.
+//! Fields that give more power than a pod has by itself: the user's own words, where the operator lets users say it, the
+//! owner's settings, or granted.
 
 use serde_json::Value;
 
 use super::{
-    Rule, UserPrivileges,
-    breaches::Breaches,
+    Rule, UserPrivileges, asked,
+    breaches::{Breaches, TOLD},
     plan::Rules,
     raised::{self, Raised},
     said::Said,
@@ -12,7 +13,6 @@ use super::{
 use crate::{
     contract::{ResourceType, Violation},
     manifest::Privilege,
-    settings::Source,
 };
 
 /// One manifest with its path and its pods.
@@ -22,8 +22,8 @@ pub(super) struct Seen<'a> {
     pub(super) specs: Vec<(String, &'a Value)>,
 }
 
-/// Notes what nobody who may had said; what a namespace's settings said without the right to is handed back, since
-/// whoever wrote them has to mend it and not the policy.
+/// Notes what nobody who may had said; what a user or a namespace's settings said without the right to is handed back, since
+/// whoever wrote it has to mend it and not the policy.
 pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Breaches) -> Vec<Violation> {
     let mut violations = Vec::new();
     let granted = |raised: &Raised<'_>| {
@@ -43,24 +43,27 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     if asked.is_empty() {
         return violations;
     }
-    let user: Vec<&Value> = match rules.user_privileges {
-        UserPrivileges::Allowed => vec![&rules.object["spec"], rules.annotated],
-        UserPrivileges::Forbidden => Vec::new(),
-    };
-    let said = Said::about(&asked, &user, rules.settings);
-    let said_by_flags = rules.cap.map(|cap| Said::about(&asked, &user, &cap.flags));
+    let own = [&rules.object["spec"], rules.annotated];
+    let is_forbidden = rules.user_privileges == UserPrivileges::Forbidden;
+    let user: &[&Value] = if is_forbidden { &[] } else { &own };
+    let said = Said::about(&asked, user, rules.settings);
+    let said_by_flags = rules.cap.map(|cap| Said::about(&asked, user, &cap.flags));
+    // That, and what users would have a say in if they had one.
+    let settings = rules.cap.map_or(rules.settings, |cap| &cap.flags);
+    let with_user = is_forbidden.then(|| [rules.settings, settings].map(|settings| Said::about(&asked, &own, settings)));
     for (path, raised) in at.into_iter().zip(&asked) {
         let name = raised.privilege;
         let is_beyond = rules.cap.is_some_and(|cap| cap.is_beyond(name));
         if said_by_flags.as_ref().filter(|_| is_beyond).unwrap_or(&said).have(raised) {
             continue;
         }
-        if let Some((setting, source)) = of_a_namespace(raised, rules) {
-            let message = format!(
-                "comes from {source}, and settings of a namespace raise no privilege: take it out, have it set for the \
-                 cluster, or have privilege {name} granted to the policy"
-            );
-            violations.push(Violation { path: setting, message });
+        let is_users = with_user.as_ref().is_some_and(|said| said[usize::from(is_beyond)].have(raised));
+        let to_mend = is_users.then(|| of_the_user(raised, rules)).or_else(|| of_a_namespace(raised, rules));
+        if let Some(violation) = to_mend {
+            violations.push(violation);
+            if violations.len() >= TOLD {
+                break;
+            }
             continue;
         }
         let path = format_args!("{path} {}", raised.path);
@@ -82,12 +85,27 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     violations
 }
 
+/// The user's own word, where the operator lets users have none.
+fn of_the_user(raised: &Raised<'_>, rules: &Rules<'_>) -> Violation {
+    let message = format!(
+        "asks for privilege {}, and the operator's --user-privileges=refused lets no object do so: take it out, or have \
+         whoever runs the operator set it or grant it to the policy; pods that run with it already go on until then",
+        raised.privilege
+    );
+    Violation { path: asked::place(raised, rules), message }
+}
+
 /// The setting of a namespace that has the value, and where it was set.
-fn of_a_namespace<'a>(raised: &Raised<'_>, rules: &Rules<'a>) -> Option<(String, &'a Source)> {
+fn of_a_namespace(raised: &Raised<'_>, rules: &Rules<'_>) -> Option<Violation> {
     rules.layers.iter().find_map(|(policy, settings)| {
         settings.of_namespaces().find_map(|(path, source, value)| {
+            let message = format!(
+                "comes from {source}, and settings of a namespace raise no privilege: take it out, have it set for the \
+                 cluster, or have privilege {} granted to the policy",
+                raised.privilege
+            );
             let said = Said::about(std::slice::from_ref(raised), &[], &value);
-            said.have(raised).then(|| (format!("settings.{policy}.{path}"), source))
+            said.have(raised).then(|| Violation { path: format!("settings.{policy}.{path}"), message })
         })
     })
 }

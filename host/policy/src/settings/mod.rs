@@ -182,7 +182,12 @@ impl Effective {
 
     /// Each value that settings of a namespace gave: its path, its source, and the settings with nothing else in them.
     pub(crate) fn of_namespaces(&self) -> impl Iterator<Item = (&Path, &Source, Value)> {
-        let given = self.sources.iter().filter(|(_, source)| matches!(source.origin, Origin::NamespacePolicy(_)));
+        self.given_one_by_one(|origin| matches!(origin, Origin::NamespacePolicy(_)))
+    }
+
+    /// The same of what others gave.
+    pub(crate) fn given_one_by_one(&self, by: fn(&Origin) -> bool) -> impl Iterator<Item = (&Path, &Source, Value)> {
+        let given = self.sources.iter().filter(move |(_, source)| by(&source.origin));
         given.filter_map(|(path, source)| {
             let value = path.find_in(&self.tree)?;
             let mut alone = Value::Object(serde_json::Map::new());

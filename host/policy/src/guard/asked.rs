@@ -1,0 +1,95 @@
+//! Where an object asks for a privilege that its users may not have: its own spec, or a setting that an annotation gives.
+
+use serde_json::Value;
+
+use super::{
+    plan::Rules,
+    raised::Raised,
+    said::Said,
+    shape::{Step, written},
+};
+use crate::{pods, settings::Origin};
+
+/// The path of the field that asks; the whole spec, where it is not told apart.
+pub(super) fn place(raised: &Raised<'_>, rules: &Rules<'_>) -> String {
+    let mut search = Search { raised, best: None };
+    search.walk(&rules.object["spec"], None, &mut vec![Step::Name("spec".to_owned())]);
+    if let Some((_, path)) = search.best {
+        return written(&path);
+    }
+    let annotation = rules.layers.iter().find_map(|(_, settings)| {
+        let mut given = settings.given_one_by_one(|origin| *origin == Origin::Annotation);
+        given.find_map(|(_, source, value)| says(raised, &value).then_some(source.via.as_ref())?)
+    });
+    annotation.map_or_else(|| "spec".to_owned(), |key| format!("metadata.annotations[\"{key}\"]"))
+}
+
+fn says(raised: &Raised<'_>, settings: &Value) -> bool {
+    Said::about(std::slice::from_ref(raised), &[], settings).have(raised)
+}
+
+struct Search<'a> {
+    raised: &'a Raised<'a>,
+    /// Whether it stands in the container that has the privilege; the path.
+    best: Option<(bool, Vec<Step>)>,
+}
+
+impl Search<'_> {
+    fn walk(&mut self, value: &Value, container: Option<&str>, here: &mut Vec<Step>) {
+        match value {
+            Value::Object(fields) => {
+                let (first, rest) = self.raised.field;
+                if fields.get(first).is_some_and(|value| is_part(at(value, rest), self.raised.value)) {
+                    self.found(container, here);
+                }
+                for (name, value) in fields {
+                    here.push(Step::Name(name.clone()));
+                    match value.as_array().filter(|_| pods::CONTAINERS.contains(&name.as_str())) {
+                        Some(items) => {
+                            for (i, item) in items.iter().enumerate() {
+                                here.push(Step::Index(i));
+                                self.walk(item, item["name"].as_str(), here);
+                                here.pop();
+                            }
+                        }
+                        None => self.walk(value, container, here),
+                    }
+                    here.pop();
+                }
+            }
+            Value::Array(items) => {
+                for (i, item) in items.iter().enumerate() {
+                    here.push(Step::Index(i));
+                    self.walk(item, container, here);
+                    here.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn found(&mut self, container: Option<&str>, here: &[Step]) {
+        let is_its = self.raised.container.map(|of| of.name) == container;
+        if self.best.as_ref().is_none_or(|(best, _)| is_its && !best) {
+            let (first, rest) = self.raised.field;
+            let names = std::iter::once(first).chain(rest.iter().copied());
+            let path = here.iter().cloned().chain(names.map(|name| Step::Name(name.to_owned())));
+            self.best = Some((is_its, path.collect()));
+        }
+    }
+}
+
+fn at<'a>(value: &'a Value, names: &[&str]) -> &'a Value {
+    names.iter().fold(value, |value, name| &value[*name])
+}
+
+/// Whether one of the two values has something of the other: what is planned may be merged of two places.
+fn is_part(said: &Value, planned: &Value) -> bool {
+    match (said, planned) {
+        (Value::Object(said), Value::Object(planned)) => {
+            said.iter().any(|(key, value)| !value.is_null() && planned.get(key) == Some(value))
+        }
+        (Value::Array(said), Value::Array(planned)) => said.iter().any(|item| planned.contains(item)),
+        (said, planned) => !said.is_null() && said == planned,
+    }
+}
