@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::guard::Breach;
+use crate::{
+    guard::Breach,
+    units::{bytes, count},
+};
 
 /// What was running: one of the five functions of the contract, or the start of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,6 +37,20 @@ impl fmt::Display for Verb {
     }
 }
 
+impl Verb {
+    /// What it is for, for people who do not know the contract.
+    fn purpose(self) -> &'static str {
+        match self {
+            Self::Open => "to start",
+            Self::Describe => "to say what it is",
+            Self::Needs => "to say which objects it needs",
+            Self::MapEnv => "to work out the environment variables",
+            Self::Translate => "to work out the manifests",
+            Self::Assess => "to work out the status",
+        }
+    }
+}
+
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
@@ -46,7 +63,7 @@ pub enum Failure {
         reason: String,
     },
     /// The pass took more instructions than it may.
-    #[error("{verb} ran out of fuel: a pass may use {limit}")]
+    #[error("{verb} ran out of fuel: {} it takes more than the {} units that a pass has", verb.purpose(), count(limit))]
     OutOfFuel {
         /// The function that was running.
         verb: Verb,
@@ -54,7 +71,7 @@ pub enum Failure {
         limit: u64,
     },
     /// The pass asked for more memory than it may have.
-    #[error("{verb} asked for {wanted} bytes of memory: it may have {limit}")]
+    #[error("{verb} ran out of memory: {} it takes {}, and a pass has {}", verb.purpose(), bytes(*wanted), bytes(*limit))]
     OutOfMemory {
         /// The function that was running.
         verb: Verb,
@@ -64,7 +81,7 @@ pub enum Failure {
         limit: usize,
     },
     /// The answer is larger than one call may hand back.
-    #[error("the answer of {verb} is larger than {limit} bytes")]
+    #[error("the answer of {verb} is larger than {}, the most that is taken", bytes(*limit))]
     AnswerTooLarge {
         /// The function that answered.
         verb: Verb,
@@ -146,6 +163,11 @@ impl Failure {
         matches!(self, Self::Sandbox(_) | Self::Stalled { .. })
     }
 
+    /// Whether a pass has too little room for it: less to read would take less.
+    pub(crate) fn is_of_size(&self) -> bool {
+        matches!(self, Self::OutOfFuel { .. } | Self::OutOfMemory { .. } | Self::AnswerTooLarge { .. })
+    }
+
     /// A stable word for metrics, Events and conditions.
     pub fn category(&self) -> &'static str {
         match self {
@@ -172,6 +194,20 @@ fn list(breaches: &[Breach]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_are_told_in_units_and_with_what_they_were_not_enough_for() {
+        let fuel = Failure::OutOfFuel { verb: Verb::Translate, limit: 500_000_000 };
+        let told = "translate ran out of fuel: to work out the manifests it takes more than the 500,000,000 units that a \
+                    pass has";
+        assert_eq!(fuel.to_string(), told);
+        let memory = Failure::OutOfMemory { verb: Verb::MapEnv, wanted: 38_076_416, limit: 32 << 20 };
+        let told = "map-env ran out of memory: to work out the environment variables it takes 36.4 MiB, and a pass has 32 \
+                    MiB";
+        assert_eq!(memory.to_string(), told);
+        let answer = Failure::AnswerTooLarge { verb: Verb::Assess, limit: 8 << 20 };
+        assert_eq!(answer.to_string(), "the answer of assess is larger than 8 MiB, the most that is taken");
+    }
 
     #[test]
     fn every_category_is_listed() {

@@ -49,3 +49,4 @@ pub mod render;
 pub mod settings;
 pub mod stamp;
 pub mod yaml;
+mod units;

@@ -37,7 +37,7 @@ fn an_object_that_says_too_much_is_waited_for_and_looked_at_again_when_it_says_l
         let Some(Refusal::Waiting(blockers)) = rendered.refused() else { panic!("{:?}", rendered.verdict) };
         let [blocker] = &blockers[..] else { panic!("{blockers:?}") };
         assert_eq!((blocker.on.to_string().as_str(), blocker.reason.as_str()), ("ConfigMap n/c", "TooLarge"));
-        assert!(blocker.message.contains("data: 20000 fields are too many, at most 10000"), "{}", blocker.message);
+        assert!(blocker.message.contains("data: 20,000 fields are too many, at most 10,000"), "{}", blocker.message);
         assert_eq!(rendered.needs.len(), 1, "it is watched all the same");
         let Answer::Objects(shown) = &rendered.subject().found[0].answer else { panic!("no object") };
         assert!(shown[0].len() < 1_000, "who reports on the pass is shown no more");
@@ -117,7 +117,7 @@ fn of_what_is_too_much_nothing_more_is_looked_for() {
     }
     let (rendered, looks) = asking(everything, (0..20).map(|n| long(&format!("c{n}"), 1 << 20)));
     let Some(Refusal::Waiting(blockers)) = rendered.refused() else { panic!("{:?}", rendered.verdict) };
-    assert!(blockers[0].message.contains("which may have 4194304"), "{blockers:?}");
+    assert!(blockers[0].message.contains("which may have 4 MiB"), "{blockers:?}");
     assert_eq!(looks, 1);
     assert_eq!(rendered.needs.len(), 200, "all of it is watched all the same");
     let shown: usize = rendered

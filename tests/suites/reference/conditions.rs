@@ -28,8 +28,8 @@ const OTHER_WORDS: &str = "
     AccessGrant Agent Always Apply Binding Cache Catalogue CertificateSigningRequest Cluster ClusterIP ClusterRole
     ClusterRoleBinding ClusterTrustBundle ComponentStatus ConfigMap CronJob CustomResourceDefinition DaemonSet
     Default Deployment DeviceClass Ei EndpointSlice Endpoints Engine Event Failure False FieldsV1 FlowSchema Gateway
-    GatewayClass Gi HorizontalPodAutoscaler IfNotPresent Ingress IngressClass IntOrString Invalid Job Ki Kind List
-    LoadBalancer Memo Metrics Mi ModelAPI MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
+    GatewayClass Gi HorizontalPodAutoscaler IfNotPresent Ingress IngressClass IntOrString Invalid Job Ki KiB Kind List
+    LoadBalancer Memo Metrics Mi MiB ModelAPI MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
     MutatingWebhookConfiguration Name Namespace NamespaceTerminating NetworkPolicy Never Node NodePort Normal Null
     PassLookup PathPrefix PersistentVolume PersistentVolumeClaim Pi Pod PodDisruptionBudget PodSecurityPolicy Policy
     PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Queue Reconcile Recreate Ref ReferenceGrant

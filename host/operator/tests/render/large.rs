@@ -15,7 +15,7 @@ fn a_peer_that_says_too_much_is_waited_for_and_no_policy_fails() {
     assert_eq!(refused["reason"], "Waiting", "{refused}");
     assert_eq!(refused["messages"][0]["path"], "Agent default/peer");
     let message = refused["messages"][0]["message"].as_str().expect("a text");
-    assert!(message.contains("spec.podSpec.nodeSelector: 80000 fields are too many, at most 10000"), "{message}");
+    assert!(message.contains("spec.podSpec.nodeSelector: 80,000 fields are too many, at most 10,000"), "{message}");
     assert_eq!(list[2]["refused"]["reason"], "Invalid", "the peer itself says too much");
 }
 

@@ -12,6 +12,7 @@ use crate::{
     cut::{NOTE, cut},
     digest::canonical,
     lookup::MOST,
+    units::{bytes, count},
 };
 
 /// Why an object is waited for that says more than a policy can be shown.
@@ -46,7 +47,7 @@ impl Load {
         self.looked_at += text.len();
         let too_large = match size::check(object) {
             Ok(()) if text.len() <= BYTES => None,
-            Ok(()) => Some(format!("{} bytes are too many, at most {BYTES}: divide it", text.len())),
+            Ok(()) => Some(format!("it has {}, at most {}: divide it", bytes(text.len()), bytes(BYTES))),
             Err(Violation { path, message }) => Some(format!("{path}: {message}")),
         };
         let has_room = match too_large {
@@ -74,15 +75,19 @@ impl Load {
     /// What the pass has to wait for; nothing where everything is shown whole.
     pub(super) fn refusal(&self) -> Option<Refusal> {
         let mut too_large = self.too_large.clone();
-        for (Total { sum, most, largest }, what, limit) in
-            [(&self.bytes, "bytes", MOST), (&self.values, "values", ALL_VALUES)]
+        let values = |number: usize| format!("{} values", count(number));
+        for (Total { sum, most, largest }, shown, limit) in
+            [(&self.bytes, &bytes as &dyn Fn(usize) -> String, MOST), (&self.values, &values, ALL_VALUES)]
         {
             if let Some(on) = largest
                 && *sum > limit
             {
                 let told = format!(
-                    "{most} {what} of the first {sum} of all that is referred to, which may have {limit}: make it smaller, \
-                     or refer to less"
+                    "it has {} of the first {} of all that is referred to, which may have {}: make it smaller, or refer to \
+                     less",
+                    shown(*most),
+                    shown(*sum),
+                    shown(limit)
                 );
                 too_large.push(blocker(on.clone(), &told));
             }
@@ -154,11 +159,11 @@ mod tests {
         assert!(texts[0].len() < 200 && texts[0].contains("\"large\"") && texts[1].contains("\"a\":1"), "{texts:?}");
         let [(name, message)] = &blockers[..] else { panic!("{blockers:?}") };
         assert_eq!(name, "large");
-        let told = "Kite n/large is too large to be read: spec.podSpec.nodeSelector: 10001 fields are too many, at most \
-                    10000: ";
+        let told = "Kite n/large is too large to be read: spec.podSpec.nodeSelector: 10,001 fields are too many, at most \
+                    10,000: ";
         assert!(message.starts_with(told), "{message}");
         let (_, blockers) = shown(&[object("long", &json!("x".repeat(BYTES)))]);
-        assert!(blockers[0].1.contains("bytes are too many, at most 2097152"), "{blockers:?}");
+        assert!(blockers[0].1.contains("it has 2.1 MiB, at most 2 MiB: divide it"), "{blockers:?}");
     }
 
     #[test]
@@ -167,7 +172,7 @@ mod tests {
         let (texts, blockers) = shown(&[text("a", 1_500_000), text("b", 1_600_000), text("c", 1_400_000)]);
         assert!(texts[1].len() > 1_600_000 && texts[2].len() < 200, "what there is no room for is not shown");
         let [(name, message)] = &blockers[..] else { panic!("{blockers:?}") };
-        assert!(name == "b" && message.contains(" which may have 4194304: "), "{message}");
+        assert!(name == "b" && message.contains("it has 1.6 MiB of the first 4.3 MiB of all that is referred to, which may have 4 MiB: "), "{message}");
         let many: Vec<_> = (0..6).map(|n| object(&format!("a{n}"), &fields(9_000))).collect();
         let (_, blockers) = shown(&many);
         assert!(blockers.len() == 1 && blockers[0].1.contains(" values of the "), "{blockers:?}");

@@ -23,7 +23,7 @@ pub use object::{ObjectError, ObjectRef, stripped};
 pub use report::Assessed;
 
 use crate::{
-    contract::{Blocker, Cluster, EnvVar, Json, Need, Note, Refusal, ResourceType, Subject},
+    contract::{Blocker, Cluster, EnvVar, Found, Json, Need, Note, Refusal, ResourceType, Subject},
     failure::Failure,
     guard::UserPrivileges,
     lookup::Lookup,
@@ -100,12 +100,22 @@ pub struct Planned {
 
 /// Which policy failed, and how.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("policy {policy}: {failure}")]
+#[error("policy {policy}: {failure}{}", .largest.as_ref().map(|largest| format!(": {largest}")).unwrap_or_default())]
 pub struct PolicyFailure {
     /// The layer that failed.
     pub policy: PolicyId,
     /// How.
     pub failure: Box<Failure>,
+    /// Where a pass has too little room: the largest part of what the policy reads, where that is large.
+    pub largest: Option<String>,
+}
+
+impl PolicyFailure {
+    /// A failure over an object and what was found beside it.
+    fn new(policy: &PolicyId, failure: Failure, object: &str, found: &[Found]) -> Self {
+        let largest = if failure.is_of_size() { size::largest(object, found) } else { None };
+        Self { policy: policy.clone(), failure: Box::new(failure), largest }
+    }
 }
 
 /// Why an object cannot be given to a renderer.

@@ -109,11 +109,7 @@ impl<'a> Layer<'a> {
 
     fn open(&self) -> Result<Box<dyn Sandbox + '_>, PolicyFailure> {
         let policy = &self.bound.policy;
-        policy.code().open(policy.limits()).map_err(|failure| self.failed(failure))
-    }
-
-    fn failed(&self, failure: Failure) -> PolicyFailure {
-        PolicyFailure { policy: self.bound.policy.id().clone(), failure: Box::new(failure) }
+        policy.code().open(policy.limits()).map_err(|failure| PolicyFailure::new(policy.id(), failure, "", &[]))
     }
 }
 
@@ -167,11 +163,12 @@ impl Pass<'_> {
         let before = sandbox.fuel_used();
         let plan = sandbox.translate(&subject, env);
         ledger.fuel += sandbox.fuel_used().saturating_sub(before);
-        match plan.map_err(|failure| self.base.failed(failure))? {
+        let failed = |failure| self.failed(self.base, failure, &subject.found);
+        match plan.map_err(failed)? {
             Ok(plan) => match self.admit(plan) {
                 Ok(planned) => Ok(Verdict::Planned(Arc::new(planned))),
                 Err(Stop::User(violations)) => Ok(Verdict::Refused(Refusal::Invalid(violations))),
-                Err(Stop::Policy(failure)) => Err(self.base.failed(failure)),
+                Err(Stop::Policy(failure)) => Err(failed(failure)),
             },
             Err(refusal) => Ok(Verdict::Refused(refusal)),
         }
@@ -198,7 +195,12 @@ impl Pass<'_> {
         asked.found.clone_from(&subject.found);
         ledger.asked.push(asked);
         ledger.fuel += sandbox.fuel_used();
-        Ok((subject, mapped.map_err(|failure| layer.failed(failure))?))
+        let mapped = mapped.map_err(|failure| self.failed(layer, failure, &subject.found))?;
+        Ok((subject, mapped))
+    }
+
+    fn failed(&self, layer: &Layer<'_>, failure: Failure, found: &[Found]) -> PolicyFailure {
+        PolicyFailure::new(layer.bound.policy.id(), failure, self.text, found)
     }
 
     fn admit(&self, plan: Plan) -> Result<Planned, Stop> {

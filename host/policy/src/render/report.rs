@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{PolicyFailure, Rendered, Renderer, secret, stripped};
 use crate::{
-    contract::{Child, Observation, Outcome, Reference, Report, ResourceType},
+    contract::{Child, Observation, Outcome, Reference, Report, ResourceType, Subject},
     digest::canonical,
     failure::{Failure, Verb},
     guard::{Breach, Rule},
@@ -62,7 +62,8 @@ impl Renderer {
             let fields = parse_fields(&report.fields)?;
             Ok(Assessed { report, fields, fuel: sandbox.fuel_used() })
         };
-        assess().map_err(|failure| PolicyFailure { policy: policy.id().clone(), failure: Box::new(failure) })
+        let Subject { object, found, .. } = &*rendered.subject;
+        assess().map_err(|failure| PolicyFailure::new(policy.id(), failure, object, found))
     }
 }
 

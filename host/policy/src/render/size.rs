@@ -7,14 +7,17 @@
 use serde_json::{Value, json};
 
 use crate::{
-    contract::Violation,
+    contract::{Answer, Found, Reference, Violation},
     guard::{Step, written},
+    units::{bytes, count as grouped},
 };
 
 /// Values in an object: texts, numbers, lists and objects. Ten thousand variables are thirty thousand.
 const VALUES: usize = 40_000;
 /// Fields of one object within it.
 const FIELDS: usize = 10_000;
+/// Bytes from which on an object is said to be large. Ordinary ones have some kilobytes.
+const LARGE: usize = 64 << 10;
 
 /// Refuses an object that says too much, and names the part that does.
 pub(super) fn check(object: &Value) -> Result<(), Violation> {
@@ -22,13 +25,56 @@ pub(super) fn check(object: &Value) -> Result<(), Violation> {
     if most_fields(object) > FIELDS
         && let Some((path, part)) = widest(object)
     {
-        return Err(too_much(&path, fields(part), "fields", FIELDS));
+        let message = format!("{} fields are too many, at most {}: {REMEDY}", grouped(fields(part)), grouped(FIELDS));
+        return Err(Violation { path: written(&path), message });
     }
     if count > VALUES {
-        let (path, part) = heaviest(object, count);
-        return Err(too_much(&path, values(part), "values", VALUES));
+        let (path, part) = heaviest(object, values);
+        let (all, here) = (grouped(count), grouped(values(part)));
+        let most = grouped(VALUES);
+        let message = format!(
+            "{all} values (texts, numbers, lists and objects) are too many for one object, at most {most}, and {here} of them \
+             are here: {REMEDY}"
+        );
+        return Err(Violation { path: written(&path), message });
     }
     Ok(())
+}
+
+const REMEDY: &str = "divide the object, or keep what is long in ConfigMaps or Secrets";
+
+/// The largest part of what a policy reads, and what to do about it; nothing where none of it is large. `text` is the
+/// object, and `found` what the policy is shown beside it.
+pub(super) fn largest(text: &str, found: &[Found]) -> Option<String> {
+    let shown = found.iter().flat_map(|found| match &found.answer {
+        Answer::Objects(objects) => objects.as_slice(),
+        _ => &[],
+    });
+    let beside = shown.max_by_key(|text| text.len()).filter(|beside| beside.len() > text.len());
+    let large = beside.map_or(text, String::as_str);
+    if large.len() < LARGE {
+        return None;
+    }
+    let object: Value = serde_json::from_str(large).ok()?;
+    let (path, part) = heaviest(&object, weight);
+    let (path, size, values) = (written(&path), bytes(part.to_string().len()), grouped(values(part)));
+    Some(match beside {
+        None => format!("{path} of the object has {size} in {values} values: make it shorter, or {REMEDY}"),
+        Some(_) => {
+            let on = Reference::of_object(&object);
+            format!("{path} of {on}, which it is shown, has {size} in {values} values: make it shorter")
+        }
+    })
+}
+
+/// About as many bytes as a value has as text.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(|item| weight(item) + 1).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + 4 + weight(value)).sum(),
+        Value::String(text) => text.len() + 2,
+        _ => 4,
+    }
 }
 
 /// Who an object is, and nothing of what it says.
@@ -42,11 +88,6 @@ pub(super) fn name_alone(object: &Value) -> Value {
             "generation": metadata["generation"],
         },
     })
-}
-
-fn too_much(path: &[Step], count: usize, what: &str, most: usize) -> Violation {
-    let remedy = "divide the object, or keep what is long in ConfigMaps or Secrets";
-    Violation { path: written(path), message: format!("{count} {what} are too many, at most {most}: {remedy}") }
 }
 
 fn below(value: &Value) -> Vec<(Step, &Value)> {
@@ -91,10 +132,11 @@ fn widest(value: &Value) -> Option<(Vec<Step>, &Value)> {
     })
 }
 
-/// The innermost part that has more than half of all values.
-fn heaviest(object: &Value, count: usize) -> (Vec<Step>, &Value) {
+/// The innermost part that has more than half of the whole.
+fn heaviest(object: &Value, weigh: fn(&Value) -> usize) -> (Vec<Step>, &Value) {
+    let half = weigh(object) / 2;
     let (mut path, mut here) = (Vec::new(), object);
-    while let Some((step, value)) = below(here).into_iter().find(|(_, value)| values(value) > count / 2) {
+    while let Some((step, value)) = below(here).into_iter().find(|(_, value)| weigh(value) > half) {
         path.push(step);
         here = value;
     }
@@ -119,7 +161,9 @@ mod tests {
         assert_eq!(refused(&json!({"container": {"env": variables(10_000)}})), None);
         let (path, message) = refused(&json!({"podSpec": {"containers": [{"env": variables(14_000)}]}})).unwrap();
         assert_eq!(path, "spec.podSpec.containers[0].env");
-        assert!(message.starts_with("42001 values are too many, at most 40000: "), "{message}");
+        let told = "42,008 values (texts, numbers, lists and objects) are too many for one object, at most 40,000, and \
+                    42,001 of them are here: ";
+        assert!(message.starts_with(told), "{message}");
         let (path, _) = refused(&json!({"a": variables(7_000), "b": variables(7_000)})).unwrap();
         assert_eq!(path, "spec", "what is spread is named by what has it all");
     }
@@ -129,7 +173,20 @@ mod tests {
         let fields: Value = (0..10_001).map(|n| (format!("f{n}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
         let (path, message) = refused(&json!({"list": [0, {"labels": fields}]})).unwrap();
         assert_eq!(path, "spec.list[1].labels");
-        assert!(message.starts_with("10001 fields are too many, at most 10000: "), "{message}");
+        assert!(message.starts_with("10,001 fields are too many, at most 10,000: "), "{message}");
+    }
+
+    #[test]
+    fn the_largest_part_of_what_a_policy_reads_is_named_with_its_size() {
+        let object = |env: usize| json!({"metadata": {"name": "a"}, "spec": {"container": {"env": variables(env)}}});
+        assert_eq!(largest(&object(10).to_string(), &[]), None);
+        let told = largest(&object(5_000).to_string(), &[]).unwrap();
+        assert!(told.starts_with("spec.container.env of the object has 140.6 KiB in 15,001 values: make it shorter"), "{told}");
+        let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "n"},
+            "data": {"long": "x".repeat(200 << 10), "short": "y"}});
+        let found = [Found { id: "c".to_owned(), answer: Answer::Objects(vec![config.to_string()]) }];
+        let told = largest(&object(10).to_string(), &found).unwrap();
+        assert!(told.starts_with("data.long of ConfigMap n/c, which it is shown, has 200.1 KiB"), "{told}");
     }
 
     #[test]
