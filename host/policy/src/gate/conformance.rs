@@ -1,6 +1,10 @@
 //! What a policy does with its own samples: the same twice, within limits, past the guard, to a plan.
 
-use std::{cell::Cell, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
+    sync::Arc,
+};
 
 use serde_json::Value;
 
@@ -11,7 +15,7 @@ use crate::{
     failure::{Failure, Verb},
     lookup::Fixed,
     policy::{Policy, Stack},
-    render::{Rendered, Renderer, Verdict},
+    render::{HOST_FIELDS, Rendered, Renderer, Verdict},
     settings::Layer,
 };
 
@@ -19,16 +23,25 @@ use crate::{
 /// pass, and is asked for six times.
 const PASSES: u64 = 20;
 
-/// Evaluates every sample of every claim, a turn for each time that a policy answers. The result is what to tell a person.
-pub(super) fn run(gate: &Gate<'_>, policy: &Arc<Policy>, settings: &[Layer]) -> Result<String, LoadError> {
+/// What came of the samples, for people.
+pub(super) struct Told {
+    /// How many end in a plan.
+    pub(super) outcome: String,
+    /// What is left out of the policy's reports, if anything is.
+    pub(super) dropped: Option<String>,
+}
+
+/// Evaluates every sample of every claim, a turn for each time that a policy answers.
+pub(super) fn run(gate: &Gate<'_>, policy: &Arc<Policy>, settings: &[Layer]) -> Result<Told, LoadError> {
     let (mut samples, mut plans) = (0, 0);
+    let dropped = RefCell::new(BTreeSet::new());
     let (used, allowed) = (Cell::new(0), gate.limits.fuel.saturating_mul(PASSES));
     for claim in &policy.descriptor().claims {
         let mut refusal = None;
         let before = plans;
         for sample in &claim.samples {
             samples += 1;
-            let case = Case { gate, policy, claim, sample, used: &used };
+            let case = Case { gate, policy, claim, sample, used: &used, dropped: &dropped };
             if used.get() >= allowed {
                 return Err(LoadError::SamplesTooCostly { allowed, before: sample.name.clone() });
             }
@@ -41,7 +54,15 @@ pub(super) fn run(gate: &Gate<'_>, policy: &Arc<Policy>, settings: &[Layer]) -> 
             return Err(LoadError::NoPlan { kind: claim.primary.kind.clone(), refusal });
         }
     }
-    Ok(format!("{plans} of {samples} samples end in a plan, each the same twice"))
+    let outcome = format!("{plans} of {samples} samples end in a plan, each the same twice");
+    let dropped: Vec<_> = dropped.into_inner().into_iter().collect();
+    let dropped = (!dropped.is_empty()).then(|| {
+        format!(
+            "`fields` of its reports has {}, which the operator writes itself: that counts for nothing, take it out",
+            dropped.join(", ")
+        )
+    });
+    Ok(Told { outcome, dropped })
 }
 
 /// One sample of one claim.
@@ -52,6 +73,8 @@ struct Case<'a> {
     sample: &'a Sample,
     /// Fuel of all samples so far.
     used: &'a Cell<u64>,
+    /// Fields of reports so far that are the host's to write.
+    dropped: &'a RefCell<BTreeSet<&'static str>>,
 }
 
 impl Case<'_> {
@@ -179,7 +202,11 @@ impl Case<'_> {
             self.spend(report.fuel);
         }
         match reports {
-            (Ok(first), Ok(second)) if first == second => Ok(()),
+            (Ok(first), Ok(second)) if first == second => {
+                let own = HOST_FIELDS.into_iter().filter(|field| first.fields.contains_key(*field));
+                self.dropped.borrow_mut().extend(own);
+                Ok(())
+            }
             (Err(failed), _) | (_, Err(failed)) => Err(self.fails(*failed.failure)),
             (Ok(_), Ok(_)) => {
                 let (kind, sample) = self.names();

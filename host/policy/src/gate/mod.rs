@@ -173,8 +173,10 @@ impl Run<'_> {
         let layers = Self::layers(&policy, candidate);
         self.settings(&policy, &layers)?;
         drop(turn);
-        let told = conformance::run(self.gate, &policy, &layers)?;
-        self.passed(Step::Conformance, told);
+        let conformance::Told { outcome, dropped } = conformance::run(self.gate, &policy, &layers)?;
+        self.passed(Step::Conformance, outcome);
+        let above = file.limits.map(|limits| limits.above(&self.gate.limits));
+        policy.remark(above.into_iter().flatten().chain(dropped).collect());
         Ok(policy)
     }
 

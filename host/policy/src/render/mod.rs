@@ -20,7 +20,7 @@ pub use document::{Document, Message, Refused};
 pub(crate) use found::Asked;
 pub use load::TOO_LARGE;
 pub use object::{ObjectError, ObjectRef, stripped};
-pub use report::Assessed;
+pub use report::{Assessed, HOST_FIELDS};
 
 use crate::{
     contract::{Blocker, Cluster, EnvVar, Found, Json, Need, Note, Refusal, ResourceType, Subject},

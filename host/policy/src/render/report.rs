@@ -11,6 +11,10 @@ use crate::{
     json,
 };
 
+/// Fields of a status that the host writes alone, whatever a policy's `fields` say.
+pub const HOST_FIELDS: [&str; 7] =
+    ["phase", "ready", "message", "conditions", "observedGeneration", "appliedGeneration", "policy"];
+
 /// What the user is told.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assessed {

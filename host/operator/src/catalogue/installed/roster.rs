@@ -95,6 +95,16 @@ impl Content {
         }
     }
 
+    /// The policy, where it is one and is loaded.
+    pub(super) fn policy(&self) -> Option<&Arc<Policy>> {
+        if let Self::Policy(policy, _) = self { Some(policy) } else { None }
+    }
+
+    /// What the gate has to tell the author of the policy.
+    pub(super) fn remarks(&self) -> &[String] {
+        self.policy().map_or(&[], |policy| policy.remarks())
+    }
+
     /// Whether there is something to answer with.
     pub(super) fn is_loaded(&self) -> bool {
         matches!(self, Self::Policy(..) | Self::Settings(..))

@@ -56,6 +56,7 @@ impl Check {
                 "policy": result.as_ref().ok().map(|policy| policy.id()),
                 "passed": result.is_ok(),
                 "steps": steps,
+                "remarks": result.as_ref().map(|policy| policy.remarks()).unwrap_or_default(),
                 "error": result.as_ref().err(),
             }))?,
             Form::Text => {
@@ -69,10 +70,15 @@ impl Check {
                 out.text(&table.to_string())?;
             }
         }
+        out.flush()?;
         Ok(match result {
-            Ok(_) => ExitCode::SUCCESS,
+            Ok(policy) => {
+                for remark in policy.remarks() {
+                    complain("warning", format_args!("{}: {remark}", file.display()));
+                }
+                ExitCode::SUCCESS
+            }
             Err(error) => {
-                out.flush()?;
                 complain("error", format_args!("{}: {error}", file.display()));
                 ExitCode::from(HELD_BACK)
             }

@@ -23,6 +23,8 @@ enum Fickle {
     Answers,
     Fuel,
     Reports,
+    /// Nothing is; its fields have some that the host writes.
+    Fields,
 }
 
 /// A policy for Widgets that counts how often it was opened.
@@ -92,7 +94,8 @@ impl Sandbox for Opened {
 
     fn assess(&mut self, _: &Subject, _: &Observation) -> Result<Report, Failure> {
         let message = self.count(Fickle::Reports).to_string();
-        let (phase, fields, extra) = (text("Ready"), text("{}"), text("{}"));
+        let fields = if self.0 == Fickle::Fields { r#"{"ready":false,"phase":"Mine","endpoint":"e"}"# } else { "{}" };
+        let (phase, fields, extra) = (text("Ready"), text(fields), text("{}"));
         Ok(Report { ready: true, phase, message, fields, conditions: Vec::new(), extra })
     }
 
@@ -105,7 +108,7 @@ impl Sandbox for Opened {
     }
 }
 
-fn tried(fickle: Fickle) -> Result<String, LoadError> {
+fn tried(fickle: Fickle) -> Result<Told, LoadError> {
     let code = Arc::new(Counting(fickle, AtomicU64::new(0)));
     let limits = Limits::default();
     let policy = Policy::admit(code, Digest::of(b"counting"), &crate::manifest::PolicyFile::default(), limits)?;
@@ -129,11 +132,18 @@ fn tried(fickle: Fickle) -> Result<String, LoadError> {
 fn whatever_differs_between_two_passes_is_told() {
     let differs = |fickle| match tried(fickle) {
         Err(LoadError::NotDeterministic { kind, sample, what }) if (&*kind, &*sample) == ("Widget", "one") => what,
-        other => panic!("{other:?}"),
+        other => panic!("{:?}", other.map(|told| told.outcome)),
     };
     assert_eq!(differs(Fickle::Needs), "needs");
     assert_eq!(differs(Fickle::Answers), "answers");
     assert_eq!(differs(Fickle::Fuel), "fuel");
     assert_eq!(differs(Fickle::Reports), "reports");
-    assert!(tried(Fickle::Nothing).is_ok_and(|told| told.starts_with("1 of 1 samples end in a plan")));
+    let told = tried(Fickle::Nothing).unwrap();
+    assert!(told.outcome.starts_with("1 of 1 samples end in a plan") && told.dropped.is_none());
+}
+
+#[test]
+fn fields_of_a_report_that_the_host_writes_are_told_to_the_author() {
+    let told = tried(Fickle::Fields).unwrap().dropped.unwrap();
+    assert!(told.starts_with("`fields` of its reports has phase, ready, which the operator writes itself"), "{told}");
 }

@@ -292,7 +292,7 @@ impl Lifecycle {
         let kept_out = if replaces { None } else { self.roster.kept_out(&entry, &trial) };
         let turn = match kept_out {
             Some(why) => Turn::new(RevisionState::Conflict, why.reason, why.message),
-            None => Turn::new(RevisionState::Active, "Active", ""),
+            None => Turn::new(RevisionState::Active, "Active", entry.content.remarks().join("; ")),
         };
         let is_there = self.enter(name, turn, |status| {
             describe(status, &entry);
