@@ -19,7 +19,7 @@
 //! | [`names`] | what Kubernetes takes for a name |
 //! | [`near`] | the name that was probably meant |
 //! | [`mod@cut`], [`mod@printable`] | long texts in messages, and texts that would steer a terminal |
-//! | [`yaml`] | what is wrong with a YAML text |
+//! | [`yaml`], [`objections`] | what is wrong with a YAML text, and with a value by its JSON Schema |
 //! | [`digest`] | digests and canonical JSON |
 
 mod adapter;
@@ -42,6 +42,7 @@ pub mod manifest;
 pub mod memo;
 pub mod names;
 pub mod near;
+pub mod objections;
 mod pods;
 pub mod policy;
 pub mod printable;

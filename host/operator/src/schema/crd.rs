@@ -1,6 +1,7 @@
 //! A CustomResourceDefinition, as far as offline admission needs it.
 
 use jsonschema::{Validator, error::ValidationErrorKind, paths::LocationSegment};
+use kaos_policy::objections::{Objection, objections};
 use serde_json::Value;
 
 use super::{Finding, Segment, json_schema, path, structural};
@@ -88,14 +89,16 @@ impl Version {
 
     /// What is wrong with an object, in the order of its paths.
     pub(super) fn violations(&self, object: &Value) -> Vec<Finding> {
-        let mut findings: Vec<_> = self.validator.iter_errors(object).map(|error| finding(&error)).collect();
+        let errors: Vec<_> = self.validator.iter_errors(object).collect();
+        let mut findings: Vec<_> = errors.iter().flat_map(objections).map(|objection| finding(&objection)).collect();
         findings.extend(structural::repeated_keys(&self.schema, object));
         findings.sort_by(|a, b| a.path.cmp(&b.path));
         findings
     }
 }
 
-fn finding(error: &jsonschema::ValidationError<'_>) -> Finding {
+fn finding(objection: &Objection<'_>) -> Finding {
+    let Objection { error, must, remedy } = objection;
     let mut segments: Vec<String> = Vec::new();
     let mut indices = Vec::new();
     for segment in error.instance_path() {
@@ -107,17 +110,19 @@ fn finding(error: &jsonschema::ValidationError<'_>) -> Finding {
             }
         }
     }
-    let mut message = match error.kind() {
+    let message = match error.kind() {
         ValidationErrorKind::Required { property } => {
             segments.push(property.as_str().unwrap_or_default().to_owned());
             "missing: the kind's schema requires it".to_owned()
         }
         // Values may be keys or passwords, and may be long.
-        _ => error.masked_with("the value").to_string(),
+        _ => {
+            let came = objection.came().map(|came| format!(", and is {came}")).unwrap_or_default();
+            let empty = error.instance().is_null().then_some("an empty field is null: leave it out");
+            let remedy = empty.or(remedy.as_deref()).map(|remedy| format!(": {remedy}")).unwrap_or_default();
+            format!("{must}{came}{remedy}")
+        }
     };
-    if error.instance().is_null() {
-        message.push_str("; an empty field is null: leave it out");
-    }
     let path = path(segments.iter().enumerate().map(|(at, segment)| match segment.parse() {
         Ok(index) if indices.contains(&at) => Segment::Index(index),
         _ => Segment::Key(segment),

@@ -254,6 +254,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wrong_is_told_with_what_is_allowed_what_came_and_what_to_do() {
+        let (_, _, violations) = admit(&json!({
+            "colour": "Blue", "length": "3", "limit": [], "marks": {"a": true}, "env": {"name": "A"}, "owner": {},
+        }));
+        assert_eq!(
+            violations,
+            [
+                "spec.colour: must be one of \"red\", \"blue\": write blue",
+                "spec.env: must be a list, and is an object: begin each item with -",
+                "spec.length: must be a whole number, and is a text: write it without quotes",
+                "spec.limit: must be a whole number or a text, and is a list",
+                "spec.marks.a: must be a text, and is true or false: put it in quotes",
+                "spec.owner: must be a text or null, and is an object",
+            ]
+        );
+    }
+
+    #[test]
     fn numbers_too_large_for_their_format_are_refused() {
         let (_, _, violations) = admit(&json!({"colour": "red", "length": 3_000_000_000_i64}));
         assert!(violations[0].starts_with("spec.length: "), "{violations:?}");

@@ -4,7 +4,7 @@
 pub(super) const LISTED: usize = 24;
 
 /// The texts with commas between them, and how many there are beside those that are shown.
-pub(super) fn listed(texts: &[impl AsRef<str>]) -> String {
+pub(crate) fn listed(texts: &[impl AsRef<str>]) -> String {
     let shown: Vec<&str> = texts.iter().take(LISTED).map(AsRef::as_ref).collect();
     let shown = shown.join(", ");
     match texts.len().saturating_sub(LISTED) {

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 pub use assign::{assignments, file};
 pub use error::{SchemaError, SettingsError, SettingsErrors};
+pub(crate) use listed::listed;
 pub use path::Path;
 pub use schema::Schema;
 

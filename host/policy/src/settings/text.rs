@@ -47,12 +47,30 @@ impl Schema {
             return Ok(Value::Null);
         }
         if types.is_empty() || allows("object") || allows("array") {
+            let example = if allows("array") { r#"["a", "b"]"# } else { r#"{"a": "b"}"# };
             return serde_json::from_str(trimmed)
                 .or_else(|error| if types.is_empty() { Ok(text.into()) } else { Err(error) })
-                .map_err(|error| format!("is {:?}, which is not JSON ({error}): write JSON", shown()));
+                .map_err(|error| {
+                    let shown = shown();
+                    format!("is {shown:?}, but must be {}: write it as JSON, such as {example} ({error})", names(&types))
+                });
         }
-        Err(format!("is {:?}, which is not of type {}: correct or remove it", shown(), types.join(" or ")))
+        Err(format!("is {:?}, but must be {}: correct or remove it", shown(), names(&types)))
     }
+}
+
+/// Types as people call them.
+fn names(types: &[&str]) -> String {
+    let name = |of: &&str| match *of {
+        "string" => "a text",
+        "integer" => "a whole number",
+        "number" => "a number",
+        "boolean" => "true or false",
+        "array" => "a list",
+        "object" => "an object",
+        _ => "null",
+    };
+    types.iter().map(name).collect::<Vec<_>>().join(" or ")
 }
 
 fn boolean(text: &str) -> Option<bool> {

@@ -1,15 +1,13 @@
 //! Errors of the JSON Schema validator in terms of settings, layers and remedies.
 
-use jsonschema::{
-    JsonType, ValidationError,
-    error::{TypeKind, ValidationErrorKind},
-};
+use jsonschema::{ValidationError, error::ValidationErrorKind};
 use serde_json::Value;
 
 use super::{Effective, Path, Schema, SettingsError, listed::listed, work};
 use crate::{
     cut::{VALUE, cut},
     digest::canonical,
+    objections::{Objection, objections},
 };
 
 /// Errors told at once; the rest shows when these are mended.
@@ -24,6 +22,10 @@ impl Schema {
     }
 
     fn explain(&self, error: &ValidationError<'_>, settings: &Effective) -> Vec<SettingsError> {
+        objections(error).iter().flat_map(|objection| self.told(objection, settings)).collect()
+    }
+
+    fn told(&self, Objection { error, must, remedy }: &Objection<'_>, settings: &Effective) -> Vec<SettingsError> {
         let path = from_pointer(error.instance_path().as_str());
         if let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() {
             let remedy = match &self.names(&path)[..] {
@@ -39,19 +41,12 @@ impl Schema {
         {
             return fields.keys().map(|name| unknown(path.then(name), "remove it", settings)).collect();
         }
-        let shown = told(error.instance());
-        let reason = match allowed(error, error.instance_path().as_str()).as_deref() {
-            None | Some([]) => error.masked_with("it").to_string(),
-            Some([only]) => format!("must be {}", told(only)),
-            Some(values) => {
-                format!("must be one of {}", listed(&values.iter().map(|one| told(one)).collect::<Vec<_>>()))
-            }
-        };
+        let remedy = remedy.as_deref().unwrap_or("correct it");
         let remedy = match self.default_at(&path) {
-            Some(default) => format!("correct it, or remove it to get the default {default}"),
-            None => "correct it".to_owned(),
+            Some(default) => format!("{remedy}, or remove it to get the default {default}"),
+            None => remedy.to_owned(),
         };
-        let message = format!("is {shown}, but {reason}: {remedy}");
+        let message = format!("is {}, but {must}: {remedy}", told(error.instance()));
         vec![SettingsError { policy: String::new(), source: settings.source(&path).cloned(), path, message }]
     }
 
@@ -68,28 +63,6 @@ fn unknown(path: Path, remedy: &str, settings: &Effective) -> SettingsError {
 
 fn told(value: &Value) -> String {
     cut(&canonical(value), VALUE).into_owned()
-}
-
-/// The values that would have been taken at a place, where there are only so many: those of an `enum`, of a `const`, or
-/// of alternatives each of which takes only so many.
-fn allowed<'a>(error: &'a ValidationError<'_>, place: &str) -> Option<Vec<&'a Value>> {
-    static NULL: Value = Value::Null;
-    if error.instance_path().as_str() != place {
-        return None;
-    }
-    match error.kind() {
-        ValidationErrorKind::Enum { options } => Some(options.as_array()?.iter().collect()),
-        ValidationErrorKind::Constant { expected_value } => Some(vec![&**expected_value]),
-        ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) } => Some(vec![&NULL]),
-        ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context } => {
-            let mut values = Vec::new();
-            for errors in context {
-                values.extend(errors.iter().find_map(|error| allowed(error, place))?);
-            }
-            Some(values)
-        }
-        _ => None,
-    }
 }
 
 /// Blames the longest setting for what is too much to be checked.
@@ -149,14 +122,24 @@ mod tests {
     }
 
     #[test]
-    fn alternatives_that_take_more_than_some_values_are_told_in_the_validators_words() {
-        for schema in [
-            json!({"oneOf": [{"const": "a"}, {"type": "integer"}]}),
-            json!({"anyOf": [{"type": "object", "properties": {"a": {"const": 1}}}, {"const": "a"}]}),
+    fn a_value_that_is_nearly_right_is_told_how_to_write_it() {
+        for (schema, given, told) in [
+            (json!({"type": "string"}), json!(3), "3, but must be a text: put it in quotes"),
+            (json!({"type": "integer", "default": 1}), json!("3"),
+                "\"3\", but must be a whole number: write it without quotes, or remove it to get the default 1"),
+            (json!({"enum": ["Always", "Never"]}), json!("always"), "\"always\", but must be one of \"Always\", \"Never\": write Always"),
+            (json!({"oneOf": [{"const": "a"}, {"type": "integer"}]}), json!("b"), "\"b\", but must be \"a\" or a whole number: correct it"),
+            (json!({"pattern": "^/"}), json!("x"), "\"x\", but must be a path that begins with /, such as /health: correct it"),
         ] {
-            let told = refused(&schema, &json!({"a": 2}));
-            assert!(told.contains("it is not valid under any") && !told.contains("must be"), "{told}");
+            assert_eq!(refused(&schema, &given), format!("setting kite.kind, given by --set, is {told}"));
         }
+    }
+
+    #[test]
+    fn of_alternatives_the_one_that_was_meant_is_told_where_it_is_wrong() {
+        let either = json!({"anyOf": [{"type": "object", "properties": {"a": {"const": 1}}}, {"const": "a"}]});
+        let told = refused(&either, &json!({"a": 2}));
+        assert_eq!(told, "setting kite.kind.a, given by --set, is 2, but must be 1: correct it");
     }
 
     #[test]
