@@ -2,7 +2,15 @@
 
 /// The name that was probably meant, if one is near.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (written.chars().count() / 3).max(1);
+    within((written.chars().count() / 3).max(1), written, names)
+}
+
+/// The name that was meant for certain: of long names that have much in common, more than a slip apart are two names.
+pub fn slipped<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    within((written.chars().count() / 3).clamp(1, 2), written, names)
+}
+
+fn within<'a>(allowed: usize, written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     names
         .into_iter()
         .map(|name| (distance(written, name), name))
@@ -33,7 +41,7 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{nearest, slipped};
 
     #[test]
     fn a_slip_of_the_hand_finds_its_name() {
@@ -42,5 +50,14 @@ mod tests {
         }
         assert_eq!(nearest("colour", ["image", "logLevel"]), None);
         assert_eq!(nearest("", ["image"]), None);
+    }
+
+    #[test]
+    fn names_that_have_much_in_common_are_not_taken_for_each_other() {
+        let names = ["DEFAULT_AGENT_IMAGE", "GATEWAY_NAME"];
+        assert_eq!(slipped("DEFAULT_AGENT_IMG", names), Some("DEFAULT_AGENT_IMAGE"));
+        for other in ["DEFAULT_MCP_SERVER_IMAGE", "GATEWAY_HOST", "LOG_LEVEL"] {
+            assert_eq!(slipped(other, names), None, "{other}");
+        }
     }
 }

@@ -13,6 +13,23 @@ pub fn told(error: &Error, lines_before: usize) -> String {
     })
 }
 
+/// Whether a text is no YAML. Else it is some, and more or other than is read: a field twice, aliases without end.
+pub fn is_syntax(error: &Error) -> bool {
+    let mut error = error.without_snippet();
+    while let Error::AliasError { error: inner, .. } = error {
+        error = inner.without_snippet();
+    }
+    !matches!(
+        error,
+        Error::DuplicateMappingKey { .. }
+            | Error::Budget { .. }
+            | Error::AliasReplayCounterOverflow { .. }
+            | Error::AliasReplayLimitExceeded { .. }
+            | Error::AliasExpansionLimitExceeded { .. }
+            | Error::AliasReplayStackDepthExceeded { .. }
+    )
+}
+
 /// Our words where the library's are about itself.
 struct Words;
 
@@ -33,7 +50,7 @@ impl MessageFormatter for Words {
     }
 }
 
-const ALIASES: &str = "its aliases stand for more than is read: write out what they stand for";
+const ALIASES: &str = "its aliases stand for more than is read, as those of an alias bomb do: write out what is meant";
 
 fn too_much(breach: &BudgetBreach) -> &'static str {
     match breach {
@@ -73,6 +90,8 @@ mod tests {
             long.starts_with("there is more in it than is read: split it into several documents at line "),
             "{long}"
         );
+        let is_no_yaml = |text: &str| is_syntax(&serde_saphyr::from_str::<Value>(text).unwrap_err());
+        assert!(is_no_yaml("kind: [\n") && !is_no_yaml("spec: 1\nspec: 2\n") && !is_no_yaml(&"- x\n".repeat(300_000)));
         let fields = serde_saphyr::from_str::<BTreeMap<String, Value>>("hello\n").unwrap_err();
         assert_eq!(told(&fields, 0), "fields with values are expected at line 1, column 1");
     }

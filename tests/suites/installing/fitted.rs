@@ -44,6 +44,21 @@ async fn agent_comes(world: &World) {
 }
 
 #[test]
+fn a_variable_that_is_misspelt_is_told_and_the_rest_of_what_it_says_holds() {
+    play(scenario(), async |world| {
+        world.apply(&own_config_of(&json!({"DEFAULT_AGENT_IMG": FIRST, "DEFAULT_LOG_LEVEL": "DEBUG"}))).await;
+        world.until_warned(OWN, "BadSettings").await;
+        let told = "ConfigMap kaos-operator-config: DEFAULT_AGENT_IMG feeds no setting: did you mean DEFAULT_AGENT_IMAGE?";
+        let events = world.events(OWN).await;
+        assert!(events.len() == 1 && events[0].2 == told, "{events:?}");
+        agent_comes(world).await;
+        world.until_ready("Agent/a").await;
+        world.apply(&says(SECOND, true)).await;
+        until_agent_runs(world, SECOND).await;
+    });
+}
+
+#[test]
 fn what_fitted_last_goes_on_after_a_restart_until_the_config_map_is_mended() {
     play(scenario(), async |world| {
         world.apply(&says(FIRST, true)).await;

@@ -6,6 +6,7 @@ use anyhow::Context;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::settings::{self, Layer, Origin, Schema};
 
+use super::output::complain;
 use crate::{
     catalogue::{OPERATOR_CONFIG, environment, operator_config},
     input::{self, Document},
@@ -32,8 +33,13 @@ pub(super) fn layers(policies: &[Loaded], file: Option<&str>, set: &[String]) ->
     Ok(layers)
 }
 
-/// What the operator's own ConfigMap says, where it is among objects from files: these are what the cluster holds.
-pub(super) fn held(documents: &[Document], operator_namespace: &str) -> anyhow::Result<Option<Layer>> {
+/// What the operator's own ConfigMap says, where it is among objects from files: these are what the cluster holds. Tells
+/// which of its variables are probably misspelt.
+pub(super) fn held(
+    documents: &[Document],
+    operator_namespace: &str,
+    policies: &[Loaded],
+) -> anyhow::Result<Option<Layer>> {
     let is_it = |document: &&Document| {
         let identity = &document.identity;
         identity.group.is_empty()
@@ -43,7 +49,12 @@ pub(super) fn held(documents: &[Document], operator_namespace: &str) -> anyhow::
     };
     let Some(Document { origin, identity, object }) = documents.iter().find(is_it) else { return Ok(None) };
     let config: ConfigMap = serde_json::from_value(object.clone()).with_context(|| format!("{origin}: {identity}"))?;
-    Ok(Some(operator_config(&config)))
+    let layer = operator_config(&config);
+    for (variable, meant) in layer.misspelt(policies.iter().map(|loaded| loaded.policy.schema())) {
+        let why = "no policy has a setting for this variable, ignored";
+        complain("warning", format_args!("{origin}: {identity}: data.{variable}: {why}: did you mean {meant}?"));
+    }
+    Ok(Some(layer))
 }
 
 /// The schema of each policy, by the policy's name.

@@ -2,7 +2,7 @@
 
 use std::{mem, path::Path, sync::Arc};
 
-use kaos_policy::yaml::told;
+use kaos_policy::yaml::{is_syntax, told};
 use serde_json::{Deserializer, Number, Value};
 
 use super::{Document, Identity, InputError, Origin, json::Unique};
@@ -15,14 +15,28 @@ pub fn parse(file: &Arc<str>, text: &str, default_namespace: &str) -> (Vec<Docum
         match parsed {
             Ok(Value::Null) => {}
             Ok(value) => flatten(value, &origin, default_namespace, &mut documents, &mut errors),
-            Err(message) => errors.push(InputError::Syntax { origin, message }),
+            Err(wrong) => errors.push(wrong.at(origin)),
         }
     }
     (documents, errors)
 }
 
-/// The values of a text, or for each document what the parser says is wrong.
-pub(super) fn values(file: &str, text: &str) -> Vec<Result<Value, String>> {
+/// What a parser says is wrong with a document.
+pub(super) struct Wrong {
+    message: String,
+    /// Whether it is neither YAML nor JSON.
+    is_syntax: bool,
+}
+
+impl Wrong {
+    pub(super) fn at(self, origin: Origin) -> InputError {
+        let Self { message, is_syntax } = self;
+        if is_syntax { InputError::Syntax { origin, message } } else { InputError::Unusable { origin, message } }
+    }
+}
+
+/// The values of a text, or for each document what is wrong with it.
+pub(super) fn values(file: &str, text: &str) -> Vec<Result<Value, Wrong>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with(['{', '[']) {
         let values: Vec<_> = Deserializer::from_str(text).into_iter::<Unique>().collect();
@@ -30,7 +44,8 @@ pub(super) fn values(file: &str, text: &str) -> Vec<Result<Value, String>> {
         if Path::new(file).extension().is_some_and(|end| end == "json") || values.iter().all(Result::is_ok) {
             let read = |value: Result<Unique, serde_json::Error>| match value {
                 Ok(Unique(value)) => Ok(whole(value)),
-                Err(error) => Err(error.to_string()),
+                // Our own objection is about data, and the parser's are about the text.
+                Err(error) => Err(Wrong { message: error.to_string(), is_syntax: !error.is_data() }),
             };
             return values.into_iter().map(read).collect();
         }
@@ -89,11 +104,12 @@ fn is_blank(text: &str) -> bool {
     text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#') || line.starts_with('%'))
 }
 
-fn yaml(document: &str, lines_before: usize) -> Result<Value, String> {
+fn yaml(document: &str, lines_before: usize) -> Result<Value, Wrong> {
     if is_blank(document.strip_prefix("---").unwrap_or(document)) {
         return Ok(Value::Null);
     }
-    serde_saphyr::from_str_with_options(document, options()).map_err(|error| told(&error, lines_before))
+    let wrong = |error| Wrong { message: told(&error, lines_before), is_syntax: is_syntax(&error) };
+    serde_saphyr::from_str_with_options(document, options()).map_err(wrong)
 }
 
 fn options() -> serde_saphyr::Options {
@@ -238,13 +254,14 @@ mod tests {
             text = [text, format!("{next}: &{next} [{aliases}]\n")].concat();
         }
         let errors = names("a.yaml", &text).1;
-        assert!(errors.len() == 1 && errors[0].contains("its aliases stand for more than is read"), "{errors:?}");
+        let told = "a.yaml: document 1: its aliases stand for more than is read, as those of an alias bomb do";
+        assert!(errors.len() == 1 && errors[0].starts_with(told), "{errors:?}");
     }
 
     #[test]
     fn a_field_that_is_there_twice_is_an_error_in_either_form() {
         let yaml = format!("{}---\n{}spec: 1\nspec: 2\n", kite("red"), kite("blue"));
-        let twice = "is not YAML or JSON: the field spec is there twice at line";
+        let twice = "the field spec is there twice at line";
         assert_eq!(
             names("a.yaml", &yaml),
             (vec!["1 red".into()], vec![format!("a.yaml: document 2: {twice} 9, column 1: correct it there")])

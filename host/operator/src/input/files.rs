@@ -75,7 +75,7 @@ pub fn document(path: &Path) -> Result<Value, InputError> {
     let mut found = Vec::new();
     for (index, value) in values(&file, &text).into_iter().enumerate() {
         let origin = || Origin { file: Arc::clone(&file), document: index + 1, item: None };
-        let value = value.map_err(|message| InputError::Syntax { origin: origin(), message })?;
+        let value = value.map_err(|wrong| wrong.at(origin()))?;
         found.extend((!value.is_null()).then_some(value));
     }
     match found.len() {

@@ -69,6 +69,14 @@ pub enum InputError {
         /// What the parser says, with line and column of the file.
         message: String,
     },
+    /// YAML or JSON, and not as it is read: a field twice, or more than there may be.
+    #[error("{origin}: {message}: correct it there")]
+    Unusable {
+        /// The document.
+        origin: Origin,
+        /// What it is, with line and column of the file.
+        message: String,
+    },
     /// More than one document where one is read.
     #[error("{path}: has {count} documents, and one is read: put everything into one")]
     Several {

@@ -1,5 +1,10 @@
 //! What is read: files, directories, and what of them cannot be used.
 
+use std::{
+    io::{BufRead as _, BufReader},
+    process::{Command, Stdio},
+};
+
 use super::{Folder, LLM, READY, render, run, writer};
 
 const LLM_TWICE: &str =
@@ -54,16 +59,49 @@ fn of_a_directory_everything_is_told_that_cannot_be_used() {
     folder.write("objects/2.yaml", b"\xff");
     folder.write("objects/3.yaml", "kind: [\n");
     folder.write("objects/4.json", LLM_TWICE);
+    folder.write("objects/5.yaml", LLM.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
     let ran = run(["render", "-f", &format!("{}/objects", folder.path())], "");
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
     for told in [
         "1.yaml: No such file",
         "2.yaml: is no text in UTF-8",
         "3.yaml: document 1: is not YAML or JSON: unclosed bracket",
-        "4.json: document 1: is not YAML or JSON: the field spec is there twice at line 1",
+        "4.json: document 1: the field spec is there twice at line 1",
+        "5.yaml: is text in UTF-16: save it as UTF-8",
     ] {
         assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn a_pipe_is_read_and_one_that_nobody_writes_to_is_told_to_be_waited_for() {
+    let folder = Folder::new("pipes");
+    let pipe = folder.write("pipe", "");
+    std::fs::remove_file(&pipe).expect("the file goes");
+    assert!(Command::new("mkfifo").arg(&pipe).status().is_ok_and(|made| made.success()));
+    let mut waiting = Command::new(env!("CARGO_BIN_EXE_kaos-operator"))
+        .args(["render", "-f", &pipe, "-o", "json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut told = String::new();
+    BufReader::new(waiting.stderr.take().expect("a pipe")).read_line(&mut told).expect("a line");
+    assert_eq!(told, format!("note: {pipe}: waiting for another process to write to this pipe and to close it\n"));
+    std::fs::write(&pipe, format!("{LLM}{READY}")).expect("somebody writes");
+    let ran = waiting.wait_with_output().expect("it ends");
+    assert!(String::from_utf8_lossy(&ran.stdout).contains("modelapi-llm"), "{ran:?}");
+}
+
+#[test]
+fn a_variable_of_the_operators_own_config_map_that_is_misspelt_is_told() {
+    let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kaos-operator-config, namespace: kaos-system}\n\
+                  data: {DEFAULT_AGENT_IMG: 'agent:1', DEFAULT_MCP_SERVER_IMAGE: 'mcp:1', GATEWAY_HOST: a}\n";
+    let ran = render(&format!("{LLM}{READY}---\n{config}"), &[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let told = "ConfigMap kaos-system/kaos-operator-config: data.DEFAULT_AGENT_IMG: no policy has a setting for this \
+                variable, ignored: did you mean DEFAULT_AGENT_IMAGE?";
+    assert!(ran.stderr.contains(told) && ran.stderr.matches("ignored").count() == 1, "{}", ran.stderr);
 }
 
 #[test]

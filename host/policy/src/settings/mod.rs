@@ -12,7 +12,7 @@ mod text;
 mod validate;
 mod work;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub(crate) use listed::listed;
 pub use path::Path;
 pub use schema::Schema;
 
-use crate::digest::Digest;
+use crate::{digest::Digest, near::slipped};
 
 /// What an object's annotation begins with to override a setting; the setting's path follows.
 pub const ANNOTATION_PREFIX: &str = "settings.kaos.tools/";
@@ -98,6 +98,15 @@ impl Layer {
     /// A part of the settings of one policy.
     pub fn tree(origin: Origin, policy: impl Into<String>, tree: Value) -> Self {
         Self { origin, policy: Some(policy.into()), content: Content::Tree(tree) }
+    }
+
+    /// Variables that feed no setting of these schemas and are spelt almost as one that does, with that one.
+    pub fn misspelt<'a>(&self, schemas: impl IntoIterator<Item = &'a Schema>) -> Vec<(&str, &'a str)> {
+        let Content::Env(variables) = &self.content else { return Vec::new() };
+        let schemas = schemas.into_iter();
+        let known: BTreeSet<&str> = schemas.flat_map(|schema| schema.variables().keys().map(String::as_str)).collect();
+        let strangers = variables.keys().map(String::as_str).filter(|name| !known.contains(name));
+        strangers.filter_map(|name| Some((name, slipped(name, known.iter().copied())?))).collect()
     }
 
     fn concerns(&self, policy: &str) -> bool {

@@ -61,6 +61,8 @@ pub(super) struct Lifecycle {
     looked_under: Option<Layer>,
     /// Why that ConfigMap is not used, as it was told.
     misfit: Option<String>,
+    /// Which of its variables are probably misspelt, as it was told.
+    misspelt: String,
     /// Revisions that this process began to check.
     checking: BTreeSet<String>,
     /// Revisions that passed the gate and wait for something that is not their own.
@@ -111,6 +113,7 @@ impl Lifecycle {
             installed: None,
             looked_under: None,
             misfit: None,
+            misspelt: String::new(),
             checking: BTreeSet::new(),
             waiting: BTreeMap::new(),
             due: BTreeMap::new(),

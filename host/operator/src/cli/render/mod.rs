@@ -111,7 +111,7 @@ impl Render {
         let cluster = facts.cluster();
         let policies = Loader::cached(cluster.clone())?.load(&policies)?;
         let mut layers = settings::layers(&policies, settings.as_deref(), &set)?;
-        layers.extend(settings::held(&documents, &cluster.operator_namespace)?);
+        layers.extend(settings::held(&documents, &cluster.operator_namespace, &policies)?);
         let stacks = select(&policies)?;
         let unserved = Unserved::new(unserved, &stacks)?;
         let (grantable, is_served) = (grantable.listed(), |of: &ResourceType| !unserved.contains(of));

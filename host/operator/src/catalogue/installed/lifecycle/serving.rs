@@ -71,8 +71,30 @@ impl Lifecycle {
         if self.installed.as_ref().is_some_and(|(_, before)| *before != config) {
             self.tell_change();
         }
+        self.tell_misspelt(config.as_ref()).await;
         self.installed = Some((serving, config));
         Ok(())
+    }
+
+    /// Tells which variables of the operator's own ConfigMap are probably misspelt; the same ones once.
+    async fn tell_misspelt(&mut self, config: Option<&Layer>) {
+        let own = self.roster.own.iter().map(|offer| &offer.member.policy);
+        let shipped = self.roster.entries.values().filter_map(|entry| entry.content.policy());
+        let schemas = own.chain(shipped).map(|policy| policy.schema());
+        let slips = config.map(|config| config.misspelt(schemas)).unwrap_or_default();
+        let told = |(variable, meant): &(&str, &str)| format!("{variable} feeds no setting: did you mean {meant}?");
+        let message = slips.iter().map(told).collect::<Vec<_>>().join(" ");
+        if self.misspelt == message {
+            return;
+        }
+        if !message.is_empty() {
+            let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
+            tracing::warn!(message, "variables that feed no setting are ignored");
+            if let Some(config_map) = self.sources.config_map() {
+                self.news.warn(&config_map, "BadSettings", &message).await;
+            }
+        }
+        self.misspelt = message;
     }
 
     /// Says which settings hold from now on.

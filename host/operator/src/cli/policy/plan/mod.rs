@@ -114,7 +114,7 @@ impl Plan {
         let sources = Sources { paths: &filenames, recursive, namespace };
         let Some(documents) = documents(sources, &catalogue) else { bail!("the objects cannot be used") };
         let mut layers = settings::layers(&own, None, &[])?;
-        layers.extend(settings::held(&documents, &home)?);
+        layers.extend(settings::held(&documents, &home, &own)?);
         let sides = Sides::of(&Standing::new(&own, layers, &home)?, new)?;
         warn_of_strangers(&documents, &catalogue, &sides.kinds());
         if !sides.answer_for(&documents) {
