@@ -18,21 +18,27 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
 
 /// JSON that says the same. Outside of strings it has no character that is written out.
 pub fn printable_json(json: &str) -> Cow<'_, str> {
-    written_out(json, |c| matches!(c, '\n' | '\t' | '\r'), |shown, c| {
-        for unit in c.encode_utf16(&mut [0; 2]) {
-            let _ = write!(shown, "\\u{unit:04x}");
-        }
-    })
+    written_out(
+        json,
+        |c| matches!(c, '\n' | '\t' | '\r'),
+        |shown, c| {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        },
+    )
 }
 
 /// `\n`, `\u{1b}`.
 fn shortest(c: char) -> impl Iterator<Item = char> {
-    let (control, other) = if c.is_control() { (Some(c.escape_default()), None) } else { (None, Some(c.escape_unicode())) };
+    let (control, other) =
+        if c.is_control() { (Some(c.escape_default()), None) } else { (None, Some(c.escape_unicode())) };
     control.into_iter().flatten().chain(other.into_iter().flatten())
 }
 
 fn written_out(text: &str, keep: fn(char) -> bool, write: fn(&mut String, char)) -> Cow<'_, str> {
-    let is_hidden = |(at, c): (usize, char)| is_obeyed_or_unseen(c) && !keep(c) && !(is_joiner(c) && joins(text, at, c));
+    let is_hidden =
+        |(at, c): (usize, char)| is_obeyed_or_unseen(c) && !keep(c) && !(is_joiner(c) && joins(text, at, c));
     let Some((first, _)) = text.char_indices().find(|found| is_hidden(*found)) else { return Cow::Borrowed(text) };
     let mut shown = String::with_capacity(text.len() + 16);
     shown.push_str(&text[..first]);

@@ -391,7 +391,10 @@ fn d13_words_of_a_policy_reach_status_and_events_without_what_a_terminal_obeys()
         w.quiet().await;
         let events = w.events("Gadget/web").await;
         assert!(events.iter().any(|event| format!("{event:?}").contains("forged")), "{events:?}");
-        let texts = [format!("{:#}", w.look("Gadget/web").await["status"]), events.into_iter().map(|(a, b, c)| [a, b, c].concat()).collect()];
+        let texts = [
+            format!("{:#}", w.look("Gadget/web").await["status"]),
+            events.into_iter().map(|(a, b, c)| [a, b, c].concat()).collect(),
+        ];
         for text in texts {
             assert!(!text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text}");
         }

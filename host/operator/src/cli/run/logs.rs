@@ -38,11 +38,11 @@ fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(format: LogFormat) -> Box<dyn L
     match format {
         LogFormat::Text => {
             let has_colours = io::IsTerminal::is_terminal(&io::stderr());
-            let shown = if has_colours { coloured } else { plain };
+            let shown = if has_colours { coloured } else { printable };
             Box::new(fmt::layer().with_ansi(has_colours).with_writer(move || Shown { inner: io::stderr(), shown }))
         }
         LogFormat::Json => {
-            let writer = || Shown { inner: io::stderr(), shown: |line| printable_json(line) };
+            let writer = || Shown { inner: io::stderr(), shown: printable_json };
             Box::new(fmt::layer().with_writer(writer).json().flatten_event(true).with_span_list(false))
         }
     }
@@ -67,10 +67,6 @@ impl<W: Write> Write for Shown<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
     }
-}
-
-fn plain(line: &str) -> Cow<'_, str> {
-    printable(line)
 }
 
 /// The layer's own colours stay: it writes out what begins a sequence in a value.
@@ -102,7 +98,7 @@ mod tests {
     #[test]
     fn a_log_line_stays_one_line_that_steers_no_terminal() {
         let line = "INFO pass failed: a\u{1b}[2J\r\nINFO forged\u{202e}\n";
-        assert_eq!(written(line, plain), "INFO pass failed: a\\u{1b}[2J\\r\\nINFO forged\\u{202e}\n");
+        assert_eq!(written(line, printable), "INFO pass failed: a\\u{1b}[2J\\r\\nINFO forged\\u{202e}\n");
     }
 
     #[test]
@@ -114,7 +110,7 @@ mod tests {
     #[test]
     fn a_line_of_json_says_the_same_in_characters_that_no_terminal_obeys() {
         let line = serde_json::json!({"message": "a\u{9b}\u{202e}\r\n"}).to_string();
-        let shown = written(&format!("{line}\n"), |line| printable_json(line));
+        let shown = written(&format!("{line}\n"), printable_json);
         assert_eq!(shown.trim_end(), r#"{"message":"a\u009b\u202e\r\n"}"#);
     }
 }
