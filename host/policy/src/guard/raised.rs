@@ -89,8 +89,12 @@ pub(super) fn of_manifest<'a>(manifest: &'a Value, specs: &[(String, &'a Value)]
 }
 
 fn of_service(spec: &Value) -> Vec<Raised<'_>> {
-    let raise = |privilege, field, value| {
-        Raised { privilege, path: format!("spec.{field}"), field: (field, &[]), value, container: None }
+    let raise = |privilege, field, value| Raised {
+        privilege,
+        path: format!("spec.{field}"),
+        field: (field, &[]),
+        value,
+        container: None,
     };
     let mut raised = Vec::new();
     for field in ["externalIPs", "externalName"] {
