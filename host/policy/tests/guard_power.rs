@@ -112,7 +112,8 @@ fn services_that_are_reached_from_outside_are_the_users_own_word_a_setting_or_gr
         let tenant = run("{}", &layers(Origin::NamespacePolicy("n/p".into()), of), json!({}));
         assert!(matches!(tenant.verdict, Verdict::Refused(Refusal::Invalid(_))), "{of}: {:?}", tenant.verdict);
     }
-    let inner = json!([{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "w"}, "spec": {"type": "ClusterIP"}}]);
+    let inner =
+        json!([{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "w"}, "spec": {"type": "ClusterIP"}}]);
     assert!(planned("{}", &[], &inner, json!({}), UserPrivileges::Allowed).planned().is_some());
 }
 
@@ -161,7 +162,8 @@ fn a_privilege_that_no_object_may_ask_for_is_told_to_the_user_who_did() {
     let message = &told[1].message;
     assert!(
         message.starts_with("asks for privilege hostPath, and the operator's --user-privileges=refused lets no object")
-            && message.contains("take it out") && message.contains("pods that run with it already go on until then"),
+            && message.contains("take it out")
+            && message.contains("pods that run with it already go on until then"),
         "{message}"
     );
     // What the policy adds by itself is the policy's to mend.

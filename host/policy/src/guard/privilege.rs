@@ -50,7 +50,8 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     let said_by_flags = rules.cap.map(|cap| Said::about(&asked, user, &cap.flags));
     // That, and what users would have a say in if they had one.
     let settings = rules.cap.map_or(rules.settings, |cap| &cap.flags);
-    let with_user = is_forbidden.then(|| [rules.settings, settings].map(|settings| Said::about(&asked, &own, settings)));
+    let with_user =
+        is_forbidden.then(|| [rules.settings, settings].map(|settings| Said::about(&asked, &own, settings)));
     for (path, raised) in at.into_iter().zip(&asked) {
         let name = raised.privilege;
         let is_beyond = rules.cap.is_some_and(|cap| cap.is_beyond(name));
