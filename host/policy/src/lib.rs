@@ -49,5 +49,5 @@ pub mod printable;
 pub mod render;
 pub mod settings;
 pub mod stamp;
-pub mod yaml;
 mod units;
+pub mod yaml;

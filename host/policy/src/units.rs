@@ -1,11 +1,11 @@
 //! Numbers in messages as people write them.
 
 /// A count: `40,000`.
-pub(crate) fn count(number: impl ToString) -> String {
+pub(crate) fn count(number: impl ToString + Copy) -> String {
     let digits = number.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             shown.push(',');
         }
         shown.push(digit);

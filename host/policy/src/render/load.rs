@@ -172,7 +172,12 @@ mod tests {
         let (texts, blockers) = shown(&[text("a", 1_500_000), text("b", 1_600_000), text("c", 1_400_000)]);
         assert!(texts[1].len() > 1_600_000 && texts[2].len() < 200, "what there is no room for is not shown");
         let [(name, message)] = &blockers[..] else { panic!("{blockers:?}") };
-        assert!(name == "b" && message.contains("it has 1.6 MiB of the first 4.3 MiB of all that is referred to, which may have 4 MiB: "), "{message}");
+        assert!(
+            name == "b"
+                && message
+                    .contains("it has 1.6 MiB of the first 4.3 MiB of all that is referred to, which may have 4 MiB: "),
+            "{message}"
+        );
         let many: Vec<_> = (0..6).map(|n| object(&format!("a{n}"), &fields(9_000))).collect();
         let (_, blockers) = shown(&many);
         assert!(blockers.len() == 1 && blockers[0].1.contains(" values of the "), "{blockers:?}");

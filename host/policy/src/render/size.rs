@@ -146,6 +146,12 @@ fn heaviest(object: &Value, weigh: fn(&Value) -> usize) -> (Vec<Step>, &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        digest::Digest,
+        failure::{Failure, Verb},
+        policy::PolicyId,
+        render::PolicyFailure,
+    };
 
     fn refused(spec: &Value) -> Option<(String, String)> {
         let violation = check(&json!({"metadata": {"name": "a"}, "spec": spec})).err()?;
@@ -181,7 +187,10 @@ mod tests {
         let object = |env: usize| json!({"metadata": {"name": "a"}, "spec": {"container": {"env": variables(env)}}});
         assert_eq!(largest(&object(10).to_string(), &[]), None);
         let told = largest(&object(5_000).to_string(), &[]).unwrap();
-        assert!(told.starts_with("spec.container.env of the object has 140.6 KiB in 15,001 values: make it shorter"), "{told}");
+        assert!(
+            told.starts_with("spec.container.env of the object has 140.6 KiB in 15,001 values: make it shorter"),
+            "{told}"
+        );
         let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "n"},
             "data": {"long": "x".repeat(200 << 10), "short": "y"}});
         let found = [Found { id: "c".to_owned(), answer: Answer::Objects(vec![config.to_string()]) }];
@@ -195,5 +204,19 @@ mod tests {
             json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": "a", "labels": {}}, "spec": {"a": 1}});
         let left = name_alone(&object);
         assert_eq!((&left["kind"], &left["metadata"]["name"], &left["spec"]), (&json!("K"), &json!("a"), &json!(null)));
+    }
+
+    #[test]
+    fn a_failure_for_lack_of_room_names_what_is_large_and_any_other_does_not() {
+        let policy = PolicyId { name: "p".into(), version: "1.0.0".into(), digest: Digest::of(b"p") };
+        let object = json!({"spec": {"env": variables(5_000)}}).to_string();
+        let told = |failure| PolicyFailure::new(&policy, failure, &object, &[]).to_string();
+        let lack = told(Failure::OutOfMemory { verb: Verb::MapEnv, wanted: 38_076_416, limit: 32 << 20 });
+        assert!(
+            lack.contains("it takes 36.4 MiB, and a pass has 32 MiB: spec.env of the object has 140.6 KiB"),
+            "{lack}"
+        );
+        let other = told(Failure::NotUtf8 { verb: Verb::MapEnv });
+        assert!(other.ends_with("the answer of map-env is not UTF-8"), "{other}");
     }
 }
