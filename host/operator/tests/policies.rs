@@ -42,7 +42,8 @@ fn limits_above_the_operators_are_told_to_the_author_and_held_to_those() {
     let ran = run(["policy", "check", &file], "");
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let told = "warning: ".to_owned() + &file;
-    let remark = "limits.fuel of policy.yaml is 900,000,000, and the operator allows 500,000,000: that is what a pass has";
+    let remark =
+        "limits.fuel of policy.yaml is 900,000,000, and the operator allows 500,000,000: that is what a pass has";
     assert_eq!(ran.stderr, format!("{told}: {remark}\n"));
     let ran = run(["policy", "check", &file, "-o", "json"], "");
     assert_eq!(ran.json()["remarks"], serde_json::json!([remark]), "{}", ran.stdout);

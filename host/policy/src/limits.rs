@@ -48,7 +48,8 @@ impl Limits {
 
     /// What is above a ceiling and so counts for nothing: a sentence each, for whoever wrote them.
     pub(crate) fn above(&self, ceiling: &Self) -> Vec<String> {
-        let number = |own: usize, most: usize, shown: fn(usize) -> String| (own > most).then(|| (shown(own), shown(most)));
+        let number =
+            |own: usize, most: usize, shown: fn(usize) -> String| (own > most).then(|| (shown(own), shown(most)));
         let fuel = (self.fuel > ceiling.fuel).then(|| (count(self.fuel), count(ceiling.fuel)));
         let all = [
             ("fuel", fuel),
@@ -81,7 +82,8 @@ mod tests {
         assert_eq!(ceiling.above(&ceiling), [""; 0]);
         let own = Limits { fuel: 900_000_000, memory: 48 << 20, needs: 2, ..ceiling };
         let told = own.above(&ceiling);
-        let fuel = "limits.fuel of policy.yaml is 900,000,000, and the operator allows 500,000,000: that is what a pass has";
+        let fuel =
+            "limits.fuel of policy.yaml is 900,000,000, and the operator allows 500,000,000: that is what a pass has";
         assert_eq!(told[0], fuel);
         assert!(told.len() == 2 && told[1].contains("is 48 MiB, and the operator allows 32 MiB"), "{told:?}");
     }
