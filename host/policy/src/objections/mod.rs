@@ -225,16 +225,14 @@ fn rule(error: &ValidationError<'_>) -> String {
         },
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
             let branches = context.iter().filter_map(|errors| errors.first());
-            let rules: Vec<String> = branches.map(|inner| noun(inner).map_or_else(|| rule(inner), be)).collect();
+            let rules: Vec<String> = branches
+                .map(|inner| noun(inner).map_or_else(|| rule(inner), |noun| format!("must be {noun}")))
+                .collect();
             rules.join(", or ")
         }
         ValidationErrorKind::OneOfMultipleValid { .. } => "fits several forms of which it may have one".to_owned(),
         _ => error.masked_with("it").to_string(),
     }
-}
-
-fn be(noun: String) -> String {
-    format!("must be {noun}")
 }
 
 /// What to do where a value looks like another that would be taken.
@@ -308,7 +306,11 @@ mod tests {
             (json!({"type": "boolean"}), json!("true"), " must be true or false, is a text: write it without quotes"),
             (json!({"type": "array"}), json!({"a": 1}), " must be a list, is an object: begin each item with -"),
             (json!({"type": ["integer", "null"]}), json!([]), " must be a whole number or null, is a list"),
-            (json!({"enum": ["Proxy", "Hosted"]}), json!("proxi"), " must be one of \"Proxy\", \"Hosted\": write Proxy"),
+            (
+                json!({"enum": ["Proxy", "Hosted"]}),
+                json!("proxi"),
+                " must be one of \"Proxy\", \"Hosted\": write Proxy",
+            ),
             (json!({"pattern": "^([0-9]+(h|m|s|ms)){1,4}$"}), json!("1d"), " must be a time, such as 90s or 1h30m"),
             (json!({"pattern": "^x$"}), json!("y"), " must match the regular expression ^x$"),
             (json!({"minLength": 1}), json!(""), " must not be empty"),
@@ -325,9 +327,21 @@ mod tests {
         let probe = json!({"type": "object", "required": ["port"], "properties": {"port": {"type": "integer"}}});
         let either = json!({"anyOf": [{"type": "null"}, {"type": "string"}, probe]});
         for (schema, value, wanted) in [
-            (json!({"anyOf": [{"type": "integer"}, {"type": "string"}]}), json!([]), "must be a whole number or a text, is a list"),
-            (json!({"oneOf": [{"const": "a"}, {"type": "integer"}]}), json!({}), "must be \"a\" or a whole number, is an object"),
-            (either.clone(), json!(3), "must be a text or an object with fields or null, is a number: put it in quotes"),
+            (
+                json!({"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+                json!([]),
+                "must be a whole number or a text, is a list",
+            ),
+            (
+                json!({"oneOf": [{"const": "a"}, {"type": "integer"}]}),
+                json!({}),
+                "must be \"a\" or a whole number, is an object",
+            ),
+            (
+                either.clone(),
+                json!(3),
+                "must be a text or an object with fields or null, is a number: put it in quotes",
+            ),
             (either.clone(), json!({"port": "x"}), "/port must be a whole number, is a text"),
             (either, json!({}), "must have the field port"),
         ] {

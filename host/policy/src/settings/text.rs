@@ -52,7 +52,10 @@ impl Schema {
                 .or_else(|error| if types.is_empty() { Ok(text.into()) } else { Err(error) })
                 .map_err(|error| {
                     let shown = shown();
-                    format!("is {shown:?}, but must be {}: write it as JSON, such as {example} ({error})", names(&types))
+                    format!(
+                        "is {shown:?}, but must be {}: write it as JSON, such as {example} ({error})",
+                        names(&types)
+                    )
                 });
         }
         Err(format!("is {:?}, but must be {}: correct or remove it", shown(), names(&types)))

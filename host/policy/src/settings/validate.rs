@@ -125,11 +125,26 @@ mod tests {
     fn a_value_that_is_nearly_right_is_told_how_to_write_it() {
         for (schema, given, told) in [
             (json!({"type": "string"}), json!(3), "3, but must be a text: put it in quotes"),
-            (json!({"type": "integer", "default": 1}), json!("3"),
-                "\"3\", but must be a whole number: write it without quotes, or remove it to get the default 1"),
-            (json!({"enum": ["Always", "Never"]}), json!("always"), "\"always\", but must be one of \"Always\", \"Never\": write Always"),
-            (json!({"oneOf": [{"const": "a"}, {"type": "integer"}]}), json!("b"), "\"b\", but must be \"a\" or a whole number: correct it"),
-            (json!({"pattern": "^/"}), json!("x"), "\"x\", but must be a path that begins with /, such as /health: correct it"),
+            (
+                json!({"type": "integer", "default": 1}),
+                json!("3"),
+                "\"3\", but must be a whole number: write it without quotes, or remove it to get the default 1",
+            ),
+            (
+                json!({"enum": ["Always", "Never"]}),
+                json!("always"),
+                "\"always\", but must be one of \"Always\", \"Never\": write Always",
+            ),
+            (
+                json!({"oneOf": [{"const": "a"}, {"type": "integer"}]}),
+                json!("b"),
+                "\"b\", but must be \"a\" or a whole number: correct it",
+            ),
+            (
+                json!({"pattern": "^/"}),
+                json!("x"),
+                "\"x\", but must be a path that begins with /, such as /health: correct it",
+            ),
         ] {
             assert_eq!(refused(&schema, &given), format!("setting kite.kind, given by --set, is {told}"));
         }
