@@ -65,7 +65,8 @@ pub fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
 /// Says after a while that a pipe is waited for, until what this returns is dropped: nobody may be there to write into it.
 fn told_of_waiting(name: &str) -> mpsc::Sender<()> {
     let (read, is_read) = mpsc::channel();
-    let told = format!("note: {}: waiting for another process to write to this pipe and to close it\n", printable(name));
+    let told =
+        format!("note: {}: waiting for another process to write to this pipe and to close it\n", printable(name));
     thread::spawn(move || {
         if is_read.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
             let _ = io::stderr().write_all(told.as_bytes());

@@ -48,7 +48,8 @@ fn a_variable_that_is_misspelt_is_told_and_the_rest_of_what_it_says_holds() {
     play(scenario(), async |world| {
         world.apply(&own_config_of(&json!({"DEFAULT_AGENT_IMG": FIRST, "DEFAULT_LOG_LEVEL": "DEBUG"}))).await;
         world.until_warned(OWN, "BadSettings").await;
-        let told = "ConfigMap kaos-operator-config: DEFAULT_AGENT_IMG feeds no setting: did you mean DEFAULT_AGENT_IMAGE?";
+        let told =
+            "ConfigMap kaos-operator-config: DEFAULT_AGENT_IMG feeds no setting: did you mean DEFAULT_AGENT_IMAGE?";
         let events = world.events(OWN).await;
         assert!(events.len() == 1 && events[0].2 == told, "{events:?}");
         agent_comes(world).await;
