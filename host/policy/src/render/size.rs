@@ -58,13 +58,11 @@ pub(super) fn largest(text: &str, found: &[Found]) -> Option<String> {
     let object: Value = serde_json::from_str(large).ok()?;
     let (path, part) = heaviest(&object, weight);
     let (path, size, values) = (written(&path), bytes(part.to_string().len()), grouped(values(part)));
-    Some(match beside {
-        None => format!("{path} of the object has {size} in {values} values: make it shorter, or {REMEDY}"),
-        Some(_) => {
-            let on = Reference::of_object(&object);
-            format!("{path} of {on}, which it is shown, has {size} in {values} values: make it shorter")
-        }
-    })
+    if beside.is_none() {
+        return Some(format!("{path} of the object has {size} in {values} values: make it shorter, or {REMEDY}"));
+    }
+    let on = Reference::of_object(&object);
+    Some(format!("{path} of {on}, which it is shown, has {size} in {values} values: make it shorter"))
 }
 
 /// About as many bytes as a value has as text.
