@@ -75,18 +75,29 @@ pub fn compose(
     assessed: Result<Assessed, PolicyFailure>,
     Standing { outcome, hindrance, missing, generation, applied_generation, before, fallback }: Standing<'_>,
 ) -> Value {
-    let mut conditions = vec![accepted(rendered), resolved(rendered, missing), applied(rendered, outcome, hindrance)];
-    conditions.extend(fallback.map(fell_back));
+    let (accepted, applied) = (accepted(rendered), applied(rendered, outcome, hindrance));
+    // Without a plan, `Applied` says no more than that.
+    let why = if matches!(outcome, Outcome::Refused(_)) { &accepted.message } else { &applied.message };
+    let is_behind = *outcome != Outcome::Applied && applied_generation != Some(generation);
+    let is_ready;
     let mut own = Vec::new();
     let mut status = match assessed {
         Ok(Assessed { report, fields, .. }) => {
+            let (phase, message) = if report.ready && is_behind {
+                let runs = applied_generation.map_or("an earlier one".to_owned(), |runs| format!("generation {runs}"));
+                let pods = &report.message;
+                let message = format!("generation {generation} is not applied: {why}; {runs} runs: {pods}");
+                (waiting_or_failed(outcome).to_owned(), message)
+            } else {
+                (report.phase, with_paths(rendered, report.message))
+            };
             let mut status = fields;
             status.retain(|field, _| !HOST_FIELDS.contains(&field.as_str()));
             status.values_mut().for_each(write_out);
-            status.insert("phase".to_owned(), printable(&report.phase).into());
+            status.insert("phase".to_owned(), printable(&phase).into());
             status.insert("ready".to_owned(), report.ready.into());
-            conditions.push(ready(report.ready, outcome, report.message.clone()));
-            status.insert("message".to_owned(), cut(&report.message, STATUS).into());
+            status.insert("message".to_owned(), cut(&message, STATUS).into());
+            is_ready = ready(report.ready, outcome, message);
             own = report.conditions;
             status
         }
@@ -97,10 +108,13 @@ pub fn compose(
             status.insert("phase".to_owned(), "Failed".into());
             status.insert("ready".to_owned(), false.into());
             status.insert("message".to_owned(), cut(&failure.to_string(), STATUS).into());
-            conditions.push(ready(false, &Outcome::Failed(String::new()), failure.to_string()));
+            is_ready = ready(false, &Outcome::Failed(String::new()), failure.to_string());
             status
         }
     };
+    let mut conditions = vec![accepted, resolved(rendered, missing), applied];
+    conditions.extend(fallback.map(fell_back));
+    conditions.push(is_ready);
     let mut written: Vec<Value> = conditions
         .iter()
         .map(|Condition { of, status, reason, message }| condition(of, *status, reason, message, generation))
@@ -221,6 +235,26 @@ fn ready(ready: bool, outcome: &Outcome, message: String) -> Condition {
         Outcome::Failed(_) => (Truth::No, "Unavailable"),
     };
     Condition { of: "Ready", status, reason, message }
+}
+
+/// The phase of an object whose pods serve while its newest spec is not applied.
+fn waiting_or_failed(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Gated | Outcome::Refused(Refusal::Waiting(_)) => "Waiting",
+        _ => "Failed",
+    }
+}
+
+/// A policy's message with the paths of what is wrong, which `Accepted` has, too.
+fn with_paths(rendered: &Rendered, message: String) -> String {
+    match &rendered.verdict {
+        Verdict::Refused(Refusal::Invalid(violations))
+            if !violations.iter().all(|violation| message.contains(&violation.path)) =>
+        {
+            violated(violations)
+        }
+        _ => message,
+    }
 }
 
 fn violated(violations: &[Violation]) -> String {

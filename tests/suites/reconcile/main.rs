@@ -14,11 +14,13 @@
 //! | `unset` | B11: what is removed from an object |
 //! | `takeover` | C8: objects that the Go operator left |
 //! | `status` | D: what users are told |
+//! | `behind` | D: what is told while the newest generation does not run |
 //! | `errors` | E: what goes wrong, and for how long |
 //! | `backoff` | E: when it is tried again |
 //! | `deletion` | F: finalizers |
 //! | `needs` | E3, E4, G1: what policies ask to see |
 //! | `refusals` | E: what the API server does not do, and what helps |
+//! | `deletion` | F: finalizers |
 //! | `operations` | G: watches, Events, metrics, readiness |
 //! | `replicas` | G4: of several operators one writes |
 //! | `rights` | G3, G7, E8: what the operator may do |
@@ -30,6 +32,7 @@
 
 mod backoff;
 mod bad_input;
+mod behind;
 mod costs;
 mod deletion;
 mod errors;
@@ -40,9 +43,9 @@ mod order;
 mod ownership;
 mod passes;
 mod recorded;
+mod refusals;
 mod replicas;
 mod rights;
-mod refusals;
 mod rollout;
 mod status;
 mod support;

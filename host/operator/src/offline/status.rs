@@ -31,7 +31,10 @@ pub(super) fn first(renderer: &Renderer, rendered: &Rendered, object: &Value, wo
         hindrance: Hindrance::ApplyFailed,
         missing: &status::missing(rendered, world),
         generation,
-        applied_generation: (outcome == Outcome::Applied).then_some(generation),
+        applied_generation: match outcome {
+            Outcome::Applied => Some(generation),
+            _ => object["status"]["appliedGeneration"].as_i64(),
+        },
         before: None,
         fallback: None,
     };

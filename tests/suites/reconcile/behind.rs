@@ -1,0 +1,65 @@
+//! D1, D11: what is told while the newest generation is not what runs.
+
+use kaos_tests::harness::read::text;
+use kaos_tests::harness::samples::{agent, model_api, model_api_for};
+use kaos_tests::harness::{Scenario, condition, is_ready, play, reason};
+use serde_json::{Value, json};
+
+fn message(object: &Value) -> &str {
+    text(&object["status"]["message"])
+}
+
+#[test]
+fn d11_a_generation_that_was_never_rolled_out_is_told_although_pods_of_an_older_one_serve() {
+    play(Scenario::default(), async |w| {
+        w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
+        w.until_ready("Agent/a").await;
+        for (spec, named) in [
+            (agent("a", "nowhere", &json!({})), "nowhere"),
+            (agent("a", "llm", &json!({"mcpServers": ["nothing"]})), "nothing"),
+        ] {
+            let generation = w.apply(&spec).await["metadata"]["generation"].clone();
+            let told = w
+                .until("it is told", "Agent/a", |agent| {
+                    agent["status"]["observedGeneration"] == generation && agent["status"]["phase"] == "Waiting"
+                })
+                .await;
+            assert_eq!(told["status"]["ready"], true, "the pods serve: {told:#}");
+            assert_eq!(condition(&told, "Applied")["status"], "False");
+            for part in [format!("generation {generation} is not applied"), named.into(), "generation 1 runs".into()] {
+                assert!(message(&told).contains(&part), "{part}: {told:#}");
+                assert!(text(&condition(&told, "Ready")["message"]).contains(&part), "{part}: {told:#}");
+            }
+        }
+        w.apply(&agent("a", "llm", &json!({}))).await;
+        let told = w.until("it runs", "Agent/a", |agent| is_ready(agent) && agent["status"]["phase"] == "Ready").await;
+        assert!(!message(&told).contains("not applied"), "{told:#}");
+    });
+}
+
+#[test]
+fn d11_a_dependency_that_goes_leaves_the_phase_of_what_was_rolled_out() {
+    play(Scenario::default(), async |w| {
+        w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
+        w.until_ready("Agent/a").await;
+        w.delete("ModelAPI/llm").await;
+        let told = w.until("it is missed", "Agent/a", |agent| reason(agent, "Resolved") == "NotFound").await;
+        assert_eq!((&told["status"]["phase"], &told["status"]["ready"]), (&json!("Ready"), &json!(true)));
+    });
+}
+
+#[test]
+fn d1_the_path_of_what_is_wrong_is_in_the_message_and_in_ready_and_in_the_wide_table() {
+    play(Scenario::default(), async |w| {
+        w.apply_all(&[model_api_for("llm", &["tiny"]), agent("a", "llm", &json!({"model": "huge"}))]).await;
+        let told = w.until("it is refused", "Agent/a", |agent| reason(agent, "Accepted") == "InvalidSpec").await;
+        let accepted = text(&condition(&told, "Accepted")["message"]).to_owned();
+        assert!(accepted.contains("spec.model"), "{told:#}");
+        assert_eq!(message(&told), accepted);
+        assert_eq!(condition(&told, "Ready")["message"], *accepted);
+        let table = w.table(&format!("/apis/kaos.tools/v1alpha1/namespaces/{}/agents", w.namespace)).await;
+        let columns = table["columnDefinitions"].as_array().unwrap();
+        let at = columns.iter().position(|column| column["name"] == "Message").unwrap();
+        assert_eq!(table["rows"][0]["cells"][at], *accepted, "{table:#}");
+    });
+}
