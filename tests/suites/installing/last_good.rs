@@ -4,7 +4,7 @@ use kaos_cluster::faults::Failure;
 use kaos_policy::cut::STATUS;
 use kaos_tests::harness::kinds::Kind;
 use kaos_tests::harness::read::name;
-use kaos_tests::harness::{Fault, World, condition, play};
+use kaos_tests::harness::{Fault, World, condition, is_true, play, reason};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -177,6 +177,36 @@ fn a_policy_is_not_blamed_for_what_the_one_before_it_fails_on_too() {
         let told = world.look("other:Widget/b").await;
         assert_eq!(condition(&told, "Applied")["status"], "False", "{told}");
     });
+}
+
+#[test]
+fn where_the_policy_before_it_fails_too_the_failure_of_the_newer_one_is_told() {
+    for (older, newer, of, why) in [
+        ("1 traps", "2 traps", "Accepted", "PolicyFailed"),
+        ("1 traps", "2 is rejected", "Applied", "ApplyFailed"),
+        ("1 is rejected", "2 is rejected", "Applied", "ApplyFailed"),
+    ] {
+        play(scenario(), async |world| {
+            define(world).await;
+            world.apply(&package("widgets", older, "")).await;
+            world.apply(&widget("sturdy", &json!({}))).await;
+            until_edition(world, "ConfigMap/sturdy", "1").await;
+            world.apply(&widget("fragile", &json!({"fragile": true}))).await;
+            world.until("it fails", "Widget/fragile", |widget| reason(widget, of) != "" && !is_true(widget, of)).await;
+            world.apply(&package("widgets", newer, "")).await;
+            until_edition(world, "ConfigMap/sturdy", "2").await;
+            let told = world
+                .until("the newer one is told", "Widget/fragile", |widget| {
+                    widget["status"]["policy"]["version"] == "2.0.0" && reason(widget, of) == why
+                })
+                .await;
+            assert_eq!(reason(&told, "PolicyFallback"), "FellBack", "{older}, {newer}: {told:#}");
+            world.quiet().await;
+            assert!(world.look("ConfigMap/fragile").await.is_null(), "{older}, {newer}: nobody serves it");
+            until_state(world, "widgets", "Active").await;
+            assert!(!states(world, "widgets").await.contains(&"Quarantined".to_owned()), "{older}, {newer}");
+        });
+    }
 }
 
 #[test]

@@ -45,6 +45,14 @@ pub(super) struct Subject<'a> {
     pub(super) generation: i64,
 }
 
+/// Why a plan is not carried out.
+enum Stopped {
+    /// It is not known whether the API server takes it.
+    Open(CallError),
+    /// The API server refuses it, and nobody else takes the object.
+    Refused(CallError),
+}
+
 impl Context {
     /// Makes one pass. Errors end in a retry and nothing else.
     pub(crate) async fn pass(&self, key: &ObjectKey) -> Ended {
@@ -113,6 +121,8 @@ impl Context {
         if is_going(&subject.object) {
             return self.end(subject, memory).await;
         }
+        // The newest policy whose plan the API server refuses: where nobody else takes the object, it is the one to tell of.
+        let mut refused = None;
         let (renderer, rendered, plan, stopped) = loop {
             let asked = self.ask(subject.key, &subject.object, &mut subject.selected, memory).await;
             let (renderer, rendered) = match asked {
@@ -120,19 +130,27 @@ impl Context {
                 Asked::Pending => return Ok(Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) }),
                 Asked::Impossible => return Ok(Ended { result: PassResult::Failed, next: Next::After(LOOK_AGAIN) }),
             };
+            if matches!(&rendered.verdict, Verdict::Failed(failure) if !failure.failure.says_nothing_of_the_object())
+                && let Some(refused) = refused.take()
+            {
+                break refused;
+            }
             let Some(plan) = self.stamped(rendered.manifests(), memory) else {
                 return Ok(Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) });
             };
-            let refused = match self.rehearse(subject, &rendered, &plan, memory).await {
-                Ok(refused) => refused,
-                Err(error) => break (renderer, rendered, plan, Some(error)),
+            let why = match self.rehearse(subject, &rendered, &plan, memory).await {
+                Ok(Some(why)) => why,
+                Ok(None) => break (renderer, rendered, plan, None),
+                Err(error) => break (renderer, rendered, plan, Some(Stopped::Open(error))),
             };
-            let falls_back =
-                refused.is_some_and(|why| self.fall_back(subject.key, &mut subject.selected, &rendered.policy, &why));
+            let falls_back = self.fall_back(subject.key, &mut subject.selected, &rendered.policy, &why);
             if !falls_back {
-                break (renderer, rendered, plan, None);
+                break refused.take().unwrap_or((renderer, rendered, plan, None));
             }
             memory.needed.extend(rendered.needs.iter().cloned());
+            let what = format!("carry out policy {}", rendered.policy.name);
+            let error = CallError { what, class: Class::Permanent, message: why };
+            refused.get_or_insert((renderer, rendered, plan, Some(Stopped::Refused(error))));
         };
         if let Verdict::Failed(failure) = &rendered.verdict
             && failure.failure.says_nothing_of_the_object()
@@ -143,13 +161,19 @@ impl Context {
             memory.finalizer = asked_finalizer(&planned.extra);
         }
         let mut wrote = false;
-        let reached = if let Some(error) = stopped {
+        let reached = match stopped {
             // Whether the server takes the plan is open, so nobody is known to serve the object or to fail on it.
-            Reached::stopped_by(error)
-        } else {
-            let reached = self.reach(subject, &rendered, &plan, memory, &mut wrote).await;
-            self.enter(subject, &reached.outcome);
-            reached
+            Some(Stopped::Open(error)) => Reached::stopped_by(error),
+            Some(Stopped::Refused(error)) => {
+                let reached = Reached::refused(error, &plan, memory, self.rules.resync);
+                self.enter(subject, &reached.outcome);
+                reached
+            }
+            None => {
+                let reached = self.reach(subject, &rendered, &plan, memory, &mut wrote).await;
+                self.enter(subject, &reached.outcome);
+                reached
+            }
         };
         self.conclude(subject, renderer, rendered, reached, memory, wrote).await
     }

@@ -10,12 +10,23 @@ use kaos_policy::{
     render::{Rendered, Verdict},
 };
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{
-    apply::Applied, context::Context, error::CallError, finalize::Held, gates, handover::stays, memory::Memory,
+    apply::Applied,
+    context::Context,
+    error::CallError,
+    finalize::Held,
+    gates,
+    handover::stays,
+    memory::{Mark, Memory},
     pass::Subject,
+    rejected::Rejected,
 };
-use crate::status::Hindrance;
+use crate::{hashing::hash, status::Hindrance};
+
+/// What stands for a plan as a whole among the children that the API server refuses.
+const PLAN: Mark = 0;
 
 /// How far a pass came, to be assessed.
 pub(super) struct Reached {
@@ -39,6 +50,16 @@ impl Reached {
     /// Not to the children: a call before them failed.
     pub(super) fn stopped_by(error: CallError) -> Self {
         let mut applied = Applied::default();
+        applied.failed(error);
+        Self::with(applied, None)
+    }
+
+    /// Not to the children: the API server refuses the plan as a whole. It is tried again as a refused child is.
+    pub(super) fn refused(error: CallError, plan: &[Value], memory: &mut Memory, longest: Duration) -> Self {
+        let before = memory.rejected.get(&PLAN);
+        let rejected = Rejected::new(hash(plan), &error, before, longest, Instant::now());
+        let mut applied = Applied { tried_again: Some(rejected.until), ..Applied::default() };
+        memory.rejected.insert(PLAN, rejected);
         applied.failed(error);
         Self::with(applied, None)
     }
@@ -90,6 +111,7 @@ impl Context {
             Ok(held) => *wrote |= held,
             Err(error) => return Reached::stopped_by(error),
         }
+        memory.rejected.remove(&PLAN);
         let mut applied = self.apply_all(subject, plan, memory).await;
         self.watch.contest(subject.key, &memory.conflicts);
         // Who stands in for a revision does not know what that made, and that is wanted again when it answers again: data
