@@ -99,6 +99,7 @@ impl Operator {
                 rolls: options.secrets,
                 clock: options.clock,
             },
+            stopping: CancellationToken::new(),
             processors: Processors::of_this_machine(options.compute),
         };
         let context = Arc::new(context);
@@ -163,6 +164,7 @@ impl Operator {
             _ = installed.join_next() => Err(OperatorError("what looks after policies")),
         };
         laid_down.cancel();
+        context.stopping.cancel();
         queue.close();
         swaps.abort();
         let deadline = tokio::time::Instant::now() + options.grace;

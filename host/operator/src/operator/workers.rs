@@ -9,7 +9,7 @@ use tracing::Instrument as _;
 use crate::{
     metrics::PassResult,
     queue::Queue,
-    reconcile::{Context, Ended, Halt, Next},
+    reconcile::{Context, Ended, Halt, Next, unless_given_up},
     watch::ObjectKey,
 };
 
@@ -23,9 +23,13 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
         let (kind, namespace, name) = (&*key.of.kind, &*key.namespace, &*key.name);
         let span = tracing::info_span!("pass", kind, namespace, name, result = tracing::field::Empty);
         let (started, rights) = (Instant::now(), context.watch.rights());
-        let pass = AssertUnwindSafe(context.pass(&key)).catch_unwind();
+        let pass = AssertUnwindSafe(unless_given_up(context.pass(&key))).catch_unwind();
         let ended = match tokio::time::timeout(deadline, pass).instrument(span.clone()).await {
-            Ok(Ok(ended)) => ended,
+            Ok(Ok(Some(ended))) => ended,
+            Ok(Ok(None)) => {
+                tracing::debug!(object = %key, "the pass is left to the next operator");
+                continue;
+            }
             Ok(Err(panic)) => {
                 let reason = panic.downcast_ref::<String>().map(String::as_str);
                 let reason = reason.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
@@ -67,7 +71,7 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
     }
 }
 
-/// Tells the object why it got no pass to its end. What breaks a pass may break this too.
+/// Tells the object why it got no pass to its end. What breaks a pass may break this too, and the pass is made again.
 async fn tell(context: &Context, key: &ObjectKey, halt: &Halt) {
     if AssertUnwindSafe(context.tell_halt(key, halt)).catch_unwind().await.is_err() {
         tracing::error!(object = %key, "telling of a pass that came to no end panicked too");

@@ -7,9 +7,11 @@ use kaos_policy::contract::ResourceType;
 use kube::Client;
 use serde_json::Value;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     api::Calls,
+    ending::computed,
     error::{CallError, Class},
     events::Events,
     held_back::HeldBack,
@@ -72,6 +74,8 @@ pub(crate) struct Context {
     pub(crate) projections: Projections,
     pub(crate) events: Events,
     pub(crate) rules: Rules,
+    /// Cancelled when the operator ends.
+    pub(crate) stopping: CancellationToken,
     pub(crate) processors: Processors,
 }
 
@@ -124,6 +128,6 @@ impl Context {
         is_local: bool,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> T {
-        self.processors.run(is_local, work).await
+        computed(&self.stopping, self.processors.run(is_local, work)).await
     }
 }

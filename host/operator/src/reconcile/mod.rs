@@ -4,6 +4,7 @@
 //! |---|---|
 //! | all of them in order | `pass` |
 //! | how it ended, and when to look again | `ended` |
+//! | which passes the end of the operator waits for | `ending` |
 //! | which policies answer, and which when they fail | `select`, `hearing` |
 //! | needs and plan | `resolve` |
 //! | what somebody's policy plans, tried before it is done | `rehearse` |
@@ -17,8 +18,8 @@
 //! | what rolls pods beside their template | `rolls` |
 //! | what counts as a difference, and how often it is put right | `drift`, `effort` |
 //! | what the server does not take, and when it is asked again | `rejected` |
-//! | what is no longer wanted; when it stays for a while | `prune`, `handover` |
 //! | fields that never change while a child exists | `immutable` |
+//! | what is no longer wanted; when it stays for a while | `prune`, `handover` |
 //! | finalizers | `finalize` |
 //! | an object that is being deleted | `going` |
 //! | status: what is said, what the kind declares, since when, written if different | `assess`, `projection`, `times`, `write` |
@@ -40,6 +41,7 @@ mod decide;
 mod drift;
 mod effort;
 mod ended;
+mod ending;
 mod error;
 mod events;
 mod explain;
@@ -51,9 +53,9 @@ mod halt;
 mod handover;
 mod hearing;
 mod held_back;
+mod immutable;
 mod left;
 mod leftovers;
-mod immutable;
 mod memory;
 mod pass;
 mod projection;
@@ -74,6 +76,7 @@ mod write;
 pub use context::Clock;
 pub(crate) use context::{Context, Rules};
 pub(crate) use ended::{Ended, Next};
+pub(crate) use ending::unless_given_up;
 pub(crate) use events::Events;
 pub(crate) use fields::put_on;
 pub(crate) use halt::Halt;

@@ -40,6 +40,8 @@ pub(super) use flags::Run;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Between two questions that the API server did not answer.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// How long it may take to give the Lease back: without that, the next replica waits until it expires.
+const RELEASE: Duration = Duration::from_secs(2);
 /// How long answers that are under way when everything else has ended may take.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
@@ -99,7 +101,9 @@ impl Run {
             served: Vec::new(),
         };
         let loading = tokio::task::spawn_blocking(move || brought_along(cluster, &policies, settings.as_deref(), &set));
-        let (loader, loaded, settings) = loading.await??;
+        // Compiling takes its time.
+        let Some(loading) = stop.run_until_cancelled(loading).await else { return Ok(ExitCode::SUCCESS) };
+        let (loader, loaded, settings) = loading??;
         let config = connection.place().config().await?;
         let fence = if leader_elect { Fence::closed_at_first() } else { Fence::open() };
         let layer = CallLayer { deadline: request_deadline, fence: fence.clone(), metrics: Arc::clone(metrics) };
@@ -156,9 +160,12 @@ async fn reconcile(
         never = stopping => match never {},
     };
     if let Some(held) = held {
-        match held.release().await {
-            Ok(()) => info!("the lease is released"),
-            Err(error) => warn!("the lease is left to expire: {}", told(&error)),
+        match tokio::time::timeout(RELEASE, held.release()).await {
+            Ok(Ok(())) => info!("the lease is released"),
+            Ok(Err(error)) => warn!("the lease is left to expire: {}", told(&error)),
+            Err(_) => {
+                warn!("the lease is left to expire: the API server did not answer within {} s", RELEASE.as_secs())
+            }
         }
     }
     ended?;

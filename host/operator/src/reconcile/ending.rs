@@ -1,0 +1,84 @@
+//! Passes at the end of the operator: one that writes is finished, one that only computes is given up.
+//!
+//! Whatever a policy answers after the operator was told to stop, the next operator asks for again. A policy that takes its
+//! time, or a crowd that waits for a processor, must not hold the end up for as long as writes may.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+/// How long computing may go on once the operator ends.
+const LAST_ANSWER: Duration = Duration::from_millis(500);
+
+tokio::task_local! {
+    /// Cancelled when the pass of this task is given up.
+    static GIVEN_UP: CancellationToken;
+}
+
+/// Makes a pass; none if it is given up.
+pub(crate) async fn unless_given_up<T>(pass: impl Future<Output = T>) -> Option<T> {
+    let given_up = CancellationToken::new();
+    tokio::select! {
+        biased;
+        made = GIVEN_UP.scope(given_up.clone(), pass) => Some(made),
+        () = given_up.cancelled() => None,
+    }
+}
+
+/// Waits for what is computed. Gives the pass up that waits for it, if the operator ends meanwhile.
+pub(super) async fn computed<T>(stopping: &CancellationToken, computing: impl Future<Output = T>) -> T {
+    let ends = async {
+        stopping.cancelled().await;
+        tokio::time::sleep(LAST_ANSWER).await;
+    };
+    let mut computing = std::pin::pin!(computing);
+    tokio::select! {
+        biased;
+        computed = &mut computing => return computed,
+        () = ends => {}
+    }
+    // Only passes can be given up.
+    let is_pass = GIVEN_UP.try_with(CancellationToken::cancel).is_ok();
+    if is_pass { std::future::pending().await } else { computing.await }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pass_that_computes_when_the_operator_ends_is_given_up_soon() {
+        let stopping = CancellationToken::new();
+        let pass = unless_given_up(computed(&stopping, pending::<()>()));
+        let stop = async {
+            sleep(Duration::from_mins(1)).await;
+            stopping.cancel();
+        };
+        let began = Instant::now();
+        let (made, ()) = tokio::join!(pass, stop);
+        assert_eq!((made, began.elapsed()), (None, Duration::from_mins(1) + LAST_ANSWER));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pass_that_writes_or_computes_quickly_is_finished() {
+        let stopping = CancellationToken::new();
+        stopping.cancel();
+        let pass = async {
+            let answer = computed(&stopping, async { 7 }).await;
+            sleep(Duration::from_secs(5)).await;
+            answer
+        };
+        assert_eq!(unless_given_up(pass).await, Some(7));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_computed_outside_of_passes_is_waited_for() {
+        let stopping = CancellationToken::new();
+        stopping.cancel();
+        computed(&stopping, sleep(Duration::from_secs(5))).await;
+    }
+}
