@@ -13,6 +13,7 @@
 //! | [`lookup`] | how a pass sees the cluster |
 //! | [`render`] | the pass: from an object to its manifests, and from what is there to its status |
 //! | [`guard`] | the output firewall |
+//! | [`kubernetes`] | what an API server would refuse of a manifest, without one |
 //! | [`stamp`] | what the host writes into every manifest |
 //! | [`memo`] | answers that are still good |
 //! | [`limits`], [`failure`] | what a pass may cost, and how it can fail |
@@ -36,6 +37,7 @@ pub mod failure;
 pub mod gate;
 pub mod guard;
 mod json;
+pub mod kubernetes;
 pub mod limits;
 pub mod lookup;
 pub mod manifest;

@@ -13,6 +13,7 @@ use crate::{
     code::World,
     contract::{Claim, Cluster, Outcome, Refusal, Sample},
     failure::{Failure, Verb},
+    kubernetes::Checks,
     lookup::Fixed,
     policy::{Policy, Stack},
     render::{HOST_FIELDS, Rendered, Renderer, Verdict},
@@ -41,11 +42,11 @@ pub(super) fn run(gate: &Gate<'_>, policy: &Arc<Policy>, settings: &[Layer]) -> 
         let before = plans;
         for sample in &claim.samples {
             samples += 1;
-            let case = Case { gate, policy, claim, sample, used: &used, dropped: &dropped };
+            let case = Case { gate: Some(gate), policy, claim, sample, used: &used, dropped: &dropped };
             if used.get() >= allowed {
                 return Err(LoadError::SamplesTooCostly { allowed, before: sample.name.clone() });
             }
-            match case.evaluate(settings)? {
+            match case.evaluate(settings, &gate.cluster)? {
                 None => plans += 1,
                 Some(said) => refusal = Some(said),
             }
@@ -65,9 +66,25 @@ pub(super) fn run(gate: &Gate<'_>, policy: &Arc<Policy>, settings: &[Layer]) -> 
     Ok(Told { outcome, dropped })
 }
 
+/// Renders every sample once with these settings. An error tells of a plan that cannot be; a sample that is refused says
+/// nothing of the settings, since it may stand for an object that is to be.
+pub(super) fn with_settings(policy: &Arc<Policy>, settings: &[Layer], cluster: &Cluster) -> Result<(), LoadError> {
+    let (used, dropped) = (Cell::new(0), RefCell::new(BTreeSet::new()));
+    for claim in &policy.descriptor().claims {
+        for sample in &claim.samples {
+            let case = Case { gate: None, policy, claim, sample, used: &used, dropped: &dropped };
+            if let Verdict::Failed(failed) = case.render(&case.renderer(settings, cluster)?, &case.object()?)?.verdict {
+                return Err(case.fails(*failed.failure));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// One sample of one claim.
 struct Case<'a> {
-    gate: &'a Gate<'a>,
+    /// Gives the turns to compute; none where nobody else computes.
+    gate: Option<&'a Gate<'a>>,
     policy: &'a Arc<Policy>,
     claim: &'a Claim,
     sample: &'a Sample,
@@ -83,18 +100,9 @@ impl Case<'_> {
     }
 
     /// Nothing when it ends in a plan, the refusal when it ends in one.
-    fn evaluate(&self, settings: &[Layer]) -> Result<Option<Refusal>, LoadError> {
-        let object = self.object()?;
-        let beside: Vec<Value> = self.sample.beside.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
-        let lookup = Fixed::new(beside);
-        let cluster = Cluster { served: self.claim.wishes.clone(), ..self.gate.cluster.clone() };
-        let stack = self.stack()?;
-        let renderer = Renderer::new(&stack, settings, cluster)?;
-        let render = || {
-            let _turn = self.gate.turn()?;
-            renderer.render(&object, &lookup).map_err(|error| self.unusable(&error.to_string()))
-        };
-        let (first, second) = (render()?, render()?);
+    fn evaluate(&self, settings: &[Layer], cluster: &Cluster) -> Result<Option<Refusal>, LoadError> {
+        let (renderer, object) = (self.renderer(settings, cluster)?, self.object()?);
+        let (first, second) = (self.render(&renderer, &object)?, self.render(&renderer, &object)?);
         self.spend(first.fuel.saturating_add(second.fuel));
         for rendered in [&first, &second] {
             if let Verdict::Failed(failed) = &rendered.verdict
@@ -113,6 +121,21 @@ impl Case<'_> {
                 Ok(None)
             }
         }
+    }
+
+    fn turn(&self) -> Result<Option<Turn>, LoadError> {
+        self.gate.map(Gate::turn).transpose()
+    }
+
+    fn renderer(&self, settings: &[Layer], cluster: &Cluster) -> Result<Renderer, LoadError> {
+        let cluster = Cluster { served: self.claim.wishes.clone(), ..cluster.clone() };
+        Ok(Renderer::new(&self.stack()?, settings, cluster)?.with_checks(Checks::Fields))
+    }
+
+    fn render(&self, renderer: &Renderer, object: &Value) -> Result<Rendered, LoadError> {
+        let beside: Vec<Value> = self.sample.beside.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
+        let _turn = self.turn()?;
+        renderer.render(object, &Fixed::new(beside)).map_err(|error| self.unusable(&error.to_string()))
     }
 
     fn object(&self) -> Result<Value, LoadError> {
@@ -161,7 +184,7 @@ impl Case<'_> {
         if self.policy.world() != World::Policy {
             return Ok(());
         }
-        let _turn = self.gate.turn()?;
+        let _turn = self.turn()?;
         // Twice the work may take twice the fuel, and a guest need not give memory back.
         let limits = self.policy.limits().doubled();
         let mut sandbox = self.policy.code().open(&limits).map_err(|failure| self.fails(failure))?;
@@ -195,7 +218,7 @@ impl Case<'_> {
         if self.policy.world() != World::Policy {
             return Ok(());
         }
-        let _turn = self.gate.turn()?;
+        let _turn = self.turn()?;
         let assess = || renderer.assess(first, Outcome::Applied, Vec::new());
         let reports = (assess(), assess());
         for report in [&reports.0, &reports.1].into_iter().flatten() {

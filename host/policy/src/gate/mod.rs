@@ -118,6 +118,12 @@ pub struct Gate<'a> {
     pub turns: &'a dyn Turns,
 }
 
+/// Whether what a policy plans for its own samples can be with these settings: what a schema does not tell of a value,
+/// Kubernetes may refuse.
+pub fn try_settings(policy: &Arc<Policy>, settings: &[Layer], cluster: &Cluster) -> Result<(), LoadError> {
+    conformance::with_settings(policy, settings, cluster)
+}
+
 impl Gate<'_> {
     /// A policy from a candidate.
     pub fn load(&self, candidate: &Candidate) -> Result<Arc<Policy>, LoadError> {

@@ -41,6 +41,7 @@ pub(crate) use cap::Cap;
 pub(crate) use needs::{may_read, needs};
 pub(crate) use plan::{Rules, Stop, plan};
 pub(crate) use shape::{Step, written};
+pub(crate) use words::of_the_user;
 
 /// The items of a list; none, if it is no list.
 fn list(value: &Value) -> impl Iterator<Item = &Value> {
@@ -73,7 +74,7 @@ pub enum Rule {
     HostMetadata,
     /// Manifests have the form of an object.
     WellFormed,
-    /// Fields of Kubernetes' own kinds have the type that Kubernetes gives them.
+    /// Kubernetes' own kinds have the fields that Kubernetes gives them, with values that it takes.
     FitsKind,
     /// No container has a variable twice.
     NoDuplicateEnv,

@@ -10,7 +10,7 @@ use super::shape::Step;
 
 /// The path in the object of the value that a manifest has at `path`: where the same value, or else another list or
 /// object, stands below the most of the same names.
-pub(super) fn of_the_user(object: &Value, path: &[Step], value: &Value) -> Option<Vec<Step>> {
+pub(crate) fn of_the_user(object: &Value, path: &[Step], value: &Value) -> Option<Vec<Step>> {
     let mut search = Search { path, value, best: None };
     let mut here = vec![Step::Name("spec".to_owned())];
     search.walk(&object["spec"], &mut here);

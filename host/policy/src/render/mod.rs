@@ -26,6 +26,7 @@ use crate::{
     contract::{Blocker, Cluster, EnvVar, Found, Json, Need, Note, Refusal, ResourceType, Subject},
     failure::Failure,
     guard::UserPrivileges,
+    kubernetes::Checks,
     lookup::Lookup,
     manifest::Privilege,
     memo::Memo,
@@ -40,6 +41,7 @@ pub struct Renderer {
     cluster: Cluster,
     user_privileges: UserPrivileges,
     grantable: Option<BTreeSet<Privilege>>,
+    checks: Checks,
     memo: Option<Arc<Memo>>,
 }
 
@@ -145,7 +147,8 @@ impl Renderer {
         let base = bind(stack.base())?;
         let overlays = stack.overlays().iter().map(bind).collect::<Result<_, SettingsErrors>>()?;
         let user_privileges = UserPrivileges::default();
-        Ok(Self { base, overlays, cluster, user_privileges, grantable: None, memo: None })
+        let checks = Checks::default();
+        Ok(Self { base, overlays, cluster, user_privileges, grantable: None, checks, memo: None })
     }
 
     /// Remembers answers in, and recalls them from, this memo.
@@ -170,6 +173,13 @@ impl Renderer {
         self
     }
 
+    /// What is found out of manifests before an API server refuses them; nothing, unless it is said.
+    #[must_use]
+    pub fn with_checks(mut self, checks: Checks) -> Self {
+        self.checks = checks;
+        self
+    }
+
     /// Each layer's policy and settings, the lowest first.
     pub fn layers(&self) -> impl Iterator<Item = (&Arc<Policy>, &Arc<Effective>)> {
         std::iter::once(&self.base).chain(&self.overlays).map(|bound| (&bound.policy, &bound.settings))
@@ -177,7 +187,7 @@ impl Renderer {
 
     /// What decides answers beside the policies and their settings.
     pub(crate) fn context(&self) -> Value {
-        json!([self.cluster, self.user_privileges == UserPrivileges::Allowed, self.grantable])
+        json!([self.cluster, self.user_privileges == UserPrivileges::Allowed, self.grantable, self.checks])
     }
 
     /// What Kubernetes should hold for an object. The object may carry a status; policies do not see it.

@@ -17,6 +17,7 @@ use crate::{
     digest::canonical,
     failure::Failure,
     guard::{self, Cap, Stop},
+    kubernetes,
     lookup::Lookup,
     memo::{self, Memo},
     settings::Effective,
@@ -223,7 +224,10 @@ impl Pass<'_> {
             user_privileges: self.renderer.user_privileges,
             cap: cap.as_ref(),
         };
-        let manifests = stamp::stamped(guard::plan(&plan, &rules)?, self.reference, self.object);
+        let manifests = guard::plan(&plan, &rules)?;
+        let origins = kubernetes::Origins { object: self.object, env: &plan.env, layers: &layers };
+        kubernetes::judge(&manifests, self.renderer.checks, &origins)?;
+        let manifests = stamp::stamped(manifests, self.reference, self.object);
         let Plan { manifests: _, gates, env, notes, extra } = plan;
         Ok(Planned { manifests, gates, env, notes, extra })
     }

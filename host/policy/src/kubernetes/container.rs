@@ -1,0 +1,130 @@
+//! What is wrong with a container of a pod.
+
+use std::collections::BTreeSet;
+
+use super::{
+    env,
+    found::{Found, shown},
+    place::Place,
+    probes, resources, security, volumes,
+};
+
+/// What a pod has that its containers refer to.
+pub(super) struct Pod<'p, 'a> {
+    pub(super) spec: &'p Place<'a>,
+    pub(super) volumes: BTreeSet<&'a str>,
+    pub(super) claims: BTreeSet<&'a str>,
+    /// Seconds that its containers have to end.
+    pub(super) grace: i64,
+}
+
+/// A container that runs as long as its pod.
+pub(super) fn running(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
+    common(container, pod, found);
+    probes::lifecycle(container, pod.spec, pod.grace, found);
+    probes::probes(container, pod.grace, found);
+    restarts(container, found);
+}
+
+/// A container that runs before the others, or beside them if it is restarted always.
+pub(super) fn before(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
+    common(container, pod, found);
+    restarts(container, found);
+    if container.text_of("restartPolicy") == "Always" {
+        probes::lifecycle(container, pod.spec, pod.grace, found);
+        probes::probes(container, pod.grace, found);
+        return;
+    }
+    for field in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
+        let field = container.field(field);
+        if field.is_there() {
+            found.add(
+                &field,
+                "is not for a container that runs before the others: take it out, or set restartPolicy: Always",
+            );
+        }
+    }
+    for policy in container.list("resizePolicy").map(|item| item.field("restartPolicy")) {
+        if policy.text() == "RestartContainer" {
+            found.add(&policy, "is not for a container that runs before the others: write NotRequired");
+        }
+    }
+}
+
+fn common(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
+    let name = container.field("name");
+    if found.needs(&name, "the container's name") {
+        found.label(&name);
+    }
+    found.needs(&container.field("image"), "what the container runs");
+    found.one_of(&container.field("imagePullPolicy"), &["Always", "IfNotPresent", "Never"]);
+    found.one_of(&container.field("terminationMessagePolicy"), &["File", "FallbackToLogsOnError"]);
+    ports(container, pod.spec.field("hostNetwork").value() == true, found);
+    env::check(container, found);
+    volumes::mounts(container, &pod.volumes, found);
+    resources::of_container(&container.field("resources"), &pod.claims, found);
+    let shares_users = pod.spec.field("hostUsers").value() != false;
+    security::of_container(&container.field("securityContext"), shares_users, found);
+    resizes(container, pod.spec, found);
+}
+
+fn ports(container: &Place<'_>, on_host: bool, found: &mut Found) {
+    let mut names = BTreeSet::new();
+    found.differ(&container.field("ports"), &[("containerPort", ""), ("protocol", "TCP")]);
+    for port in container.list("ports") {
+        let (name, number, of_host) = (port.field("name"), port.field("containerPort"), port.field("hostPort"));
+        if !name.text().is_empty() {
+            found.port_name(&name, name.text());
+            if !names.insert(name.text()) {
+                found.add(&name, format!("two ports are called {}: choose another name", shown(&name)));
+            }
+        }
+        if number.is_there() {
+            found.between(&number, 1, 65535);
+        } else {
+            found.add(&number, "is required: a number from 1 to 65535");
+        }
+        // Kubernetes takes 0 for none.
+        found.between(&of_host, 0, 65535);
+        if on_host && of_host.number().is_some_and(|number| number != 0) && of_host.number() != number.number() {
+            found.add(&of_host, "must be the containerPort, since the pod is in the network of its node");
+        }
+        found.one_of(&port.field("protocol"), &["TCP", "UDP", "SCTP"]);
+    }
+}
+
+fn restarts(container: &Place<'_>, found: &mut Found) {
+    let (policy, rules) = (container.field("restartPolicy"), container.field("restartPolicyRules"));
+    found.exactly_one_of(&policy, &["Always", "OnFailure", "Never"]);
+    if rules.items().next().is_some() && !policy.is_there() {
+        found.add(&policy, "is required beside restartPolicyRules");
+    }
+    for rule in rules.items() {
+        found.exactly_one_of(&rule.field("action"), &["Restart", "RestartAllContainers"]);
+        let codes = rule.field("exitCodes");
+        if codes.is_there() {
+            found.exactly_one_of(&codes.field("operator"), &["In", "NotIn"]);
+        } else {
+            found.add(&codes, "is required: the exit codes that the rule is for");
+        }
+    }
+}
+
+fn resizes(container: &Place<'_>, spec: &Place<'_>, found: &mut Found) {
+    let mut seen = BTreeSet::new();
+    for item in container.list("resizePolicy") {
+        let (resource, policy) = (item.field("resourceName"), item.field("restartPolicy"));
+        if found.needs(&resource, "cpu or memory") {
+            found.exactly_one_of(&resource, &["cpu", "memory"]);
+            if !seen.insert(resource.text()) {
+                found.add(&resource, format!("{} is there twice: keep one", shown(&resource)));
+            }
+        }
+        if found.needs(&policy, "NotRequired or RestartContainer") {
+            found.exactly_one_of(&policy, &["NotRequired", "RestartContainer"]);
+        }
+        if spec.text_of("restartPolicy") == "Never" && policy.text() != "NotRequired" {
+            found.add(&policy, "must be NotRequired in a pod that is never restarted");
+        }
+    }
+}

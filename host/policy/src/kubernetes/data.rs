@@ -1,0 +1,48 @@
+//! What is wrong with the data of a `ConfigMap` or a Secret.
+
+use super::{found::Found, place::Place};
+
+/// Bytes of all values together.
+const MOST: usize = 1 << 20;
+
+/// A `ConfigMap`.
+pub(super) fn config_map(manifest: &Place<'_>, found: &mut Found) {
+    let bytes = keys(manifest, &["data", "binaryData"], found);
+    for (key, value) in manifest.field("binaryData").entries() {
+        if manifest.field("data").field(key).is_there() {
+            found.add(&value, "stands in data, too: take out one of the two");
+        }
+    }
+    bounded(&manifest.field("data"), bytes, found);
+}
+
+/// A Secret.
+pub(super) fn secret(manifest: &Place<'_>, found: &mut Found) {
+    let bytes = keys(manifest, &["data", "stringData"], found);
+    bounded(&manifest.field("data"), bytes, found);
+}
+
+/// Checks keys; gives the bytes of the values.
+fn keys<'a>(manifest: &Place<'a>, fields: &[&'a str], found: &mut Found) -> usize {
+    let mut bytes = 0;
+    for field in fields {
+        for (key, value) in manifest.field(field).entries() {
+            found.data_key(&value, key);
+            let is_base64 = *field == "binaryData" || (*field == "data" && fields.contains(&"stringData"));
+            bytes += if is_base64 { decoded(value.text()) } else { value.text().len() };
+        }
+    }
+    bytes
+}
+
+/// How many bytes a text in base64 stands for.
+fn decoded(text: &str) -> usize {
+    let characters = text.trim_end_matches('=').bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).count();
+    characters * 3 / 4
+}
+
+fn bounded(data: &Place<'_>, bytes: usize, found: &mut Found) {
+    if bytes > MOST {
+        found.add(data, format!("has {bytes} bytes, and may have {MOST}: split it, or keep less in it"));
+    }
+}

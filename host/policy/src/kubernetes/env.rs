@@ -1,0 +1,174 @@
+//! What is wrong with the variables of a container.
+
+use super::{found::Found, found::quoted, place::Place, quantity};
+
+/// Fields of a pod that a variable can have the value of.
+const FIELDS: [&str; 9] = [
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+];
+/// Those that a file can have the content of.
+const FILE_FIELDS: [&str; 5] =
+    ["metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid"];
+const RESOURCES: [&str; 6] = [
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+    "requests.cpu",
+    "requests.memory",
+    "requests.ephemeral-storage",
+];
+const SOURCES: [&str; 5] = ["secretKeyRef", "configMapKeyRef", "fieldRef", "resourceFieldRef", "fileKeyRef"];
+
+/// `env` and `envFrom` of a container.
+pub(super) fn check(container: &Place<'_>, found: &mut Found) {
+    found.differ(&container.field("env"), &[("name", "")]);
+    for variable in container.list("env") {
+        let name = variable.field("name");
+        if found.needs(&name, "the variable's name") {
+            is_printable(&name, "the name of a variable", found);
+        }
+        let from = variable.field("valueFrom");
+        if from.is_there() {
+            source(&from, !variable.text_of("value").is_empty(), found);
+        }
+    }
+    for from in container.list("envFrom") {
+        let prefix = from.field("prefix");
+        if !prefix.text().is_empty() {
+            is_printable(&prefix, "the beginning of a variable's name", found);
+        }
+        let references = [from.field("configMapRef"), from.field("secretRef")];
+        let given: Vec<_> = references.iter().filter(|reference| reference.is_there()).collect();
+        if given.len() != 1 {
+            found.add(&from, "must have one of configMapRef and secretRef");
+        }
+        for reference in given {
+            let name = reference.field("name");
+            if found.needs(&name, "the object's name") {
+                // Kubernetes lets a name end with a hyphen here.
+                let text = name.text().strip_suffix('-').unwrap_or(name.text());
+                if !crate::names::is_subdomain(text) {
+                    found.name(&name);
+                }
+            }
+        }
+    }
+}
+
+fn is_printable(name: &Place<'_>, what: &str, found: &mut Found) {
+    if !name.text().chars().all(|c| matches!(c, ' '..='~') && c != '=') {
+        let text = quoted(name.text());
+        found.add(name, format!("{text} is not {what}: write printable ASCII characters without `=`"));
+    }
+}
+
+fn source(from: &Place<'_>, has_value: bool, found: &mut Found) {
+    let given = SOURCES.iter().filter(|source| from.field(source).is_there()).count();
+    if given == 0 {
+        let message = format!("must have one of {}", SOURCES.join(", "));
+        found.add(from, format!("{message}; take it out if the variable is to be empty"));
+    } else if has_value {
+        found.add(from, "stands beside a value: take out one of the two");
+    } else if given > 1 {
+        found.add(from, "has more than one source: keep one");
+    }
+    for reference in [from.field("secretKeyRef"), from.field("configMapKeyRef")] {
+        if reference.is_there() {
+            key_of(&reference, found);
+        }
+    }
+    let field = from.field("fieldRef");
+    if field.is_there() {
+        pod_field(&field, &FIELDS, found);
+    }
+    let resource = from.field("resourceFieldRef");
+    if resource.is_there() {
+        pod_resource(&resource, false, found);
+    }
+}
+
+/// A key of a Secret or `ConfigMap`.
+fn key_of(reference: &Place<'_>, found: &mut Found) {
+    let (name, key) = (reference.field("name"), reference.field("key"));
+    if found.needs(&name, "the object's name") {
+        found.name(&name);
+    }
+    if found.needs(&key, "one of the object's keys") {
+        found.data_key(&key, key.text());
+    }
+}
+
+/// A field of the pod in a file.
+pub(super) fn file_field(at: &Place<'_>, found: &mut Found) {
+    pod_field(at, &FILE_FIELDS, found);
+}
+
+fn pod_field(at: &Place<'_>, fields: &[&str], found: &mut Found) {
+    let path = at.field("fieldPath");
+    let version = at.field("apiVersion");
+    if !version.text().is_empty() && version.text() != "v1" {
+        return found.add(&version, "must be v1, or be left out");
+    }
+    if !found.needs(&path, "the path of the field") {
+        return;
+    }
+    // The older name of a field that still works.
+    if path.text() == "spec.host" {
+        return;
+    }
+    match path.text().strip_suffix(']').and_then(|text| text.split_once("['")) {
+        Some((map @ ("metadata.annotations" | "metadata.labels"), key)) if key.ends_with('\'') => {
+            let key = &key[..key.len() - 1];
+            let key = if map == "metadata.annotations" { key.to_lowercase() } else { key.to_owned() };
+            found.key(&path, &key);
+        }
+        _ if fields.contains(&path.text()) => {}
+        _ => {
+            let message = format!(
+                "{} is not a field that can be used here: there are {}",
+                quoted(path.text()),
+                fields.join(", ")
+            );
+            found.add(&path, format!("{message}, and labels and annotations as metadata.labels['<key>']"));
+        }
+    }
+}
+
+/// A resource of a container.
+pub(super) fn pod_resource(at: &Place<'_>, is_file: bool, found: &mut Found) {
+    if is_file && !found.needs(&at.field("containerName"), "the container's name") {
+        return;
+    }
+    let resource = at.field("resource");
+    if !found.needs(&resource, "the resource") {
+        return;
+    }
+    let name = resource.text();
+    let is_huge = name.starts_with("limits.hugepages-") || name.starts_with("requests.hugepages-");
+    if !is_huge && !RESOURCES.contains(&name) {
+        found.add(&resource, format!("{} is not one of {}", quoted(name), RESOURCES.join(", ")));
+    }
+    divisor(&at.field("divisor"), name.ends_with(".cpu"), found);
+}
+
+fn divisor(at: &Place<'_>, is_cpu: bool, found: &mut Found) {
+    const MEMORY: [&str; 13] = ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
+    let allowed = if is_cpu { &["1m", "1"][..] } else { &MEMORY[..] };
+    if !at.is_there() {
+        return;
+    }
+    let same = |text: &&str| quantity::amount(at.value()) == quantity::amount(&serde_json::Value::from(*text));
+    match quantity::amount(at.value()) {
+        Some(0) => {}
+        Some(_) if allowed.iter().any(same) => {}
+        _ => found.add(at, format!("must be one of {}", allowed.join(", "))),
+    }
+}

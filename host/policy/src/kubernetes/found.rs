@@ -1,0 +1,235 @@
+//! What is wrong with a manifest, and the rules that many fields share.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::place::Place;
+use crate::{
+    cut::{VALUE, cut},
+    guard::Step,
+    names::{is_key, is_label, is_label_value, is_subdomain},
+};
+
+/// Findings of one manifest that are told at once.
+const TOLD: usize = 10;
+
+/// Something that an API server would refuse.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    /// The names and indices that lead to it.
+    pub(crate) path: Vec<Step>,
+    /// What is wrong and what to do.
+    pub(crate) message: String,
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+pub(super) struct Found(Vec<Finding>);
+
+impl Found {
+    /// Notes a finding. Texts are made only of those that are told.
+    pub(super) fn add(&mut self, at: &Place<'_>, message: impl Into<String>) {
+        if !self.is_full() {
+            self.0.push(Finding { path: at.steps(), message: message.into() });
+        }
+    }
+
+    /// Whether looking for more is work for nothing.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.len() >= TOLD
+    }
+
+    /// All of them.
+    pub(super) fn into_vec(self) -> Vec<Finding> {
+        self.0
+    }
+
+    /// A text is there and not empty. Says whether it is.
+    pub(super) fn needs(&mut self, at: &Place<'_>, what: &str) -> bool {
+        let is_there = !at.text().is_empty();
+        if !is_there {
+            self.add(at, format!("is required: {what}"));
+        }
+        is_there
+    }
+
+    /// A text is one of a few, where there is one; Kubernetes fills in for an empty one.
+    pub(super) fn one_of(&mut self, at: &Place<'_>, allowed: &[&str]) {
+        if !at.text().is_empty() {
+            self.exactly_one_of(at, allowed);
+        }
+    }
+
+    /// The same of a field that Kubernetes does not fill in for.
+    pub(super) fn exactly_one_of(&mut self, at: &Place<'_>, allowed: &[&str]) {
+        if at.is_there() && !allowed.contains(&at.text()) {
+            self.add(at, format!("{} is not one of {}", shown(at), allowed.join(", ")));
+        }
+    }
+
+    /// A number is not below another, where there is one.
+    pub(super) fn at_least(&mut self, at: &Place<'_>, least: i64) {
+        if at.number().is_some_and(|number| number < least) {
+            self.add(at, format!("{} is too small: it must be at least {least}", shown(at)));
+        }
+    }
+
+    /// A number lies between two others, where there is one.
+    pub(super) fn between(&mut self, at: &Place<'_>, least: i64, most: i64) {
+        if at.number().is_some_and(|number| !(least..=most).contains(&number)) {
+            self.add(at, format!("{} is not a number from {least} to {most}", shown(at)));
+        }
+    }
+
+    /// A text that is there is a DNS label. Says whether it is.
+    pub(super) fn label(&mut self, at: &Place<'_>) -> bool {
+        let is_one = is_label(at.text());
+        if !is_one {
+            let rule = "write at most 63 lower-case letters, digits and inner hyphens";
+            self.add(at, format!("{} is not a name that it can have: {rule}", shown(at)));
+        }
+        is_one
+    }
+
+    /// A text that is there names an object.
+    pub(super) fn name(&mut self, at: &Place<'_>) {
+        if !is_subdomain(at.text()) {
+            let rule = "write lower-case letters, digits and inner hyphens, with dots between them if need be";
+            self.add(at, format!("no object can have the name {}: {rule}", shown(at)));
+        }
+    }
+
+    /// The same, where there is one.
+    pub(super) fn name_if_any(&mut self, at: &Place<'_>) {
+        if !at.text().is_empty() {
+            self.name(at);
+        }
+    }
+
+    /// The key of a label, or what is written like one.
+    pub(super) fn key(&mut self, at: &Place<'_>, key: &str) {
+        if !is_key(key) {
+            let rule = "write letters, digits and inner `-_.`, at most 63, after a domain and a slash if need be";
+            self.add(at, format!("{} is not the key of a label: {rule}", quoted(key)));
+        }
+    }
+
+    /// The value of a label.
+    pub(super) fn label_value(&mut self, at: &Place<'_>) {
+        if !is_label_value(at.text()) {
+            let rule = "write at most 63 letters, digits and inner `-_.`";
+            self.add(at, format!("{} is not the value of a label: {rule}", shown(at)));
+        }
+    }
+
+    /// Labels by their keys.
+    pub(super) fn labels(&mut self, at: &Place<'_>) {
+        for (key, value) in at.entries() {
+            self.key(&value, key);
+            self.label_value(&value);
+        }
+    }
+
+    /// A port by its number or its name.
+    pub(super) fn port(&mut self, at: &Place<'_>) {
+        match at.value() {
+            Value::String(name) => self.port_name(at, name),
+            _ => self.between(at, 1, 65535),
+        }
+    }
+
+    /// The name of a port.
+    pub(super) fn port_name(&mut self, at: &Place<'_>, name: &str) {
+        let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_one = name.len() <= 15
+            && name.bytes().all(is_inner)
+            && name.bytes().any(|byte| byte.is_ascii_lowercase())
+            && !name.contains("--")
+            && !name.starts_with('-')
+            && !name.ends_with('-');
+        if !is_one {
+            let rule = "write at most 15 lower-case letters, digits and single inner hyphens, a letter among them";
+            self.add(at, format!("{} is not the name of a port: {rule}", quoted(name)));
+        }
+    }
+
+    /// The key of a `ConfigMap` or a Secret.
+    pub(super) fn data_key(&mut self, at: &Place<'_>, key: &str) {
+        let is_character = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        let is_one = !key.is_empty()
+            && key.len() <= 253
+            && key.bytes().all(is_character)
+            && key != "."
+            && !key.starts_with("..");
+        if !is_one {
+            let rule = "write letters, digits and `-_.`, not `.` alone and no `..` at the beginning";
+            self.add(at, format!("{} is not the key of a ConfigMap or Secret: {rule}", quoted(key)));
+        }
+    }
+
+    /// The bits of a file's mode.
+    pub(super) fn mode(&mut self, at: &Place<'_>) {
+        if at.number().is_some_and(|mode| !(0..=0o777).contains(&mode)) {
+            self.add(at, format!("{} is not the mode of a file: write 0 to 511, or 0000 to 0777 in YAML", shown(at)));
+        }
+    }
+
+    /// A path below some other, where there is one.
+    pub(super) fn path_below(&mut self, at: &Place<'_>) {
+        if at.text().starts_with('/') {
+            self.add(at, format!("{} is an absolute path: write one without the first slash", shown(at)));
+        }
+        self.no_way_up(at);
+    }
+
+    /// A path below some other that Kubernetes makes.
+    pub(super) fn new_path_below(&mut self, at: &Place<'_>) {
+        self.path_below(at);
+        if at.text().starts_with("..") && !at.text().starts_with("../") && at.text() != ".." {
+            self.add(at, format!("{} begins with `..`: choose another name", shown(at)));
+        }
+    }
+
+    /// A path that does not lead upwards.
+    pub(super) fn no_way_up(&mut self, at: &Place<'_>) {
+        if at.text().split('/').any(|part| part == "..") {
+            self.add(at, format!("{} leads upwards: take out `..`", shown(at)));
+        }
+    }
+
+    /// Items of a list differ in some fields, by which Kubernetes tells them apart. A field that is absent has a value of
+    /// its own.
+    pub(super) fn differ<'a>(&mut self, list: &Place<'a>, fields: &[(&'a str, &str)]) {
+        let mut seen = HashSet::new();
+        for item in list.items() {
+            let value = |(field, absent): &(&'a str, &str)| match item.field(field).value() {
+                Value::Null => (*absent).to_owned(),
+                Value::String(text) if text.is_empty() => (*absent).to_owned(),
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            let key: Vec<String> = fields.iter().map(value).collect();
+            if seen.contains(&key) {
+                let names: Vec<&str> = fields.iter().map(|(field, _)| *field).collect();
+                let told = quoted(&key.join(" "));
+                let message = format!("{told} is there twice: items of this list differ in {}", names.join(" or "));
+                self.add(&item.field(fields.first().map_or("", |(field, _)| field)), message);
+            }
+            seen.insert(key);
+        }
+    }
+}
+
+/// What stands at a place, for a message.
+pub(super) fn shown(at: &Place<'_>) -> String {
+    match at.value() {
+        Value::String(text) => quoted(text),
+        other => cut(&other.to_string(), VALUE).into_owned(),
+    }
+}
+
+/// A text for a message: what cannot be printed is escaped.
+pub(super) fn quoted(text: &str) -> String {
+    format!("{:?}", cut(text, VALUE))
+}

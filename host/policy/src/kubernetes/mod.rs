@@ -1,0 +1,73 @@
+//! What an API server would refuse of a manifest, found out without one: values of pods, workloads, Services and
+//! configuration, and fields that there are not.
+//!
+//! A manifest is checked after the guard has let it pass, so its values have the types of their fields. Values are held to
+//! the rules of Kubernetes 1.36 where those of older versions are stricter: what is refused here, each refuses. What this
+//! leaves to the server is what only a cluster knows, such as quotas, webhooks and names that are taken.
+
+mod container;
+mod data;
+mod env;
+mod fields;
+mod found;
+mod origin;
+mod place;
+mod pod;
+mod probes;
+mod quantity;
+mod resources;
+mod scheduling;
+mod security;
+mod service;
+#[cfg(test)]
+mod tests;
+mod volumes;
+mod workload;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use fields::VERSION;
+pub(crate) use found::Finding;
+use found::Found;
+pub(crate) use origin::{Origins, judge};
+use place::Place;
+
+/// How much of a manifest is checked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub enum Checks {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Its values. A server may be newer than this program and have fields that this does not know.
+    Values,
+    /// Its values, and whether its kind has all of its fields.
+    Fields,
+}
+
+/// What an API server would refuse of a manifest.
+pub(crate) fn check(manifest: &Value, checks: Checks) -> Vec<Finding> {
+    let (mut found, at) = (Found::default(), Place::of(manifest));
+    if checks == Checks::Nothing {
+        return found.into_vec();
+    }
+    let (version, kind) = (at.text_of("apiVersion"), at.text_of("kind"));
+    if checks == Checks::Fields && matches!(version, "v1" | "apps/v1") {
+        fields::check(&at, kind, &mut found);
+    }
+    let spec = at.field("spec");
+    match (version, kind) {
+        ("apps/v1", "Deployment") => workload::deployment(&at, &mut found),
+        ("apps/v1", "StatefulSet" | "DaemonSet") => workload::set(&at, &mut found),
+        ("batch/v1", "Job") => workload::template(&spec.field("template"), &mut found),
+        ("batch/v1", "CronJob") => {
+            workload::template(&spec.field("jobTemplate").field("spec").field("template"), &mut found);
+        }
+        ("v1", "Pod") => pod::check(&spec, false, &mut found),
+        ("v1", "Service") => service::check(&at, &mut found),
+        ("v1", "ConfigMap") => data::config_map(&at, &mut found),
+        ("v1", "Secret") => data::secret(&at, &mut found),
+        _ => {}
+    }
+    found.into_vec()
+}

@@ -1,0 +1,121 @@
+//! A place in a manifest: the value there, and the names and indices that lead to it.
+
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use crate::guard::Step;
+
+static NULL: Value = Value::Null;
+
+/// A value of a manifest, with the way to it.
+#[derive(Clone)]
+pub(super) struct Place<'a> {
+    value: &'a Value,
+    way: Option<Rc<Way<'a>>>,
+}
+
+/// The last step to a place, and the way to where it begins.
+struct Way<'a> {
+    step: Key<'a>,
+    before: Option<Rc<Way<'a>>>,
+}
+
+#[derive(Clone, Copy)]
+enum Key<'a> {
+    Name(&'a str),
+    Index(usize),
+}
+
+impl<'a> Place<'a> {
+    /// The manifest itself.
+    pub(super) fn of(value: &'a Value) -> Self {
+        Self { value, way: None }
+    }
+
+    fn next(&self, step: Key<'a>, value: &'a Value) -> Self {
+        Self { value, way: Some(Rc::new(Way { step, before: self.way.clone() })) }
+    }
+
+    /// The place of a field; null stands there if the object has no such field.
+    pub(super) fn field(&self, name: &'a str) -> Self {
+        self.next(Key::Name(name), self.value.get(name).unwrap_or(&NULL))
+    }
+
+    /// The items of a list; none if it is no list.
+    pub(super) fn items(&self) -> impl Iterator<Item = Self> + use<'a> {
+        let (here, items) = (self.clone(), self.value.as_array());
+        items.into_iter().flatten().enumerate().map(move |(index, item)| here.next(Key::Index(index), item))
+    }
+
+    /// The items of a field that holds a list.
+    pub(super) fn list(&self, name: &'a str) -> impl Iterator<Item = Self> + use<'a> {
+        self.field(name).items()
+    }
+
+    /// The entries of an object that are not null.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&'a str, Self)> + use<'a> {
+        let (here, fields) = (self.clone(), self.value.as_object());
+        let fields = fields.into_iter().flatten().filter(|(_, value)| !value.is_null());
+        fields.map(move |(name, value)| (name.as_str(), here.next(Key::Name(name), value)))
+    }
+
+    /// What stands here.
+    pub(super) fn value(&self) -> &'a Value {
+        self.value
+    }
+
+    /// Whether something other than null stands here.
+    pub(super) fn is_there(&self) -> bool {
+        !self.value.is_null()
+    }
+
+    /// The text that stands here; empty if there is none.
+    pub(super) fn text(&self) -> &'a str {
+        self.value.as_str().unwrap_or_default()
+    }
+
+    /// The text of a field; empty if there is none.
+    pub(super) fn text_of(&self, name: &str) -> &'a str {
+        self.value[name].as_str().unwrap_or_default()
+    }
+
+    /// The whole number that stands here. Go reads `1.0` as one, too.
+    pub(super) fn number(&self) -> Option<i64> {
+        let whole = |number: f64| number.fract() == 0.0 && number.abs() < 9.0e15;
+        #[expect(clippy::cast_possible_truncation, reason = "the number is whole and small enough")]
+        self.value.as_i64().or_else(|| self.value.as_f64().filter(|number| whole(*number)).map(|number| number as i64))
+    }
+
+    /// The steps that lead here.
+    pub(super) fn steps(&self) -> Vec<Step> {
+        let (mut steps, mut way) = (Vec::new(), self.way.as_ref());
+        while let Some(here) = way {
+            steps.push(match here.step {
+                Key::Name(name) => Step::Name(name.to_owned()),
+                Key::Index(index) => Step::Index(index),
+            });
+            way = here.before.as_ref();
+        }
+        steps.reverse();
+        steps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::guard::written;
+
+    #[test]
+    fn a_place_knows_its_path_also_where_nothing_stands() {
+        let manifest = json!({"spec": {"ports": [{"port": 1.0}, {"a.b": null}]}});
+        let ports: Vec<_> = Place::of(&manifest).field("spec").list("ports").collect();
+        assert_eq!(ports[0].field("port").number(), Some(1));
+        assert_eq!(written(&ports[1].field("a.b").steps()), "spec.ports[1][\"a.b\"]");
+        assert!(!ports[1].field("a.b").is_there() && ports[1].entries().next().is_none());
+        assert_eq!(written(&ports[0].field("name").field("x").steps()), "spec.ports[0].name.x");
+    }
+}

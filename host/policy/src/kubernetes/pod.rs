@@ -1,0 +1,162 @@
+//! What is wrong with the spec of a pod.
+
+use std::{collections::BTreeSet, net::IpAddr};
+
+use super::{
+    container::{self, Pod},
+    found::{Found, shown},
+    place::Place,
+    quantity, resources, scheduling, security, volumes,
+};
+use crate::names::is_subdomain;
+
+/// Seconds that containers have to end, if nothing is said.
+const GRACE: i64 = 30;
+
+/// The spec of a pod; of one in a template unless it is a pod of its own.
+pub(super) fn check(spec: &Place<'_>, is_template: bool, found: &mut Found) {
+    let volumes = volumes::check(spec, found);
+    let claims = spec.list("resourceClaims").map(|claim| claim.text_of("name")).collect();
+    let grace = spec.field("terminationGracePeriodSeconds").number().unwrap_or(GRACE);
+    containers(spec, &Pod { spec, volumes, claims, grace }, found);
+    let ephemeral = spec.field("ephemeralContainers");
+    if is_template && ephemeral.items().next().is_some() {
+        found.add(&ephemeral, "is for pods that run: take it out");
+    }
+    found.one_of(&spec.field("restartPolicy"), &["Always", "OnFailure", "Never"]);
+    found.exactly_one_of(&spec.field("preemptionPolicy"), &["PreemptLowerPriority", "Never"]);
+    scheduling::check(spec, found);
+    security::of_pod(&spec.field("securityContext"), found);
+    resources::of_pod(&spec.field("resources"), found);
+    named(spec, found);
+    network(spec, found);
+    for (_, amount) in spec.field("overhead").entries() {
+        quantity::check(&amount, found);
+    }
+    for gate in spec.list("readinessGates").map(|gate| gate.field("conditionType")) {
+        found.key(&gate, gate.text());
+    }
+    found.differ(&spec.field("schedulingGates"), &[("name", "")]);
+    for gate in spec.list("schedulingGates").map(|gate| gate.field("name")) {
+        found.key(&gate, gate.text());
+    }
+    let deadline = spec.field("activeDeadlineSeconds");
+    found.between(&deadline, 1, i64::from(i32::MAX));
+    if spec.field("os").is_there() {
+        found.exactly_one_of(&spec.field("os").field("name"), &["linux", "windows"]);
+    }
+}
+
+fn containers(spec: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
+    if spec.list("containers").next().is_none() {
+        found.add(&spec.field("containers"), "is required: at least one container");
+    }
+    let mut names = BTreeSet::new();
+    let mut host_ports = BTreeSet::new();
+    for list in ["containers", "initContainers"] {
+        for container in spec.list(list) {
+            if list == "containers" {
+                container::running(&container, pod, found);
+            } else {
+                container::before(&container, pod, found);
+                // They run one after the other.
+                host_ports.clear();
+            }
+            let name = container.field("name");
+            if !name.text().is_empty() && !names.insert(name.text()) {
+                found.add(&name, format!("two containers are called {}: choose another name", shown(&name)));
+            }
+            for port in container.list("ports") {
+                let number = port.field("hostPort").number().unwrap_or_default();
+                let protocol = Some(port.text_of("protocol")).filter(|text| !text.is_empty()).unwrap_or("TCP");
+                if number != 0 && !host_ports.insert((protocol, port.text_of("hostIP"), number)) {
+                    found.add(&port.field("hostPort"), format!("two ports want port {number} of the node"));
+                }
+            }
+        }
+    }
+}
+
+/// What is named in it.
+fn named(spec: &Place<'_>, found: &mut Found) {
+    for field in ["serviceAccountName", "nodeName", "priorityClassName"] {
+        found.name_if_any(&spec.field(field));
+    }
+    let runtime = spec.field("runtimeClassName");
+    if runtime.is_there() {
+        found.name(&runtime);
+    }
+    for field in ["hostname", "subdomain"] {
+        if !spec.text_of(field).is_empty() {
+            found.label(&spec.field(field));
+        }
+    }
+    found.differ(&spec.field("imagePullSecrets"), &[("name", "")]);
+    found.differ(&spec.field("resourceClaims"), &[("name", "")]);
+    for claim in spec.list("resourceClaims") {
+        let name = claim.field("name");
+        if found.needs(&name, "the claim's name") {
+            found.label(&name);
+        }
+        let given = ["resourceClaimName", "resourceClaimTemplateName"].map(|field| claim.field(field).is_there());
+        if given.iter().filter(|given| **given).count() != 1 {
+            found.add(&claim, "must have one of resourceClaimName and resourceClaimTemplateName");
+        }
+    }
+}
+
+/// Names and addresses.
+fn network(spec: &Place<'_>, found: &mut Found) {
+    let is_on = |field| spec.field(field).value() == true;
+    if is_on("shareProcessNamespace") && is_on("hostPID") {
+        found.add(&spec.field("shareProcessNamespace"), "does not go with hostPID: take out one of the two");
+    }
+    if spec.field("hostUsers").value() == false {
+        for field in ["hostPID", "hostIPC"] {
+            if is_on(field) {
+                found.add(&spec.field(field), "does not go with hostUsers: false: take out one of the two");
+            }
+        }
+    }
+    found.differ(&spec.field("hostAliases"), &[("ip", "")]);
+    for alias in spec.list("hostAliases") {
+        address(&alias.field("ip"), found);
+        alias.list("hostnames").for_each(|name| found.name(&name));
+    }
+    let (policy, config) = (spec.field("dnsPolicy"), spec.field("dnsConfig"));
+    found.one_of(&policy, &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"]);
+    let servers = config.field("nameservers");
+    if policy.text() == "None" && servers.items().next().is_none() {
+        found.add(&servers, "is required for dnsPolicy: None");
+    }
+    if servers.items().count() > 3 {
+        found.add(&servers, "has more than 3 servers: keep 3");
+    }
+    servers.items().for_each(|server| address(&server, found));
+    let searches = config.field("searches");
+    let length: usize = searches.items().map(|search| search.text().len() + 1).sum();
+    if searches.items().count() > 32 || length > 2049 {
+        found.add(&searches, "has more than 32 domains, or more than 2048 characters: keep fewer");
+    }
+    for search in searches.items().filter(|search| search.text() != ".") {
+        let text = search.text().strip_suffix('.').unwrap_or(search.text());
+        // Names of services have underscores.
+        if !is_subdomain(&text.replace('_', "a")) {
+            found.name(&search);
+        }
+    }
+    for option in config.list("options") {
+        found.needs(&option.field("name"), "the option's name");
+    }
+}
+
+fn address(at: &Place<'_>, found: &mut Found) {
+    // Kubernetes takes leading zeros in fields as old as these.
+    let plain: Vec<&str> = at.text().split('.').map(|part| part.trim_start_matches('0')).collect();
+    let plain: Vec<&str> = plain.into_iter().map(|part| if part.is_empty() { "0" } else { part }).collect();
+    let is_one = at.text().parse::<IpAddr>().is_ok()
+        || (at.text().split('.').all(|part| !part.is_empty()) && plain.join(".").parse::<IpAddr>().is_ok());
+    if !is_one {
+        found.add(at, format!("{} is not an IP address", shown(at)));
+    }
+}

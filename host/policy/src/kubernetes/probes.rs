@@ -1,0 +1,92 @@
+//! What is wrong with the probes and hooks of a container.
+
+use super::{
+    found::{Found, shown},
+    place::Place,
+};
+
+/// The probes of a container.
+pub(super) fn probes(container: &Place<'_>, grace: i64, found: &mut Found) {
+    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        let probe = container.field(name);
+        if !probe.is_there() {
+            continue;
+        }
+        handler(&probe, &["exec", "httpGet", "tcpSocket", "grpc"], grace, found);
+        for field in ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"]
+        {
+            found.at_least(&probe.field(field), 0);
+        }
+        let (successes, wait) = (probe.field("successThreshold"), probe.field("terminationGracePeriodSeconds"));
+        if name == "readinessProbe" {
+            if wait.is_there() {
+                found.add(&wait, "is not for a readiness probe: take it out");
+            }
+        } else {
+            // Kubernetes fills in 1 for 0.
+            if successes.number().is_some_and(|number| number > 1) {
+                found.add(&successes, format!("{} must be 1: only a readiness probe may have more", shown(&successes)));
+            }
+            found.at_least(&wait, 1);
+        }
+    }
+}
+
+/// The hooks of a container.
+pub(super) fn lifecycle(container: &Place<'_>, spec: &Place<'_>, grace: i64, found: &mut Found) {
+    let hooks = container.field("lifecycle");
+    for name in ["postStart", "preStop"] {
+        let hook = hooks.field(name);
+        if hook.is_there() {
+            handler(&hook, &["exec", "httpGet", "tcpSocket", "sleep"], grace, found);
+        }
+    }
+    let signal = hooks.field("stopSignal");
+    if signal.is_there() && spec.field("os").text_of("name").is_empty() {
+        found.add(&signal, "takes a pod that says its os.name");
+    }
+}
+
+/// Exactly one way to ask, and a right one.
+fn handler(at: &Place<'_>, ways: &[&'static str], grace: i64, found: &mut Found) {
+    let given: Vec<_> = ways.iter().map(|way| at.field(way)).filter(Place::is_there).collect();
+    match given.len() {
+        0 => found.add(at, format!("must have one of {}", ways.join(", "))),
+        1 => {}
+        _ => found.add(at, format!("has more than one of {}: keep one", ways.join(", "))),
+    }
+    let exec = at.field("exec");
+    if exec.is_there() && exec.list("command").next().is_none() {
+        found.add(&exec.field("command"), "is required: the program and its arguments");
+    }
+    let get = at.field("httpGet");
+    if get.is_there() {
+        port(&get, found);
+        found.one_of(&get.field("scheme"), &["HTTP", "HTTPS"]);
+        for header in get.list("httpHeaders") {
+            let name = header.field("name");
+            if name.text().is_empty() || !name.text().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+                let rule = "write letters, digits and hyphens";
+                found.add(&name, format!("{} is not the name of a header: {rule}", shown(&name)));
+            }
+        }
+    }
+    for way in ["tcpSocket", "grpc"] {
+        if at.field(way).is_there() {
+            port(&at.field(way), found);
+        }
+    }
+    let seconds = at.field("sleep").field("seconds");
+    if seconds.is_there() && ways.contains(&"sleep") {
+        found.between(&seconds, 0, grace.max(0));
+    }
+}
+
+fn port(way: &Place<'_>, found: &mut Found) {
+    let port = way.field("port");
+    if port.is_there() {
+        found.port(&port);
+    } else {
+        found.add(&port, "is required: the number or the name of a port");
+    }
+}

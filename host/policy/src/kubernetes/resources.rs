@@ -1,0 +1,105 @@
+//! What is wrong with the resources of a container or pod.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{
+    found::{Found, quoted, shown},
+    place::Place,
+    quantity,
+};
+use crate::names::is_key;
+
+/// The resources of a container, of a pod with these claims.
+pub(super) fn of_container(at: &Place<'_>, claims: &BTreeSet<&str>, found: &mut Found) {
+    check(at, &["cpu", "memory", "ephemeral-storage"], found);
+    found.differ(&at.field("claims"), &[("name", "")]);
+    for claim in at.list("claims") {
+        let name = claim.field("name");
+        if found.needs(&name, "one of the pod's resourceClaims") && !claims.contains(name.text()) {
+            found.add(&name, format!("the pod has no resource claim {}", shown(&name)));
+        }
+    }
+}
+
+/// The resources of a pod as a whole.
+pub(super) fn of_pod(at: &Place<'_>, found: &mut Found) {
+    check(at, &["cpu", "memory"], found);
+    if at.field("claims").is_there() {
+        found.add(&at.field("claims"), "is for containers: take it out");
+    }
+}
+
+/// The amounts of a list.
+fn check(at: &Place<'_>, standard: &[&str], found: &mut Found) {
+    let (limits, requests) = (at.field("limits"), at.field("requests"));
+    let mut has = (false, false);
+    for (name, value) in limits.entries().chain(requests.entries()) {
+        resource(name, &value, standard, found);
+        has = (has.0 || matches!(name, "cpu" | "memory"), has.1 || is_huge(name));
+    }
+    if has.1 && !has.0 {
+        found.add(at, "asks for huge pages alone: ask for cpu or memory, too");
+    }
+    for (name, wanted) in requests.entries() {
+        let limit = limits.field(name);
+        if !limit.is_there() {
+            if !may_exceed(name) {
+                found.add(&wanted, "takes a limit of the same amount");
+            }
+            continue;
+        }
+        let (Some(amount), Some(most)) = (quantity::amount(wanted.value()), quantity::amount(limit.value())) else {
+            continue;
+        };
+        if amount != most && !may_exceed(name) {
+            found.add(&wanted, format!("{} must be as much as the limit, {}", shown(&wanted), shown(&limit)));
+        } else if amount > most {
+            found.add(&wanted, format!("{} is more than the limit, {}", shown(&wanted), shown(&limit)));
+        }
+    }
+}
+
+/// One amount, and what it is an amount of.
+fn resource(name: &str, at: &Place<'_>, standard: &[&str], found: &mut Found) {
+    let is_standard = standard.contains(&name) || is_huge(name);
+    if !is_key(name) {
+        found.key(at, name);
+    } else if !name.contains('/') && !is_standard {
+        let told = standard.join(", ");
+        found.add(at, format!("there is no resource {}: there are {told}, and those with a domain", quoted(name)));
+    } else if name.contains('/') && !is_native(name) && !is_extended(name) {
+        found.add(at, format!("{} is not the name of a resource: it must not begin with `requests.`", quoted(name)));
+    }
+    let amount = quantity::check(at, found);
+    if is_extended(name) && amount.is_some_and(|amount| !quantity::is_whole(amount)) {
+        found.add(at, format!("{} is not a whole number, and there are no parts of {name}", shown(at)));
+    }
+    if is_huge(name) {
+        let size = quantity::amount(&Value::from(name.trim_start_matches("hugepages-")));
+        let fits = |amount: i128, size: i128| size > 0 && quantity::is_whole(size) && amount % size == 0;
+        if !amount.zip(size).is_some_and(|(amount, size)| fits(amount, size)) {
+            found.add(at, format!("{} is no number of pages of this size", shown(at)));
+        }
+    }
+}
+
+fn is_huge(name: &str) -> bool {
+    name.starts_with("hugepages-")
+}
+
+/// One of Kubernetes' own.
+fn is_native(name: &str) -> bool {
+    !name.contains('/') || name.contains("kubernetes.io/")
+}
+
+/// One that somebody added to nodes, as devices are.
+fn is_extended(name: &str) -> bool {
+    !is_native(name) && !name.starts_with("requests.") && is_key(&format!("requests.{name}"))
+}
+
+/// Whether a limit may be more than what is asked for.
+fn may_exceed(name: &str) -> bool {
+    is_native(name) && !is_huge(name)
+}

@@ -1,0 +1,186 @@
+//! What is wrong with what a pod says about the nodes that it runs on.
+
+use std::collections::BTreeSet;
+
+use super::{
+    found::{Found, shown},
+    place::Place,
+};
+use crate::names::is_label_value;
+
+/// Everything of a pod spec that decides where the pod runs.
+pub(super) fn check(spec: &Place<'_>, found: &mut Found) {
+    found.labels(&spec.field("nodeSelector"));
+    let affinity = spec.field("affinity");
+    node_affinity(&affinity.field("nodeAffinity"), found);
+    pod_affinity(&affinity.field("podAffinity"), found);
+    pod_affinity(&affinity.field("podAntiAffinity"), found);
+    spec.list("tolerations").for_each(|toleration| tolerates(&toleration, found));
+    spread(spec, found);
+}
+
+const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
+
+fn node_affinity(at: &Place<'_>, found: &mut Found) {
+    let required = at.field(REQUIRED);
+    if required.is_there() {
+        let terms = required.field("nodeSelectorTerms");
+        if terms.items().next().is_none() {
+            found.add(&terms, "is required: at least one term");
+        }
+        terms.items().for_each(|term| node_term(&term, true, found));
+    }
+    for term in at.list(PREFERRED) {
+        weight(&term, found);
+        node_term(&term.field("preference"), false, found);
+    }
+}
+
+fn weight(term: &Place<'_>, found: &mut Found) {
+    let weight = term.field("weight");
+    if weight.is_there() {
+        found.between(&weight, 1, 100);
+    } else {
+        found.add(&weight, "is required: a number from 1 to 100");
+    }
+}
+
+fn node_term(term: &Place<'_>, is_required: bool, found: &mut Found) {
+    for expression in term.list("matchExpressions") {
+        selects(&expression, &["Gt", "Lt"], is_required, found);
+    }
+    for field in term.list("matchFields") {
+        let (key, operator) = (field.field("key"), field.field("operator"));
+        if key.text() != "metadata.name" {
+            found.add(&key, format!("{} is not a field that can be selected by: there is metadata.name", shown(&key)));
+        }
+        if !matches!(operator.text(), "In" | "NotIn") {
+            found.add(&operator, format!("{} is not one of In, NotIn", shown(&operator)));
+        }
+        if field.list("values").count() != 1 {
+            found.add(&field.field("values"), "must have exactly one value");
+        }
+        field.list("values").for_each(|value| found.name(&value));
+    }
+}
+
+/// An expression of a selector; some take further operators than those of labels.
+fn selects(expression: &Place<'_>, further: &[&str], values_are_labels: bool, found: &mut Found) {
+    let (operator, values) = (expression.field("operator"), expression.field("values"));
+    let count = values.items().count();
+    match operator.text() {
+        "In" | "NotIn" if count == 0 => found.add(&values, "is required for the operators In and NotIn"),
+        "Exists" | "DoesNotExist" if count > 0 => {
+            found.add(&values, "is not for the operators Exists and DoesNotExist: take it out");
+        }
+        "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+        other if further.contains(&other) => {
+            if count != 1 {
+                found.add(&values, "must have exactly one value for the operators Gt and Lt");
+            }
+        }
+        _ => {
+            let all: Vec<&str> = ["In", "NotIn", "Exists", "DoesNotExist"].iter().chain(further).copied().collect();
+            found.add(&operator, format!("{} is not one of {}", shown(&operator), all.join(", ")));
+        }
+    }
+    let key = expression.field("key");
+    found.key(&key, key.text());
+    if values_are_labels {
+        values.items().for_each(|value| found.label_value(&value));
+    }
+}
+
+/// A selector of labels.
+pub(super) fn selector(at: &Place<'_>, found: &mut Found) {
+    found.labels(&at.field("matchLabels"));
+    at.list("matchExpressions").for_each(|expression| selects(&expression, &[], true, found));
+}
+
+fn pod_affinity(at: &Place<'_>, found: &mut Found) {
+    at.list(REQUIRED).for_each(|term| pod_term(&term, found));
+    for term in at.list(PREFERRED) {
+        weight(&term, found);
+        pod_term(&term.field("podAffinityTerm"), found);
+    }
+}
+
+fn pod_term(term: &Place<'_>, found: &mut Found) {
+    selector(&term.field("labelSelector"), found);
+    selector(&term.field("namespaceSelector"), found);
+    term.list("namespaces").for_each(|name| {
+        found.label(&name);
+    });
+    let key = term.field("topologyKey");
+    if found.needs(&key, "the label of nodes that makes a place of them") {
+        found.key(&key, key.text());
+    }
+    label_keys(term, found);
+}
+
+/// Keys of labels that only a selector gives a meaning.
+fn label_keys(at: &Place<'_>, found: &mut Found) {
+    let selector = at.field("labelSelector");
+    for field in ["matchLabelKeys", "mismatchLabelKeys"] {
+        let keys = at.field(field);
+        if keys.items().next().is_some() && !selector.is_there() {
+            found.add(&keys, "takes a labelSelector");
+        }
+        keys.items().for_each(|key| found.key(&key, key.text()));
+    }
+    let others: BTreeSet<&str> = at.list("mismatchLabelKeys").map(|key| key.text()).collect();
+    for key in at.list("matchLabelKeys") {
+        if others.contains(key.text()) {
+            found.add(&key, format!("{} stands in mismatchLabelKeys, too", shown(&key)));
+        }
+    }
+}
+
+fn tolerates(at: &Place<'_>, found: &mut Found) {
+    let (key, operator, value, effect) = (at.field("key"), at.field("operator"), at.field("value"), at.field("effect"));
+    if !key.text().is_empty() {
+        found.key(&key, key.text());
+    } else if operator.text() != "Exists" {
+        found.add(&operator, "must be Exists where there is no key");
+    }
+    if at.field("tolerationSeconds").is_there() && effect.text() != "NoExecute" {
+        found.add(&effect, "must be NoExecute where there are tolerationSeconds");
+    }
+    match operator.text() {
+        "" | "Equal" if !is_label_value(value.text()) => found.label_value(&value),
+        "Exists" if !value.text().is_empty() => found.add(&value, "is not for the operator Exists: take it out"),
+        "" | "Equal" | "Exists" => {}
+        "Lt" | "Gt" if value.text().parse::<i64>().is_ok() => {}
+        "Lt" | "Gt" => found.add(&value, format!("{} is not a whole number, as Lt and Gt take it", shown(&value))),
+        _ => found.add(&operator, format!("{} is not one of Equal, Exists", shown(&operator))),
+    }
+    found.one_of(&effect, &["NoSchedule", "PreferNoSchedule", "NoExecute"]);
+}
+
+fn spread(spec: &Place<'_>, found: &mut Found) {
+    let constraints = spec.field("topologySpreadConstraints");
+    found.differ(&constraints, &[("topologyKey", ""), ("whenUnsatisfiable", "")]);
+    for constraint in constraints.items() {
+        let (skew, least) = (constraint.field("maxSkew"), constraint.field("minDomains"));
+        if skew.is_there() {
+            found.at_least(&skew, 1);
+        } else {
+            found.add(&skew, "is required: a number of at least 1");
+        }
+        found.needs(&constraint.field("topologyKey"), "the label of nodes that makes a place of them");
+        let action = constraint.field("whenUnsatisfiable");
+        if found.needs(&action, "DoNotSchedule or ScheduleAnyway") {
+            found.exactly_one_of(&action, &["DoNotSchedule", "ScheduleAnyway"]);
+        }
+        found.at_least(&least, 1);
+        if least.is_there() && action.text() != "DoNotSchedule" {
+            found.add(&least, "takes whenUnsatisfiable: DoNotSchedule");
+        }
+        for policy in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
+            found.exactly_one_of(&constraint.field(policy), &["Ignore", "Honor"]);
+        }
+        selector(&constraint.field("labelSelector"), found);
+        label_keys(&constraint, found);
+    }
+}

@@ -1,0 +1,58 @@
+//! What is wrong with a Service.
+
+use std::collections::BTreeSet;
+
+use super::{
+    found::{Found, shown},
+    place::Place,
+};
+
+/// A Service.
+pub(super) fn check(manifest: &Place<'_>, found: &mut Found) {
+    let spec = manifest.field("spec");
+    let kind = spec.field("type");
+    found.one_of(&kind, &["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]);
+    found.one_of(&spec.field("sessionAffinity"), &["ClientIP", "None"]);
+    found.labels(&spec.field("selector"));
+    let ports: Vec<_> = spec.list("ports").collect();
+    let needs_none = spec.text_of("clusterIP") == "None" || kind.text() == "ExternalName";
+    if ports.is_empty() && !needs_none {
+        found.add(&spec.field("ports"), "is required: at least one port");
+    }
+    if kind.text() == "ExternalName" {
+        let name = spec.field("externalName");
+        if found.needs(&name, "the name that the Service stands for") {
+            found.name(&name);
+        }
+    }
+    found.differ(&spec.field("ports"), &[("port", ""), ("protocol", "TCP")]);
+    let mut names = BTreeSet::new();
+    for port in &ports {
+        let (name, number, target) = (port.field("name"), port.field("port"), port.field("targetPort"));
+        if name.text().is_empty() {
+            if ports.len() > 1 {
+                found.needs(&name, "a Service with several ports names them");
+            }
+        } else {
+            found.label(&name);
+            if !names.insert(name.text()) {
+                found.add(&name, format!("two ports are called {}: choose another name", shown(&name)));
+            }
+        }
+        if number.is_there() {
+            found.between(&number, 1, 65535);
+        } else {
+            found.add(&number, "is required: a number from 1 to 65535");
+        }
+        // Kubernetes takes the port's number for 0 and for an empty text.
+        if target.is_there() && target.number() != Some(0) && target.value() != "" {
+            found.port(&target);
+        }
+        found.one_of(&port.field("protocol"), &["TCP", "UDP", "SCTP"]);
+        found.between(&port.field("nodePort"), 0, 65535);
+        let protocol = port.field("appProtocol");
+        if protocol.is_there() {
+            found.key(&protocol, protocol.text());
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What is wrong with a workload: the number of its pods, their labels and their template.
+
+use super::{
+    found::{Found, shown},
+    place::Place,
+    pod, scheduling,
+};
+
+/// A Deployment.
+pub(super) fn deployment(manifest: &Place<'_>, found: &mut Found) {
+    let spec = manifest.field("spec");
+    numbers(&spec, found);
+    rollout(&spec.field("strategy"), found);
+    let (patience, ready) = (spec.field("progressDeadlineSeconds"), spec.field("minReadySeconds"));
+    found.at_least(&patience, 0);
+    if patience.number().is_some_and(|patience| patience <= ready.number().unwrap_or_default()) {
+        found.add(&patience, "must be more than minReadySeconds");
+    }
+    labels(&spec, found);
+    lasting(&spec.field("template").field("spec"), found);
+    template(&spec.field("template"), found);
+}
+
+/// A `StatefulSet` or a `DaemonSet`.
+pub(super) fn set(manifest: &Place<'_>, found: &mut Found) {
+    let spec = manifest.field("spec");
+    numbers(&spec, found);
+    labels(&spec, found);
+    lasting(&spec.field("template").field("spec"), found);
+    template(&spec.field("template"), found);
+}
+
+/// A template of pods.
+pub(super) fn template(template: &Place<'_>, found: &mut Found) {
+    found.labels(&template.field("metadata").field("labels"));
+    pod::check(&template.field("spec"), true, found);
+}
+
+fn numbers(spec: &Place<'_>, found: &mut Found) {
+    for field in ["replicas", "minReadySeconds", "revisionHistoryLimit"] {
+        found.at_least(&spec.field(field), 0);
+    }
+}
+
+/// Pods that are there for good are restarted whenever they end.
+fn lasting(pod: &Place<'_>, found: &mut Found) {
+    let policy = pod.field("restartPolicy");
+    if !matches!(policy.text(), "" | "Always") {
+        found.add(&policy, format!("{} is not for pods that are there for good: write Always", shown(&policy)));
+    }
+    let deadline = pod.field("activeDeadlineSeconds");
+    if deadline.is_there() {
+        found.add(&deadline, "is not for pods that are there for good: take it out");
+    }
+}
+
+/// The selector finds the pods of the template.
+fn labels(spec: &Place<'_>, found: &mut Found) {
+    let (selector, labels) = (spec.field("selector"), spec.field("template").field("metadata").field("labels"));
+    let wanted = selector.field("matchLabels");
+    if wanted.entries().next().is_none() && selector.list("matchExpressions").next().is_none() {
+        found.add(&selector, "is required: labels that the pods have");
+    }
+    scheduling::selector(&selector, found);
+    for (name, value) in wanted.entries() {
+        if labels.text_of(name) != value.text() || !labels.field(name).is_there() {
+            found.add(&value, "is not a label of the pods in the template");
+        }
+    }
+}
+
+fn rollout(strategy: &Place<'_>, found: &mut Found) {
+    found.one_of(&strategy.field("type"), &["RollingUpdate", "Recreate"]);
+    let steps = strategy.field("rollingUpdate");
+    if strategy.text_of("type") == "Recreate" && steps.is_there() {
+        return found.add(&steps, "is not for the type Recreate: take it out");
+    }
+    let percent = |at: &Place<'_>| at.text().strip_suffix('%').and_then(|digits| digits.parse::<u32>().ok());
+    for step in ["maxSurge", "maxUnavailable"].map(|field| steps.field(field)) {
+        if step.value().is_string() && percent(&step).is_none() {
+            found.add(&step, format!("{} is neither a number nor a percentage", shown(&step)));
+        }
+        found.at_least(&step, 0);
+    }
+    let (more, fewer) = (steps.field("maxSurge"), steps.field("maxUnavailable"));
+    let is_zero = |at: &Place<'_>| at.number() == Some(0) || percent(at) == Some(0);
+    if is_zero(&more) && is_zero(&fewer) {
+        found.add(&fewer, "must not be 0 where maxSurge is 0");
+    }
+    if percent(&fewer).is_some_and(|percent| percent > 100) {
+        found.add(&fewer, "is more than 100%");
+    }
+}

@@ -1,0 +1,85 @@
+//! Whose word it is told to be what an API server would refuse, seen through the pass with a native policy.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "support/widget.rs"]
+mod widget;
+
+use kaos_policy::{
+    contract::Refusal,
+    guard::UserPrivileges,
+    kubernetes::Checks,
+    lookup::Fixed,
+    render::Rendered,
+    settings::{Layer, Origin},
+};
+use serde_json::{Value, json};
+use widget::{planned_by, renderer, widget};
+
+fn workload(container: Value) -> Value {
+    let labels = json!({"app": "w"});
+    let mut main = json!({"name": "main", "image": "i"});
+    main.as_object_mut().unwrap().extend(container.as_object().unwrap().clone());
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "w"}, "spec": {
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [main]}}}})
+}
+
+/// What comes of a plan of the policy's own making.
+fn own(container: Value, user: Value, layers: &[Layer]) -> Rendered {
+    let told = |renderer: kaos_policy::render::Renderer| renderer.with_checks(Checks::Fields);
+    planned_by("{}", layers, &json!([workload(container)]), user, |it| {
+        told(it.with_user_privileges(UserPrivileges::Allowed))
+    })
+}
+
+fn failure(rendered: &Rendered) -> String {
+    rendered.failed().unwrap_or_else(|| panic!("{:?}", rendered.verdict)).to_string()
+}
+
+fn violations(rendered: &Rendered) -> Vec<String> {
+    let Some(Refusal::Invalid(violations)) = rendered.refused() else { panic!("{:?}", rendered.verdict) };
+    violations.iter().map(|violation| violation.path.clone()).collect()
+}
+
+#[test]
+fn what_stands_in_the_object_is_the_users() {
+    let plan = json!({"plan": [workload(json!({"ports": [{"containerPort": 0}], "nodeSelecter": {}}))]});
+    let render =
+        |checks| renderer("{}", &[]).with_checks(checks).render(&widget(plan.clone()), &Fixed::default()).unwrap();
+    let at = "spec.plan[0].spec.template.spec.containers[0]";
+    assert_eq!(
+        violations(&render(Checks::Fields)),
+        [format!("{at}.nodeSelecter"), format!("{at}.ports[0].containerPort")]
+    );
+    assert_eq!(violations(&render(Checks::Values)), [format!("{at}.ports[0].containerPort")]);
+    assert!(render(Checks::Nothing).planned().is_some());
+}
+
+#[test]
+fn what_is_missing_is_told_where_it_would_stand() {
+    let probe = json!({"readinessProbe": {"httpGet": {"path": "/x"}}});
+    let rendered = own(probe.clone(), probe, &[]);
+    assert_eq!(violations(&rendered), ["spec.readinessProbe.httpGet.port"]);
+}
+
+#[test]
+fn what_a_setting_gives_is_told_with_its_name_and_its_giver() {
+    let layer = |origin| [Layer::tree(origin, "widget", json!({"security": {"foo": 7}}))];
+    let rendered = own(json!({"securityContext": {"foo": 7}}), json!({}), &layer(Origin::CommandLine));
+    let told = failure(&rendered);
+    for part in [
+        "manifests[0] (Deployment w) spec.template.spec.containers[0].securityContext.foo: ",
+        "it comes from the setting widget.security.foo (--set)",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+#[test]
+fn what_nobody_else_wrote_is_the_policys_failure() {
+    let told = failure(&own(json!({"imagePullPolicy": "Sometimes"}), json!({}), &[]));
+    assert!(
+        told.contains("(Deployment w) spec.template.spec.containers[0].imagePullPolicy: \"Sometimes\" is not one of "),
+        "{told}"
+    );
+}
