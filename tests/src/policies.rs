@@ -8,6 +8,7 @@ use kaos_operator::policies::Loader;
 use kaos_policy::code::Native;
 use kaos_policy::contract::{Cluster, ResourceType};
 use kaos_policy::digest::Digest;
+use kaos_policy::kubernetes::Checks;
 use kaos_policy::limits::Limits;
 use kaos_policy::manifest::PolicyFile;
 use kaos_policy::native_code;
@@ -57,7 +58,8 @@ pub fn renderers(policies: &[Arc<Policy>], case: &Case) -> Result<BTreeMap<Strin
     for policy in policies {
         for claim in &policy.descriptor().claims {
             let stack = Stack::single(Arc::clone(policy))?;
-            renderers.insert(claim.primary.kind.clone(), Renderer::new(&stack, &layers, cluster.clone())?);
+            let renderer = Renderer::new(&stack, &layers, cluster.clone())?.with_checks(Checks::Fields);
+            renderers.insert(claim.primary.kind.clone(), renderer);
         }
     }
     Ok(renderers)

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use kaos_policy::{
     contract::{Cluster, ResourceType},
     guard::UserPrivileges,
+    kubernetes::Checks,
     manifest::Privilege,
     memo::Memo,
     render::Renderer,
@@ -58,7 +59,9 @@ impl Renderers {
         let renderer = Renderer::new(kind.stack(), kind.layers(), cluster)?
             .with_memo(Arc::clone(&self.memo))
             .with_user_privileges(self.user_privileges)
-            .with_grantable_privileges(self.grantable.clone());
+            .with_grantable_privileges(self.grantable.clone())
+            // The server may be newer and have fields that this program does not know: it says so itself.
+            .with_checks(Checks::Values);
         let renderer = Arc::new(renderer);
         *made = Some(Made { served, renderer: Arc::clone(&renderer) });
         Ok(renderer)

@@ -20,6 +20,7 @@ use std::{
 
 use kaos_policy::{
     contract::{Cluster, Note, Outcome, Reference, ResourceType, Severity, Target},
+    kubernetes::Checks,
     lookup::{Fixed, Lookup, Sighting},
     manifest::Privilege,
     policy::Stack,
@@ -68,7 +69,7 @@ pub fn renderers(
         let wishes = policies.filter_map(|policy| policy.claim(of)).flat_map(|claim| claim.wishes.iter());
         let served = wishes.filter(|wish| is_served(wish)).cloned().collect();
         let renderer = Renderer::new(stack, layers, Cluster { served, ..cluster.clone() })?;
-        Ok((of.clone(), renderer.with_grantable_privileges(grantable.cloned())))
+        Ok((of.clone(), renderer.with_grantable_privileges(grantable.cloned()).with_checks(Checks::Fields)))
     };
     stacks.iter().map(renderer).collect()
 }

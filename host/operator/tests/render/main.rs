@@ -7,6 +7,7 @@ mod input;
 mod large;
 #[path = "../support/mod.rs"]
 mod support;
+mod taken;
 mod written;
 
 use support::{Folder, Ran, binary, finish, run};

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use kaos_crds::PolicySource;
 use kaos_policy::{
     contract::{Cluster, ResourceType},
+    kubernetes::Checks,
     manifest::{PolicyFile, Privilege},
     memo::Memo,
     near::nearest,
@@ -190,6 +191,8 @@ pub(super) struct Started {
     pub(super) cluster: Cluster,
     /// The privileges that settings may raise which somebody installs; all, where none are listed.
     pub(super) grantable: Option<BTreeSet<Privilege>>,
+    /// What is found out of manifests before an API server refuses them.
+    pub(super) checks: Checks,
 }
 
 /// Policies bound to their settings, shared by all snapshots.
@@ -238,13 +241,13 @@ impl Bound {
 /// A kind's policies, bound to their settings.
 pub(super) fn renderer(
     kind: &Kind,
-    Started { cluster, grantable }: &Started,
+    Started { cluster, grantable, checks }: &Started,
     is_served: impl Fn(&ResourceType) -> bool,
 ) -> anyhow::Result<Renderer> {
     let wishes = kind.claims().flat_map(|claim| claim.wishes.iter());
     let served = wishes.filter(|wish| is_served(wish)).cloned().collect();
     let renderer = Renderer::new(kind.stack(), kind.layers(), Cluster { served, ..cluster.clone() })?;
-    Ok(renderer.with_grantable_privileges(grantable.clone()))
+    Ok(renderer.with_grantable_privileges(grantable.clone()).with_checks(*checks))
 }
 
 /// Whether two answer alike: the same policies, with the same settings from the same places.

@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use kaos_policy::{
     contract::{Answer, Found, Need, ResourceType, Selector, Target},
+    kubernetes::Checks,
     settings::{Effective, Origin, Path, Source},
 };
 use serde_json::{Value, json};
@@ -60,7 +61,7 @@ impl Explain {
     /// Makes the pass that the operator makes, and tells what went into it.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { object: (kind, name), connection, namespace, output, facts, grantable } = self;
-        let started = Started { cluster: facts.cluster(), grantable: grantable.listed() };
+        let started = Started { cluster: facts.cluster(), grantable: grantable.listed(), checks: Checks::Values };
         let operator_namespace = started.cluster.operator_namespace.clone();
         let loader = Loader::cached(started.cluster.clone())?;
         let told = super::on_cluster(connection, async |client| {

@@ -10,7 +10,10 @@ use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
 
 use anyhow::bail;
 use clap::Args;
-use kaos_policy::contract::{Reference, ResourceType};
+use kaos_policy::{
+    contract::{Reference, ResourceType},
+    kubernetes::Checks,
+};
 
 use super::{
     Form, HELD_BACK, UNUSABLE,
@@ -99,7 +102,8 @@ impl Plan {
             grantable,
         } = self;
         let grantable = grantable.grantable();
-        let started = Started { cluster: facts.cluster(), grantable: grantable.privileges.clone() };
+        let started =
+            Started { cluster: facts.cluster(), grantable: grantable.privileges.clone(), checks: Checks::Fields };
         let home = started.cluster.operator_namespace.clone();
         let loader = Loader::cached(started.cluster.clone())?;
         let own = loader.load(&policies)?;
