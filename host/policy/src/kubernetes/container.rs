@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 use super::{
     env,
     found::{Found, shown},
+    mounts,
     place::Place,
-    probes, resources, security, volumes,
+    probes, resources, security,
+    volumes::Volumes,
 };
 
 /// What a pod has that its containers refer to.
 pub(super) struct Pod<'p, 'a> {
     pub(super) spec: &'p Place<'a>,
-    pub(super) volumes: BTreeSet<&'a str>,
+    pub(super) volumes: Volumes<'a>,
     pub(super) claims: BTreeSet<&'a str>,
     /// Seconds that its containers have to end.
     pub(super) grace: i64,
@@ -21,7 +23,7 @@ pub(super) struct Pod<'p, 'a> {
 /// A container that runs as long as its pod.
 pub(super) fn running(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
     common(container, pod, found);
-    probes::lifecycle(container, pod.spec, pod.grace, found);
+    probes::lifecycle(container, pod.grace, found);
     probes::probes(container, pod.grace, found);
     restarts(container, found);
 }
@@ -31,7 +33,7 @@ pub(super) fn before(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found
     common(container, pod, found);
     restarts(container, found);
     if container.text_of("restartPolicy") == "Always" {
-        probes::lifecycle(container, pod.spec, pod.grace, found);
+        probes::lifecycle(container, pod.grace, found);
         probes::probes(container, pod.grace, found);
         return;
     }
@@ -61,7 +63,7 @@ fn common(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
     found.one_of(&container.field("terminationMessagePolicy"), &["File", "FallbackToLogsOnError"]);
     ports(container, pod.spec.field("hostNetwork").value() == true, found);
     env::check(container, found);
-    volumes::mounts(container, &pod.volumes, found);
+    mounts::check(container, &pod.volumes, found);
     resources::of_container(&container.field("resources"), &pod.claims, found);
     let shares_users = pod.spec.field("hostUsers").value() != false;
     security::of_container(&container.field("securityContext"), shares_users, found);

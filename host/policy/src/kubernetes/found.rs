@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::place::Place;
+use super::{Checks, place::Place};
 use crate::{
     cut::{VALUE, cut},
     guard::Step,
@@ -25,24 +25,37 @@ pub(crate) struct Finding {
 
 /// What was found so far.
 #[derive(Debug, Default)]
-pub(super) struct Found(Vec<Finding>);
+pub(super) struct Found {
+    findings: Vec<Finding>,
+    is_of_newest: bool,
+}
 
 impl Found {
+    /// Nothing yet, of a manifest of which this is checked.
+    pub(super) fn for_these(checks: Checks) -> Self {
+        Self { findings: Vec::new(), is_of_newest: checks == Checks::Fields }
+    }
+
+    /// Whether to hold the manifest also to what Kubernetes 1.36 refuses and 1.30, or one that is newer, takes.
+    pub(super) fn is_of_newest(&self) -> bool {
+        self.is_of_newest
+    }
+
     /// Notes a finding. Texts are made only of those that are told.
     pub(super) fn add(&mut self, at: &Place<'_>, message: impl Into<String>) {
         if !self.is_full() {
-            self.0.push(Finding { path: at.steps(), message: message.into() });
+            self.findings.push(Finding { path: at.steps(), message: message.into() });
         }
     }
 
     /// Whether looking for more is work for nothing.
     pub(super) fn is_full(&self) -> bool {
-        self.0.len() >= TOLD
+        self.findings.len() >= TOLD
     }
 
     /// All of them.
     pub(super) fn into_vec(self) -> Vec<Finding> {
-        self.0
+        self.findings
     }
 
     /// A text is there and not empty. Says whether it is.

@@ -5,11 +5,14 @@
 //! the rules of Kubernetes 1.36 where those of older versions are stricter: what is refused here, each refuses. What this
 //! leaves to the server is what only a cluster knows, such as quotas, webhooks and names that are taken.
 
+mod claim;
 mod container;
 mod data;
+mod drivers;
 mod env;
 mod fields;
 mod found;
+mod mounts;
 mod origin;
 mod place;
 mod pod;
@@ -47,7 +50,7 @@ pub enum Checks {
 
 /// What an API server would refuse of a manifest.
 pub(crate) fn check(manifest: &Value, checks: Checks) -> Vec<Finding> {
-    let (mut found, at) = (Found::default(), Place::of(manifest));
+    let (mut found, at) = (Found::for_these(checks), Place::of(manifest));
     if checks == Checks::Nothing {
         return found.into_vec();
     }
@@ -64,6 +67,7 @@ pub(crate) fn check(manifest: &Value, checks: Checks) -> Vec<Finding> {
             workload::template(&spec.field("jobTemplate").field("spec").field("template"), &mut found);
         }
         ("v1", "Pod") => pod::check(&spec, false, &mut found),
+        ("v1", "PersistentVolumeClaim") => claim::spec(&spec, &mut found),
         ("v1", "Service") => service::check(&at, &mut found),
         ("v1", "ConfigMap") => data::config_map(&at, &mut found),
         ("v1", "Secret") => data::secret(&at, &mut found),

@@ -6,7 +6,7 @@ use super::{
     container::{self, Pod},
     found::{Found, shown},
     place::Place,
-    quantity, resources, scheduling, security, volumes,
+    resources, scheduling, security, volumes,
 };
 use crate::names::is_subdomain;
 
@@ -26,13 +26,11 @@ pub(super) fn check(spec: &Place<'_>, is_template: bool, found: &mut Found) {
     found.one_of(&spec.field("restartPolicy"), &["Always", "OnFailure", "Never"]);
     found.exactly_one_of(&spec.field("preemptionPolicy"), &["PreemptLowerPriority", "Never"]);
     scheduling::check(spec, found);
-    security::of_pod(&spec.field("securityContext"), found);
+    security::of_pod(spec, found);
     resources::of_pod(&spec.field("resources"), found);
     named(spec, found);
     network(spec, found);
-    for (_, amount) in spec.field("overhead").entries() {
-        quantity::check(&amount, found);
-    }
+    resources::overhead(&spec.field("overhead"), found);
     for gate in spec.list("readinessGates").map(|gate| gate.field("conditionType")) {
         found.key(&gate, gate.text());
     }
@@ -42,8 +40,9 @@ pub(super) fn check(spec: &Place<'_>, is_template: bool, found: &mut Found) {
     }
     let deadline = spec.field("activeDeadlineSeconds");
     found.between(&deadline, 1, i64::from(i32::MAX));
-    if spec.field("os").is_there() {
-        found.exactly_one_of(&spec.field("os").field("name"), &["linux", "windows"]);
+    let system = spec.field("os").field("name");
+    if spec.field("os").is_there() && found.needs(&system, "linux or windows") {
+        found.exactly_one_of(&system, &["linux", "windows"]);
     }
 }
 
@@ -112,9 +111,21 @@ fn network(spec: &Place<'_>, found: &mut Found) {
         found.add(&spec.field("shareProcessNamespace"), "does not go with hostPID: take out one of the two");
     }
     if spec.field("hostUsers").value() == false {
-        for field in ["hostPID", "hostIPC"] {
-            if is_on(field) {
+        for field in ["hostPID", "hostIPC", "hostNetwork"] {
+            if is_on(field) && (field != "hostNetwork" || found.is_of_newest()) {
                 found.add(&spec.field(field), "does not go with hostUsers: false: take out one of the two");
+            }
+        }
+    }
+    let name = spec.field("hostnameOverride");
+    if name.is_there() {
+        found.name(&name);
+        if name.text().len() > 64 {
+            found.add(&name, "has more than 64 characters");
+        }
+        for field in ["setHostnameAsFQDN", "hostNetwork"] {
+            if is_on(field) {
+                found.add(&name, format!("does not go with {field}: take out one of the two"));
             }
         }
     }
@@ -127,7 +138,7 @@ fn network(spec: &Place<'_>, found: &mut Found) {
     found.one_of(&policy, &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"]);
     let servers = config.field("nameservers");
     if policy.text() == "None" && servers.items().next().is_none() {
-        found.add(&servers, "is required for dnsPolicy: None");
+        found.add(&policy, "is None, which takes dnsConfig.nameservers: add an address there");
     }
     if servers.items().count() > 3 {
         found.add(&servers, "has more than 3 servers: keep 3");
@@ -151,11 +162,13 @@ fn network(spec: &Place<'_>, found: &mut Found) {
 }
 
 fn address(at: &Place<'_>, found: &mut Found) {
-    // Kubernetes takes leading zeros in fields as old as these.
+    // Older versions take leading zeros in fields as old as these.
     let plain: Vec<&str> = at.text().split('.').map(|part| part.trim_start_matches('0')).collect();
     let plain: Vec<&str> = plain.into_iter().map(|part| if part.is_empty() { "0" } else { part }).collect();
     let is_one = at.text().parse::<IpAddr>().is_ok()
-        || (at.text().split('.').all(|part| !part.is_empty()) && plain.join(".").parse::<IpAddr>().is_ok());
+        || (!found.is_of_newest()
+            && at.text().split('.').all(|part| !part.is_empty())
+            && plain.join(".").parse::<IpAddr>().is_ok());
     if !is_one {
         found.add(at, format!("{} is not an IP address", shown(at)));
     }

@@ -33,17 +33,13 @@ pub(super) fn probes(container: &Place<'_>, grace: i64, found: &mut Found) {
 }
 
 /// The hooks of a container.
-pub(super) fn lifecycle(container: &Place<'_>, spec: &Place<'_>, grace: i64, found: &mut Found) {
+pub(super) fn lifecycle(container: &Place<'_>, grace: i64, found: &mut Found) {
     let hooks = container.field("lifecycle");
     for name in ["postStart", "preStop"] {
         let hook = hooks.field(name);
         if hook.is_there() {
             handler(&hook, &["exec", "httpGet", "tcpSocket", "sleep"], grace, found);
         }
-    }
-    let signal = hooks.field("stopSignal");
-    if signal.is_there() && spec.field("os").text_of("name").is_empty() {
-        found.add(&signal, "takes a pod that says its os.name");
     }
 }
 

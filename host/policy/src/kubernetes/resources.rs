@@ -31,6 +31,15 @@ pub(super) fn of_pod(at: &Place<'_>, found: &mut Found) {
     }
 }
 
+/// What a pod takes beside its containers.
+pub(super) fn overhead(at: &Place<'_>, found: &mut Found) {
+    at.entries().for_each(|(name, value)| resource(name, &value, &["cpu", "memory", "ephemeral-storage"], found));
+    let has = |is_it: fn(&str) -> bool| at.entries().any(|(name, _)| is_it(name));
+    if has(is_huge) && !has(|name| matches!(name, "cpu" | "memory")) {
+        found.add(at, "has huge pages alone: say how much cpu or memory, too");
+    }
+}
+
 /// The amounts of a list.
 fn check(at: &Place<'_>, standard: &[&str], found: &mut Found) {
     let (limits, requests) = (at.field("limits"), at.field("requests"));

@@ -28,7 +28,8 @@ pub(super) fn of_container(at: &Place<'_>, shares_users: bool, found: &mut Found
 }
 
 /// The security context of a pod.
-pub(super) fn of_pod(at: &Place<'_>, found: &mut Found) {
+pub(super) fn of_pod(spec: &Place<'_>, found: &mut Found) {
+    let at = &spec.field("securityContext");
     common(at, found);
     found.between(&at.field("fsGroup"), IDS.0, IDS.1);
     for group in at.list("supplementalGroups") {
@@ -48,6 +49,11 @@ pub(super) fn of_pod(at: &Place<'_>, found: &mut Found) {
         }
         if !seen.insert(name.text()) {
             found.add(&name, "is there twice: keep one");
+        }
+        for (field, is_its) in [("hostNetwork", is_of_network as fn(&str) -> bool), ("hostIPC", is_of_memory)] {
+            if spec.field(field).value() == true && is_its(&name.text().replace('/', ".")) {
+                found.add(&name, format!("is the node's own where {field} is true: take out one of the two"));
+            }
         }
     }
 }
@@ -83,4 +89,15 @@ fn is_sysctl(name: &str) -> bool {
         word.starts_with(is_end) && word.ends_with(is_end) && word.chars().all(|c| is_end(c) || "-_".contains(c))
     };
     name.len() <= 253 && name.split(['.', '/']).all(is_word)
+}
+
+fn is_of_network(name: &str) -> bool {
+    name.starts_with("net.")
+}
+
+/// Of what processes share memory and messages with.
+fn is_of_memory(name: &str) -> bool {
+    const NAMES: [&str; 9] =
+        ["sem", "shmall", "shmmax", "shmmni", "shm_rmid_forced", "shm", "msgmax", "msgmnb", "msgmni"];
+    name.starts_with("fs.mqueue.") || name.strip_prefix("kernel.").is_some_and(|name| NAMES.contains(&name))
 }

@@ -197,7 +197,7 @@ fn what_a_pod_says_of_nodes_names_and_users_can_be() {
             (json!({"securityContext": {"foo": 1}}), "securityContext.foo"),
             (json!({"initContainers": [{"name": "main", "image": "i"}]}), "initContainers[0].name"),
             (json!({"hostAliases": [{"ip": "nowhere"}]}), "hostAliases[0].ip"),
-            (json!({"dnsPolicy": "None"}), "dnsConfig.nameservers"),
+            (json!({"dnsPolicy": "None"}), "dnsPolicy"),
             (json!({"containers": []}), "containers"),
         ],
     );

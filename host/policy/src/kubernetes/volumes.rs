@@ -3,22 +3,34 @@
 use std::collections::BTreeSet;
 
 use super::{
-    env,
+    claim, drivers, env,
     found::{Found, shown},
     place::Place,
     quantity,
 };
 
-/// The volumes of a pod. Gives the names that can be mounted.
-pub(super) fn check<'a>(spec: &Place<'a>, found: &mut Found) -> BTreeSet<&'a str> {
-    let mut names = BTreeSet::new();
+/// The volumes of a pod by their names.
+#[derive(Default)]
+pub(super) struct Volumes<'a> {
+    /// All of them.
+    pub(super) all: BTreeSet<&'a str>,
+    /// Those that can be devices.
+    pub(super) devices: BTreeSet<&'a str>,
+}
+
+/// The volumes of a pod. Gives their names.
+pub(super) fn check<'a>(spec: &Place<'a>, found: &mut Found) -> Volumes<'a> {
+    let mut names = Volumes::default();
     found.differ(&spec.field("volumes"), &[("name", "")]);
     for volume in spec.list("volumes") {
         let name = volume.field("name");
         if found.needs(&name, "the volume's name") {
             found.label(&name);
         }
-        names.insert(name.text());
+        names.all.insert(name.text());
+        if volume.field("persistentVolumeClaim").is_there() || volume.field("ephemeral").is_there() {
+            names.devices.insert(name.text());
+        }
         let sources: Vec<_> = volume.entries().filter(|(field, _)| *field != "name").collect();
         if sources.len() > 1 {
             let names: Vec<&str> = sources.iter().map(|(name, _)| *name).collect();
@@ -53,54 +65,14 @@ fn of_kind(kind: &str, source: &Place<'_>, found: &mut Found) {
                 ["", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"];
             found.exactly_one_of(&source.field("type"), &TYPES);
         }
-        "nfs" => {
-            found.needs(&source.field("server"), "the server's name");
-            let path = source.field("path");
-            if found.needs(&path, "a path of the server") && !path.text().starts_with('/') {
-                found.add(&path, format!("{} is not an absolute path: begin with a slash", shown(&path)));
-            }
-        }
-        "csi" => {
-            found.needs(&source.field("driver"), "the driver's name");
-        }
         "downwardAPI" => {
             found.mode(&source.field("defaultMode"));
             source.list("items").for_each(|item| file_of_pod(&item, found));
         }
         "projected" => projected(source, found),
         "image" => found.one_of(&source.field("pullPolicy"), &["Always", "IfNotPresent", "Never"]),
-        "ephemeral" => {
-            if !source.field("volumeClaimTemplate").is_there() {
-                found.add(&source.field("volumeClaimTemplate"), "is required: the claim that each pod gets");
-            }
-        }
-        _ => {
-            for field in needed(kind) {
-                found.needs(&source.field(field), "the volume is not found without it");
-            }
-        }
-    }
-}
-
-/// Texts that sources have to have which few have a use for.
-fn needed(kind: &str) -> &'static [&'static str] {
-    match kind {
-        "awsElasticBlockStore" | "cinder" => &["volumeID"],
-        "azureDisk" => &["diskName", "diskURI"],
-        "azureFile" => &["secretName", "shareName"],
-        "flexVolume" => &["driver"],
-        "gcePersistentDisk" => &["pdName"],
-        "gitRepo" => &["repository"],
-        "glusterfs" => &["endpoints", "path"],
-        "iscsi" => &["targetPortal", "iqn"],
-        "photonPersistentDisk" => &["pdID"],
-        "portworxVolume" => &["volumeID"],
-        "quobyte" => &["registry", "volume"],
-        "rbd" => &["image"],
-        "scaleIO" => &["gateway", "system", "volumeName"],
-        "storageos" => &["volumeName"],
-        "vsphereVolume" => &["volumePath"],
-        _ => &[],
+        "ephemeral" => claim::template(&source.field("volumeClaimTemplate"), found),
+        _ => drivers::check(kind, source, found),
     }
 }
 
@@ -166,55 +138,6 @@ fn projected(volume: &Place<'_>, found: &mut Found) {
             let path = token.field("path");
             found.needs(&path, "the name of the file");
             found.new_path_below(&path);
-        }
-    }
-}
-
-/// `volumeMounts` and `volumeDevices` of a container, of a pod with these volumes.
-pub(super) fn mounts(container: &Place<'_>, volumes: &BTreeSet<&str>, found: &mut Found) {
-    const HINT: &str = "add it to the pod's volumes";
-    found.differ(&container.field("volumeMounts"), &[("mountPath", "")]);
-    found.differ(&container.field("volumeDevices"), &[("devicePath", "")]);
-    let is_privileged = container.field("securityContext").field("privileged").value() == true;
-    for mount in container.list("volumeMounts") {
-        let (name, path) = (mount.field("name"), mount.field("mountPath"));
-        if found.needs(&name, "the name of a volume") && !volumes.contains(name.text()) {
-            found.add(&name, format!("the pod has no volume {}: {HINT}", shown(&name)));
-        }
-        found.needs(&path, "where the volume is to appear");
-        let (below, expanded) = (mount.field("subPath"), mount.field("subPathExpr"));
-        found.path_below(&below);
-        found.path_below(&expanded);
-        if !below.text().is_empty() && !expanded.text().is_empty() {
-            found.add(&expanded, "stands beside subPath: take out one of the two");
-        }
-        let propagation = mount.field("mountPropagation");
-        found.exactly_one_of(&propagation, &["None", "HostToContainer", "Bidirectional"]);
-        if propagation.text() == "Bidirectional" && !is_privileged {
-            found.add(&propagation, "is only for privileged containers: write HostToContainer, or leave it out");
-        }
-        let recursive = mount.field("recursiveReadOnly");
-        found.exactly_one_of(&recursive, &["Disabled", "IfPossible", "Enabled"]);
-        if matches!(recursive.text(), "IfPossible" | "Enabled") {
-            if mount.field("readOnly").value() != true {
-                found.add(&recursive, "is only for a mount that is readOnly");
-            }
-            if !matches!(propagation.text(), "" | "None") {
-                found.add(&recursive, "does not go with mountPropagation");
-            }
-        }
-    }
-    let mounted = |field: &str| container.list("volumeMounts").map(|mount| mount.text_of(field)).collect();
-    let (names, paths): (BTreeSet<&str>, BTreeSet<&str>) = (mounted("name"), mounted("mountPath"));
-    for device in container.list("volumeDevices") {
-        let (name, path) = (device.field("name"), device.field("devicePath"));
-        if found.needs(&name, "the name of a volume") && !volumes.contains(name.text()) {
-            found.add(&name, format!("the pod has no volume {}: {HINT}", shown(&name)));
-        }
-        found.needs(&path, "where the device is to appear");
-        found.no_way_up(&path);
-        if names.contains(name.text()) || paths.contains(path.text()) {
-            found.add(&device, "is mounted as a directory, too: take out one of the two");
         }
     }
 }

@@ -1,0 +1,69 @@
+//! What is wrong with a claim for storage.
+
+use super::{
+    found::{Found, shown},
+    place::Place,
+    quantity, scheduling,
+};
+
+/// The claim that each pod gets, of which a volume has the template.
+pub(super) fn template(at: &Place<'_>, found: &mut Found) {
+    if !at.is_there() {
+        return found.add(at, "is required: the claim that each pod gets");
+    }
+    for (field, value) in at.field("metadata").entries() {
+        if !matches!(field, "labels" | "annotations") {
+            found.add(&value, "is not for the template of a claim: take it out");
+        }
+    }
+    found.labels(&at.field("metadata").field("labels"));
+    spec(&at.field("spec"), found);
+}
+
+/// What a claim asks for.
+pub(super) fn spec(at: &Place<'_>, found: &mut Found) {
+    const MODES: [&str; 4] = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"];
+    let modes = at.field("accessModes");
+    if modes.items().next().is_none() {
+        found.add(&modes, format!("is required: at least one of {}", MODES.join(", ")));
+    }
+    modes.items().for_each(|mode| found.exactly_one_of(&mode, &MODES));
+    let is_alone = |mode: &Place<'_>| mode.text() == "ReadWriteOncePod";
+    if modes.items().any(|mode| is_alone(&mode)) && modes.items().any(|mode| !is_alone(&mode)) {
+        found.add(&modes, "has ReadWriteOncePod beside another mode: take out one of the two");
+    }
+    let size = at.field("resources").field("requests").field("storage");
+    if !size.is_there() {
+        found.add(&size, "is required: an amount such as 1Gi");
+    } else if quantity::check(&size, found) == Some(0) {
+        found.add(&size, format!("{} is too little: ask for more than nothing", shown(&size)));
+    }
+    scheduling::selector(&at.field("selector"), found);
+    found.name_if_any(&at.field("storageClassName"));
+    found.name_if_any(&at.field("volumeAttributesClassName"));
+    found.exactly_one_of(&at.field("volumeMode"), &["Block", "Filesystem"]);
+    let (one, other) = (at.field("dataSource"), at.field("dataSourceRef"));
+    for source in [&one, &other].into_iter().filter(|source| source.is_there()) {
+        filled_from(source, found);
+    }
+    let same = |field| one.text_of(field) == other.text_of(field);
+    let differ = !(same("apiGroup") && same("kind") && same("name"));
+    if one.is_there() && other.is_there() && (differ || !other.text_of("namespace").is_empty()) {
+        found.add(&one, "is not what dataSourceRef says: take out one of the two");
+    }
+}
+
+fn filled_from(source: &Place<'_>, found: &mut Found) {
+    let (group, kind) = (source.field("apiGroup"), source.field("kind"));
+    found.needs(&source.field("name"), "the name of what the claim is filled from");
+    if found.needs(&kind, "the kind of what the claim is filled from")
+        && group.text().is_empty()
+        && kind.text() != "PersistentVolumeClaim"
+    {
+        found.add(&kind, format!("{} takes its apiGroup: only a PersistentVolumeClaim has none", shown(&kind)));
+    }
+    found.name_if_any(&group);
+    if !source.text_of("namespace").is_empty() {
+        found.label(&source.field("namespace"));
+    }
+}
