@@ -258,3 +258,14 @@ fn a_policy_that_the_operator_was_started_not_to_let_in_is_no_plan() {
         assert!(ran.stderr.contains(told), "{cap}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn settings_that_break_every_object_are_refused_before_anything_is_compared() {
+    let folder = Folder::new("plan-broken");
+    for settings in ["resources: {limit: {memory: 1Gi}}\n", "securityContext: {foo: 1}\n"] {
+        let ran = plan(&folder, settings, &["--for", "agent"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
+        let told = ["sample minimal of Agent: ", "it comes from the setting agent."];
+        assert!(told.iter().all(|told| ran.stderr.contains(told)), "{}", ran.stderr);
+    }
+}

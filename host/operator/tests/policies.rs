@@ -50,6 +50,22 @@ fn limits_above_the_operators_are_told_to_the_author_and_held_to_those() {
 }
 
 #[test]
+fn settings_that_no_pod_can_have_fail_the_gate_with_the_setting_that_gave_them() {
+    let folder = Folder::new("gate-settings");
+    let policy = embedded::DEFAULTS.iter().find(|policy| policy.manifest.contains("name: agent")).unwrap();
+    let file = folder.write("agent.wasm", policy.component);
+    let beside = folder.write("policy.yaml", "name: agent\nsettings: {securityContext: {foo: 1}}\n");
+    let ran = run(["policy", "check", &file], "");
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    let told = [
+        "sample minimal of Agent: ",
+        "containers[0].securityContext.foo: Kubernetes 1.36 has no field",
+        &format!("it comes from the setting agent.securityContext.foo (file {beside})"),
+    ];
+    assert!(told.iter().all(|told| ran.stderr.contains(told)), "{}", ran.stderr);
+}
+
+#[test]
 fn the_embedded_policies_are_compiled_for_a_build_that_takes_them_in() {
     let folder = Folder::new("compiled");
     let ran = run(["compile-embedded", &folder.path()], "");

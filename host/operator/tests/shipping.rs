@@ -318,3 +318,13 @@ async fn with_an_operator_settings_are_pushed_planned_explained_and_taken_back()
     let listed = stage.policy(&["list"]).await.stdout;
     assert!(listed.contains("Active") && listed.contains("Superseded"), "{listed}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_no_pod_can_have_are_not_shipped() {
+    let stage = Stage::start("push-broken").await;
+    let settings = stage.folder.write("broken.yaml", "resources: {limit: {memory: 1Gi}}\n");
+    let ran = stage.policy(&["push", "--settings", &settings, "--for", "agent", "--timeout", "1"]).await;
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains(".resources.limit: Kubernetes 1.36 has no field"), "{}", ran.stderr);
+    assert!(stage.cluster.object("", "configmaps", HOME, "policy-agent-settings").is_none());
+}

@@ -42,6 +42,7 @@ mod rehearsed;
 mod support;
 mod swapping;
 mod tenants;
+mod tried;
 mod under_load;
 mod unwritable;
 mod withheld;

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Gate, LoadError, beneath::Beneath};
+use super::{Gate, LoadError, Turn, beneath::Beneath};
 use crate::{
     code::World,
     contract::{Claim, Cluster, Outcome, Refusal, Sample},

@@ -7,10 +7,10 @@ use kaos_policy::{
     compile::Compile,
     contract::Cluster,
     engine::Engine,
-    gate::{Bounds, Candidate, Gate, LoadError, Turn, Turns},
+    gate::{Bounds, Candidate, Gate, LoadError, Turn, Turns, try_settings},
     limits::Limits,
     policy::Policy,
-    settings::Origin,
+    settings::{Layer, Origin},
 };
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -85,5 +85,11 @@ impl Gatekeeper {
             gate.load(&candidate)
         })
         .await
+    }
+
+    /// Whether a policy's plans can be with these settings.
+    pub(super) async fn try_settings(&self, policy: Arc<Policy>, settings: Layer) -> Result<(), LoadError> {
+        let inner = Arc::clone(&self.0);
+        off_thread(move || try_settings(&policy, &[settings], &inner.cluster)).await
     }
 }

@@ -337,6 +337,21 @@ impl Roster {
         }))
     }
 
+    /// The loaded policies of this name: those of these revisions, or else what the process brought along.
+    pub(super) fn loaded(&self, name: &str, serving: &BTreeSet<String>) -> Vec<Arc<Policy>> {
+        let is_it = |policy: &&Arc<Policy>| policy.id().name == name;
+        let policy = |entry: &Entry| match &entry.content {
+            Content::Policy(policy, _) => Some(policy).filter(is_it).cloned(),
+            Content::Settings(..) | Content::Unloaded(..) | Content::Lost { .. } => None,
+        };
+        let entries = serving.iter().filter_map(|revision| self.entries.get(revision));
+        let mut loaded: Vec<_> = entries.filter_map(policy).collect();
+        if loaded.is_empty() {
+            loaded.extend(self.own.iter().map(|offer| &offer.member.policy).find(is_it).cloned());
+        }
+        loaded
+    }
+
     /// Whether a policy of this name answers, or could.
     pub(super) fn knows_policy(&self, name: &str) -> bool {
         let own = self.own.iter().any(|offer| offer.member.policy.id().name == name);

@@ -26,7 +26,7 @@ use crate::{
     catalogue::{Age, Grantable, reach},
     input::{self, InputError},
     package::{Package, Packed, is_chunk, is_index, pack, unpack},
-    policies::{Candidate, Loaded, Loader, Origin},
+    policies::{Candidate, Loaded, Loader, Origin, sample_cluster},
     reading::{self, OBJECTS},
 };
 
@@ -280,10 +280,11 @@ fn admitted(loader: &Loader, path: &Path, inner: gate::Candidate) -> anyhow::Res
     Ok(Loaded { origin: candidate.origin, policy, settings: candidate.inner.file.settings })
 }
 
-/// Whether settings are for one of these policies; fails where they do not fit it.
+/// Whether settings are for one of these policies; fails where they do not fit it, or where what it plans with them for
+/// its own samples cannot be.
 fn fits(there: &[Loaded], policy: &str, settings: Layer) -> anyhow::Result<bool> {
     let Some(loaded) = there.iter().rfind(|loaded| loaded.policy.id().name == policy) else { return Ok(false) };
-    loaded.policy.schema().resolve(policy, &[settings])?;
+    gate::try_settings(&loaded.policy, &[settings], &sample_cluster())?;
     Ok(true)
 }
 

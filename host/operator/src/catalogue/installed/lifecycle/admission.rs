@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
-use kaos_policy::settings::Layer;
+use kaos_policy::{
+    gate::LoadError,
+    settings::{Layer, Origin},
+};
 use tokio::time::Instant;
 
 use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, naming::others_of};
@@ -176,6 +179,11 @@ impl Lifecycle {
                 Err(refused) => return Ok(Err(refused)),
             },
         };
+        if let Content::Settings(policy, _) = &content
+            && let Err(refused) = self.tried(policy, package).await
+        {
+            return Ok(Err(refused));
+        }
         if let Content::Policy(policy, _) = &content {
             let own: Vec<_> = self.roster.own.iter().map(|offer| &*offer.member.policy).collect();
             let Tools { client, duties, watch, .. } = &self.tools;
@@ -198,6 +206,25 @@ impl Lifecycle {
             since: None,
             predecessor: None,
         }))
+    }
+
+    /// Settings alone, tried on the samples of the policy that they are for: what its schema takes, Kubernetes may refuse.
+    async fn tried(&self, policy: &str, package: &Package) -> Result<(), NotAdmitted> {
+        let mut refused = Ok(());
+        for loaded in self.roster.loaded(policy, &self.serving()) {
+            let origin = Origin::ClusterPolicy(package.name.clone());
+            let layer = Layer::tree(origin, policy, package.file.settings.clone());
+            refused = match self.gatekeeper.try_settings(loaded, layer).await {
+                // Which layers do not fit is told once all of them are arranged.
+                Ok(()) | Err(LoadError::Settings(_)) => return Ok(()),
+                Err(error) if error.is_lasting() => Err(NotAdmitted::refused("BadSettings", error.to_string())),
+                Err(error) => {
+                    let turn = Turn::new(RevisionState::Pending, error.reason(), error.to_string());
+                    Err(NotAdmitted { turn, again: true })
+                }
+            };
+        }
+        refused
     }
 
     /// Whether what a package was refused for is so no longer.
