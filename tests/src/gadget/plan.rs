@@ -112,8 +112,12 @@ fn manifests(object: &Value, env: &[EnvVar]) -> Vec<Value> {
     if !spec["replicas"].is_null() {
         deployment["spec"]["replicas"] = spec["replicas"].clone();
     }
-    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata(name),
+    let mut service = json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata(name),
         "spec": {"selector": selector, "ports": [{"name": "http", "port": spec["port"]}]}});
+    if spec["does"] == "misspell" {
+        // A field that no server has: values that none takes are refused before it is asked.
+        service["spec"]["prots"] = json!([]);
+    }
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(name)});
     let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata(name), "data": spec["config"].as_object()});
     let secret =

@@ -15,11 +15,11 @@ async fn what_the_api_server_refuses_is_told_once_prunes_nothing_and_stops_nobod
     let good = [model_api("llm"), agent("a", "llm", &json!({}))];
     world.apply_all(&good).await;
     until_ready(&world, &good).await;
-    // No pod may run as that user, and the Service is not wanted any more.
-    let bad = json!({"agentNetwork": {"expose": false}, "container": {"securityContext": {"runAsUser": -1}}});
+    // No pod has that field, and the Service is not wanted any more.
+    let bad = json!({"agentNetwork": {"expose": false}, "container": {"securityContext": {"runAsUsr": 1}}});
     world.apply(&agent("a", "llm", &bad)).await;
     let told = world.until("it is told", "Agent/a", |object| reason(object, "Applied") == "ApplyFailed").await;
-    assert!(text(&condition(&told, "Applied")["message"]).contains("runAsUser"), "{told:#}");
+    assert!(text(&condition(&told, "Applied")["message"]).contains("runAsUsr"), "{told:#}");
     let other = agent("b", "llm", &json!({}));
     world.apply(&other).await;
     until_ready(&world, &[other]).await;

@@ -40,9 +40,9 @@ async fn is_not_tried_in_a_hurry(w: &World) {
 #[test]
 fn e2_what_the_api_server_refuses_is_told_and_not_tried_again_in_a_hurry() {
     play(Scenario::embedded("requests are counted"), async |w| {
-        w.apply(&web_with(&json!({"port": 70_000}))).await;
+        w.apply(&web_with(&json!({"does": "misspell"}))).await;
         let told = w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
-        assert!(text(&condition(&told, "Applied")["message"]).contains("65535"), "{told:#}");
+        assert!(text(&condition(&told, "Applied")["message"]).contains("prots"), "{told:#}");
         is_not_tried_in_a_hurry(w).await;
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
@@ -147,6 +147,22 @@ fn e3_a_users_mistake_is_told_with_the_name_of_the_field() {
         assert!(text(&condition(&told, "Accepted")["message"]).contains("spec.model"), "{told:#}");
         w.apply(&model_api_for("llm", &["tiny", "huge"])).await;
         w.until_ready("Agent/a").await;
+    });
+}
+
+#[test]
+fn e3_a_value_that_no_server_takes_is_refused_where_the_user_wrote_it_and_nothing_is_applied() {
+    play(Scenario::default(), async |w| {
+        w.apply(&web()).await;
+        w.until_ready("Gadget/web").await;
+        w.apply(&web_with(&json!({"port": 70_000, "image": "registry.example/gadget:2"}))).await;
+        let told = w.until("it is refused", "Gadget/web", |gadget| reason(gadget, "Accepted") == "InvalidSpec").await;
+        let message = text(&condition(&told, "Accepted")["message"]).to_owned();
+        assert!(message.contains("spec.port: 70000 is not a number from 1 to 65535"), "{message}");
+        w.quiet().await;
+        assert_ne!(image(&w.look("Deployment/web").await), "registry.example/gadget:2", "what exists stays as it is");
+        w.apply(&web()).await;
+        w.until("it is taken", "Gadget/web", |gadget| is_true(gadget, "Accepted")).await;
     });
 }
 

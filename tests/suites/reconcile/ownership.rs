@@ -299,7 +299,7 @@ fn what_others_added_stays_theirs_when_the_server_refuses_an_apply_for_another_r
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         w.patch("Service/web", &json!({"spec": {"sessionAffinity": "ClientIP"}})).await;
-        w.apply(&web_with(&json!({"port": 70_000}))).await;
+        w.apply(&web_with(&json!({"does": "misspell"}))).await;
         w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
         w.quiet().await;
         let managed = w.look("Service/web").await["metadata"]["managedFields"].take();

@@ -183,7 +183,7 @@ fn d8_reasons_are_words_of_a_documented_list() {
         w.apply(&deployment("clash", "stranger:1")).await;
         let specs = json!({"good": {}, "refused": {"does": "refuse"}, "unsupported": {"does": "give-up"}, "trapped": {"does": "trap"},
             "astray": {"does": "stray"}, "waiting": {"chain": "nothing"}, "gated": {"after": "nobody"}, "clash": {},
-            "impossible": {"port": 70_000}});
+            "impossible": {"does": "misspell"}});
         for (name, spec) in specs.as_object().unwrap() {
             w.apply(&gadget(name, spec)).await;
         }
