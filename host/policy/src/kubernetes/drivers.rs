@@ -13,6 +13,7 @@ pub(super) fn check(kind: &str, source: &Place<'_>, found: &mut Found) {
     }
     match kind {
         "csi" => csi(source, found),
+        "cinder" => secret(&source.field("secretRef"), found),
         "nfs" => absolute(&source.field("path"), found),
         "gitRepo" => found.path_below(&source.field("directory")),
         "gcePersistentDisk" | "awsElasticBlockStore" => found.between(&source.field("partition"), 0, 255),

@@ -156,7 +156,7 @@ pub(super) fn pod_resource(at: &Place<'_>, is_file: bool, found: &mut Found) {
     if !is_huge && !RESOURCES.contains(&name) {
         found.add(&resource, format!("{} is not one of {}", quoted(name), RESOURCES.join(", ")));
     }
-    divisor(&at.field("divisor"), name.ends_with(".cpu"), found);
+    divisor(&at.field("divisor"), matches!(name, "limits.cpu" | "requests.cpu"), found);
 }
 
 fn divisor(at: &Place<'_>, is_cpu: bool, found: &mut Found) {

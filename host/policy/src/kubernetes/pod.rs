@@ -81,6 +81,10 @@ fn named(spec: &Place<'_>, found: &mut Found) {
     for field in ["serviceAccountName", "nodeName", "priorityClassName"] {
         found.name_if_any(&spec.field(field));
     }
+    if spec.text_of("serviceAccountName").is_empty() {
+        // The older name of the field.
+        found.name_if_any(&spec.field("serviceAccount"));
+    }
     let runtime = spec.field("runtimeClassName");
     if runtime.is_there() {
         found.name(&runtime);

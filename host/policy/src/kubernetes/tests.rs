@@ -190,6 +190,11 @@ fn what_a_pod_says_of_nodes_names_and_users_can_be() {
                 "affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight",
             ),
             (json!({"serviceAccountName": "A B"}), "serviceAccountName"),
+            (json!({"serviceAccount": "A B"}), "serviceAccount"),
+            (
+                json!({"volumes": [{"name": "a", "cinder": {"volumeID": "b", "secretRef": {}}}]}),
+                "volumes[0].cinder.secretRef.name",
+            ),
             (json!({"hostname": "a.b"}), "hostname"),
             (json!({"restartPolicy": "Never"}), "restartPolicy"),
             (json!({"activeDeadlineSeconds": 5}), "activeDeadlineSeconds"),

@@ -57,12 +57,12 @@ fn of_kind(kind: &str, source: &Place<'_>, found: &mut Found) {
             found.needs(&source.field("claimName"), "the claim's name");
         }
         "hostPath" => {
+            const TYPES: [&str; 8] =
+                ["", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"];
             let path = source.field("path");
             if found.needs(&path, "a path of the node") {
                 found.no_way_up(&path);
             }
-            const TYPES: [&str; 8] =
-                ["", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"];
             found.exactly_one_of(&source.field("type"), &TYPES);
         }
         "downwardAPI" => {
