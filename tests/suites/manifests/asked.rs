@@ -1,0 +1,86 @@
+//! Whether what is stored holds what was asked for: defaults may have come, empty values may have gone, and amounts are
+//! written in another way.
+
+use serde_json::Value;
+
+/// The path of the first value that is stored otherwise than it was asked for.
+pub(crate) fn otherwise(asked: &Value, stored: &Value) -> Option<String> {
+    let mut path = String::new();
+    differs(asked, stored, &mut path).then_some(path)
+}
+
+/// Fields that a server passes over where somebody turned a feature off, as only it can know.
+const GATED: [&str; 2] = ["schedulingGroup", "stopSignal"];
+/// The older name of a field, which follows the newer one.
+const OLDER: [(&str, &str); 1] = [("serviceAccount", "serviceAccountName")];
+
+/// On a difference, the path is left behind.
+fn differs(asked: &Value, stored: &Value, path: &mut String) -> bool {
+    let length = path.len();
+    match (asked, stored) {
+        (asked, Value::Null) => return !is_empty(asked),
+        (Value::Object(asked), Value::Object(stored)) => {
+            let follows = |name: &str| OLDER.iter().any(|(older, newer)| *older == name && asked.contains_key(*newer));
+            for (name, asked) in asked.iter().filter(|(name, _)| !GATED.contains(&name.as_str()) && !follows(name)) {
+                path.push_str(&format!(".{name}"));
+                if differs(asked, stored.get(name).unwrap_or(&Value::Null), path) {
+                    return true;
+                }
+                path.truncate(length);
+            }
+        }
+        (Value::Array(asked), Value::Array(stored)) if asked.len() == stored.len() => {
+            for (index, (asked, stored)) in asked.iter().zip(stored).enumerate() {
+                path.push_str(&format!("[{index}]"));
+                if differs(asked, stored, path) {
+                    return true;
+                }
+                path.truncate(length);
+            }
+        }
+        (Value::Number(asked), Value::Number(stored)) => return asked.as_f64() != stored.as_f64(),
+        // Amounts: `1000m` is stored as `1`, and so is 1.
+        (Value::Number(_) | Value::String(_), Value::String(_)) if is_amount(path) => {}
+        (Value::String(asked), _) if asked.is_empty() => {}
+        // The server fills in the port's number.
+        (Value::Number(asked), _) if path.ends_with("targetPort") && asked.as_i64() == Some(0) => {}
+        (Value::Number(asked), _) if path.contains("Probe") && asked.as_f64() == Some(0.0) => {}
+        (asked, stored) => return asked != stored,
+    }
+    false
+}
+
+/// A value that Go does not write.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.iter().all(|(name, value)| GATED.contains(&name.as_str()) || is_empty(value)),
+    }
+}
+
+fn is_amount(path: &str) -> bool {
+    let above = path.rsplit_once('.').map_or("", |(above, _)| above);
+    ["limits", "requests", "overhead"].iter().any(|map| above.ends_with(map) || path.contains(&format!(".{map}.")))
+        || path.ends_with("sizeLimit")
+        || path.ends_with("divisor")
+        || path.contains(".storage")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn defaults_come_and_empty_values_go() {
+        let asked = json!({"a": null, "b": [], "limits": {"cpu": "1000m"}, "c": {"d": 1.0}});
+        assert_eq!(otherwise(&asked, &json!({"limits": {"cpu": "1"}, "c": {"d": 1, "e": 2}})), None);
+        assert_eq!(otherwise(&json!({"a": [{"b": "c"}]}), &json!({"a": [{"b": "d"}]})).as_deref(), Some(".a[0].b"));
+        assert_eq!(otherwise(&json!({"a": "b"}), &json!({})).as_deref(), Some(".a"));
+    }
+}

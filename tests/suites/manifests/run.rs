@@ -1,0 +1,195 @@
+//! One object from its making to the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use fastrand::Rng;
+use kaos_operator::schema::Catalogue;
+use kaos_policy::contract::{Cluster, Refusal};
+use kaos_policy::kubernetes::Checks;
+use kaos_policy::policy::Stack;
+use kaos_policy::render::{Renderer, Verdict};
+use kaos_tests::policies;
+use serde_json::Value;
+
+use crate::asked::otherwise;
+use crate::generate::{Generator, beside};
+use crate::server::Server;
+
+/// The default policies, with and without the checks.
+struct Renderers {
+    checked: Renderer,
+    values_alone: Renderer,
+    unchecked: Renderer,
+}
+
+/// A run of many objects.
+pub(crate) struct Run {
+    server: Server,
+    seed: u64,
+    generator: Generator,
+    catalogue: Catalogue,
+    renderers: BTreeMap<String, Renderers>,
+    /// How often an object ended in which way.
+    ends: BTreeMap<&'static str, u64>,
+    /// Fields that were refused.
+    refused_at: BTreeSet<String>,
+    /// What should be otherwise.
+    pub(crate) wrong: Vec<String>,
+}
+
+impl Run {
+    /// A run against a server.
+    pub(crate) fn new(server: Server, seed: u64) -> Self {
+        let renderer = |policy: &_, checks| {
+            let stack = Stack::single(std::sync::Arc::clone(policy)).unwrap();
+            Renderer::new(&stack, &[], Cluster::default()).unwrap().with_checks(checks)
+        };
+        let of = |policy: std::sync::Arc<_>| {
+            let checked = renderer(&policy, Checks::Fields);
+            let values_alone = renderer(&policy, Checks::Values);
+            let unchecked = renderer(&policy, Checks::Nothing);
+            (policy.descriptor().claims[0].primary.kind.clone(), Renderers { checked, values_alone, unchecked })
+        };
+        Self {
+            server,
+            seed,
+            generator: Generator::new(),
+            catalogue: Catalogue::embedded().unwrap(),
+            renderers: policies::native().unwrap().into_iter().map(of).collect(),
+            ends: BTreeMap::new(),
+            refused_at: BTreeSet::new(),
+            wrong: Vec::new(),
+        }
+    }
+
+    fn end(&mut self, how: &'static str) {
+        *self.ends.entry(how).or_default() += 1;
+    }
+
+    fn wrong(&mut self, number: u64, what: &str, object: &Value) {
+        let play = format!("KAOS_SEED={} KAOS_FUZZ_OBJECT={number}", self.seed);
+        self.wrong.push(format!("{play}: {what}\n{object}"));
+        self.end("otherwise");
+    }
+
+    /// Makes an object and follows it to its end.
+    pub(crate) async fn object(&mut self, number: u64) {
+        let rng = Rng::with_seed(self.seed.wrapping_mul(1_000_003).wrapping_add(number));
+        let mut object = self.generator.object(rng);
+        let asked = object.clone();
+        let kind = object["kind"].as_str().unwrap().to_owned();
+        let admission = self.catalogue.admit("kaos.tools", &kind, &mut object);
+        if !admission.violations.is_empty() {
+            if admission.violations.iter().any(|violation| violation.path.is_empty()) {
+                self.wrong(number, "refused without a place", &asked);
+            }
+            return self.end("refused by the kind's schema");
+        }
+        let there = self.server.create(&asked).await;
+        let rendered = self.renderers[&kind].checked.render(&object, &beside()).unwrap();
+        match (rendered.verdict, there) {
+            (Verdict::Planned(planned), Ok(())) => self.applied(number, &planned.manifests, &asked).await,
+            (Verdict::Planned(_), Err(refusal)) => {
+                self.wrong(number, &format!("planned, and the server refuses the object: {refusal}"), &asked);
+            }
+            (Verdict::Refused(refusal), there) => {
+                self.refused(number, &refusal, there.is_ok(), (&object, &asked)).await;
+            }
+            (Verdict::Failed(failure), _) => {
+                let told = failure.to_string();
+                if told.contains("FitsKind") {
+                    self.wrong(number, &format!("refused as if the policy were wrong: {told}"), &asked);
+                } else {
+                    self.end("stopped by the guard");
+                }
+            }
+        }
+    }
+
+    /// What is planned is taken as asked.
+    async fn applied(&mut self, number: u64, manifests: &[Value], asked: &Value) {
+        let mut done = Vec::new();
+        for manifest in manifests {
+            match self.server.apply(manifest).await {
+                Ok(stored) => {
+                    done.push(manifest);
+                    if let Some(path) = otherwise(manifest, &stored) {
+                        let kind = &manifest["kind"];
+                        self.wrong(number, &format!("{kind}{path} is stored otherwise\n{manifest}\n{stored}"), asked);
+                    }
+                }
+                // Whoever starts the server says so.
+                Err(refusal) if refusal.contains("disallowed by cluster policy") => {}
+                Err(refusal) => {
+                    let what = format!("planned, and the server refuses {}: {refusal}", manifest["kind"]);
+                    self.wrong(number, &what, asked);
+                }
+            }
+        }
+        for manifest in done {
+            self.server.delete(manifest).await;
+        }
+        self.end("applied as asked");
+    }
+
+    /// What is refused has a place; and if it is refused for what a server would say, the server says it.
+    async fn refused(&mut self, number: u64, refusal: &Refusal, is_taken: bool, (object, asked): (&Value, &Value)) {
+        let Refusal::Invalid(violations) = refusal else { return self.end("waits, or is not supported") };
+        if violations.is_empty() || violations.iter().any(|violation| violation.path.is_empty()) {
+            self.wrong(number, &format!("refused without a place: {violations:?}"), asked);
+        }
+        let kind = object["kind"].as_str().unwrap();
+        let unchecked = self.renderers[kind].unchecked.render(object, &beside()).unwrap();
+        let Verdict::Planned(planned) = unchecked.verdict else { return self.end("refused by the policy") };
+        self.refused_at.extend(violations.iter().map(|violation| plain(&violation.path)));
+        if !is_taken {
+            return self.end("refused as the server refuses it");
+        }
+        for manifest in &planned.manifests {
+            if self.server.attempt(manifest).await.is_err() {
+                return self.end("refused as the server refuses it");
+            }
+        }
+        // A field that is not known and empty is as good as none to the server, and a typing error to us.
+        let values = self.renderers[kind].values_alone.render(object, &beside()).unwrap();
+        if values.planned().is_some() {
+            return self.end("refused for a field that the server passes over");
+        }
+        self.wrong(number, &format!("refused here, and taken there: {violations:?}"), asked);
+    }
+
+    /// What came of all objects.
+    pub(crate) fn summary(&self, time: Duration) -> String {
+        let all: u64 = self.ends.values().sum();
+        let ends: Vec<String> = self.ends.iter().map(|(how, count)| format!("{count:>7} {how}")).collect();
+        let refused: Vec<&str> = self.refused_at.iter().map(String::as_str).collect();
+        format!(
+            "{all} objects in {} s\n{}\n{} fields were refused: {}",
+            time.as_secs(),
+            ends.join("\n"),
+            refused.len(),
+            refused.join(", ")
+        )
+    }
+
+    /// A run that reaches neither of the two ends shows nothing.
+    pub(crate) fn has_seen_everything(&self) {
+        for end in ["applied as asked", "refused as the server refuses it"] {
+            assert!(self.ends.get(end).is_some_and(|count| *count > 0), "no object was {end}");
+        }
+    }
+}
+
+/// A path without indices and keys.
+fn plain(path: &str) -> String {
+    let mut depth = 0_u32;
+    path.chars()
+        .filter(|c| {
+            depth += u32::from(*c == '[');
+            let is_kept = depth == 0;
+            depth -= u32::from(*c == ']' && depth > 0);
+            is_kept
+        })
+        .collect()
+}
