@@ -77,7 +77,7 @@ impl<C: Clock> ChildCompiler<C> {
     fn wait(&self, child: &mut Running, is_wanted: &dyn Fn() -> bool) -> Result<ExitStatus, CompileError> {
         let start = self.clock.now();
         loop {
-            if let Some(status) = child.0.try_wait().map_err(not_run)? {
+            if let Some(status) = child.0.try_wait().map_err(|error| not_run(&error))? {
                 return Ok(status);
             }
             if !is_wanted() {
@@ -132,7 +132,7 @@ impl<C: Clock> ChildCompiler<C> {
     }
 }
 
-fn not_run(error: std::io::Error) -> CompileError {
+fn not_run(error: &std::io::Error) -> CompileError {
     CompileError::NotRun(error.to_string())
 }
 
@@ -149,7 +149,7 @@ impl Drop for Running {
 
 impl<C: Clock> Compile for ChildCompiler<C> {
     fn compile(&self, order: &Order<'_>) -> Result<Compilation, CompileError> {
-        let mut child = Running(self.spawn(&order.bounds).map_err(not_run)?);
+        let mut child = Running(self.spawn(&order.bounds).map_err(|error| not_run(&error))?);
         let (stdin, stdout, stderr) = (child.0.stdin.take(), child.0.stdout.take(), child.0.stderr.take());
         let component = order.component;
         thread::scope(|scope| {
