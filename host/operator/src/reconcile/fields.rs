@@ -96,7 +96,7 @@ pub(crate) fn seized(entries: &[Value], api_version: &str) -> Option<Vec<Value>>
         return None;
     }
     entries.retain(|entry| entry["fieldsV1"].as_object().is_some_and(|fields| !fields.is_empty()));
-    give(&mut entries, Map::from_iter([("f:spec".to_owned(), Value::Object(spec))]), api_version);
+    give(&mut entries, &Map::from_iter([("f:spec".to_owned(), Value::Object(spec))]), api_version);
     Some(entries)
 }
 
@@ -122,17 +122,17 @@ pub(crate) fn claimed(entries: &[Value], groups: &[Vec<Vec<String>>], api_versio
         return None;
     }
     let mut entries = entries.to_vec();
-    give(&mut entries, fields, api_version);
+    give(&mut entries, &fields, api_version);
     Some(entries)
 }
 
 /// Adds fields to those that we applied.
-fn give(entries: &mut Vec<Value>, fields: Map<String, Value>, api_version: &str) {
+fn give(entries: &mut Vec<Value>, fields: &Map<String, Value>, api_version: &str) {
     let is_ours = |entry: &&mut Value| {
         entry["manager"] == MANAGER && entry["operation"] == "Apply" && entry["subresource"].is_null()
     };
     match entries.iter_mut().find(is_ours).and_then(|entry| entry["fieldsV1"].as_object_mut()) {
-        Some(ours) => unite(ours, &fields),
+        Some(ours) => unite(ours, fields),
         None => entries.push(json!({
             "manager": MANAGER, "operation": "Apply", "apiVersion": api_version,
             "fieldsType": "FieldsV1", "fieldsV1": fields,
