@@ -35,6 +35,9 @@ pub struct About {
     /// What ours does instead of what was recorded, in words; `desired.yaml` says it as a patch, or `conditions` does.
     #[serde(default)]
     pub desired: Option<String>,
+    /// Why the case was written by hand; nothing where it was recorded.
+    #[serde(default)]
+    pub by_hand: Option<String>,
     /// Conditions that the first primary has in the end, and their status. The Go operator has none.
     #[serde(default)]
     pub conditions: BTreeMap<String, String>,
@@ -137,6 +140,7 @@ impl Case {
     fn can_be_left(&self, environment: &BTreeMap<String, String>) -> bool {
         let children: Vec<&Value> = self.recorded["children"].as_array().into_iter().flatten().collect();
         self.environment == *environment
+            && self.about.by_hand.is_none()
             && self.update.is_empty()
             && !self.deviation().exists()
             // A stranger's child is another story.

@@ -5,9 +5,9 @@
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Harness, Workspace};
-use kaos_policy_sdk::env::{Env, literal, other};
+use kaos_policy_sdk::env::{Env, other};
 use kaos_policy_sdk::need::{named, reference_in};
-use kaos_policy_sdk::quote::{shown, unexpanded};
+use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::types::{EnvSource, KeySelector, Need, Reference, Refusal, Subject};
 use kaos_policy_sdk::{Decode, SubjectExt, Violations, blocker, object, refusal};
 use kaos_workload::{PodParts, Registry};
@@ -117,8 +117,8 @@ impl Entry {
         };
         let mut clone = env.container(CLONE);
         clone
-            .bind("REPO_URL", literal(unexpanded(&workspace.repo_url)), &path("repoURL"))
-            .bind("REPO_BRANCH", literal(unexpanded(name)), &origin)
+            .set("REPO_URL", &workspace.repo_url, &path("repoURL"))
+            .set("REPO_BRANCH", name, &origin)
             .set("WORKSPACE", &settings.workspace, "settings.harness.workspace")
             .set("GIT_TERMINAL_PROMPT", "0", "spec.harness.workspace");
         if let Some(secret) = &workspace.credentials_secret_ref {

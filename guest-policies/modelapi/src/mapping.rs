@@ -53,10 +53,13 @@ fn proxied(request: &Request, env: &mut ContainerEnv<'_>) {
     if telemetry.enabled {
         let on = &telemetry.enabled_origin;
         let excluded = request.settings.telemetry.excluded_urls.as_str();
-        env.set("OTEL_EXPORTER", "otlp_grpc", on)
-            .set_some("OTEL_EXPORTER_OTLP_ENDPOINT", telemetry.endpoint, &telemetry.endpoint_origin)
-            .set("OTEL_SERVICE_NAME", request.object.name(), "metadata.name")
-            .set_some("OTEL_PYTHON_EXCLUDED_URLS", Some(excluded), "settings.telemetry.excludedUrls");
+        env.set("OTEL_EXPORTER", "otlp_grpc", on);
+        telemetry.set_endpoint(env);
+        env.set("OTEL_SERVICE_NAME", request.object.name(), "metadata.name").set_some(
+            "OTEL_PYTHON_EXCLUDED_URLS",
+            Some(excluded),
+            "settings.telemetry.excludedUrls",
+        );
     }
 }
 

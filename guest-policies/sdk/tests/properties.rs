@@ -83,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn kubernetes_leaves_an_unexpanded_text_as_it_was(text in "[$()A-C x]{0,20}") {
+    fn kubernetes_leaves_an_unexpanded_text_as_it_was(text in "[$()A-C xé]{0,20}") {
         prop_assert_eq!(expanded(&quote::unexpanded(&text)), text);
     }
 
@@ -101,7 +101,8 @@ proptest! {
     }
 }
 
-/// What Kubernetes makes of an argument where every variable is set, to `!`.
+/// What Kubernetes makes of an argument where every variable is set, to `!`. Of a sign outside of ASCII behind a `$` it
+/// takes the first byte for a character, which `?` stands for here.
 fn expanded(text: &str) -> String {
     let (mut made, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once('$') {
@@ -112,6 +113,9 @@ fn expanded(text: &str) -> String {
             rest = after;
         } else if let Some((_, after)) = rest.strip_prefix('(').and_then(|name| name.split_once(')')) {
             made.push('!');
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix(|c: char| !c.is_ascii()) {
+            made.push_str("$?");
             rest = after;
         } else {
             made.push('$');

@@ -3,7 +3,7 @@
 use crate::kind::Workload;
 use crate::settings::TelemetrySettings;
 use alloc::string::String;
-use kaos_policy_sdk::env::ContainerEnv;
+use kaos_policy_sdk::env::{ContainerEnv, literal};
 use kaos_policy_sdk::types::{Condition, Note};
 use kaos_policy_sdk::{condition, note};
 
@@ -52,11 +52,21 @@ impl<'a> Telemetry<'a> {
         }
         let on = &self.enabled_origin;
         let attributes = format!("service.namespace={},kaos.resource.name={}", workload.namespace, workload.name);
-        env.set("OTEL_SDK_DISABLED", "false", on)
-            .set("OTEL_SERVICE_NAME", workload.name, on)
-            .set_some("OTEL_EXPORTER_OTLP_ENDPOINT", self.endpoint, &self.endpoint_origin)
-            .set("OTEL_RESOURCE_ATTRIBUTES", attributes, on)
-            .set_some("OTEL_PYTHON_FASTAPI_EXCLUDED_URLS", Some(excluded_urls), "settings.telemetry.excludedUrls");
+        env.set("OTEL_SDK_DISABLED", "false", on).set("OTEL_SERVICE_NAME", workload.name, on);
+        self.set_endpoint(env);
+        env.set("OTEL_RESOURCE_ATTRIBUTES", attributes, on).set_some(
+            "OTEL_PYTHON_FASTAPI_EXCLUDED_URLS",
+            Some(excluded_urls),
+            "settings.telemetry.excludedUrls",
+        );
+    }
+
+    /// The variable of the endpoint. It may refer to others, as `http://$(HOST_IP):4317` for a collector on each node:
+    /// no address has such signs otherwise.
+    pub fn set_endpoint(&self, env: &mut ContainerEnv<'_>) {
+        if let Some(endpoint) = self.endpoint {
+            env.bind("OTEL_EXPORTER_OTLP_ENDPOINT", literal(endpoint), &self.endpoint_origin);
+        }
     }
 
     /// A warning when it is on and has nowhere to send to.

@@ -1,5 +1,6 @@
 //! Building the mapping: the user's variables win over the operator's.
 
+use crate::quote::unexpanded;
 use crate::types::{EnvSource, EnvVar, Refusal};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use serde_json::Value;
@@ -47,10 +48,15 @@ pub struct ContainerEnv<'a> {
 }
 
 impl ContainerEnv<'_> {
-    /// The operator's variable `name` with a literal value. What came by [`user`](Self::user) stays; anything else of
-    /// this name is replaced in place.
+    /// The operator's variable `name`, which the process sees as `value`, whatever that holds: for Kubernetes, `$(NAME)`
+    /// in it is escaped. What came by [`user`](Self::user) stays; anything else of this name is
+    /// replaced in place.
     pub fn set(&mut self, name: &str, value: impl Into<String>, origin: &str) -> &mut Self {
-        self.bind(name, EnvSource::Literal(value.into()), origin)
+        let mut value = value.into();
+        if value.bytes().any(|byte| byte == b'$') {
+            value = unexpanded(&value);
+        }
+        self.bind(name, EnvSource::Literal(value), origin)
     }
 
     /// As [`set`](Self::set), and nothing at all for no value or an empty one.
@@ -61,7 +67,7 @@ impl ContainerEnv<'_> {
         }
     }
 
-    /// As [`set`](Self::set), with any source.
+    /// As [`set`](Self::set), with any source, a literal one as Kubernetes spells it.
     pub fn bind(&mut self, name: &str, source: EnvSource, origin: &str) -> &mut Self {
         let var =
             EnvVar { container: self.container.to_owned(), name: name.to_owned(), source, origin: origin.to_owned() };
@@ -135,6 +141,14 @@ mod tests {
             ]))
         );
         assert_eq!(vars[2].origin, "spec.container.env[2]");
+    }
+
+    #[test]
+    fn a_text_reaches_the_process_as_it_is_and_a_literal_source_as_kubernetes_reads_it() {
+        let mut env = Env::new();
+        env.container("c").set("A", "$(B) $$ $5", "a").bind("C", env::literal("$(A)"), "c");
+        let wanted = json!([{"name": "A", "value": "$$(B) $$$ $5"}, {"name": "C", "value": "$(A)"}]);
+        assert_eq!(to_json(&env.into_vars(), "c"), list(wanted));
     }
 
     #[test]

@@ -14,7 +14,8 @@ use crate::json;
 use crate::types::{EnvSource, KeySelector};
 use serde_json::Value;
 
-/// The value itself.
+/// The value, as Kubernetes spells it: `$(NAME)` stands for a variable defined before. [`ContainerEnv::set`] is for a text
+/// that means itself.
 pub fn literal(value: impl Into<String>) -> EnvSource {
     EnvSource::Literal(value.into())
 }

@@ -2,15 +2,43 @@
 
 use alloc::string::String;
 
-/// `text` so that Kubernetes puts no variable into it. It does so before any shell sees the text, inside of quotes
-/// too: what is quoted for a shell has to go through here as well.
+/// `text` so that the process sees exactly this, and no variable in it. Kubernetes expands before any shell sees the
+/// text, inside of quotes too: what is quoted for a shell has to go through here as well.
+///
+/// A `$` that says nothing to Kubernetes stays alone, so that most texts stay as they are. Before a sign outside of
+/// ASCII it does not: of that, Kubernetes would take the first byte for a character.
 pub fn unexpanded(text: &str) -> String {
-    let mut doubled = String::with_capacity(text.len());
-    for c in text.chars() {
-        doubled.push(c);
-        if c == '$' {
-            doubled.push(c);
+    let mut escaped = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = dollar(rest) {
+        let (before, after) = rest.split_at(at + 1);
+        escaped.push_str(before);
+        if after.bytes().next().is_some_and(|next| matches!(next, b'$' | b'(') || !next.is_ascii()) {
+            escaped.push('$');
+        }
+        rest = after;
+    }
+    escaped.push_str(rest);
+    escaped
+}
+
+fn dollar(text: &str) -> Option<usize> {
+    text.bytes().position(|byte| byte == b'$')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unexpanded;
+
+    #[test]
+    fn only_what_kubernetes_would_change_is_escaped() {
+        for same in ["", "costs $5", "$HOME and $", "a ${b} $", "$'x'", "(a)", "plain"] {
+            assert_eq!(unexpanded(same), same);
+        }
+        for (text, escaped) in
+            [("$(A)", "$$(A)"), ("$$", "$$$"), ("$$(A)", "$$$$(A)"), ("$$x $(", "$$$x $$("), ("5$€ $é", "5$$€ $$é")]
+        {
+            assert_eq!(unexpanded(text), escaped);
         }
     }
-    doubled
 }
