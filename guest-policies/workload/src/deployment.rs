@@ -258,14 +258,9 @@ fn add_env(pod: &mut Value, vars: &[EnvVar], planned: &[String], notes: &mut Vec
 /// server-side apply takes no duplicates.
 fn one_value_a_name(pod: &mut Value, notes: &mut Vec<Note>) {
     for container in containers(pod) {
-        let owner = name(container).to_owned();
         let Some(list) = container.get_mut("env").and_then(Value::as_array_mut) else { continue };
-        let mut seen = Places::new();
-        let mut is_last = |var| name_of(var).is_none_or(|name| seen.insert(name, 0).is_none());
-        let kept: Vec<bool> = list.iter().rev().map(&mut is_last).collect();
-        if kept.contains(&false) {
-            let mut kept = kept.into_iter().rev();
-            list.retain(|_| kept.next().unwrap_or(true));
+        if env::each_once(list) {
+            let owner = name(container);
             let message = format!("container `{owner}` sets a variable more than once: the last value holds");
             notes.push(note::at(POD_SPEC, note::info("DuplicateEnv", message)));
         }

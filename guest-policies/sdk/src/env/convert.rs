@@ -1,5 +1,6 @@
 //! Between the mapping and the `env` arrays of Kubernetes.
 
+use super::order::{order, picked};
 use crate::Path;
 use crate::say::Violations;
 use crate::types::{EnvSource, EnvVar, KeySelector, Refusal};
@@ -37,23 +38,35 @@ fn selector_json(selector: &KeySelector) -> Value {
 }
 
 /// The variables in an `env` array that stands at `path` of the object; entry `i` gets the origin
-/// `path[i]`. Of entries with the same name the last one holds, as in Kubernetes.
+/// `path[i]`. Of entries with the same name the last one holds, as in Kubernetes; it stands where the first one does.
 pub fn from_json(container: &str, list: &[Value], path: &str) -> Result<Vec<EnvVar>, Refusal> {
-    named(container, list, path).map(|(vars, _)| vars)
+    let vars = all(container, list, path)?;
+    let order = order(vars.iter().map(|var| Some(definition(var))));
+    Ok(picked(vars, &order))
 }
 
-/// As [`from_json`], with the names in the list.
-pub(super) fn named<'a>(container: &str, list: &'a [Value], path: &str) -> Result<(Vec<EnvVar>, Places<'a>), Refusal> {
+/// As [`from_json`], with every entry.
+pub(super) fn all(container: &str, list: &[Value], path: &str) -> Result<Vec<EnvVar>, Refusal> {
     let mut wrong = Violations::new();
     let path = Path::new(path);
-    let (mut vars, names) = read(container, list, &path, &mut wrong);
-    for (at, var) in &mut vars {
-        var.origin = path.index(*at).into();
+    let mut vars = Vec::with_capacity(list.len());
+    for (at, item) in list.iter().enumerate() {
+        if let Some((name, source)) = variable(item, &path, at, &mut wrong) {
+            let (container, name, origin) = (container.to_owned(), name.to_owned(), path.index(at).into());
+            vars.push(EnvVar { container, name, source, origin });
+        }
     }
-    wrong.into_result().map(|()| (vars.into_iter().map(|(_, var)| var).collect(), names))
+    wrong.into_result().map(|()| vars)
 }
 
-/// The final mapping as a pod spec carries it after all merges, init containers included. A variable that
+/// What a variable is called, and the text in which it may refer to others.
+pub(super) fn definition(var: &EnvVar) -> (&str, &str) {
+    let text = if let EnvSource::Literal(text) = &var.source { text.as_str() } else { "" };
+    (&var.name, text)
+}
+
+/// The final mapping as a pod spec carries it after all merges, init containers included, in which each variable is
+/// there once (see [`each_once`](super::each_once)). A variable that
 /// is as in `known` keeps its origin; any other came from the patch and gets the origin `patched`, for
 /// example `spec.podSpec`. So does what is wrong: [`check_patch`] tells it as the user wrote it.
 pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<Vec<EnvVar>, Refusal> {
@@ -70,7 +83,10 @@ pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<
             wrong.add(path, NO_LIST);
             continue;
         };
-        for (_, mut var) in read(container, list, &path, &mut wrong).0 {
+        for (at, item) in list.iter().enumerate() {
+            let Some((name, source)) = variable(item, &path, at, &mut wrong) else { continue };
+            let (container, name) = (container.to_owned(), name.to_owned());
+            let mut var = EnvVar { container, name, source, origin: String::new() };
             let before = places.get(&var.name).and_then(|at| known.get(at));
             // One value may be told in two ways.
             let same = before.filter(|before| before.source == var.source || entry(before) == entry(&var));
@@ -109,33 +125,6 @@ fn env_lists(pod_spec: &Value) -> impl Iterator<Item = (&str, (&'static str, usi
             Some((container.get("name").and_then(Value::as_str).unwrap_or_default(), (list, at), env))
         })
     })
-}
-
-/// The variables in `list`, each name once, with their place in it and without an origin; and the names.
-fn read<'a>(
-    container: &str,
-    list: &'a [Value],
-    path: &Path,
-    wrong: &mut Violations,
-) -> (Vec<(usize, EnvVar)>, Places<'a>) {
-    // From the end, since the last one holds.
-    let mut names = Places::new();
-    for (at, item) in list.iter().enumerate().rev() {
-        if let Some(name) = name(item) {
-            names.insert(name, at);
-        }
-    }
-    let is_alone = names.len() == list.len();
-    let mut vars = Vec::with_capacity(names.len());
-    for (at, item) in list.iter().enumerate() {
-        if let Some((name, source)) = variable(item, path, at, wrong)
-            && (is_alone || names.get(name) == Some(at))
-        {
-            let (container, name) = (container.to_owned(), name.to_owned());
-            vars.push((at, EnvVar { container, name, source, origin: String::new() }));
-        }
-    }
-    (vars, names)
 }
 
 /// Name and source of item number `at` of the list at `path`.
@@ -249,6 +238,13 @@ mod tests {
             from_json("c", &list(json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}])), "e").unwrap();
         assert_eq!(vars.len(), 1);
         assert_eq!((&vars[0].source, vars[0].origin.as_str()), (&env::literal("2"), "e[1]"));
+    }
+
+    #[test]
+    fn the_last_of_two_entries_stands_where_the_first_does() {
+        let twice = json!([{"name": "A", "value": "1"}, {"name": "B", "value": "$(A)"}, {"name": "A", "value": "2"}]);
+        let vars = from_json("c", &list(twice), "e").unwrap();
+        assert_eq!(to_json(&vars, "c"), list(json!([{"name": "A", "value": "2"}, {"name": "B", "value": "$(A)"}])));
     }
 
     #[test]

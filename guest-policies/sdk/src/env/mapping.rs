@@ -1,5 +1,7 @@
 //! Building the mapping: the user's variables win over the operator's.
 
+use super::convert;
+use super::order::{order, picked};
 use crate::quote::unexpanded;
 use crate::types::{EnvSource, EnvVar, Refusal};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
@@ -14,7 +16,8 @@ pub struct Env {
 #[derive(Clone, Debug, PartialEq)]
 struct Entry {
     var: EnvVar,
-    users: bool,
+    /// Whether it stays when the operator sets another value.
+    stays: bool,
 }
 
 impl Env {
@@ -26,7 +29,7 @@ impl Env {
     /// A mapping on top of the one of the layer below, all of which gives way to what is set here: also what the user
     /// wrote, whose origin says where (`spec.container.env[0]`).
     pub fn over(base: Vec<EnvVar>) -> Self {
-        Self { entries: base.into_iter().map(|var| Entry { var, users: false }).collect() }
+        Self { entries: base.into_iter().map(|var| Entry { var, stays: false }).collect() }
     }
 
     /// The variables of one container.
@@ -72,20 +75,26 @@ impl ContainerEnv<'_> {
         let var =
             EnvVar { container: self.container.to_owned(), name: name.to_owned(), source, origin: origin.to_owned() };
         match self.position(name) {
-            Some(at) if self.env.entries[at].users => {}
+            Some(at) if self.env.entries[at].stays => {}
             Some(at) => self.env.entries[at].var = var,
-            None => self.env.entries.push(Entry { var, users: false }),
+            None => self.env.entries.push(Entry { var, stays: false }),
         }
         self
     }
 
-    /// The user's variables from the `env` array at `path` of the object, as one block in the user's
-    /// order: what the operator set under these names before is dropped, what it sets later is ignored.
+    /// The user's variables from the `env` array at `path` of the object, in the user's order. One that is there
+    /// already gets the user's value and stays in its place, where what refers to it finds it; if the user's value
+    /// refers to something behind that place, it stands in the user's order. What the operator sets under these names
+    /// later is ignored.
     pub fn user(&mut self, list: &[Value], path: &str) -> Result<&mut Self, Refusal> {
-        let (vars, names) = super::convert::named(self.container, list, path)?;
-        let container = self.container;
-        self.env.entries.retain(|Entry { var, .. }| var.container != container || names.get(&var.name).is_none());
-        self.env.entries.extend(vars.into_iter().map(|var| Entry { var, users: true }));
+        let vars = convert::all(self.container, list, path)?;
+        let mut both = core::mem::take(&mut self.env.entries);
+        both.extend(vars.into_iter().map(|var| Entry { var, stays: true }));
+        let order = order(both.iter().map(|Entry { var, .. }| {
+            let is_here = var.container == self.container;
+            is_here.then(|| convert::definition(var))
+        }));
+        self.env.entries = picked(both, &order);
         Ok(self)
     }
 
@@ -141,6 +150,33 @@ mod tests {
             ]))
         );
         assert_eq!(vars[2].origin, "spec.container.env[2]");
+    }
+
+    #[test]
+    fn the_users_variables_find_what_they_refer_to() {
+        let rendered = |lists: &[Value]| {
+            let mut env = Env::new();
+            let mut c = env.container("c");
+            c.set("NAME", "t", "metadata.name").set("TEXT", "x", "spec.text");
+            for user in lists {
+                c.user(&list(user.clone()), "spec.env").unwrap();
+            }
+            c.set("LAST", "1", "y");
+            to_json(&env.into_vars(), "c")
+        };
+        let own = json!([{"name": "Z", "value": "$(NAME)"}, {"name": "NAME", "value": "mine"}]);
+        let wanted = [("NAME", "mine"), ("TEXT", "x"), ("Z", "$(NAME)"), ("LAST", "1")];
+        let wanted = wanted.map(|(name, value)| json!({"name": name, "value": value}));
+        assert_eq!(rendered(&[own]), wanted);
+        let made_of = json!([{"name": "Z", "value": "1"}, {"name": "NAME", "value": "$(Z)"}]);
+        let wanted = [("TEXT", "x"), ("Z", "1"), ("NAME", "$(Z)"), ("LAST", "1")];
+        let wanted = wanted.map(|(name, value)| json!({"name": name, "value": value}));
+        assert_eq!(rendered(&[made_of]), wanted);
+        let older = json!([{"name": "A", "value": "1"}, {"name": "B", "value": "$(A)"}]);
+        let newer = json!([{"name": "C", "value": "$(B)"}, {"name": "A", "value": "2"}]);
+        let wanted = [("NAME", "t"), ("TEXT", "x"), ("A", "2"), ("B", "$(A)"), ("C", "$(B)"), ("LAST", "1")];
+        let wanted = wanted.map(|(name, value)| json!({"name": name, "value": value}));
+        assert_eq!(rendered(&[older, newer]), wanted);
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! The env-var mapping: typed sources, an origin for every value, no name twice.
 //!
 //! Building it is [`Env`]; the way to and from a container's `env` array is [`to_json`], [`from_json`] and
-//! [`of_pod_spec`]; [`check_patch`] comes before a user's pod spec is merged.
+//! [`of_pod_spec`]; [`check_patch`] comes before a user's pod spec is merged, and [`each_once`] after that.
 
 mod convert;
 mod mapping;
+mod order;
 
 use alloc::{borrow::ToOwned, string::String};
 pub use convert::{check_patch, from_json, of_pod_spec, to_json};
 pub use mapping::{ContainerEnv, Env};
+pub use order::each_once;
 
 use crate::json;
 use crate::types::{EnvSource, KeySelector};

@@ -22,13 +22,34 @@ pub fn unexpanded(text: &str) -> String {
     escaped
 }
 
+/// The variables that Kubernetes looks for in `text`, in order.
+pub(crate) fn references(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    core::iter::from_fn(move || {
+        while let Some(at) = dollar(rest) {
+            let after = rest.get(at + 1..).unwrap_or_default();
+            match after.bytes().next() {
+                // Without an end there is none later either.
+                Some(b'(') => {
+                    let end = after.bytes().position(|byte| byte == b')')?;
+                    rest = after.get(end + 1..).unwrap_or_default();
+                    return after.get(1..end);
+                }
+                Some(b'$') => rest = after.get(1..).unwrap_or_default(),
+                _ => rest = after,
+            }
+        }
+        None
+    })
+}
+
 fn dollar(text: &str) -> Option<usize> {
     text.bytes().position(|byte| byte == b'$')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::unexpanded;
+    use super::{references, unexpanded};
 
     #[test]
     fn only_what_kubernetes_would_change_is_escaped() {
@@ -40,5 +61,13 @@ mod tests {
         {
             assert_eq!(unexpanded(text), escaped);
         }
+    }
+
+    #[test]
+    fn references_are_those_that_kubernetes_reads() {
+        let found = |text| references(text).collect::<Vec<_>>();
+        assert_eq!(found("$(A) $$(B) $$$(C) $D $(E"), ["A", "C"]);
+        assert_eq!(found("$($(A)"), ["$(A"]);
+        assert_eq!(found("$$ $ ) $"), Vec::<&str>::new());
     }
 }

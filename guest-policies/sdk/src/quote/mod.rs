@@ -4,6 +4,7 @@ mod expansion;
 mod shell;
 mod yaml;
 
+pub(crate) use expansion::references;
 pub use expansion::unexpanded;
 pub use kaos_decode::shown;
 pub use shell::word as shell_word;

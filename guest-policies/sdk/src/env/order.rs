@@ -1,0 +1,111 @@
+//! Which of several definitions of a variable holds, and where it stands.
+//!
+//! Kubernetes puts a value in place of `$(NAME)` only where NAME is defined before, so that the order of variables is
+//! part of what they mean. Of two definitions the last holds, and it stands where the first stood: what comes between
+//! may refer to it. If it refers to something between the two itself, it stands where it was said.
+
+use crate::Places;
+use crate::quote::references;
+use alloc::vec::Vec;
+use serde_json::Value;
+
+/// Leaves each variable of an `env` array once. Says whether any was there more than once.
+pub fn each_once(list: &mut Vec<Value>) -> bool {
+    let order = order(list.iter().map(|var| {
+        let text = |field: &str| var.get(field).and_then(Value::as_str);
+        text("name").map(|name| (name, text("value").unwrap_or_default()))
+    }));
+    let is_repeated = order.len() < list.len();
+    if is_repeated {
+        *list = picked(core::mem::take(list), &order);
+    }
+    is_repeated
+}
+
+/// The definitions that stay, by their number, in the order in which they stand. Each is a name and a text that may
+/// refer to other names; nothing is something else, which stays where it is.
+pub(super) fn order<'a>(definitions: impl Iterator<Item = Option<(&'a str, &'a str)>>) -> Vec<usize> {
+    let mut names = Places::new();
+    // Where each name stands in `all`, in the order in which names came.
+    let mut stands: Vec<usize> = Vec::new();
+    let mut all: Vec<Option<usize>> = Vec::new();
+    for (at, definition) in definitions.enumerate() {
+        if let Some((name, text)) = definition {
+            if let Some(known) = names.insert(name, stands.len()) {
+                let stood = stands[known];
+                let is_after = |other| names.get(other).is_some_and(|other| stands[other] > stood);
+                if !references(text).any(is_after) {
+                    all[stood] = Some(at);
+                    continue;
+                }
+                all[stood] = None;
+                stands[known] = all.len();
+            } else {
+                stands.push(all.len());
+            }
+        }
+        all.push(Some(at));
+    }
+    all.into_iter().flatten().collect()
+}
+
+/// The items of these numbers, in this order.
+pub(super) fn picked<T>(items: Vec<T>, order: &[usize]) -> Vec<T> {
+    let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
+    order.iter().filter_map(|at| items.get_mut(*at)?.take()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{each_once, order};
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn list(vars: &[(&str, &str)]) -> Vec<Value> {
+        vars.iter().map(|(name, value)| json!({"name": name, "value": value})).collect()
+    }
+
+    fn settled(vars: &[(&str, &str)]) -> Vec<Value> {
+        let mut list = list(vars);
+        each_once(&mut list);
+        list
+    }
+
+    #[test]
+    fn a_variable_stands_where_it_was_defined_first_with_what_was_said_last() {
+        assert_eq!(settled(&[("X", "1"), ("Y", "$(X)"), ("X", "2")]), list(&[("X", "2"), ("Y", "$(X)")]));
+        let once = [("B", "1"), ("A", "$(B)")];
+        assert_eq!(settled(&once), list(&once));
+        assert!(!each_once(&mut list(&once)));
+    }
+
+    #[test]
+    fn a_variable_that_refers_to_one_between_its_definitions_stands_after_that() {
+        assert_eq!(settled(&[("X", "1"), ("Y", "2"), ("X", "$(Y)!")]), list(&[("Y", "2"), ("X", "$(Y)!")]));
+        let escaped = [("X", "1"), ("Y", "2"), ("X", "$$(Y)!")];
+        assert_eq!(settled(&escaped), list(&[("X", "$$(Y)!"), ("Y", "2")]));
+        let itself = [("X", "1"), ("Y", "2"), ("X", "$(X)$(Z)")];
+        assert_eq!(settled(&itself), list(&[("X", "$(X)$(Z)"), ("Y", "2")]));
+    }
+
+    #[test]
+    fn what_has_no_name_stays() {
+        let mut odd = vec![json!({"name": "A"}), json!(5), json!({"name": "A", "value": "1"}), json!(5)];
+        assert!(each_once(&mut odd));
+        assert_eq!(odd, [json!({"name": "A", "value": "1"}), json!(5), json!(5)]);
+    }
+
+    proptest! {
+        #[test]
+        fn each_name_stays_once_with_its_last_definition(
+            names in prop::collection::vec("[A-D]", 0..12),
+            texts in prop::collection::vec("(\\$\\([A-D]\\)|x){0,2}", 12),
+        ) {
+            let last: BTreeMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+            let stays = order(names.iter().zip(&texts).map(|(name, text)| Some((name.as_str(), text.as_str()))));
+            prop_assert_eq!(stays.iter().collect::<BTreeSet<_>>(), last.values().collect::<BTreeSet<_>>());
+            prop_assert_eq!(stays.len(), last.len());
+        }
+    }
+}
