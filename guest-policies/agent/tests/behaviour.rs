@@ -296,6 +296,16 @@ fn a_port_with_another_number_and_the_same_name_is_refused_because_ports_merge_b
 }
 
 #[test]
+fn ports_of_one_number_and_two_protocols_are_both_there() {
+    let ports = json!([{"containerPort": 9000, "protocol": "UDP"}, {"containerPort": 9000}]);
+    let plan = plan(&json!({"podSpec": {"containers": [{"name": "agent", "ports": ports}]}}));
+    let ports = container(&plan)["ports"].clone();
+    let said: Vec<_> =
+        ports.as_array().unwrap().iter().map(|it| (it["containerPort"].as_u64(), it["protocol"].as_str())).collect();
+    assert_eq!(said, [(Some(9000), Some("UDP")), (Some(9000), None), (Some(8000), Some("TCP"))]);
+}
+
+#[test]
 fn a_probe_that_is_taken_away_is_gone() {
     let container = |patch: &Value| {
         let plan = plan(&json!({"podSpec": {"containers": [patch]}}));

@@ -1,7 +1,8 @@
 //! The env-var mapping: parameters, the user's variables, telemetry, log level.
 
 use alloc::vec::Vec;
-use kaos_policy_sdk::env::{Env, secret_key};
+use kaos_policy_sdk::env::{Env, literal, secret_key};
+use kaos_policy_sdk::quote::unexpanded;
 use kaos_policy_sdk::types::{EnvSource, EnvVar, KeySelector, Refusal, Subject};
 use serde_json::Value;
 
@@ -14,9 +15,10 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
     let mut mapping = Env::over(base);
     let mut env = mapping.container(KIND.container);
     if let (Some(variable), Some(params)) = (&request.launch.params_env_var, &request.wanted.params) {
+        // Also in a variable that the policy sets otherwise: the registry has asked for them there.
         match params {
-            Params::Text { text, path } => env.set(variable, text, path),
-            Params::Secret { key, path } => env.bind(variable, secret(key), path),
+            Params::Text { text, path } => env.hold(variable, literal(unexpanded(text)), path),
+            Params::Secret { key, path } => env.hold(variable, secret(key), path),
         };
     }
     for path in [&["spec", "config", "env"], &["spec", "container", "env"]] {

@@ -32,7 +32,8 @@ pub struct Runtime {
     pub command: Option<Vec<String>>,
     /// Replaces the arguments of the image.
     pub args: Option<Vec<String>>,
-    /// The variable that `spec.params` is handed over in.
+    /// The variable that `spec.params` is handed over in. There they also win over a variable that the policy sets,
+    /// such as `LOG_LEVEL`; a variable of the user's wins over them.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_variable"))]
     pub params_env_var: String,
     /// How it speaks MCP; for people.

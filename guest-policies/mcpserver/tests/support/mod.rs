@@ -40,7 +40,10 @@ pub(crate) fn cases(prefix: &str, kind: &str) -> Vec<Case> {
 fn load(folder: &Path, kind: &str, profiles: &Value, golden: &Path) -> Case {
     let about = documents(&folder.join("case.yaml")).remove(0);
     let mut objects = documents(&golden.join("runtimes.yaml"));
-    objects.extend(documents(&folder.join("input.yaml")));
+    // A case may have a registry of its own.
+    let of_the_case = documents(&folder.join("input.yaml"));
+    objects.retain(|one| of_the_case.iter().all(|other| other["metadata"]["name"] != one["metadata"]["name"]));
+    objects.extend(of_the_case);
     let update = folder.join("update.yaml");
     if update.exists() {
         objects.extend(documents(&update));

@@ -52,7 +52,7 @@ pub struct ContainerEnv<'a> {
 
 impl ContainerEnv<'_> {
     /// The operator's variable `name`, which the process sees as `value`, whatever that holds: for Kubernetes, `$(NAME)`
-    /// in it is escaped. What came by [`user`](Self::user) stays; anything else of this name is
+    /// in it is escaped. What came by [`user`](Self::user) or [`hold`](Self::hold) stays; anything else of this name is
     /// replaced in place.
     pub fn set(&mut self, name: &str, value: impl Into<String>, origin: &str) -> &mut Self {
         let mut value = value.into();
@@ -72,12 +72,21 @@ impl ContainerEnv<'_> {
 
     /// As [`set`](Self::set), with any source, a literal one as Kubernetes spells it.
     pub fn bind(&mut self, name: &str, source: EnvSource, origin: &str) -> &mut Self {
+        self.put(name, source, origin, false)
+    }
+
+    /// As [`bind`](Self::bind), for a value that stays when the operator sets another one later. The user's wins.
+    pub fn hold(&mut self, name: &str, source: EnvSource, origin: &str) -> &mut Self {
+        self.put(name, source, origin, true)
+    }
+
+    fn put(&mut self, name: &str, source: EnvSource, origin: &str, stays: bool) -> &mut Self {
         let var =
             EnvVar { container: self.container.to_owned(), name: name.to_owned(), source, origin: origin.to_owned() };
         match self.position(name) {
             Some(at) if self.env.entries[at].stays => {}
-            Some(at) => self.env.entries[at].var = var,
-            None => self.env.entries.push(Entry { var, stays: false }),
+            Some(at) => self.env.entries[at] = Entry { var, stays },
+            None => self.env.entries.push(Entry { var, stays }),
         }
         self
     }
@@ -184,6 +193,16 @@ mod tests {
         let mut env = Env::new();
         env.container("c").set("A", "$(B) $$ $5", "a").bind("C", env::literal("$(A)"), "c");
         let wanted = json!([{"name": "A", "value": "$$(B) $$$ $5"}, {"name": "C", "value": "$(A)"}]);
+        assert_eq!(to_json(&env.into_vars(), "c"), list(wanted));
+    }
+
+    #[test]
+    fn what_is_held_gives_way_to_the_user_alone() {
+        let mut env = Env::new();
+        let mut c = env.container("c");
+        c.hold("A", env::literal("1"), "a").hold("B", env::literal("1"), "b").set("A", "2", "c").set("B", "2", "d");
+        c.user(&list(json!([{"name": "B", "value": "3"}])), "spec.env").unwrap().set("B", "4", "e");
+        let wanted = json!([{"name": "A", "value": "1"}, {"name": "B", "value": "3"}]);
         assert_eq!(to_json(&env.into_vars(), "c"), list(wanted));
     }
 

@@ -4,13 +4,14 @@
 //! policy wants on top: a member takes the place of another that it excludes, two of them in one patch are
 //! refused, and the policy's own container stays first where the patch only adds others.
 //!
-//! Four deviations from Go, each where Go's result is one that nobody wants:
+//! Five deviations from Go, each where Go's result is one that nobody wants:
 //!
 //! - no directive and no null is ever left in the result;
 //! - `$patch: replace` or `merge` on something that is not there puts its content there;
 //! - a `$patch` that is none is refused everywhere, and not only where there is something below it; so are a
 //!   `$deleteFromPrimitiveList` that is no list, and an item whose merge key is null;
-//! - fields that the tables do not know merge like plain maps, and their lists replace, instead of failing.
+//! - fields that the tables do not know merge like plain maps, and their lists replace, instead of failing;
+//! - ports merge by number and protocol, as in server-side apply, so that 53/UDP and 53/TCP are both kept.
 //!
 //! `tests/data/strategic-merge.json` has what Go makes of each kind of patch, and lists every deviation.
 

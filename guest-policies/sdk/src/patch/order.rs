@@ -7,7 +7,7 @@
 use super::{Error, Here, Problem};
 use crate::{Places, json};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What tells items apart: the value of the merge key, or the item itself.
 pub(super) fn ids(
@@ -20,7 +20,7 @@ pub(super) fn ids(
         None => Ok(id(item)),
         Some(key) => match item {
             Value::Object(map) => match map.get(key) {
-                Some(value) if !value.is_null() => Ok(id(value)),
+                Some(value) if !value.is_null() => Ok(id(value) + protocol(key, map)),
                 _ => Err(Error::new(path.index(at), missing(key))),
             },
             _ => Err(Error::new(path.index(at), Problem::NotAnObject)),
@@ -32,6 +32,14 @@ pub(super) fn ids(
 /// Texts stand for themselves; everything else is marked, so that `8000` is not `"8000"`.
 fn id(value: &Value) -> String {
     value.as_str().map_or_else(|| format!("\0{}", json::text(value)), ToOwned::to_owned)
+}
+
+/// What tells ports of one number apart. A port is TCP's where nothing is said.
+fn protocol<'a>(key: &str, map: &'a Map<String, Value>) -> &'a str {
+    if key != "containerPort" && key != "port" {
+        return "";
+    }
+    map.get("protocol").and_then(Value::as_str).filter(|protocol| *protocol != "TCP").unwrap_or_default()
 }
 
 /// Where each id stands first.
