@@ -107,8 +107,9 @@ fn verdict(outcome: &Outcome, gates: &[Blocker], rollout: &Rollout) -> (Phase, S
         Outcome::Gated => waits(gates),
         Outcome::Refused(Refusal::Waiting(on)) => waits(on),
         Outcome::Refused(Refusal::Invalid(violations)) => {
-            let messages: Vec<&str> = violations.iter().map(|violation| violation.message.as_str()).collect();
-            (Phase::Failed, messages.join("; "))
+            let told: Vec<String> =
+                violations.iter().map(|wrong| format!("{}: {}", wrong.path, wrong.message)).collect();
+            (Phase::Failed, told.join("; "))
         }
         Outcome::Refused(Refusal::Unsupported(message)) | Outcome::Failed(message) => (Phase::Failed, message.clone()),
     }
@@ -211,7 +212,7 @@ mod tests {
         let outcome = Outcome::Refused(refusal::invalid("spec.x", "x is wrong"));
         let bare = testing::observation(outcome.clone()).build();
         let said = assess(&X, Some(80), None, &bare);
-        assert_eq!((said.phase, said.message.as_str()), (Phase::Failed, "x is wrong"));
+        assert_eq!((said.phase, said.message.as_str()), (Phase::Failed, "spec.x: x is wrong"));
         assert!(!said.fields.contains_key("endpoint"));
         let served = testing::observation(outcome).child(&service).child(&deployment(1)).build();
         let said = assess(&X, Some(80), None, &served);

@@ -102,6 +102,14 @@ impl Case {
         comparable(self.recorded["children"].as_array().unwrap().clone())
     }
 
+    /// Fails unless the answer is the refusal that the status of the case tells of.
+    pub(crate) fn assert_refused<P: Policy>(&self, subject: &Subject, answer: &Result<Plan, Refusal>) {
+        let refused = answer.as_ref().err().unwrap_or_else(|| panic!("{}: not refused", self.name));
+        let report = P::assess(subject, &testing::observation(Outcome::Refused(refused.clone())).build());
+        let recorded = &self.recorded["status"];
+        assert_eq!((&json!(report.phase), &json!(report.message)), (&recorded["phase"], &recorded["message"]));
+    }
+
     /// Fails with both sides unless `plan` and the first report on it are what was recorded.
     pub(crate) fn assert_same<P: Policy>(&self, subject: &Subject, plan: &Result<Plan, Refusal>) {
         let plan = plan.as_ref().unwrap_or_else(|refused| panic!("{}: refused: {refused:?}", self.name));
