@@ -125,6 +125,7 @@ pub(crate) fn notes(object: &Object, spec: &AgentSpec, settings: &Settings) -> V
     if Links::of(spec, object.name()).itself {
         notes.push(wanted::self_reference());
     }
+    notes.extend(wanted::unlikely(spec));
     notes.extend(telemetry(spec, settings).note());
     notes
 }

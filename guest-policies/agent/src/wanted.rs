@@ -7,6 +7,7 @@ use kaos_policy_sdk::names::is_dns1123_subdomain;
 use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::types::Note;
 use kaos_policy_sdk::{Violations, note};
+use kaos_workload::models;
 use kaos_workload::notes::deprecated;
 
 /// Collects everything that is wrong with the fields themselves.
@@ -14,7 +15,8 @@ pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
     names(spec, wrong);
     numbers(spec, wrong);
     // Of a variable that comes from elsewhere nobody knows here what it will say.
-    if spec.model().is_none() && spec.older_model().is_none_or(|variable| variable.value_from.is_none()) {
+    let is_given = spec.model().is_some_and(|model| !models::is_blank(model));
+    if !is_given && spec.older_model().is_none_or(|variable| variable.value_from.is_none()) {
         wrong.add("spec.model", "is required: name a model that the ModelAPI offers");
     }
     if let Some(memory) = spec.config.as_ref().and_then(|config| config.memory.as_ref()) {
@@ -144,6 +146,16 @@ pub(crate) fn older_fields(spec: &AgentSpec) -> Vec<Note> {
         notes.push(deprecated("spec.config.agenticLoop.enableDelegation", None));
     }
     notes
+}
+
+/// The note on a model that is none: an Agent asks its ModelAPI for one, and not for all that a pattern means.
+pub(crate) fn unlikely(spec: &AgentSpec) -> Option<Note> {
+    let model = spec.own_model().filter(|model| model.ends_with('*') || model.ends_with('/'))?;
+    let message = format!(
+        "`{}` is a pattern or a provider and probably no model: name one model that the ModelAPI offers",
+        shown(model, 100)
+    );
+    Some(note::at("spec.model", note::warning(models::UNLIKELY, message)))
 }
 
 /// The note on an object that lists itself as its peer.

@@ -7,6 +7,7 @@ use alloc::{string::String, vec::Vec};
 use kaos_policy_sdk::quote::{shown, unexpanded};
 use kaos_policy_sdk::types::Refusal;
 use kaos_policy_sdk::{object, refusal};
+use kaos_workload::models;
 use kaos_workload::settings::PullPolicy;
 use serde_json::Value;
 
@@ -14,6 +15,9 @@ use crate::settings::ModelPull;
 
 /// Refuses a name that no program can be given.
 pub(crate) fn check_model(model: &str, path: &str) -> Result<(), Refusal> {
+    if models::is_blank(model) {
+        return Err(refusal::invalid(path, "a blank name is no model: name one, for example smollm2:135m"));
+    }
     if model.contains(char::is_control) {
         let message =
             format!("`{}` is no model: a name has no control characters, for example smollm2:135m", shown(model, 253));
@@ -107,6 +111,11 @@ mod tests {
         let Refusal::Invalid(violations) = refused else { panic!("{refused:?}") };
         assert_eq!(violations[0].path, "spec.hostedConfig.model");
         assert!(check_model("größe", "p").is_ok());
+        for blank in [" ", "\u{a0}\t"] {
+            let refused = check_model(blank, "spec.serverConfig.model").unwrap_err();
+            let Refusal::Invalid(violations) = refused else { panic!("{refused:?}") };
+            assert_eq!(violations[0].message, "a blank name is no model: name one, for example smollm2:135m");
+        }
     }
 
     proptest! {

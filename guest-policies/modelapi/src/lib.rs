@@ -2,7 +2,7 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | what the object asks for, older forms included | `wanted` |
+//! | what the object asks for, older forms included | `wanted`, `model_names` |
 //! | all of it for one subject | `request` |
 //! | variables | `mapping` |
 //! | the proxy: its file written (`litellm`) or checked (`config_yaml`) | `proxy` |
@@ -19,6 +19,7 @@ mod config_yaml;
 mod hosted;
 mod litellm;
 mod mapping;
+mod model_names;
 mod proxy;
 mod request;
 mod samples;

@@ -7,8 +7,13 @@ use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::modelapi::{ApiKey, ConfigYaml, Mode, ProxyConfig};
 use kaos_crds::{KeySelector, ModelAPISpec};
 use kaos_policy_sdk::types::{Note, Refusal};
-use kaos_policy_sdk::{note, refusal};
+use kaos_policy_sdk::{Path, note, refusal};
 use kaos_workload::notes::{DEPRECATED, deprecated};
+
+use crate::model_names;
+
+/// Where one model was written before there was a list.
+const OLDER_MODEL: &str = "spec.proxyConfig.model";
 
 /// What runs.
 #[derive(Debug, PartialEq)]
@@ -114,13 +119,19 @@ fn hosted(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<Wanted, Refusal>
 }
 
 fn proxy(config: &ProxyConfig, notes: &mut Vec<Note>) -> Result<Proxy, Refusal> {
-    Ok(Proxy {
+    let proxy = Proxy {
         models: models(config, notes)?,
         provider: text(config.provider.as_ref()).map(str::to_owned),
         api_base: text(config.api_base.as_ref()).map(str::to_owned),
         api_key: config.api_key.as_ref().map(|key| api_key(key, notes)).transpose()?.flatten(),
         config: config_file(config.config_yaml.as_ref(), notes)?,
-    })
+    };
+    let place = |at: usize| match &config.models {
+        Some(_) => Path::new("spec.proxyConfig.models").index(at).into(),
+        None => OLDER_MODEL.to_owned(),
+    };
+    model_names::check(&proxy, place, notes)?;
+    Ok(proxy)
 }
 
 fn models(config: &ProxyConfig, notes: &mut Vec<Note>) -> Result<Vec<String>, Refusal> {

@@ -3,6 +3,14 @@
 
 use alloc::string::String;
 
+/// The reason of every note on a name that probably no provider knows.
+pub const UNLIKELY: &str = "ModelUnlikely";
+
+/// Whether `name` has nothing to read in it.
+pub fn is_blank(name: &str) -> bool {
+    name.chars().all(char::is_whitespace)
+}
+
 /// `*` allows everything, `provider/*` everything of that provider, anything else only itself.
 pub fn allowed(patterns: &[String], model: &str) -> bool {
     patterns.iter().any(|pattern| match pattern.strip_suffix('*') {

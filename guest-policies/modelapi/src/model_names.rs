@@ -1,0 +1,104 @@
+//! Names of models and of a provider that no server knows, or probably none.
+//!
+//! What can never work is refused. The rest is told: a server may have a model of any name, and may ignore it.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use kaos_policy_sdk::quote::shown;
+use kaos_policy_sdk::types::{Note, Refusal};
+use kaos_policy_sdk::{Violations, note};
+use kaos_workload::models::{UNLIKELY, is_blank};
+
+use crate::wanted::{Config, Proxy};
+
+/// As many are told: one who reads ten knows what is wrong with all.
+const TOLD: usize = 10;
+
+/// Refuses blank names in a configuration that is generated; tells of the others that are doubtful. `place` is where
+/// the object has the model of a number.
+pub(crate) fn check(proxy: &Proxy, place: impl Fn(usize) -> String, notes: &mut Vec<Note>) -> Result<(), Refusal> {
+    // In a configuration of the user's own they only say what Agents may ask for.
+    let is_generated = matches!(proxy.config, Config::Generated);
+    let mut wrong = Violations::new();
+    let doubtful = proxy.models.iter().enumerate().filter_map(|(at, model)| Some((at, model, doubt(model)?)));
+    for (at, model, doubt) in doubtful.take(TOLD) {
+        if is_generated && is_blank(model) {
+            wrong.add(place(at), doubt);
+        } else {
+            notes.push(note::at(place(at), note::warning(UNLIKELY, doubt)));
+        }
+    }
+    if is_generated && proxy.provider.as_deref().is_some_and(is_blank) {
+        let message = "a blank name is no provider: name one that LiteLLM knows, such as openai, or remove it";
+        wrong.add("spec.proxyConfig.provider", message);
+    }
+    wrong.into_result()
+}
+
+/// Why no provider, or no Agent, will know a model of this name.
+fn doubt(model: &str) -> Option<String> {
+    if is_blank(model) {
+        return Some("a blank name is no model: name one, or take the entry out".into());
+    }
+    let name = || shown(model, 100);
+    if model.ends_with('/') {
+        let message = "names a provider and no model: add the model, or `*` for all of them";
+        return Some(format!("`{}` {message}", name()));
+    }
+    let before = model.strip_suffix('*').unwrap_or(model);
+    let is_pattern = before.len() < model.len();
+    let is_plain =
+        !before.bytes().any(|byte| byte == b'*') && (!is_pattern || before.is_empty() || before.ends_with('/'));
+    (!is_plain).then(|| {
+        let message = "offers an Agent no model but one of this very name: a `*` stands alone, for all models, or ends a \
+                       provider's name, as in openai/*; name each model otherwise";
+        format!("`{}` {message}", name())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(models: &[&str], provider: Option<&str>, config: Config) -> (Vec<String>, Vec<String>) {
+        let models = models.iter().map(|&model| model.into()).collect();
+        let provider = provider.map(Into::into);
+        let proxy = Proxy { models, provider, api_base: None, api_key: None, config };
+        let mut notes = Vec::new();
+        let wrong = match check(&proxy, |at| format!("models[{at}]"), &mut notes) {
+            Ok(()) => Vec::new(),
+            Err(Refusal::Invalid(wrong)) => wrong.into_iter().map(|wrong| wrong.path).collect(),
+            Err(other) => panic!("{other:?}"),
+        };
+        (wrong, notes.into_iter().filter_map(|note| note.path).collect())
+    }
+
+    #[test]
+    fn blank_names_are_refused_where_the_operator_writes_the_configuration() {
+        let (wrong, notes) = checked(&["a", "", "\t \u{a0}"], Some(" "), Config::Generated);
+        assert_eq!(wrong, ["models[1]", "models[2]", "spec.proxyConfig.provider"]);
+        assert!(notes.is_empty());
+        let own = Config::Text { text: "a: 1".into(), path: "p" };
+        assert_eq!(checked(&["a", ""], Some(" "), own), (vec![], vec!["models[1]".to_owned()]));
+    }
+
+    #[test]
+    fn names_that_probably_nothing_has_are_told() {
+        let doubtful = ["gpt-*", "*/*", "openai/", "*a", "o*/a", "**"];
+        let (wrong, notes) = checked(&doubtful, None, Config::Generated);
+        assert_eq!((wrong, notes.len()), (vec![], doubtful.len()));
+    }
+
+    #[test]
+    fn ordinary_names_and_patterns_are_not_told() {
+        let names = ["*", "openai/*", "azure/eu/*", "gpt-4o", "openai/gpt-4o", "hf.co/user/x:Q4", " a", "größe"];
+        assert_eq!(checked(&names, Some("openai"), Config::Generated), (vec![], vec![]));
+    }
+
+    #[test]
+    fn ten_of_thousands_are_told() {
+        let (wrong, _) = checked(&vec![""; 3000], None, Config::Generated);
+        assert_eq!(wrong.len(), 10);
+    }
+}
