@@ -10,7 +10,7 @@ use kaos_policy_sdk::need::{named, reference};
 use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::types::{Blocker, Need, Note, Reference, Refusal, Subject};
 use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, blocker, note};
-use kaos_workload::models;
+use kaos_workload::{Phase, models};
 use serde_json::Value;
 
 use crate::offered::offered;
@@ -39,8 +39,8 @@ pub(crate) struct Linked {
     pub(crate) missing: Vec<Blocker>,
     /// What is not ready.
     pub(crate) unready: Vec<Blocker>,
-    /// What of it no pod answers for: what is rolled out anew goes on with the pods that it had.
-    pub(crate) silent: Vec<Blocker>,
+    /// What of it no pod answers for, or has failed: what is rolled out anew goes on with the pods that it had.
+    pub(crate) failing: Vec<Blocker>,
     /// Peers that are left out.
     pub(crate) absent_peers: Vec<Note>,
 }
@@ -120,7 +120,10 @@ impl Linked {
             let blocker = blocker::new(to(kind, name), "NotReady", unready);
             let available = found.at(&["status", "deployment", "availableReplicas"]).and_then(Value::as_i64);
             if available.unwrap_or_default() < 1 {
-                self.silent.push(blocker.clone());
+                self.failing.push(blocker.clone());
+            } else if found.str_at(&["status", "phase"]) == Some(Phase::Failed.as_str()) {
+                let message = format!("{kind} {name} has failed; pods of before still answer");
+                self.failing.push(Blocker { message, ..blocker.clone() });
             }
             self.unready.push(blocker);
         }
@@ -128,6 +131,10 @@ impl Linked {
     }
 
     fn peer(&mut self, subject: &Subject, name: &str) {
+        if !is_dns1123_subdomain(name) {
+            let why = "is ignored, since no object can have this name: use lower-case letters, digits, `-` and `.`";
+            return self.without(name, "PeerNameInvalid", why);
+        }
         let found = match subject.one(&id(AGENT, name)) {
             Lookup::There(found) => found,
             Lookup::Forbidden(why) => return self.without(name, "PeerForbidden", &format!("cannot be read: {why}")),

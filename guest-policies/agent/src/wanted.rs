@@ -8,7 +8,7 @@ use kaos_policy_sdk::quote::shown;
 use kaos_policy_sdk::types::Note;
 use kaos_policy_sdk::{Violations, note};
 use kaos_workload::models;
-use kaos_workload::notes::deprecated;
+use kaos_workload::notes::{deprecated, older, older_env};
 
 /// Collects everything that is wrong with the fields themselves.
 pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
@@ -125,24 +125,27 @@ fn each_once<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
 /// Notes on older fields.
 pub(crate) fn older_fields(spec: &AgentSpec) -> Vec<Note> {
     let mut notes = Vec::new();
+    let container = spec.container.as_ref();
     if spec.resources.is_some() {
-        notes.push(deprecated("spec.resources", Some("spec.container.resources")));
+        let is_newer = container.is_some_and(|own| own.resources.is_some());
+        notes.push(older("spec.resources", "spec.container.resources", is_newer));
     }
     let Some(config) = &spec.config else { return notes };
-    if !config.env.is_empty() {
-        notes.push(deprecated("spec.config.env", Some("spec.container.env")));
-    }
+    let newer = container.map_or(&[][..], |own| &own.env).iter().map(|variable| variable.name.as_str());
+    let names = config.env.iter().map(|variable| variable.name.as_str());
+    notes.extend(older_env("spec.config.env", names, "spec.container.env", newer));
     if spec.own_model().is_none() && spec.older_model().is_some() {
         notes.push(deprecated("spec.config.env[MODEL_NAME]", Some("spec.model")));
     }
-    let Some(older) = &config.agentic_loop else { return notes };
-    if older.max_steps.is_some() {
-        notes.push(deprecated("spec.config.agenticLoop.maxSteps", Some("spec.config.reasoningLoopMaxSteps")));
+    let Some(older_loop) = &config.agentic_loop else { return notes };
+    if older_loop.max_steps.is_some() {
+        let is_newer = config.reasoning_loop_max_steps.is_some();
+        notes.push(older("spec.config.agenticLoop.maxSteps", "spec.config.reasoningLoopMaxSteps", is_newer));
     }
-    if older.enable_tools.is_some() {
+    if older_loop.enable_tools.is_some() {
         notes.push(deprecated("spec.config.agenticLoop.enableTools", None));
     }
-    if older.enable_delegation.is_some() {
+    if older_loop.enable_delegation.is_some() {
         notes.push(deprecated("spec.config.agenticLoop.enableDelegation", None));
     }
     notes

@@ -9,7 +9,6 @@ use serde_json::Value;
 use crate::launch::Launch;
 use crate::request::{KIND, Request, workload};
 use crate::settings::Settings;
-use crate::wanted::Params;
 
 /// The reason of the note on parameters that reach nobody.
 pub(crate) const PARAMS_UNUSED: &str = "ParamsUnused";
@@ -113,13 +112,13 @@ fn exposure<'a>(settings: &'a Settings, object: &'a Object) -> Exposure<'a> {
 
 /// A runtime that names no variable for its parameters does not get them.
 fn unused_params(request: &Request) -> Option<Note> {
-    let (Params::Text { path, .. } | Params::Secret { path, .. }) = request.wanted.params.as_ref()?;
+    let path = request.wanted.params.as_ref()?.path();
     if request.launch.params_env_var.is_some() {
         return None;
     }
     let message = "this runtime names no variable for parameters, so they reach nobody: set what it needs in \
                    container.env, or paramsEnvVar in the registry";
-    Some(note::at(*path, note::warning(PARAMS_UNUSED, message)))
+    Some(note::at(path, note::warning(PARAMS_UNUSED, message)))
 }
 
 /// What the registry says the runtime needs and the container does not have. A container that takes whole

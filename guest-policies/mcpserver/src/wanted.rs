@@ -8,7 +8,7 @@ use kaos_crds::mcpserver::{McpConfig, McpTools};
 use kaos_crds::{KeySelector, MCPServerSpec, Telemetry};
 use kaos_policy_sdk::refusal;
 use kaos_policy_sdk::types::{Note, Refusal};
-use kaos_workload::notes::deprecated;
+use kaos_workload::notes::{deprecated, ignored, older, older_env};
 
 /// The runtime whose `params` are Python source, and what older forms of the same are now.
 pub(crate) const PYTHON_STRING: &str = "python-string";
@@ -36,6 +36,15 @@ pub(crate) enum Params {
     Secret { key: KeySelector, path: &'static str },
 }
 
+impl Params {
+    /// Where the object says it.
+    pub(crate) fn path(&self) -> &'static str {
+        match self {
+            Self::Text { path, .. } | Self::Secret { path, .. } => path,
+        }
+    }
+}
+
 /// An `MCPServer` with its aliases resolved.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Wanted {
@@ -53,18 +62,25 @@ impl Wanted {
         let none = McpConfig::default();
         let config = spec.config.as_ref().unwrap_or(&none);
         let mut notes = Vec::new();
+        let runtime = text(spec.runtime.as_ref());
+        let container = spec.container.as_ref();
         if spec.type_.is_some() {
-            notes.push(deprecated("spec.type", Some("spec.runtime")));
+            notes.push(older("spec.type", "spec.runtime", runtime.is_some()));
         }
-        if !config.env.is_empty() {
-            notes.push(deprecated("spec.config.env", Some("spec.container.env")));
-        }
+        let newer = container.map_or(&[][..], |own| &own.env).iter().map(|variable| variable.name.as_str());
+        let names = config.env.iter().map(|variable| variable.name.as_str());
+        notes.extend(older_env("spec.config.env", names, "spec.container.env", newer));
         if spec.resources.is_some() {
-            notes.push(deprecated("spec.resources", Some("spec.container.resources")));
+            let is_newer = container.is_some_and(|own| own.resources.is_some());
+            notes.push(older("spec.resources", "spec.container.resources", is_newer));
         }
-        let package = package(config, &mut notes);
-        let older = older_params(config, &mut notes);
-        let source = match (text(spec.runtime.as_ref()), package, &older) {
+        let written = sources(config);
+        let package =
+            package(config, runtime.map(|_| "spec.runtime").or(written.first().map(Params::path)), &mut notes);
+        let own = text(spec.params.as_ref()).map(|text| Params::Text { text: text.to_owned(), path: "spec.params" });
+        older_sources(&written, own.as_ref(), &mut notes);
+        let older = written.into_iter().next();
+        let source = match (runtime, package, &older) {
             (Some(CUSTOM), ..) => Source::Custom,
             (Some(name), ..) => Source::Registry(name.to_owned()),
             // As ever: the source text first, the package where there is none.
@@ -80,54 +96,63 @@ impl Wanted {
                 return Err(refusal::invalid("spec.runtime", message));
             }
         };
-        let params = match text(spec.params.as_ref()) {
-            Some(text) => Some(Params::Text { text: text.to_owned(), path: "spec.params" }),
-            None => older,
-        };
         if config.telemetry.is_some() {
-            notes.push(deprecated("spec.config.telemetry", Some("spec.telemetry")));
+            notes.push(self::older("spec.config.telemetry", "spec.telemetry", spec.telemetry.is_some()));
         }
         let (telemetry, telemetry_path) = match (&spec.telemetry, &config.telemetry) {
             (None, Some(older)) => (Some(older.clone()), "spec.config.telemetry"),
             (own, _) => (own.clone(), "spec.telemetry"),
         };
-        Ok(Self { source, params, telemetry, telemetry_path, notes })
+        Ok(Self { source, params: own.or(older), telemetry, telemetry_path, notes })
     }
 }
 
-/// The package of the oldest forms.
-fn package(config: &McpConfig, notes: &mut Vec<Note>) -> Option<Source> {
+/// The package of the oldest forms; `newer` is what counts in its stead.
+fn package(config: &McpConfig, newer: Option<&'static str>, notes: &mut Vec<Note>) -> Option<Source> {
     let from_tools = config.tools.as_ref().and_then(|tools| text(tools.from_package.as_ref()));
-    let (name, path) = match (from_tools, text(config.mcp.as_ref())) {
-        (Some(name), _) => (name, "spec.config.tools.fromPackage"),
-        (None, Some(name)) => (name, "spec.config.mcp"),
-        (None, None) => return None,
-    };
-    notes.push(deprecated(path, Some("a runtime of the registry, or spec.runtime custom with container.image")));
-    Some(Source::Package { name: name.to_owned(), path })
+    let mut package: Option<(&str, &'static str)> = None;
+    for (name, path) in [(from_tools, "spec.config.tools.fromPackage"), (text(config.mcp.as_ref()), "spec.config.mcp")]
+    {
+        let Some(name) = name else { continue };
+        notes.push(match newer.or(package.as_ref().map(|(_, path)| *path)) {
+            Some(newer) => ignored(path, newer),
+            None => deprecated(path, Some("a runtime of the registry, or spec.runtime custom with container.image")),
+        });
+        package = package.or(Some((name, path)));
+    }
+    package.map(|(name, path)| Source::Package { name: name.to_owned(), path })
 }
 
-/// The source text of the older forms.
-fn older_params(config: &McpConfig, notes: &mut Vec<Note>) -> Option<Params> {
+/// The source texts of the older forms; the first one counts.
+fn sources(config: &McpConfig) -> Vec<Params> {
     let no_tools = McpTools::default();
     let tools = config.tools.as_ref().unwrap_or(&no_tools);
     let written = [
         (tools.from_string.as_ref(), "spec.config.tools.fromString"),
         (config.tools_string.as_ref(), "spec.config.toolsString"),
     ];
-    let mut params = None;
-    for (source, path) in written {
-        if let Some(source) = text(source) {
-            notes.push(deprecated(path, Some("spec.runtime python-string with spec.params")));
-            params = params.or_else(|| Some(Params::Text { text: source.to_owned(), path }));
-        }
+    let texts = written.into_iter().filter_map(|(source, path)| Some((text(source)?, path)));
+    let mut all: Vec<Params> = texts.map(|(text, path)| Params::Text { text: text.to_owned(), path }).collect();
+    let key = tools.from_secret_key_ref.as_ref();
+    all.extend(key.map(|key| Params::Secret { key: key.clone(), path: "spec.config.tools.fromSecretKeyRef" }));
+    all
+}
+
+/// The notes on these; `own` are the parameters in their newer place.
+fn older_sources(written: &[Params], own: Option<&Params>, notes: &mut Vec<Note>) {
+    for (at, params) in written.iter().enumerate() {
+        let counts = own.or(written.first().filter(|_| at > 0));
+        notes.push(match (counts, params) {
+            (Some(counts), _) => ignored(params.path(), counts.path()),
+            (None, Params::Text { .. }) => {
+                deprecated(params.path(), Some("spec.runtime python-string with spec.params"))
+            }
+            (None, Params::Secret { .. }) => {
+                let now = "spec.runtime python-string, and MCP_TOOLS_STRING in spec.container.env";
+                deprecated(params.path(), Some(now))
+            }
+        });
     }
-    if let Some(key) = &tools.from_secret_key_ref {
-        let path = "spec.config.tools.fromSecretKeyRef";
-        notes.push(deprecated(path, Some("spec.runtime python-string, and MCP_TOOLS_STRING in spec.container.env")));
-        params = params.or_else(|| Some(Params::Secret { key: key.clone(), path }));
-    }
-    params
 }
 
 fn text(value: Option<&String>) -> Option<&str> {
@@ -199,6 +224,46 @@ mod tests {
         let wanted = wanted(spec).unwrap();
         assert_eq!(wanted.source, Source::Registry("r".to_owned()));
         assert_eq!(wanted.params, Some(Params::Text { text: "new".to_owned(), path: "spec.params" }));
+    }
+
+    #[test]
+    fn an_older_field_that_a_newer_one_makes_useless_is_told_to_be_ignored() {
+        let ignored = |spec: Value| -> Vec<(String, String)> {
+            let (start, end) = (" is an older field and is ignored, since ", " is set: remove it");
+            let told = wanted(spec).unwrap().notes.into_iter().filter_map(|note| {
+                let (old, newer) = note.message.split_once(start)?;
+                Some((old.to_owned(), newer.strip_suffix(end)?.to_owned()))
+            });
+            told.collect()
+        };
+        let pair = |(old, newer): (&str, &str)| (format!("spec.{old}"), format!("spec.{newer}"));
+        let variable = json!([{"name": "A", "value": "1"}]);
+        let spec = json!({
+            "runtime": "r", "params": "new", "type": "python-runtime", "telemetry": {}, "resources": {},
+            "container": {"env": variable, "resources": {}},
+            "config": {"mcp": "p", "toolsString": "old", "env": variable, "telemetry": {}},
+        });
+        let wanted = [
+            ("type", "runtime"),
+            ("config.env", "container.env"),
+            ("resources", "container.resources"),
+            ("config.mcp", "runtime"),
+            ("config.toolsString", "params"),
+            ("config.telemetry", "telemetry"),
+        ];
+        assert_eq!(ignored(spec), wanted.map(pair));
+        let key = json!({"name": "n", "key": "k"});
+        let tools = json!({"fromString": "a", "fromPackage": "p", "fromSecretKeyRef": key});
+        let spec = json!({"type": "t", "config": {"tools": tools, "toolsString": "b", "mcp": "q"}});
+        let wanted = [
+            ("config.tools.fromPackage", "config.tools.fromString"),
+            ("config.mcp", "config.tools.fromString"),
+            ("config.toolsString", "config.tools.fromString"),
+            ("config.tools.fromSecretKeyRef", "config.tools.fromString"),
+        ];
+        assert_eq!(ignored(spec), wanted.map(pair));
+        let spec = json!({"config": {"tools": {"fromPackage": "p"}, "mcp": "q"}});
+        assert_eq!(ignored(spec), [pair(("config.mcp", "config.tools.fromPackage"))]);
     }
 
     #[test]

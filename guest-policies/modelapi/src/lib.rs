@@ -2,7 +2,7 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | what the object asks for, older forms included | `wanted`, `model_names` |
+//! | what the object asks for, older forms included | `wanted`, `older`, `model_names` |
 //! | all of it for one subject | `request` |
 //! | variables | `mapping` |
 //! | the proxy: its file written (`litellm`) or checked (`config_yaml`) | `proxy` |
@@ -20,6 +20,7 @@ mod hosted;
 mod litellm;
 mod mapping;
 mod model_names;
+mod older;
 mod proxy;
 mod request;
 mod samples;

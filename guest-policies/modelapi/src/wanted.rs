@@ -8,9 +8,9 @@ use kaos_crds::modelapi::{ApiKey, ConfigYaml, Mode, ProxyConfig};
 use kaos_crds::{KeySelector, ModelAPISpec};
 use kaos_policy_sdk::types::{Note, Refusal};
 use kaos_policy_sdk::{Path, note, refusal};
-use kaos_workload::notes::{DEPRECATED, deprecated};
+use kaos_workload::notes::{self, DEPRECATED, deprecated, ignored};
 
-use crate::model_names;
+use crate::{model_names, older};
 
 /// Where one model was written before there was a list.
 const OLDER_MODEL: &str = "spec.proxyConfig.model";
@@ -54,7 +54,7 @@ pub(crate) enum Config {
 impl Wanted {
     /// Reads the spec.
     pub(crate) fn of(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<Self, Refusal> {
-        older_containers(spec, notes);
+        older::containers(spec, notes);
         unused(spec, notes);
         match spec.mode {
             Mode::Proxy => match &spec.proxy_config {
@@ -65,26 +65,6 @@ impl Wanted {
                 )),
             },
             Mode::Hosted => hosted(spec, notes),
-        }
-    }
-}
-
-/// Notes on the older places of what is now `spec.container`, those of this mode: the others say nothing.
-fn older_containers(spec: &ModelAPISpec, notes: &mut Vec<Note>) {
-    let older = [
-        (Mode::Proxy, spec.proxy_config.as_ref().is_some_and(|c| !c.env.is_empty()), "spec.proxyConfig.env", "env"),
-        (Mode::Hosted, spec.hosted_config.as_ref().is_some_and(|c| !c.env.is_empty()), "spec.hostedConfig.env", "env"),
-        (Mode::Hosted, spec.server_config.as_ref().is_some_and(|c| !c.env.is_empty()), "spec.serverConfig.env", "env"),
-        (
-            Mode::Hosted,
-            spec.server_config.as_ref().is_some_and(|c| c.resources.is_some()),
-            "spec.serverConfig.resources",
-            "resources",
-        ),
-    ];
-    for (mode, used, path, field) in older {
-        if used && mode == spec.mode {
-            notes.push(deprecated(path, Some(&format!("spec.container.{field}"))));
         }
     }
 }
@@ -105,12 +85,17 @@ fn unused(spec: &ModelAPISpec, notes: &mut Vec<Note>) {
 }
 
 fn hosted(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<Wanted, Refusal> {
-    if let Some(model) = spec.hosted_config.as_ref().and_then(|config| text(config.model.as_ref())) {
+    const OLDER: &str = "spec.serverConfig.model";
+    let older_model = spec.server_config.as_ref().and_then(|config| text(config.model.as_ref()));
+    let model = spec.hosted_config.as_ref().and_then(|config| text(config.model.as_ref()));
+    if older_model.is_some() {
+        notes.push(notes::older(OLDER, "spec.hostedConfig.model", model.is_some()));
+    }
+    if let Some(model) = model {
         return Ok(Wanted::Hosted { model: model.to_owned(), path: "spec.hostedConfig.model" });
     }
-    if let Some(model) = spec.server_config.as_ref().and_then(|config| text(config.model.as_ref())) {
-        let path = "spec.serverConfig.model";
-        notes.push(deprecated(path, Some("spec.hostedConfig.model")));
+    if let Some(model) = older_model {
+        let path = OLDER;
         return Ok(Wanted::Hosted { model: model.to_owned(), path });
     }
     let path = if spec.hosted_config.is_some() { "spec.hostedConfig.model" } else { "spec.hostedConfig" };
@@ -137,7 +122,10 @@ fn proxy(config: &ProxyConfig, notes: &mut Vec<Note>) -> Result<Proxy, Refusal> 
 fn models(config: &ProxyConfig, notes: &mut Vec<Note>) -> Result<Vec<String>, Refusal> {
     let older = text(config.model.as_ref());
     if older.is_some() {
-        notes.push(deprecated("spec.proxyConfig.model", Some("spec.proxyConfig.models, which takes a list")));
+        notes.push(match &config.models {
+            Some(_) => ignored(OLDER_MODEL, "spec.proxyConfig.models"),
+            None => deprecated(OLDER_MODEL, Some("spec.proxyConfig.models, which takes a list")),
+        });
     }
     match (&config.models, older) {
         (Some(models), _) if models.is_empty() => {

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 use kaos_policy_sdk::types::{Condition, Note};
-use kaos_policy_sdk::{condition, note};
+use kaos_policy_sdk::{Places, condition, note};
 
 /// The reason of every note about an older field, and the type of the condition.
 pub const DEPRECATED: &str = "Deprecated";
@@ -14,6 +14,31 @@ pub fn deprecated(old: &str, now: Option<&str>) -> Note {
         None => format!("{old} is an older field and still works; nothing takes its place"),
     };
     note::at(old, note::warning(DEPRECATED, message))
+}
+
+/// The object uses the older field `old`, which says nothing, since `newer` is set.
+pub fn ignored(old: &str, newer: &str) -> Note {
+    let message = format!("{old} is an older field and is ignored, since {newer} is set: remove it");
+    note::at(old, note::warning(DEPRECATED, message))
+}
+
+/// [`ignored`] for the sake of `newer` where that is set, else [`deprecated`].
+pub fn older(old: &str, newer: &str, is_set: bool) -> Note {
+    if is_set { ignored(old, newer) } else { deprecated(old, Some(newer)) }
+}
+
+/// The note on variables of these `names` at the older place `old`, if there are any. They are ignored where the newer
+/// place `newer` has all of them.
+pub fn older_env<'a>(
+    old: &str,
+    mut names: impl ExactSizeIterator<Item = &'a str>,
+    newer: &str,
+    theirs: impl Iterator<Item = &'a str>,
+) -> Option<Note> {
+    let is_used = names.len() > 0;
+    let theirs: Places<'_> = theirs.collect();
+    let is_ignored = names.all(|name| theirs.get(name).is_some());
+    is_used.then(|| older(old, newer, is_ignored))
 }
 
 /// Condition `Deprecated`, if any older field is in use.
@@ -32,6 +57,23 @@ mod tests {
         let note = deprecated("spec.config.env", Some("spec.container.env"));
         assert_eq!(note.path.as_deref(), Some("spec.config.env"));
         assert!(note.message.ends_with("use spec.container.env"));
+    }
+
+    #[test]
+    fn an_older_field_beside_the_newer_one_is_told_to_be_ignored() {
+        let message = older("spec.resources", "spec.container.resources", true).message;
+        assert!(message.contains("is ignored, since spec.container.resources is set"), "{message}");
+        assert!(older("a", "b", false).message.ends_with("still works: use b"));
+    }
+
+    #[test]
+    fn older_variables_are_ignored_where_the_newer_place_has_each_of_them() {
+        let told = |names: &[&'static str], theirs: &[&'static str]| {
+            older_env("o", names.iter().copied(), "n", theirs.iter().copied()).map(|note| note.message)
+        };
+        assert_eq!(told(&[], &["A"]), None);
+        assert!(told(&["A", "B"], &["A"]).unwrap().contains("still works: use n"));
+        assert!(told(&["A", "B"], &["B", "C", "A"]).unwrap().contains("is ignored, since n is set"));
     }
 
     #[test]
