@@ -232,6 +232,7 @@ fn every_refusal_names_its_field() {
         (json!({"podSpec": 3}), "spec.podSpec"),
         (json!({"podSpec": {"containers": [{"name": "agent", "$patch": "delete"}]}}), "spec.podSpec.containers"),
         (json!({"podSpec": {"containers": [{"name": "side"}]}}), "spec.podSpec.containers[0].image"),
+        (json!({"podSpec": {"containers": [{"name": "agent", "image": null}]}}), "spec.podSpec.containers[0].image"),
         (
             json!({"podSpec": {"containers": [{"name": "side", "image": "s", "env": [{"name": "A", "value": 1}]}]}}),
             "spec.podSpec.containers[0].env[0].value",

@@ -13,7 +13,7 @@ use kaos_policy_sdk::types::{Note, Reference, Refusal};
 use kaos_policy_sdk::{Lookup, Object, blocker, need, note, refusal};
 use kaos_workload::Registry;
 
-use crate::registry::{self, RegistryError, Runtime};
+use crate::registry::{self, RegistryError, RegistrySource, Runtime};
 use crate::settings::Settings;
 use crate::wanted::{CUSTOM, PYTHON_STRING, Source};
 
@@ -57,7 +57,7 @@ impl Launch {
                 let source = &settings.registry;
                 let registry = registry::read(source, found, &settings.runtimes).map_err(unusable)?;
                 let runtime = registry::runtime(&registry, name, source);
-                let runtime = runtime.ok_or_else(|| unknown(name, &registry))?.map_err(unusable)?;
+                let runtime = runtime.ok_or_else(|| unknown(name, &registry, source))?.map_err(unusable)?;
                 registered(name, runtime, settings, own_image)
             }
         }
@@ -69,10 +69,16 @@ pub(crate) fn registry_reference(settings: &Settings, operator_namespace: &str) 
     need::reference_in(operator_namespace, "v1", "ConfigMap", &settings.registry.config_map)
 }
 
-fn unknown(name: &str, registry: &Registry) -> Refusal {
-    let known = registry.names().join(", ");
-    let remedy = format!("use one of the registry ({known}), or {CUSTOM} with container.image");
-    refusal::invalid("spec.runtime", format!("unknown runtime: {} (not found in registry): {remedy}", shown(name, 63)))
+fn unknown(name: &str, registry: &Registry, source: &RegistrySource) -> Refusal {
+    let (name, names) = (shown(name, 63), registry.names());
+    let remedy = if names.is_empty() {
+        let RegistrySource { config_map, key } = source;
+        format!("the registry is empty; add {name} to {key} of ConfigMap {config_map}, or use")
+    } else {
+        format!("use one of the registry ({}), or", shown(&names.join(", "), 1000))
+    };
+    let message = format!("unknown runtime: {name} (not found in registry): {remedy} {CUSTOM} with container.image");
+    refusal::invalid("spec.runtime", message)
 }
 
 fn registered(name: &str, runtime: Runtime, settings: &Settings, own_image: bool) -> Result<Launch, Refusal> {
@@ -173,6 +179,16 @@ mod tests {
         assert_eq!(path, "spec.runtime");
         assert!(message.starts_with("unknown runtime: nope (not found in registry)"), "{message}");
         assert!(message.contains("(a, b)"), "{message}");
+    }
+
+    #[test]
+    fn an_unknown_runtime_of_an_empty_registry_is_told_where_to_add_it() {
+        for empty in ["", "runtimes:", "runtimes: {}"] {
+            let refused = registered("nope", empty).unwrap_err();
+            let told = "unknown runtime: nope (not found in registry): the registry is empty; add nope to runtimes.yaml of \
+                        ConfigMap kaos-mcp-runtimes, or use custom with container.image";
+            assert_eq!(violation(&refused), ("spec.runtime", told));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What an API server would refuse of a merged pod, told as something that the user wrote.
 
 use crate::deployment::{CONTAINER, POD_SPEC, items, name_of};
-use alloc::string::String;
+use alloc::{borrow::ToOwned, string::String};
 use kaos_policy_sdk::types::Refusal;
 use kaos_policy_sdk::{Places, quote, refusal};
 use serde_json::Value;
@@ -47,7 +47,11 @@ pub(crate) fn check(pod: &Value, patch: Option<&Value>, own: &str) -> Result<(),
     let mut names = Places::new();
     for list in LISTS {
         for container in items(pod, list) {
-            let name = check_container(container, own, |field| place(patch, list, name_of(container), field))?;
+            let written =
+                patch.and_then(|patch| items(patch, list).iter().rfind(|it| name_of(it) == name_of(container)));
+            let has_image = written.is_some_and(|written| written.get("image").is_some());
+            let at = |field: &str| place(patch, list, name_of(container), field);
+            let name = check_container(container, own, has_image, at)?;
             if names.insert(name, 0).is_some() {
                 let shown = quote::shown(name, 63);
                 let message =
@@ -59,20 +63,33 @@ pub(crate) fn check(pod: &Value, patch: Option<&Value>, own: &str) -> Result<(),
     Ok(())
 }
 
-/// What no container can be without. Gives its name.
-fn check_container<'a>(container: &'a Value, own: &str, place: impl Fn(&str) -> String) -> Result<&'a str, Refusal> {
+/// What no container can be without. Gives its name. `has_image` is whether the user's pod spec says anything of its image.
+fn check_container<'a>(
+    container: &'a Value,
+    own: &str,
+    has_image: bool,
+    place: impl Fn(&str) -> String,
+) -> Result<&'a str, Refusal> {
     let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
     let name = name_of(container).unwrap_or_default();
     if name.is_empty() {
         return Err(refusal::invalid(place("name"), "is required; it is the container's name"));
     }
     if image.is_empty() {
-        if name == own {
-            let message = "there is no image: set one here, or a default for the operator";
-            return Err(refusal::invalid(format!("{CONTAINER}.image"), message));
-        }
-        let message = format!("container `{}` needs an image", quote::shown(name, 63));
-        return Err(refusal::invalid(place("image"), message));
+        let (path, message) = match (name == own, has_image) {
+            (true, true) => (place("image"), "takes the container's image away: name one, or take this out".to_owned()),
+            (true, false) => (
+                format!("{CONTAINER}.image"),
+                "there is no image: set one here, or a default for the operator".to_owned(),
+            ),
+            (false, _) => {
+                let name = quote::shown(name, 63);
+                let message =
+                    format!("container `{name}` needs an image; the container of this kind is called `{own}`");
+                (place("image"), message)
+            }
+        };
+        return Err(refusal::invalid(path, message));
     }
     check_ports(container, || place("ports"))?;
     Ok(name)
