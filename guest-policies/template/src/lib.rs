@@ -122,11 +122,9 @@ impl Policy for Website {
     }
 
     fn assess(_subject: &Subject, seen: &Observation) -> Report {
-        let deployment = seen.children.iter().filter_map(|child| child.live.as_deref()).map(Object::parse);
-        let available = deployment
-            .filter(|child| child.kind() == "Deployment")
-            .find_map(|child| child.at(&["status", "availableReplicas"]).and_then(Value::as_u64))
-            .unwrap_or_default();
+        let mut live = seen.children.iter().filter_map(|child| child.live.as_deref()).map(Object::parse);
+        let deployment = live.find(|child| child.kind() == "Deployment");
+        let available = deployment.as_ref().map_or(0, available);
         let ready = matches!(seen.outcome, Outcome::Applied) && available > 0;
         let phase = match &seen.outcome {
             Outcome::Applied if ready => "Ready",
@@ -142,6 +140,18 @@ impl Policy for Website {
             extra: json::empty(),
         }
     }
+}
+
+/// Available pods that run what the Deployment says now. Pods of before a change serve on while new ones start, and do
+/// not count; none does before the Deployment's controller has seen the change.
+fn available(deployment: &Object) -> u64 {
+    let count = |field: &str| deployment.at(&["status", field]).and_then(Value::as_u64).unwrap_or_default();
+    let seen = deployment.at(&["status", "observedGeneration"]).and_then(Value::as_i64).unwrap_or_default();
+    if seen < deployment.generation() {
+        return 0;
+    }
+    let old = count("replicas").saturating_sub(count("updatedReplicas"));
+    count("availableReplicas").saturating_sub(old)
 }
 
 export_policy!(Website);
@@ -205,13 +215,28 @@ mod tests {
         assert_eq!(service.at(&["spec", "selector"]), pods.at(&["spec", "template", "metadata", "labels"]));
     }
 
-    #[test]
-    fn it_is_ready_when_a_replica_is_available() {
+    /// Whether the site is ready when its Deployment says so of itself.
+    fn is_ready(generation: u64, status: &Value) -> bool {
         let subject = testing::subject(&website(&json!({}))).build();
-        let live = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "blog"},
-                          "status": {"availableReplicas": 1}});
+        let live = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+                          "metadata": {"name": "blog", "generation": generation}, "status": status});
         let seen = testing::observation(Outcome::Applied).child(&live).build();
-        assert!(Website::assess(&subject, &seen).ready);
+        Website::assess(&subject, &seen).ready
+    }
+
+    #[test]
+    fn it_is_ready_when_an_up_to_date_replica_is_available() {
+        let status = json!({"observedGeneration": 2, "replicas": 1, "updatedReplicas": 1, "availableReplicas": 1});
+        assert!(is_ready(2, &status));
+        let subject = testing::subject(&website(&json!({}))).build();
         assert!(!Website::assess(&subject, &testing::observation(Outcome::Applied).build()).ready);
+    }
+
+    #[test]
+    fn it_is_not_ready_while_only_old_replicas_are_available() {
+        let status = json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "availableReplicas": 1});
+        assert!(!is_ready(2, &status));
+        let unseen = json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "availableReplicas": 1});
+        assert!(!is_ready(2, &unseen));
     }
 }
