@@ -2,7 +2,7 @@
 
 use crate::types::{
     Answer, Blocker, Child, Cluster, EnvSource, EnvVar, Found, Note, Observation, Outcome, Plan, Reference, Refusal,
-    SecretFacts, Subject, Target,
+    SecretFacts, Selector, Subject, Target,
 };
 use crate::{Object, Policy, json, need};
 use serde_json::Value;
@@ -109,8 +109,14 @@ fn look_up(target: &Target, objects: &[Object], namespace: &str) -> Answer {
         }
     };
     let mut found = objects.iter().filter(matches);
-    if let Target::Named(Reference { kind, .. }) = target
-        && kind == "Secret"
+    let of_secrets = |api_version: &str, kind: &str| api_version == "v1" && kind == "Secret";
+    if let Target::Labelled(Selector { of, .. }) = target
+        && of_secrets(&of.api_version, &of.kind)
+    {
+        return Answer::Forbidden("Secrets are looked at by name, never by label".to_owned());
+    }
+    if let Target::Named(Reference { api_version, kind, .. }) = target
+        && of_secrets(api_version, kind)
     {
         let secret = found.next();
         let data = ["data", "stringData"].into_iter().filter_map(|field| secret?.at(&[field])?.as_object());

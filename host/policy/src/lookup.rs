@@ -9,6 +9,9 @@ use crate::contract::{Reference, ResourceType, SecretFacts, Target};
 /// Bytes of all objects, as JSON, that one policy is shown in a pass. Where there is more, the pass waits until it is less.
 pub const MOST: usize = 4 << 20;
 
+/// The answer to a policy that asks for Secrets by their labels.
+pub const SECRETS_BY_NAME: &str = "Secrets are looked at by name, never by label";
+
 /// The cluster as it is now, or as files say it is.
 pub trait Lookup {
     /// What there is. The target's namespace is always filled in; for a cluster-scoped type it means
@@ -57,6 +60,9 @@ impl Fixed {
 
 impl Lookup for Fixed {
     fn look_up(&self, target: &Target) -> Sighting {
+        if target.of().is_secret() && matches!(target, Target::Labelled(_)) {
+            return Sighting::Forbidden(SECRETS_BY_NAME.to_owned());
+        }
         let matches = |object: &&Arc<Value>| matches(object, target);
         let mut objects: Vec<_> = self.objects.iter().filter(matches).cloned().collect();
         objects.sort_by_key(|object| object["metadata"]["name"].as_str().unwrap_or_default().to_owned());
@@ -95,4 +101,26 @@ fn secret_facts(secret: Option<&Arc<Value>>) -> SecretFacts {
     keys.sort_unstable();
     keys.dedup();
     SecretFacts { present: secret.is_some(), keys, digest: String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::contract::Selector;
+
+    #[test]
+    fn a_secret_is_looked_at_by_name_and_never_by_label() {
+        let metadata = json!({"name": "s", "namespace": "n", "labels": {"a": "b"}});
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"k": "c2VjcmV0"}});
+        let fixed = Fixed::new([secret]);
+        let (api_version, kind, namespace) = ("v1".to_owned(), "Secret".to_owned(), Some("n".to_owned()));
+        let named = Reference { api_version, kind, namespace: namespace.clone(), name: "s".to_owned() };
+        let facts = SecretFacts { present: true, keys: vec!["k".to_owned()], digest: String::new() };
+        assert_eq!(fixed.look_up(&Target::Named(named)), Sighting::Secret(facts));
+        let labels = vec![("a".to_owned(), "b".to_owned())];
+        let labelled = Target::Labelled(Selector { of: ResourceType::new("v1", "Secret"), namespace, labels });
+        assert_eq!(fixed.look_up(&labelled), Sighting::Forbidden(SECRETS_BY_NAME.to_owned()));
+    }
 }

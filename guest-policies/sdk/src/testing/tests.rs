@@ -83,6 +83,41 @@ fn a_secret_that_is_not_there_is_answered_as_absent() {
     assert_eq!(subject.secret("a-secret"), Lookup::Absent);
 }
 
+/// Wants the Secrets with a label.
+struct Greedy;
+
+impl Policy for Greedy {
+    fn describe() -> Descriptor {
+        Chain::describe()
+    }
+
+    fn needs(_: &Subject) -> Vec<Need> {
+        vec![need::labelled("secrets", need::resource_type("v1", "Secret"), &[("app", "a")])]
+    }
+
+    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        Chain::map_env(subject, base)
+    }
+
+    fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+        Chain::translate(subject, env)
+    }
+
+    fn assess(subject: &Subject, seen: &Observation) -> Report {
+        Chain::assess(subject, seen)
+    }
+}
+
+#[test]
+fn secrets_with_a_label_are_shown_to_no_policy() {
+    let mut secret = object("Secret", "s", "n");
+    (secret["data"], secret["metadata"]["labels"]) = (json!({"key": "c2VjcmV0"}), json!({"app": "a"}));
+    let subject = subject(&object("Thing", "t", "n")).beside::<Greedy>(&[secret]).build();
+    let answer = &subject.found[0].answer;
+    assert!(matches!(answer, Answer::Forbidden(why) if why.contains("by name")), "{answer:?}");
+    assert!(matches!(subject.list("secrets"), Lookup::Forbidden(_)));
+}
+
 #[test]
 fn a_plan_is_made_of_the_mapping_and_the_translation() {
     let plan = plan::<Chain>(&subject(&object("Thing", "t", "n")).build()).unwrap();
