@@ -17,6 +17,17 @@ impl Section<'_> {
         rest.get(..length)
     }
 
+    /// Module and name of the first import, where this section has one.
+    #[allow(dead_code, reason = "build.rs does not ask")]
+    pub(crate) fn first_import(&self) -> Option<[&[u8]; 2]> {
+        const IMPORTS: u8 = 2;
+        let (_, rest) = number(self.content).filter(|(count, _)| self.id == IMPORTS && *count > 0)?;
+        let (length, rest) = number(rest)?;
+        let (module, rest) = rest.split_at_checked(length)?;
+        let (length, rest) = number(rest)?;
+        Some([module, rest.get(..length)?])
+    }
+
     /// Whether neither a host nor the making of a component looks at it.
     fn is_for_people(&self) -> bool {
         const NAMES: [&[u8]; 4] = [b"name", b"component-name", b"producers", b"target_features"];

@@ -236,3 +236,25 @@ fn a_policy_from_a_file_answers_in_place_of_the_embedded_one() {
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("again.wasm: claims ") && ran.stderr.contains("name one of the two"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_module_that_imports_something_is_no_policy_and_the_target_to_build_for_is_named() {
+    let folder = Folder::new("imports");
+    let output = format!("{}/out.wasm", folder.path());
+    let module = |of: &str, name: &str| {
+        let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+        let section = |id: u8, content: Vec<u8>| [vec![id, u8::try_from(content.len()).unwrap()], content].concat();
+        let imports = section(2, [vec![1], text(of), text(name), vec![0, 0]].concat());
+        [b"\0asm\x01\0\0\0".to_vec(), section(0, text("component-type:p")), imports].concat()
+    };
+    for (of, name, told) in [
+        ("wasi_snapshot_preview1", "fd_write", "was built for WASI and imports wasi_snapshot_preview1.fd_write"),
+        ("env", "now", "imports env.now, and a policy imports nothing: take out what declares it"),
+    ] {
+        let file = folder.write("module.wasm", module(of, name));
+        let ran = run(["policy", "build", &file, "-o", &output], "");
+        assert_ne!(ran.code, 0);
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+        assert!(ran.stderr.contains("--target wasm32-unknown-unknown"), "{}", ran.stderr);
+    }
+}

@@ -6,7 +6,10 @@ use anyhow::{Context, bail};
 use clap::Args;
 use wit_component::ComponentEncoder;
 
-use super::{output::complain, wasm};
+use super::{
+    output::{complain, printable},
+    wasm,
+};
 use crate::{
     reading::{self, MODULE},
     sections::slim,
@@ -40,6 +43,14 @@ impl Build {
                 "{}: knows no contract: name your type in kaos_policy_sdk::export_policy! or export_overlay!",
                 file.display()
             );
+        }
+        if let Some([module, name]) = wasm::first_import(&module) {
+            let (file, import) = (file.display(), printable(&format!("{module}.{name}")));
+            let remedy = "build it with --target wasm32-unknown-unknown";
+            if module.starts_with("wasi") {
+                bail!("{file}: was built for WASI and imports {import}, and a policy imports nothing: {remedy}");
+            }
+            bail!("{file}: imports {import}, and a policy imports nothing: take out what declares it, and {remedy}");
         }
         let component = ComponentEncoder::default()
             .validate(true)

@@ -22,6 +22,13 @@ pub(super) fn has_custom_section(module: &[u8], prefix: &str) -> bool {
     sections(module).any(|section| section.custom().is_some_and(|name| name.starts_with(prefix.as_bytes())))
 }
 
+/// Module and name of the first import of a core module.
+pub(super) fn first_import(module: &[u8]) -> Option<[String; 2]> {
+    sections(module).find_map(|section| {
+        section.first_import().map(|names| names.map(|name| String::from_utf8_lossy(name).into_owned()))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,5 +49,15 @@ mod tests {
         for end in 0..module.len() {
             assert!(!has_custom_section(&module[..end], "a:b"), "{end}");
         }
+    }
+
+    #[test]
+    fn the_first_import_is_found() {
+        let module = b"\0asm\x01\0\0\0\x02\x0a\x01\x03abc\x02de\0\0";
+        assert_eq!(first_import(module), Some(["abc".to_owned(), "de".to_owned()]));
+        for end in 0..module.len() {
+            assert_eq!(first_import(&module[..end]), None, "{end}");
+        }
+        assert_eq!(first_import(b"\0asm\x01\0\0\0\x02\x01\x00"), None);
     }
 }
