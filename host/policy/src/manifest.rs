@@ -179,13 +179,25 @@ impl PolicyFile {
         let options = serde_saphyr::options! {
             budget: serde_saphyr::budget! { max_anchors: 0, max_nodes: NODES },
         };
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| PolicyFileError(told(&error)))
+        let mut place = String::new();
+        let parsed = serde_saphyr::with_deserializer_from_str_with_options(text, options, |deserializer| {
+            serde_path_to_error::deserialize(deserializer).map_err(|error| {
+                place = error.path().to_string();
+                error.into_inner()
+            })
+        });
+        parsed.map_err(|error| PolicyFileError(told(&error, &place)))
     }
 }
 
-/// What the parser says, and of what is ours to bound, what to do.
-fn told(error: &serde_saphyr::Error) -> String {
-    let serde_saphyr::Error::Budget { breach, location } = error.without_snippet() else { return yaml::told(error, 0) };
+/// What the parser says, with the field where a value is of another form than it takes; of what is ours to bound, what to
+/// do.
+fn told(error: &serde_saphyr::Error, place: &str) -> String {
+    let (breach, location) = match error.without_snippet() {
+        serde_saphyr::Error::Budget { breach, location } => (breach, location),
+        serde_saphyr::Error::Unexpected { .. } if place != "." => return format!("{place}: {}", yaml::told(error, 0)),
+        _ => return yaml::told(error, 0),
+    };
     let why = match breach {
         BudgetBreach::Anchors { .. } => "an anchor (`&`): write what is repeated as often as it is meant".to_owned(),
         BudgetBreach::Nodes { .. } => format!(
@@ -228,6 +240,14 @@ mod tests {
             "policy.yaml is not usable: the field name is there twice at line 2, column 1"
         );
         assert_eq!(told("hello\n"), "policy.yaml is not usable: fields with values are expected at line 1, column 1");
+        let list = told("name: a\nscope: {namespaces: team}\n");
+        assert!(
+            list.starts_with("policy.yaml is not usable: scope.namespaces: a list is expected: write [one, "),
+            "{list}"
+        );
+        assert!(list.ends_with(" at line 2, column 21"), "{list}");
+        let names = told("grants:\n  reads:\n  - {apiVersion: v1, kind: ConfigMap, names: sizes}\n");
+        assert!(names.starts_with("policy.yaml is not usable: grants.reads[0].names: a list is expected"), "{names}");
     }
 
     #[test]

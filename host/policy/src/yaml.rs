@@ -40,6 +40,10 @@ impl MessageFormatter for Words {
             Error::DuplicateMappingKey { key: None, .. } => "a field is there twice".into(),
             Error::MultipleDocuments { .. } => "there are several documents, and one is read".into(),
             Error::Unexpected { expected: "mapping start", .. } => "fields with values are expected".into(),
+            Error::Unexpected { expected: "sequence start", .. } => {
+                "a list is expected: write [one, two], or each item on a line of its own behind `- `".into()
+            }
+            Error::Unexpected { expected: "scalar" | "string scalar", .. } => "one value is expected".into(),
             Error::Budget { breach, .. } => too_much(breach).into(),
             Error::AliasReplayCounterOverflow { .. }
             | Error::AliasReplayLimitExceeded { .. }
@@ -92,6 +96,11 @@ mod tests {
         );
         let is_no_yaml = |text: &str| is_syntax(&serde_saphyr::from_str::<Value>(text).unwrap_err());
         assert!(is_no_yaml("kind: [\n") && !is_no_yaml("spec: 1\nspec: 2\n") && !is_no_yaml(&"- x\n".repeat(300_000)));
+        let list = serde_saphyr::from_str::<BTreeMap<String, Vec<String>>>("names: a\n").unwrap_err();
+        assert!(told(&list, 0).starts_with("a list is expected: write [one, two], or "), "{}", told(&list, 0));
+        assert!(told(&list, 0).ends_with(" at line 1, column 8"), "{}", told(&list, 0));
+        let text = serde_saphyr::from_str::<BTreeMap<String, String>>("name: [a]\n").unwrap_err();
+        assert_eq!(told(&text, 0), "one value is expected at line 1, column 7");
         let fields = serde_saphyr::from_str::<BTreeMap<String, Value>>("hello\n").unwrap_err();
         assert_eq!(told(&fields, 0), "fields with values are expected at line 1, column 1");
     }
