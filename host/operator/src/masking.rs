@@ -17,6 +17,10 @@ impl std::fmt::Debug for Hidden {
 /// hidden here is a command away.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
+    // How many tokens a model may see is no token.
+    if ["BUDGET", "LIMIT", "COUNT"].iter().any(|measure| name.ends_with(measure)) || name.ends_with("MAX_TOKENS") {
+        return false;
+    }
     let parts =
         ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIAL", "APIKEY", "PRIVATE", "AUTHORIZATION"];
     parts.iter().any(|part| name.contains(part))
@@ -64,7 +68,8 @@ mod tests {
         ] {
             assert!(is_secret(name), "{name}");
         }
-        for name in ["MONKEY", "KEYBOARD", "LOG_LEVEL", "MODEL_API_URL"] {
+        let counts = ["MEMORY_SHORT_TERM_TOKEN_BUDGET", "tokenBudget", "TOKEN_LIMIT", "LLM_MAX_TOKENS", "token_count"];
+        for name in ["MONKEY", "KEYBOARD", "LOG_LEVEL", "MODEL_API_URL"].into_iter().chain(counts) {
             assert!(!is_secret(name), "{name}");
         }
     }
