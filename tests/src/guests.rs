@@ -36,6 +36,12 @@ pub fn overlay() -> Result<Vec<u8>> {
     component(&build("guest-policies", &arguments, "examples/loglevel.wasm")?)
 }
 
+/// The SDK's example that panics as its objects say, with the standard library or without.
+pub fn panics(example: &str) -> Result<Vec<u8>> {
+    let arguments = ["--package", "kaos-policy-sdk", "--example", example];
+    component(&build("guest-policies", &arguments, &format!("examples/{example}.wasm"))?)
+}
+
 /// The hostile guest, which does one thing wrong, as host/policy/tests/guests/hostile names it.
 pub fn hostile(mode: &str) -> Result<Vec<u8>> {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();

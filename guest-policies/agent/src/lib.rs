@@ -78,5 +78,4 @@ impl Policy for Agent {
     }
 }
 
-kaos_policy_sdk::export_policy!(Agent);
-kaos_policy_sdk::trap_on_panic!();
+kaos_policy_sdk::export_policy!(Agent, no_std);

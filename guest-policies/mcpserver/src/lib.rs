@@ -86,5 +86,4 @@ impl Policy for McpServer {
     }
 }
 
-kaos_policy_sdk::export_policy!(McpServer);
-kaos_policy_sdk::trap_on_panic!();
+kaos_policy_sdk::export_policy!(McpServer, no_std);

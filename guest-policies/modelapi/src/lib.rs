@@ -85,5 +85,4 @@ impl Policy for ModelApi {
     }
 }
 
-kaos_policy_sdk::export_policy!(ModelApi);
-kaos_policy_sdk::trap_on_panic!();
+kaos_policy_sdk::export_policy!(ModelApi, no_std);

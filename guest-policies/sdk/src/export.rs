@@ -33,9 +33,12 @@ pub trait Overlay {
 
 /// Makes a component of a type that implements [`Policy`]. Outside Wasm nothing but the type is checked, so
 /// that plain `cargo test` runs the same code natively.
+///
+/// The message of a panic and its place in the source reach whoever runs the policy. `export_policy!(MyPolicy, no_std)` is
+/// for a policy without the standard library (`#![no_std]`), which has no other panic handler.
 #[macro_export]
 macro_rules! export_policy {
-    ($policy:ty) => {
+    ($policy:ty $(, $no_std:ident)?) => {
         #[cfg(not(target_arch = "wasm32"))]
         const _: fn() -> $crate::types::Descriptor = <$policy as $crate::Policy>::describe;
         #[cfg(target_arch = "wasm32")]
@@ -43,14 +46,17 @@ macro_rules! export_policy {
             use $crate::bindings::policy::exports::kaos::policy as exports;
             use $crate::types::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
             struct Component;
+            $crate::__panics!($($no_std)?);
             $crate::__shared_exports!(Component, $policy, $crate::Policy);
             impl exports::translation::Guest for Component {
-                fn translate(subject: Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+                fn translate(subject: Subject, env: $crate::__Vec<EnvVar>) -> Result<Plan, Refusal> {
+                    tell_panics();
                     <$policy as $crate::Policy>::translate(&subject, env)
                 }
             }
             impl exports::status::Guest for Component {
                 fn assess(subject: Subject, seen: Observation) -> Report {
+                    tell_panics();
                     <$policy as $crate::Policy>::assess(&subject, &seen)
                 }
             }
@@ -62,7 +68,7 @@ macro_rules! export_policy {
 /// Makes a component of a type that implements [`Overlay`]; see [`export_policy!`].
 #[macro_export]
 macro_rules! export_overlay {
-    ($overlay:ty) => {
+    ($overlay:ty $(, $no_std:ident)?) => {
         #[cfg(not(target_arch = "wasm32"))]
         const _: fn() -> $crate::types::Descriptor = <$overlay as $crate::Overlay>::describe;
         #[cfg(target_arch = "wasm32")]
@@ -70,23 +76,29 @@ macro_rules! export_overlay {
             use $crate::bindings::overlay::exports::kaos::policy as exports;
             use $crate::types::{Descriptor, EnvVar, Need, Refusal, Subject};
             struct Component;
+            $crate::__panics!($($no_std)?);
             $crate::__shared_exports!(Component, $overlay, $crate::Overlay);
     $crate::bindings::overlay::export_overlay_world!(Component with_types_in $crate::bindings::overlay);
         };
     };
 }
 
-/// Ends a component at its first panic, which the host sees as a trap.
-///
-/// For a policy without the standard library (`#![no_std]`): the standard library's handler puts the message
-/// together that nobody reads, and a tenth of the component is there for it. Nothing happens outside bare Wasm.
+/// `tell_panics`, which every function of a component calls first, and the handler where there is no standard library.
+#[doc(hidden)]
 #[macro_export]
-macro_rules! trap_on_panic {
+macro_rules! __panics {
     () => {
-        #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+        fn tell_panics() {
+            static ONCE: ::std::sync::Once = ::std::sync::Once::new();
+            ONCE.call_once(|| ::std::panic::set_hook(::std::boxed::Box::new(|panic| $crate::__tell_panic(panic))));
+        }
+    };
+    (no_std) => {
+        const fn tell_panics() {}
+        #[cfg(target_os = "unknown")]
         #[panic_handler]
-        #[inline(always)]
-        fn trap(_: &::core::panic::PanicInfo<'_>) -> ! {
+        fn panicked(panic: &::core::panic::PanicInfo<'_>) -> ! {
+            $crate::__tell_panic(panic);
             ::core::arch::wasm32::unreachable()
         }
     };
@@ -99,16 +111,19 @@ macro_rules! __shared_exports {
     ($component:ty, $author:ty, $role:path) => {
         impl exports::meta::Guest for $component {
             fn describe() -> Descriptor {
+                tell_panics();
                 <$author as $role>::describe()
             }
         }
         impl exports::inputs::Guest for $component {
-            fn needs(subject: Subject) -> Vec<Need> {
+            fn needs(subject: Subject) -> $crate::__Vec<Need> {
+                tell_panics();
                 <$author as $role>::needs(&subject)
             }
         }
         impl exports::environment::Guest for $component {
-            fn map_env(subject: Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+            fn map_env(subject: Subject, base: $crate::__Vec<EnvVar>) -> Result<$crate::__Vec<EnvVar>, Refusal> {
+                tell_panics();
                 <$author as $role>::map_env(&subject, base)
             }
         }

@@ -71,6 +71,8 @@ mod minify;
 pub mod names;
 pub mod need;
 mod object;
+#[cfg(any(test, target_arch = "wasm32"))]
+mod panics;
 pub mod patch;
 mod places;
 pub mod plan;
@@ -84,6 +86,8 @@ pub mod types;
 pub mod yaml;
 
 #[doc(hidden)]
+pub use alloc::vec::Vec as __Vec;
+#[doc(hidden)]
 pub use export::__contract_bytes;
 pub use export::{CONTRACT_VERSION, Overlay, Policy};
 pub use kaos_decode::sdk::Decode;
@@ -92,6 +96,9 @@ pub use memo::{Kept, Memo};
 #[doc(hidden)]
 pub use minify::{__minified, __minified_len};
 pub use object::Object;
+#[cfg(target_arch = "wasm32")]
+#[doc(hidden)]
+pub use panics::tell as __tell_panic;
 pub use places::Places;
 pub use say::{Violations, blocker, condition, note, refusal};
 pub use subject::{Lookup, SubjectExt};

@@ -65,6 +65,8 @@ pub(super) fn running() -> Config {
         // Warm slots of policies that nobody runs any more.
         .max_unused_warm_slots(SANDBOXES / 2);
     let mut config = compiling();
+    // The memory of a sandbox that trapped has the message of a panic in it. Nothing is written anywhere.
+    config.coredump_on_trap(true);
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     config
 }

@@ -3,6 +3,7 @@
 
 mod code;
 mod config;
+mod last_words;
 mod precompiled;
 mod state;
 mod ticks;

@@ -4,7 +4,7 @@ use std::str::Utf8Error;
 
 use wasmtime::{Store, Trap};
 
-use super::{state::State, ticks};
+use super::{last_words, state::State, ticks};
 use crate::{
     failure::{Failure, Verb},
     limits::Limits,
@@ -21,7 +21,10 @@ pub(super) fn failure(store: &Store<State>, limits: &Limits, verb: Verb, error: 
         return match trap {
             Trap::OutOfFuel => Failure::OutOfFuel { verb, limit: limits.fuel },
             Trap::Interrupt => Failure::Stalled { verb, seconds: ticks::DEADLINE.as_secs() },
-            trap => Failure::Trap { verb, reason: trap.to_string() },
+            trap => {
+                let reason = last_words::of(store, error).unwrap_or_else(|| trap.to_string());
+                Failure::Trap { verb, reason }
+            }
         };
     }
     if error.downcast_ref::<Utf8Error>().is_some() {

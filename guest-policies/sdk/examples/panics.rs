@@ -1,0 +1,8 @@
+//! A policy that panics, with the standard library.
+
+extern crate alloc;
+
+#[path = "panics/policy.rs"]
+mod policy;
+
+kaos_policy_sdk::export_policy!(policy::Panics);

@@ -1,0 +1,74 @@
+//! A policy that panics in the way that its object names. What the host tells of it is what is tested.
+
+use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
+use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Sample, Subject};
+use kaos_policy_sdk::{Object, Policy, SubjectExt, json, need, plan};
+
+/// The policy.
+pub(crate) struct Panics;
+
+/// How the object wants it to end.
+fn does(object: &Object) -> String {
+    object.str_at(&["spec", "does"]).unwrap_or_default().to_owned()
+}
+
+impl Policy for Panics {
+    fn describe() -> Descriptor {
+        let sample = Sample {
+            name: "calm".to_owned(),
+            object: r#"{"apiVersion":"example.org/v1","kind":"Fuse","metadata":{"name":"a","namespace":"b"}}"#
+                .to_owned(),
+            beside: Vec::new(),
+        };
+        let claim = Claim {
+            primary: need::resource_type("example.org/v1", "Fuse"),
+            emits: vec![need::resource_type("v1", "ConfigMap")],
+            reads: Vec::new(),
+            wishes: Vec::new(),
+            finalizer: None,
+            retired_finalizers: Vec::new(),
+            samples: vec![sample],
+            extra: json::empty(),
+        };
+        Descriptor {
+            name: "panics".to_owned(),
+            version: "0.1.0".to_owned(),
+            claims: vec![claim],
+            settings_schema: r#"{"type":"object"}"#.to_owned(),
+            extra: json::empty(),
+        }
+    }
+
+    #[allow(clippy::expect_used, reason = "it is what the object wants")]
+    fn needs(subject: &Subject) -> Vec<Need> {
+        if does(&subject.object()) == "expects" {
+            subject.object().str_at(&["spec", "nothing"]).expect("spec.nothing is there");
+        }
+        Vec::new()
+    }
+
+    fn map_env(_: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        Ok(base)
+    }
+
+    #[allow(clippy::panic, clippy::indexing_slicing, reason = "it is what the object wants")]
+    fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+        match does(&subject.object()).as_str() {
+            "indexes" => drop(env[env.len()].clone()),
+            "panics" => panic!("the object says: \u{1b}[2J {}", "long ".repeat(500)),
+            _ => {}
+        }
+        Ok(plan::of(&[], env))
+    }
+
+    fn assess(_: &Subject, _: &Observation) -> Report {
+        Report {
+            ready: true,
+            phase: "Ready".to_owned(),
+            message: String::new(),
+            fields: json::empty(),
+            conditions: Vec::new(),
+            extra: json::empty(),
+        }
+    }
+}

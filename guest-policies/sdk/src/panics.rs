@@ -1,0 +1,101 @@
+//! The last words of a component: where it panicked and with which message, for the host to read after the trap.
+//!
+//! A component imports nothing, so it cannot print; and one that trapped answers nothing. What it wrote stays in its
+//! memory, and there the host looks for [`MARK`]. Behind it stand the length of the text (four bytes, the lowest first) and
+//! the text. `docs/reference/contract.md` describes the record for policies that use another SDK.
+
+use core::fmt::{self, Display, Write};
+
+/// Begins the record; the record begins at a multiple of its length.
+const MARK: [u8; 16] = *b"kaos:last-words:";
+/// Bytes of the text. What is longer is cut.
+const ROOM: usize = 748;
+
+/// What the host looks for.
+#[repr(C, align(16))]
+struct Record {
+    mark: [u8; 16],
+    length: [u8; 4],
+    text: [u8; ROOM],
+}
+
+impl Record {
+    const fn new() -> Self {
+        Self { mark: MARK, length: [0; 4], text: [0; ROOM] }
+    }
+
+    /// Puts the words of a panic into the record.
+    fn tell(&mut self, panic: &dyn Display) {
+        let mut pen = Pen { room: &mut self.text, used: 0 };
+        // Ends with an error where the room does; what was written until then stays.
+        let _ = write!(pen, "{panic}");
+        let used = pen.used;
+        // No text is longer than its room.
+        self.length = u32::try_from(used).unwrap_or_default().to_le_bytes();
+    }
+}
+
+struct Pen<'a> {
+    room: &'a mut [u8],
+    used: usize,
+}
+
+impl Write for Pen<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            *self.room.get_mut(self.used).ok_or(fmt::Error)? = byte;
+            self.used += 1;
+        }
+        Ok(())
+    }
+}
+
+/// The record of the component.
+#[cfg(target_arch = "wasm32")]
+mod component {
+    use super::Record;
+    use core::cell::UnsafeCell;
+    use core::fmt::Display;
+
+    /// A place that is written once, by the only thread that there is.
+    struct Place(UnsafeCell<Record>);
+
+    // SAFETY: a component has one thread, and nothing runs after its panic.
+    unsafe impl Sync for Place {}
+
+    /// No code of the component reads it: without the attribute the compiler would leave it out.
+    #[used]
+    static RECORD: Place = Place(UnsafeCell::new(Record::new()));
+
+    /// Leaves the words of a panic where the host finds them.
+    pub fn tell(panic: &dyn Display) {
+        // SAFETY: as for `Place`.
+        unsafe { &mut *RECORD.0.get() }.tell(panic);
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+pub use component::tell;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Vec<u8> {
+        let mut record = Record::new();
+        record.tell(&text);
+        assert_eq!(record.mark, MARK);
+        record.text[..u32::from_le_bytes(record.length) as usize].to_vec()
+    }
+
+    #[test]
+    fn a_text_that_fits_is_kept_as_it_is() {
+        assert_eq!(told("panicked at src/lib.rs:1:2:\nno"), b"panicked at src/lib.rs:1:2:\nno");
+        assert_eq!(told(""), b"");
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_cut() {
+        assert_eq!(told(&"x".repeat(ROOM + 1)), "x".repeat(ROOM).into_bytes());
+    }
+}

@@ -1,0 +1,51 @@
+//! A policy that panics: its message and its place in the source reach whoever runs it, of a release build, too.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use kaos_tests::control_plane::programs::Programs;
+use kaos_tests::guests;
+
+/// The panics of the guest, and what is told of each.
+const PANICS: [(&str, &str, &str); 3] = [
+    ("expects", "needs", "spec.nothing is there"),
+    ("indexes", "translate", "index out of bounds: the len is 0 but the index is 0"),
+    ("panics", "translate", "the object says:  [2J long long"),
+];
+
+/// What `render` says of an object that makes the policy do something.
+fn rendered(policy: &Path, does: &str) -> String {
+    let mut render = Command::new(Programs::operator().unwrap())
+        .args(["render", "-f", "-", "--policy"])
+        .arg(policy)
+        .env("XDG_CACHE_HOME", policy.with_file_name("cache"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let object = format!("{{apiVersion: example.org/v1, kind: Fuse, metadata: {{name: f}}, spec: {{does: {does}}}}}");
+    render.stdin.take().unwrap().write_all(object.as_bytes()).unwrap();
+    let output = render.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{does}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn the_message_and_the_place_of_a_panic_are_told_with_the_standard_library_and_without() {
+    let folder = std::env::temp_dir().join(format!("kaos-panics-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for example in ["panics", "panics_bare"] {
+        let policy = folder.join("component.wasm");
+        std::fs::write(&policy, guests::panics(example).unwrap()).unwrap();
+        for (does, verb, message) in PANICS {
+            let told = rendered(&policy, does);
+            let said = told.lines().find(|line| line.contains("trapped")).unwrap_or_else(|| panic!("{told}"));
+            let place = format!("{verb} trapped: panicked at sdk/examples/panics/policy.rs:");
+            assert!(said.contains(&place) && said.contains(message), "{example}: {does}: {said}");
+            assert!(said.len() < 1_000 && !said.contains(char::is_control), "{example}: {does}: {said}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
