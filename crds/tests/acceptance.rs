@@ -142,7 +142,9 @@ fn wrong_manifests_are_refused_with_the_field() {
 #[test]
 fn what_is_accepted_is_read_without_losing_a_known_field() {
     let definitions = definitions();
-    let mut all: Vec<_> = cases().iter().flat_map(|case| documents(&case.join("input.yaml"))).collect();
+    // An API server keeps the unknown field of this one, and the policy refuses it.
+    let known = cases().into_iter().filter(|case| !case.ends_with("modelapi-configyaml-misspelt"));
+    let mut all: Vec<_> = known.flat_map(|case| documents(&case.join("input.yaml"))).collect();
     all.extend(input("older.yaml"));
     all.extend(input("accepted.yaml"));
     for object in all {

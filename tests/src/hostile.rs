@@ -99,6 +99,11 @@ impl Subject {
         }
     }
 
+    /// What comes of an object.
+    pub fn verdict(&self, object: &Value) -> Result<Verdict> {
+        Ok(self.renderer.render(object, &self.lookup)?.verdict)
+    }
+
     /// What is wrong with an object, if it is refused for that.
     pub fn refusal(&self, object: &Value) -> Vec<Violation> {
         match self.renderer.render(object, &self.lookup).map(|rendered| rendered.verdict) {

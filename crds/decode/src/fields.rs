@@ -17,11 +17,17 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// The names of those that are not `known`. A null says nothing.
+    pub fn others(self, known: &[&str]) -> impl Iterator<Item = &'a str> {
+        let is_other = |(name, value): &(&String, &Value)| !value.is_null() && !known.contains(&name.as_str());
+        self.0.iter().filter(is_other).map(|(name, _)| name.as_str())
+    }
+
     /// Checks that there are no others than `known`.
     pub fn only(self, known: &[&str]) -> Result<(), Error> {
-        match self.0.iter().find(|(name, value)| !value.is_null() && !known.contains(&name.as_str())) {
+        match self.others(known).next() {
             None => Ok(()),
-            Some((name, _)) => {
+            Some(name) => {
                 let message = format!("is no known field; known are {}", known.join(", "));
                 Err(Error::new(message).in_member(name))
             }

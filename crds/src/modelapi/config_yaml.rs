@@ -1,11 +1,9 @@
 //! A whole proxy configuration: an object that says where the text is, or, in older manifests, the text itself.
 
-use alloc::string::String;
-use core::fmt;
+use alloc::{borrow::ToOwned, string::String};
 
-use kaos_decode::Decode;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, Visitor};
+use kaos_decode::{Decode, Fields};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -25,7 +23,7 @@ pub enum ConfigYaml {
 }
 
 /// Where a configuration text is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigSource {
@@ -35,6 +33,14 @@ pub struct ConfigSource {
     /// A key of a Secret in the same namespace that holds the text. Used where fromString is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_secret_key_ref: Option<KeySelector>,
+    /// The first field that is none of these. The API server keeps it, since it keeps anything here.
+    #[serde(skip)]
+    pub unknown: Option<String>,
+}
+
+impl ConfigSource {
+    /// The fields that it has.
+    pub const FIELDS: [&str; 2] = ["fromString", "fromSecretKeyRef"];
 }
 
 // A structural schema cannot say "object or string": the value is left open, and the fields are there to explain.
@@ -66,27 +72,21 @@ impl Decode for ConfigYaml {
     }
 }
 
-// Untagged derives buffer the whole value first, which costs a guest several kilobytes.
+impl Decode for ConfigSource {
+    fn decode(value: &Value) -> Result<Self, kaos_decode::Error> {
+        let fields = Fields::of(value)?;
+        let [from_string, from_secret_key_ref] = Self::FIELDS;
+        Ok(Self {
+            from_string: fields.get(from_string)?,
+            from_secret_key_ref: fields.get(from_secret_key_ref)?,
+            unknown: fields.others(&Self::FIELDS).next().map(ToOwned::to_owned),
+        })
+    }
+}
+
+// Policies decode; this is for the types that have serde alone.
 impl<'de> Deserialize<'de> for ConfigYaml {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct TextOrSource;
-
-        impl<'de> Visitor<'de> for TextOrSource {
-            type Value = ConfigYaml;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(EXPECTED)
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<ConfigYaml, E> {
-                Ok(ConfigYaml::Text(text.into()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ConfigYaml, A::Error> {
-                ConfigSource::deserialize(MapAccessDeserializer::new(map)).map(ConfigYaml::From)
-            }
-        }
-
-        from.deserialize_any(TextOrSource)
+        Self::decode(&Value::deserialize(from)?).map_err(D::Error::custom)
     }
 }

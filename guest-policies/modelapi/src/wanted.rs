@@ -4,7 +4,7 @@
 //! [`crate::proxy`] and [`crate::hosted`].
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
-use kaos_crds::modelapi::{ApiKey, ConfigYaml, Mode, ProxyConfig};
+use kaos_crds::modelapi::{ApiKey, ConfigSource, ConfigYaml, Mode, ProxyConfig};
 use kaos_crds::{KeySelector, ModelAPISpec};
 use kaos_policy_sdk::types::{Note, Refusal};
 use kaos_policy_sdk::{Path, note, refusal};
@@ -174,28 +174,44 @@ fn config_file(config: Option<&ConfigYaml>, notes: &mut Vec<Note>) -> Result<Con
     const PATH: &str = "spec.proxyConfig.configYaml";
     const FROM_STRING: &str = "spec.proxyConfig.configYaml.fromString";
     const FROM_SECRET: &str = "spec.proxyConfig.configYaml.fromSecretKeyRef";
-    match config {
-        None => Ok(Config::Generated),
-        Some(ConfigYaml::Text(text)) if text.is_empty() => Ok(Config::Generated),
+    let source = match config {
+        None => return Ok(Config::Generated),
+        Some(ConfigYaml::Text(text)) if text.is_empty() => return Ok(Config::Generated),
         Some(ConfigYaml::Text(text)) => {
             notes.push(note::at(PATH, deprecated("spec.proxyConfig.configYaml as a text", Some(FROM_STRING))));
-            Ok(Config::Text { text: text.clone(), path: PATH })
+            return Ok(Config::Text { text: text.clone(), path: PATH });
         }
-        Some(ConfigYaml::From(source)) => match (text(source.from_string.as_ref()), &source.from_secret_key_ref) {
-            (Some(text), secret) => {
-                if secret.is_some() {
-                    let message = "configYaml.fromString is set and wins: remove one of the two";
-                    notes.push(note::at(FROM_SECRET, note::warning("ConfigSecretUnused", message)));
+        Some(ConfigYaml::From(source)) => source,
+    };
+    let unknown = source.unknown.as_ref().map(|name| Path::new(PATH).key(name));
+    let chosen = match (text(source.from_string.as_ref()), &source.from_secret_key_ref) {
+        (Some(text), secret) => {
+            if secret.is_some() {
+                let message = "configYaml.fromString is set and wins: remove one of the two";
+                notes.push(note::at(FROM_SECRET, note::warning("ConfigSecretUnused", message)));
+            }
+            Config::Text { text: text.to_owned(), path: FROM_STRING }
+        }
+        (None, Some(selector)) => {
+            complete(selector, FROM_SECRET, "Secret")?;
+            Config::Secret(selector.clone())
+        }
+        (None, None) => {
+            // The generated file offers everything in `models`, which the user's own file may have narrowed.
+            return match unknown {
+                None => Ok(Config::Generated),
+                Some(path) => {
+                    let known = ConfigSource::FIELDS.join(" or ");
+                    Err(refusal::invalid(path, format!("is no field of configYaml: did you mean {known}?")))
                 }
-                Ok(Config::Text { text: text.to_owned(), path: FROM_STRING })
-            }
-            (None, Some(selector)) => {
-                complete(selector, FROM_SECRET, "Secret")?;
-                Ok(Config::Secret(selector.clone()))
-            }
-            (None, None) => Ok(Config::Generated),
-        },
+            };
+        }
+    };
+    if let Some(path) = unknown {
+        let message = format!("{path} is no field of configYaml and is ignored: remove it");
+        notes.push(note::at(path, note::warning("UnknownField", message)));
     }
+    Ok(chosen)
 }
 
 fn complete(selector: &KeySelector, path: &str, kind: &str) -> Result<(), Refusal> {
@@ -342,5 +358,28 @@ mod tests {
             proxy_of(&json!({"models": ["*"], "configYaml": {"fromSecretKeyRef": secret}})).0.config,
             Config::Secret(_)
         ));
+    }
+
+    #[test]
+    fn a_configuration_with_unknown_fields_alone_is_refused_with_the_path() {
+        let secret = json!({"name": "n", "key": "k"});
+        for source in [json!({"fromSecretKeyref": secret}), json!({"fromString": "", "fromSecretKeyref": secret})] {
+            let spec = json!({"mode": "Proxy", "proxyConfig": {"models": ["*"], "configYaml": source}});
+            assert_eq!(refused_path(spec), "spec.proxyConfig.configYaml.fromSecretKeyref");
+        }
+        assert_eq!(
+            proxy_of(&json!({"models": ["*"], "configYaml": {"fromSecretKeyref": null}})).0.config,
+            Config::Generated
+        );
+    }
+
+    #[test]
+    fn an_unknown_field_beside_a_known_one_is_told() {
+        let secret = json!({"name": "n", "key": "k"});
+        for source in [json!({"fromString": "a: 1", "x": 1}), json!({"fromSecretKeyRef": secret, "x": 1})] {
+            let (proxy, notes) = proxy_of(&json!({"models": ["*"], "configYaml": source}));
+            assert_ne!(proxy.config, Config::Generated);
+            assert_eq!(notes, [("UnknownField".to_owned(), "spec.proxyConfig.configYaml.x".to_owned())]);
+        }
     }
 }

@@ -6,6 +6,7 @@
 mod anything;
 mod costs;
 mod large;
+mod open;
 mod panics;
 
 use std::sync::LazyLock;

@@ -1,0 +1,80 @@
+//! The places of the definitions that an API server keeps anything in: a field that no policy knows is passed on there, for
+//! the server to judge, or refused, or told. It is never dropped in silence.
+
+use kaos_crds::manifests;
+use kaos_policy::render::Verdict;
+use kaos_tests::hostile::Subject;
+use serde_json::{Value, json};
+
+use super::NATIVE;
+
+/// No field of anything.
+const UNKNOWN: &str = "unknownField";
+
+#[test]
+fn an_unknown_field_of_an_open_place_is_passed_on_refused_or_told() {
+    let mut places = 0;
+    for (text, kind) in manifests::ALL.iter().zip(manifests::KINDS) {
+        let definition: Value = serde_saphyr::from_str(text).unwrap();
+        let spec = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+        for place in open(spec, "/spec") {
+            let mut subjects = NATIVE.iter().filter(|subject| subject.object["kind"] == kind);
+            assert!(subjects.any(|subject| is_seen(subject, &place)), "{kind}: {place}: dropped in silence");
+            places += 1;
+        }
+    }
+    assert!(places > 20, "only {places} places are open");
+}
+
+/// The outermost open places below a schema, as pointers; of a list, its first item.
+fn open(schema: &Value, place: &str) -> Vec<String> {
+    if schema["x-kubernetes-preserve-unknown-fields"] == true {
+        return vec![place.to_owned()];
+    }
+    let fields = schema["properties"].as_object().into_iter().flatten();
+    let below = fields.flat_map(|(name, field)| open(field, &format!("{place}/{name}")));
+    below.chain(schema.get("items").into_iter().flat_map(|items| open(items, &format!("{place}/0")))).collect()
+}
+
+/// Whether something is seen of the field.
+fn is_seen(subject: &Subject, place: &str) -> bool {
+    let mut object = subject.object.clone();
+    // Where the newer field is set, the older one says nothing.
+    if let Some(newer) = object["spec"]["container"].as_object_mut().filter(|_| place.ends_with("resources")) {
+        newer.remove("resources");
+    }
+    put(&mut object, place);
+    match subject.verdict(&object).unwrap() {
+        Verdict::Refused(refusal) => format!("{refusal:?}").contains(UNKNOWN),
+        Verdict::Planned(plan) => {
+            let is_in = |value: &Value| value.to_string().contains(UNKNOWN);
+            plan.manifests.iter().any(is_in) || plan.notes.iter().any(|note| note.message.contains(UNKNOWN))
+        }
+        Verdict::Failed(failure) => panic!("{place}: {failure}"),
+    }
+}
+
+/// Puts the field into a place, and the place into the object.
+fn put(object: &mut Value, place: &str) {
+    let mut here = object;
+    for step in place.split('/').skip(1) {
+        if step == "0" {
+            if !here.is_array() {
+                *here = json!([{}]);
+            }
+            here = &mut here[0];
+        } else {
+            if !here.is_object() {
+                *here = json!({});
+            }
+            if step == "valueFrom" {
+                *here = json!({"name": "FROM_ELSEWHERE"});
+            }
+            here = &mut here[step];
+        }
+    }
+    if !here.is_object() {
+        *here = json!({});
+    }
+    here[UNKNOWN] = json!("x");
+}
