@@ -3,15 +3,15 @@
 use alloc::vec::Vec;
 use kaos_crds::ModelAPISpec;
 use kaos_crds::modelapi::Mode;
-use kaos_policy_sdk::types::{Condition, Observation, Outcome, Refusal, Report, Subject};
+use kaos_policy_sdk::types::{Condition, Note, Observation, Outcome, Refusal, Report, Subject, Truth};
 use kaos_policy_sdk::{SubjectExt, condition};
 use kaos_workload::{assess, notes};
 
-use crate::proxy::NO_MODELS;
+use crate::proxy::{NO_CALLBACK, NO_MODELS};
 use crate::request::{Request, server, workload};
 use crate::settings::Settings;
 use crate::translate::TELEMETRY_UNSUPPORTED;
-use crate::wanted::Wanted;
+use crate::wanted::{Config, Wanted};
 
 /// The report on `subject` from what was seen.
 pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
@@ -23,12 +23,13 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let workload = workload(&object, subject);
     let mut said = assess::assess(&workload, Some(server(&settings, mode).service_port), replicas, seen);
     let request = Request::of(subject).ok();
-    if let Some(request) = &request
-        && matches!(request.wanted, Wanted::Proxy(_))
-    {
-        said.conditions.extend(request.telemetry().condition());
-    }
     let of_note = |reason: &str| seen.notes.iter().find(|note| note.reason == reason);
+    if let Some(request) = &request
+        && let Wanted::Proxy(proxy) = &request.wanted
+    {
+        let configured = request.telemetry().condition();
+        said.conditions.extend(configured.map(|configured| exported(configured, &proxy.config, of_note(NO_CALLBACK))));
+    }
     if let Some(note) = of_note(TELEMETRY_UNSUPPORTED) {
         said.conditions.push(condition::yes(TELEMETRY_UNSUPPORTED, "Hosted", note.message.clone()));
     }
@@ -38,6 +39,24 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     said.conditions.extend(config_refused(&seen.outcome));
     said.conditions.extend(older_fields(request.as_deref(), spec.as_ref()));
     said.into_report()
+}
+
+/// Condition `TelemetryConfigured` of a proxy. A file of the user's own may have no callback that exports anything, and of
+/// one in a Secret that is not known.
+fn exported(configured: Condition, config: &Config, no_callback: Option<&Note>) -> Condition {
+    match (configured.status, config, no_callback) {
+        (Truth::Yes, Config::Text { .. }, Some(note)) => {
+            condition::no(&configured.type_, "NoCallback", note.message.clone())
+        }
+        (Truth::Yes, Config::Secret(key), _) => {
+            let message = format!(
+                "{} if the configuration in Secret {} has a callback for it, which is not known here",
+                configured.message, key.name
+            );
+            condition::unknown(&configured.type_, "ConfigInSecret", message)
+        }
+        _ => configured,
+    }
 }
 
 /// Condition `Deprecated`, which a refused object has too.
@@ -81,5 +100,45 @@ mod tests {
         let fields: Value = serde_json::from_str(&report.fields).unwrap();
         assert_eq!(fields["endpoint"], "http://modelapi-llm.ns.svc.cluster.local:8000");
         assert!(report.conditions.iter().any(|condition| condition.type_ == notes::DEPRECATED), "{report:?}");
+    }
+
+    /// Condition `TelemetryConfigured` of a proxy with telemetry and this `configYaml`.
+    fn telemetry(config_yaml: &Value) -> Condition {
+        let telemetry = json!({"enabled": true, "endpoint": "http://otel:4317"});
+        let proxy = json!({"models": ["*"], "configYaml": config_yaml});
+        let object = json!({
+            "metadata": {"name": "llm", "namespace": "ns"},
+            "spec": {"mode": "Proxy", "proxyConfig": proxy, "telemetry": telemetry},
+        });
+        let subject = testing::subject(&object).settings(&settings()).build();
+        let plan = testing::plan::<ModelApi>(&subject).unwrap();
+        let report = assess(&subject, &testing::observation(Outcome::Applied).plan(&plan).build());
+        report.conditions.into_iter().find(|condition| condition.type_ == "TelemetryConfigured").unwrap()
+    }
+
+    /// The defaults of the schema.
+    fn settings() -> Value {
+        fn defaults(schema: &Value) -> Value {
+            match schema.get("properties").and_then(Value::as_object) {
+                Some(properties) => properties.iter().map(|(name, schema)| (name.clone(), defaults(schema))).collect(),
+                None => schema["default"].clone(),
+            }
+        }
+        defaults(&serde_json::from_str(include_str!("../settings.schema.json")).unwrap())
+    }
+
+    #[test]
+    fn telemetry_counts_as_configured_only_where_the_configuration_exports_it() {
+        let own = |settings: &str| json!({"fromString": format!("model_list: [{{model_name: a}}]\n{settings}")});
+        let generated = telemetry(&json!({}));
+        assert_eq!((generated.status, generated.reason.as_str()), (Truth::Yes, "Configured"));
+        let with = telemetry(&own("litellm_settings: {callbacks: [otel]}"));
+        assert_eq!((with.status, with.message.as_str()), (Truth::Yes, "exported to http://otel:4317"));
+        let without = telemetry(&own(""));
+        assert_eq!((without.status, without.reason.as_str()), (Truth::No, "NoCallback"));
+        assert!(without.message.contains("callbacks: [\"otel\"]"), "{}", without.message);
+        let secret = telemetry(&json!({"fromSecretKeyRef": {"name": "cfg", "key": "k"}}));
+        assert_eq!((secret.status, secret.reason.as_str()), (Truth::Unknown, "ConfigInSecret"));
+        assert!(secret.message.contains("Secret cfg"), "{}", secret.message);
     }
 }

@@ -37,26 +37,34 @@ pub(crate) enum Oddity {
     NoModels,
     /// Entries of `model_list`, by index, that have no `model_name`.
     Nameless(usize),
+    /// Telemetry is on, and the proxy would tell it to nobody.
+    NoCallback,
 }
 
-/// Checks that the text is YAML and names only models that `patterns` allow.
-pub(crate) fn check(text: &str, patterns: &[String]) -> Result<Vec<Oddity>, ConfigYamlError> {
+/// Checks that the text is YAML and names only models that `patterns` allow. `callback` is what exports telemetry, where
+/// that is on.
+pub(crate) fn check(text: &str, patterns: &[String], callback: Option<&str>) -> Result<Vec<Oddity>, ConfigYamlError> {
     let document = yaml::parse(text).map_err(|error| ConfigYamlError::Syntax(error.to_string()))?;
-    let entries = match &document {
-        Value::Null => &Value::Null,
-        Value::Object(fields) => fields.get("model_list").unwrap_or(&Value::Null),
+    let fields = match &document {
+        Value::Null => None,
+        Value::Object(fields) => Some(fields),
         _ => return Err(shape("the document", "a mapping")),
     };
-    let entries = match entries {
-        Value::Null => return Ok(vec![Oddity::NoModels]),
-        Value::Array(entries) if entries.is_empty() => return Ok(vec![Oddity::NoModels]),
-        Value::Array(entries) => entries,
-        _ => return Err(shape("model_list", "a list")),
+    let mut oddities = Vec::new();
+    if callback.is_some_and(|callback| !calls(&document, callback)) {
+        oddities.push(Oddity::NoCallback);
+    }
+    let entries = match fields.and_then(|fields| fields.get("model_list")) {
+        None | Some(Value::Null) => &[][..],
+        Some(Value::Array(entries)) => entries,
+        Some(_) => return Err(shape("model_list", "a list")),
     };
+    if entries.is_empty() {
+        oddities.push(Oddity::NoModels);
+    }
     if entries.len().saturating_mul(patterns.len()) > COMPARISONS {
         return Err(ConfigYamlError::TooMany { entries: entries.len(), patterns: patterns.len() });
     }
-    let mut oddities = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
         let Value::Object(entry) = entry else {
             return Err(shape(&format!("model_list[{index}]"), "a mapping"));
@@ -77,6 +85,18 @@ pub(crate) fn check(text: &str, patterns: &[String]) -> Result<Vec<Oddity>, Conf
     Ok(oddities)
 }
 
+/// Whether LiteLLM is told to call `callback`, in one of the settings that take names of callbacks.
+fn calls(document: &Value, callback: &str) -> bool {
+    let settings = document.get("litellm_settings");
+    ["callbacks", "success_callback", "failure_callback"].into_iter().any(|field| {
+        match settings.and_then(|settings| settings.get(field)) {
+            Some(Value::Array(names)) => names.iter().any(|name| name.as_str() == Some(callback)),
+            Some(name) => name.as_str() == Some(callback),
+            None => false,
+        }
+    })
+}
+
 fn shape(path: &str, wanted: &'static str) -> ConfigYamlError {
     ConfigYamlError::Shape { path: path.to_owned(), wanted }
 }
@@ -87,7 +107,7 @@ mod tests {
 
     fn checked(text: &str, patterns: &[&str]) -> Result<Vec<Oddity>, String> {
         let patterns: Vec<String> = patterns.iter().map(|&p| p.to_owned()).collect();
-        check(text, &patterns).map_err(|error| error.to_string())
+        check(text, &patterns, None).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -133,6 +153,22 @@ mod tests {
             assert_eq!(checked(text, &["a"]), Ok(vec![Oddity::NoModels]), "{text}");
         }
         assert_eq!(checked("model_list: [{litellm_params: {}}]", &["a"]), Ok(vec![Oddity::Nameless(0)]));
+    }
+
+    #[test]
+    fn a_configuration_that_names_no_callback_is_odd_where_telemetry_is_on() {
+        let models = "model_list: [{model_name: a}]\n";
+        for settings in
+            ["", "litellm_settings: {}", "litellm_settings: {success_callback: [langfuse]}", "callbacks: otel"]
+        {
+            let text = format!("{models}{settings}");
+            assert_eq!(check(&text, &["a".to_owned()], Some("otel")), Ok(vec![Oddity::NoCallback]), "{settings}");
+        }
+        for settings in ["callbacks: otel", "success_callback: [s3, otel]", "failure_callback: [\"otel\"]"] {
+            let text = format!("{models}litellm_settings: {{{settings}}}");
+            assert_eq!(check(&text, &["a".to_owned()], Some("otel")), Ok(vec![]), "{settings}");
+        }
+        assert_eq!(check("", &["a".to_owned()], Some("otel")), Ok(vec![Oddity::NoCallback, Oddity::NoModels]));
     }
 
     #[test]

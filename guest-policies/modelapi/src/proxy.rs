@@ -5,6 +5,7 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
+use kaos_policy_sdk::quote::yaml_scalar;
 use kaos_policy_sdk::types::{Note, Refusal};
 use kaos_policy_sdk::{note, object, refusal};
 use kaos_workload::{Extra, Workload, bounds};
@@ -17,6 +18,9 @@ use crate::wanted::{Config, Proxy};
 
 /// The reason of the note on a configuration that offers no model.
 pub(crate) const NO_MODELS: &str = "NoModels";
+
+/// The reason of the note on a configuration that exports no telemetry although that is on.
+pub(crate) const NO_CALLBACK: &str = "TelemetryNoCallback";
 
 /// Bytes of a configuration that is read, which takes far longer than to copy it.
 const READ: usize = 150_000;
@@ -49,7 +53,8 @@ impl ProxyParts {
                 Some(text)
             }
             Config::Text { text, path } => {
-                checked(text, path, &proxy.models, notes)?;
+                let callback = telemetry.then_some(file.telemetry_callback.as_str());
+                checked(text, path, &proxy.models, callback, notes)?;
                 Some(text.clone())
             }
             Config::Secret(_) => None,
@@ -97,10 +102,17 @@ fn generated(proxy: &Proxy, telemetry: bool, file: &ProxyConfigFile) -> String {
     models.render(file)
 }
 
-fn checked(text: &str, path: &str, models: &[String], notes: &mut Vec<Note>) -> Result<(), Refusal> {
+fn checked(
+    text: &str,
+    path: &str,
+    models: &[String],
+    callback: Option<&str>,
+    notes: &mut Vec<Note>,
+) -> Result<(), Refusal> {
     let remedy = "keep it in a Secret and name that in fromSecretKeyRef, or make it shorter";
     bounds::within(path, text.len(), "bytes", READ, remedy)?;
-    let oddities = config_yaml::check(text, models).map_err(|error| refusal::invalid(path, error.to_string()))?;
+    let oddities = config_yaml::check(text, models, callback);
+    let oddities = oddities.map_err(|error| refusal::invalid(path, error.to_string()))?;
     notes.extend(oddities.into_iter().map(|oddity| {
         let note = match oddity {
             Oddity::NoModels => note::warning(
@@ -111,8 +123,17 @@ fn checked(text: &str, path: &str, models: &[String], notes: &mut Vec<Note>) -> 
                 "ModelNameless",
                 format!("model_list[{index}] in configYaml has no model_name, so nobody can ask for it: name it"),
             ),
+            Oddity::NoCallback => {
+                note::warning(NO_CALLBACK, format!("configYaml exports no telemetry: {}", callbacks(callback)))
+            }
         };
         note::at(path, note)
     }));
     Ok(())
+}
+
+/// The remedy for a configuration that exports no telemetry.
+fn callbacks(callback: Option<&str>) -> String {
+    let name = yaml_scalar(callback.unwrap_or_default());
+    format!("add `callbacks: [{name}]` to its litellm_settings, or turn telemetry off")
 }
