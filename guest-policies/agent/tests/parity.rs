@@ -27,8 +27,9 @@ fn every_plan_says_where_each_variable_comes_from() {
     for case in Case::all() {
         let Ok(plan) = case.plan() else { continue };
         let deployment = testing::manifest(&plan, "Deployment");
-        let containers = deployment.at(&["spec", "template", "spec", "containers"]).unwrap().as_array().unwrap();
-        let listed: usize = containers.iter().map(|c| c["env"].as_array().map_or(0, Vec::len)).sum();
+        let containers = |list| deployment.at(&["spec", "template", "spec", list]).and_then(Value::as_array);
+        let all = ["initContainers", "containers"].into_iter().filter_map(containers).flatten();
+        let listed: usize = all.map(|container| container["env"].as_array().map_or(0, Vec::len)).sum();
         assert_eq!(plan.env.len(), listed, "{}", case.name);
         assert!(plan.env.iter().all(|var| !var.origin.is_empty()), "{}", case.name);
     }

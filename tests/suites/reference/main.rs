@@ -11,6 +11,7 @@ mod page;
 mod settings;
 mod sources;
 mod values;
+mod variables;
 
 use std::{fs, path::Path};
 
@@ -61,6 +62,11 @@ fn every_word_that_a_condition_or_an_event_can_have_is_in_the_reference() {
 #[test]
 fn the_charts_values_take_for_a_policy_what_its_file_may_say() {
     values::check();
+}
+
+#[test]
+fn every_variable_of_a_pod_is_in_the_reference_and_in_a_recorded_case() {
+    variables::check();
 }
 
 #[test]

@@ -1,0 +1,82 @@
+//! `docs/reference/variables.md` is written by hand, and has a row for every variable that the default policies set: each
+//! stands in what a recorded case ends in, and the other way round.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use kaos_tests::case::{self, Case};
+use serde_json::Value;
+
+use crate::page::ROOT;
+
+/// Set by a setting that no variable of the operator feeds, and a case has variables alone.
+const OF_SETTINGS: [(&str, &str); 1] = [("Agent", "AGENT_DEBUG_MEMORY_ENDPOINTS")];
+/// Named by the registry of runtimes that the cases have.
+const OF_THE_REGISTRY: [&str; 1] = ["FULL_CONFIG"];
+/// Variables that have a name in them, and the words around it.
+const NAMED: [(&str, &str, &str); 2] =
+    [("MCP_SERVER_<name>_URL", "MCP_SERVER_", "_URL"), ("PEER_AGENT_<NAME>_CARD_URL", "PEER_AGENT_", "_CARD_URL")];
+
+/// Fails when a variable has no row, or a row no variable.
+pub(crate) fn check() {
+    let mut set: BTreeSet<(String, String)> = case::all().unwrap().iter().flat_map(variables).collect();
+    set.extend(OF_SETTINGS.map(|(kind, name)| (kind.to_owned(), name.to_owned())));
+    let told = rows(&fs::read_to_string(Path::new(ROOT).join("docs/reference/variables.md")).unwrap());
+    let missing: Vec<_> = set.difference(&told).collect();
+    assert!(missing.is_empty(), "docs/reference/variables.md has no row for: {missing:?}");
+    let unset: Vec<_> = told.difference(&set).collect();
+    assert!(unset.is_empty(), "no recorded case ends in a pod with: {unset:?}");
+}
+
+/// The variables of the pods that a case ends in, with the kind of their object. A user's own do not count.
+fn variables(case: &Case) -> Vec<(String, String)> {
+    let mut own = BTreeSet::new();
+    case.input.iter().chain(&case.update).for_each(|object| names(object, &mut own));
+    let wanted = case.wanted().unwrap();
+    let mut variables = Vec::new();
+    for child in wanted["children"].as_array().into_iter().flatten() {
+        let mut all = BTreeSet::new();
+        names(child, &mut all);
+        let Some(kind) = child["metadata"]["ownerReferences"][0]["kind"].as_str() else { continue };
+        let others = all.difference(&own).filter(|name| !OF_THE_REGISTRY.contains(&name.as_str()));
+        variables.extend(others.map(|name| (kind.to_owned(), as_told(name))));
+    }
+    variables
+}
+
+/// The names in every list of variables below `value`.
+fn names(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                let variables = value.as_array().filter(|_| field == "env").into_iter().flatten();
+                found.extend(variables.filter_map(|variable| Some(variable["name"].as_str()?.to_owned())));
+                names(value, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| names(item, found)),
+        _ => {}
+    }
+}
+
+/// The name as the page has it.
+fn as_told(name: &str) -> String {
+    let is = |(_, before, after): &&(&str, &str, &str)| {
+        name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)).is_some_and(|within| !within.is_empty())
+    };
+    NAMED.iter().find(is).map_or(name, |(told, ..)| told).to_owned()
+}
+
+/// The variables of the page, with the kind whose chapter they stand in.
+fn rows(page: &str) -> BTreeSet<(String, String)> {
+    let mut kind = "";
+    let mut rows = BTreeSet::new();
+    for line in page.lines() {
+        kind = line.strip_prefix("## ").unwrap_or(kind);
+        if let Some((name, _)) = line.strip_prefix("| `").and_then(|rest| rest.split_once('`')) {
+            assert!(rows.insert((kind.to_owned(), name.to_owned())), "{kind}: {name} has two rows");
+        }
+    }
+    rows
+}
