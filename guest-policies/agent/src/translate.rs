@@ -1,7 +1,7 @@
 //! The manifests of an Agent.
 
+use kaos_policy_sdk::plan;
 use kaos_policy_sdk::types::{EnvVar, Plan, Refusal, Subject};
-use kaos_policy_sdk::{json as text, object, plan};
 use kaos_workload::PodParts;
 
 use crate::harness;
@@ -42,8 +42,6 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     if spec.wait_for_dependencies {
         plan.gates.clone_from(&request.linked.unready);
     }
-    if !settings.finalizer.is_empty() {
-        plan.extra = text::text(&object! { "finalizer": settings.finalizer.as_str() });
-    }
+    plan.extra = plan::extra(&settings.finalizer, &[]);
     Ok(plan)
 }

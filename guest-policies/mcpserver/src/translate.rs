@@ -2,12 +2,12 @@
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
-use kaos_policy_sdk::{Object, SubjectExt, Violations, json, note, object, plan};
+use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, note, plan};
 use kaos_workload::{Deployment, Exposure, Extra, PodDefaults, PodParts, Workload};
 use serde_json::Value;
 
 use crate::launch::Launch;
-use crate::request::{KIND, Request, workload};
+use crate::request::{KIND, REGISTRY, Request, workload};
 use crate::settings::Settings;
 
 /// The reason of the note on parameters that reach nobody.
@@ -46,9 +46,9 @@ fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &
     notes.extend(unused_params(request));
     let mut plan = plan::of(&manifests, mapping);
     plan.notes = notes;
-    if !request.settings.finalizer.is_empty() {
-        plan.extra = json::text(&object! { "finalizer": request.settings.finalizer.as_str() });
-    }
+    // Where a cluster has no registry, the entries of the settings stand in.
+    let without = matches!(subject.one(REGISTRY), Lookup::Absent);
+    plan.extra = plan::extra(&request.settings.finalizer, if without { &[REGISTRY] } else { &[] });
     Ok(plan)
 }
 

@@ -2,7 +2,7 @@
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
-use kaos_policy_sdk::{SubjectExt, Violations, json, note, object, plan};
+use kaos_policy_sdk::{SubjectExt, Violations, note, plan};
 use kaos_workload::{Deployment, Exposure, Extra, PodDefaults, PodParts, Workload};
 use serde_json::Value;
 
@@ -55,9 +55,7 @@ fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &
     notes.extend(telemetry_note(request));
     let mut plan = plan::of(&manifests, mapping);
     plan.notes = notes;
-    if !request.settings.finalizer.is_empty() {
-        plan.extra = json::text(&object! { "finalizer": request.settings.finalizer.as_str() });
-    }
+    plan.extra = plan::extra(&request.settings.finalizer, &[]);
     Ok(plan)
 }
 

@@ -2,8 +2,8 @@
 
 use crate::json;
 use crate::types::{EnvVar, Plan};
-use alloc::vec::Vec;
-use serde_json::Value;
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use serde_json::{Map, Value};
 
 /// A plan of `manifests` with the final `env` mapping; gates and notes are added to its fields.
 pub fn of(manifests: &[Value], env: Vec<EnvVar>) -> Plan {
@@ -16,10 +16,29 @@ pub fn of(manifests: &[Value], env: Vec<EnvVar>) -> Plan {
     }
 }
 
+/// What a plan says in its `extra`: the finalizer that it asks for, if it is not empty, and the needs that it is complete
+/// without.
+pub fn extra(finalizer: &str, optional_needs: &[&str]) -> String {
+    let mut members = Map::new();
+    if !finalizer.is_empty() {
+        members.insert("finalizer".to_owned(), finalizer.into());
+    }
+    if !optional_needs.is_empty() {
+        members.insert("optionalNeeds".to_owned(), optional_needs.iter().copied().collect());
+    }
+    json::text(&Value::Object(members))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::{extra, of};
     use serde_json::json;
+
+    #[test]
+    fn extra_has_only_the_members_that_say_something() {
+        assert_eq!(extra("", &[]), "{}");
+        assert_eq!(extra("a.b/c", &["registry"]), r#"{"finalizer":"a.b/c","optionalNeeds":["registry"]}"#);
+    }
 
     #[test]
     fn manifests_are_canonical_and_keep_their_order() {

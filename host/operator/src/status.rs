@@ -131,13 +131,22 @@ pub fn compose(
     Value::Object(status)
 }
 
-/// Named objects that were asked for and are not there.
+/// Named objects that were asked for and are not there. An object that the plan is complete without is no such one.
 pub fn missing(rendered: &Rendered, lookup: &dyn Lookup) -> Vec<Reference> {
+    let optional = optional_needs(rendered);
     let absent = |target: &Target| match target {
         Target::Named(reference) => lookup.is_absent(target).then(|| reference.clone()),
         Target::Labelled(_) => None,
     };
-    rendered.needs.iter().filter_map(|need| absent(&need.target)).collect()
+    let required = rendered.needs.iter().filter(|need| !optional.contains(&need.id));
+    required.filter_map(|need| absent(&need.target)).collect()
+}
+
+/// The needs that the plan is complete without, as its `extra` says, with the name of the policy before each id.
+fn optional_needs(rendered: &Rendered) -> Vec<String> {
+    let extra = rendered.planned().and_then(|planned| serde_json::from_str::<Value>(&planned.extra).ok());
+    let ids = extra.as_ref().and_then(|extra| extra["optionalNeeds"].as_array()).into_iter().flatten();
+    ids.filter_map(Value::as_str).map(|id| format!("{}/{id}", rendered.policy.name)).collect()
 }
 
 fn condition(of: &str, status: Truth, reason: &str, message: &str, generation: i64) -> Value {

@@ -51,6 +51,25 @@ fn a_registry_of_the_operators_namespace_says_what_runs_tools() {
 }
 
 #[test]
+fn a_server_that_the_settings_know_how_to_start_misses_no_registry() {
+    let resolved = |runtime: &str, code: i32| {
+        let server = format!(
+            "apiVersion: kaos.tools/v1alpha1\nkind: MCPServer\nmetadata: {{name: own}}\n\
+             spec: {{runtime: {runtime}, params: 'def a(): return 1'}}\n"
+        );
+        let ran = render(&server, &["-o", "json"]);
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        let conditions = ran.json()[0]["status"]["conditions"].as_array().unwrap().clone();
+        conditions.into_iter().find(|condition| condition["type"] == "Resolved").unwrap()
+    };
+    assert_eq!(resolved("python-string", 0)["status"], "True");
+    // Of a runtime that the settings do not know, the registry might say what it is.
+    let missing = resolved("mine", 1);
+    assert_eq!((&missing["status"], &missing["reason"]), (&"False".into(), &"NotFound".into()));
+    assert!(missing["message"].as_str().unwrap().contains("kaos-mcp-runtimes"), "{missing}");
+}
+
+#[test]
 fn what_the_operator_caps_is_what_is_installed_and_not_its_own_flags() {
     let folder = Folder::new("capped");
     let power = "modelapi: {proxy: {securityContext: {privileged: true}}}\n";
