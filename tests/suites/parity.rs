@@ -5,7 +5,7 @@
 //! another end than the recorded one; `UPDATE_GOLDEN=1` accepts nothing but fuel, in `golden/fuel.json`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kaos_policy::policy::Policy;
@@ -39,6 +39,23 @@ fn every_wanted_deviation_is_written_down_where_a_test_sees_it() {
         // What was written by hand deviates from nothing.
         let is_written = case.about.desired.is_some() || (is_seen && case.about.by_hand.is_some());
         assert_eq!(is_written, is_elsewhere || is_seen, "{}: desired, and nothing sees it", case.name);
+    }
+}
+
+#[test]
+fn every_field_of_a_case_is_explained() {
+    let explained = std::fs::read_to_string(case::golden().join("README.md")).expect("the cases have a README");
+    let fields = explained
+        .lines()
+        .skip_while(|line| !line.starts_with("| field of"))
+        .filter_map(|line| line.split(" | ").next());
+    let fields: BTreeSet<&str> = fields.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    for folder in std::fs::read_dir(case::golden().join("cases")).expect("the cases are there") {
+        let file = folder.expect("the cases are listed").path().join("case.yaml");
+        let about: Value = serde_saphyr::from_str(&std::fs::read_to_string(&file).expect("it is there")).expect("YAML");
+        for field in about.as_object().into_iter().flatten().map(|(field, _)| field) {
+            assert!(fields.contains(field.as_str()), "{}: {field} has no row in golden/README.md", file.display());
+        }
     }
 }
 
