@@ -110,18 +110,15 @@ fn finding(objection: &Objection<'_>) -> Finding {
             }
         }
     }
-    let message = match error.kind() {
-        ValidationErrorKind::Required { property } => {
-            segments.push(property.as_str().unwrap_or_default().to_owned());
-            "missing: the kind's schema requires it".to_owned()
-        }
+    let message = if let ValidationErrorKind::Required { property } = error.kind() {
+        segments.push(property.as_str().unwrap_or_default().to_owned());
+        "missing: the kind's schema requires it".to_owned()
+    } else {
         // Values may be keys or passwords, and may be long.
-        _ => {
-            let came = objection.came().map(|came| format!(", and is {came}")).unwrap_or_default();
-            let empty = error.instance().is_null().then_some("an empty field is null: leave it out");
-            let remedy = empty.or(remedy.as_deref()).map(|remedy| format!(": {remedy}")).unwrap_or_default();
-            format!("{must}{came}{remedy}")
-        }
+        let came = objection.came().map(|came| format!(", and is {came}")).unwrap_or_default();
+        let empty = error.instance().is_null().then_some("an empty field is null: leave it out");
+        let remedy = empty.or(remedy.as_deref()).map(|remedy| format!(": {remedy}")).unwrap_or_default();
+        format!("{must}{came}{remedy}")
     };
     let path = path(segments.iter().enumerate().map(|(at, segment)| match segment.parse() {
         Ok(index) if indices.contains(&at) => Segment::Index(index),
