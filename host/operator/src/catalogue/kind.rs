@@ -8,11 +8,11 @@ use std::{
 
 use jiff::Timestamp;
 use kaos_policy::{
-    contract::{Claim, Refusal, ResourceType, Violation},
+    contract::{Claim, Cluster, Refusal, ResourceType, Violation},
     manifest::OnRefusal,
     policy::{Policy, PolicyId, Stack},
-    render::TOO_LARGE,
-    settings::Layer,
+    render::{Renderer, TOO_LARGE},
+    settings::{Layer, SettingsErrors},
 };
 
 use super::{Without, renderers::Made};
@@ -156,6 +156,29 @@ impl Kind {
     /// The policies as one.
     pub fn stack(&self) -> &Stack {
         &self.stack
+    }
+
+    /// The types that the policies wish for, as far as they are served.
+    pub(super) fn served(&self, is_served: impl Fn(&ResourceType) -> bool) -> Vec<ResourceType> {
+        let wishes = self.claims().flat_map(|claim| &claim.wishes);
+        let mut served: Vec<ResourceType> = wishes.filter(|wish| is_served(wish)).cloned().collect();
+        served.sort();
+        served.dedup();
+        served
+    }
+
+    /// The policies, bound to their settings, on a cluster that serves these types.
+    pub(super) fn renderer_on(&self, cluster: &Cluster, served: Vec<ResourceType>) -> Result<Renderer, SettingsErrors> {
+        Renderer::new(&self.stack, &self.layers, Cluster { served, ..cluster.clone() })
+    }
+
+    /// The policies, bound to their settings, on a cluster that serves what `is_served` says.
+    pub fn renderer(
+        &self,
+        cluster: &Cluster,
+        is_served: impl Fn(&ResourceType) -> bool,
+    ) -> Result<Renderer, SettingsErrors> {
+        self.renderer_on(cluster, self.served(is_served))
     }
 
     /// The settings that concern them, in no order.

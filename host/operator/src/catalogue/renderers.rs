@@ -47,16 +47,13 @@ impl Renderers {
         kind: &Kind,
         is_served: impl Fn(&ResourceType) -> bool,
     ) -> Result<Arc<Renderer>, SettingsErrors> {
-        let wishes = kind.claims().flat_map(|claim| &claim.wishes);
-        let mut served: Vec<ResourceType> = wishes.filter(|wish| is_served(wish)).cloned().collect();
-        served.sort();
-        served.dedup();
+        let served = kind.served(is_served);
         let mut made = lock(&kind.made);
         if let Some(made) = made.as_ref().filter(|made| made.served == served) {
             return Ok(Arc::clone(&made.renderer));
         }
-        let cluster = Cluster { served: served.clone(), ..self.cluster.clone() };
-        let renderer = Renderer::new(kind.stack(), kind.layers(), cluster)?
+        let renderer = kind
+            .renderer_on(&self.cluster, served.clone())?
             .with_memo(Arc::clone(&self.memo))
             .with_user_privileges(self.user_privileges)
             .with_grantable_privileges(self.grantable.clone())

@@ -10,6 +10,7 @@ use kaos_policy::{
     contract::{Claim, ResourceType},
     policy::PolicyId,
 };
+use serde_json::Value;
 
 use super::Kind;
 
@@ -54,7 +55,39 @@ pub enum Answer {
     Nothing,
 }
 
+impl Answer {
+    /// What answers; for an object that names a policy that it cannot have, what would answer without the name.
+    pub fn kind(self) -> Option<Arc<Kind>> {
+        match self {
+            Self::Kind(kind) | Self::NoSuchPolicy(kind, _) => Some(kind),
+            Self::Nothing => None,
+        }
+    }
+
+    /// The message for an object that names a policy that it cannot have: everything of it stays as it is.
+    pub fn no_such_policy(&self, object: &Value) -> Option<String> {
+        let Self::NoSuchPolicy(_, choice) = self else { return None };
+        let (pin, of) = (pin(object).unwrap_or_default(), ResourceType::of_object(object));
+        let choice: Vec<String> = choice.iter().map(ToString::to_string).collect();
+        let choice = choice.join(", ");
+        Some(format!(
+            "annotation {PIN}: there is no policy `{pin}` for {of} here: name one of {choice}, or remove the annotation"
+        ))
+    }
+}
+
+/// The policy that an object names.
+fn pin(object: &Value) -> Option<&str> {
+    object["metadata"]["annotations"][PIN].as_str()
+}
+
 impl Snapshot {
+    /// What answers for an object as it says itself.
+    pub fn answer_for(&self, object: &Value) -> Answer {
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
+        self.answer(&ResourceType::of_object(object), namespace, pin(object))
+    }
+
     /// What answers for an object; `pin` is what it says in [`PIN`].
     pub fn answer(&self, of: &ResourceType, namespace: &str, pin: Option<&str>) -> Answer {
         let Some(answers) = self.kinds.get(of) else { return Answer::Nothing };

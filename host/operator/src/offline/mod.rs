@@ -6,30 +6,23 @@
 //! what it misses is rendered after the pass, and the pass is made again. So one sandbox is open at a time, however
 //! long the chain of objects that need each other is.
 
+mod brought;
 mod index;
 mod status;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet, HashMap},
-    hash::BuildHasher,
-    sync::Arc,
-};
+use std::{cell::RefCell, sync::Arc};
 
 use kaos_policy::{
-    contract::{Cluster, Note, Outcome, Reference, ResourceType, Severity, Target},
-    kubernetes::Checks,
+    contract::{Note, Outcome, Reference, Refusal, ResourceType, Severity, Target, Violation},
     lookup::{Fixed, Lookup, Sighting},
-    manifest::Privilege,
-    policy::Stack,
     render::{ObjectRef, Planned, RenderError, Rendered, Renderer, Verdict},
-    settings::{Layer, SettingsErrors},
 };
 use serde_json::Value;
 
 use crate::input::{Document, is_cluster_scoped};
+pub use brought::Brought;
 use index::Index;
 
 /// One object and what came of it.
@@ -47,31 +40,11 @@ pub struct Entry {
 pub trait Answering: Sync {
     /// What answers for one; none if no policy claims it.
     fn renderer(&self, object: &Value) -> Option<&Renderer>;
-}
 
-impl<S: BuildHasher + Sync> Answering for HashMap<ResourceType, Renderer, S> {
-    fn renderer(&self, object: &Value) -> Option<&Renderer> {
-        self.get(&ResourceType::of_object(object))
+    /// Why the operator leaves everything of an object as it is, although a policy answers for it.
+    fn left_as_is(&self, _object: &Value) -> Option<String> {
+        None
     }
-}
-
-/// A renderer for each kind that policies answer for. `grantable` are the privileges that settings may raise which
-/// somebody installs; all, where none are listed.
-pub fn renderers(
-    stacks: &BTreeMap<ResourceType, Stack>,
-    layers: &[Layer],
-    cluster: &Cluster,
-    grantable: Option<&BTreeSet<Privilege>>,
-    is_served: impl Fn(&ResourceType) -> bool,
-) -> Result<HashMap<ResourceType, Renderer>, SettingsErrors> {
-    let renderer = |(of, stack): (&ResourceType, &Stack)| {
-        let policies = std::iter::once(stack.base()).chain(stack.overlays());
-        let wishes = policies.filter_map(|policy| policy.claim(of)).flat_map(|claim| claim.wishes.iter());
-        let served = wishes.filter(|wish| is_served(wish)).cloned().collect();
-        let renderer = Renderer::new(stack, layers, Cluster { served, ..cluster.clone() })?;
-        Ok((of.clone(), renderer.with_grantable_privileges(grantable.cloned()).with_checks(Checks::Fields)))
-    };
-    stacks.iter().map(renderer).collect()
 }
 
 /// What a cluster holds, found by type and name.
@@ -198,11 +171,17 @@ impl<'a> World<'a> {
 
     fn decide(&self, position: usize, renderer: &Renderer) -> Result<Entry, RenderError> {
         let object = &self.objects[position];
-        let rendered = renderer.render(object, self)?;
+        let mut rendered = renderer.render(object, self)?;
         if !object["metadata"]["deletionTimestamp"].is_null() {
             return Ok(going(rendered, object));
         }
-        let (outcome, status) = status::first(renderer, &rendered, object, self);
+        let left_as_is = self.answering.left_as_is(object);
+        let (outcome, status) = status::first(renderer, &rendered, object, self, left_as_is.as_deref());
+        if let (Verdict::Planned(_), Some(message)) = (&rendered.verdict, left_as_is) {
+            // Nothing of the plan is applied.
+            let violation = Violation { path: "metadata.annotations".to_owned(), message };
+            rendered.verdict = Verdict::Refused(Refusal::Invalid(vec![violation]));
+        }
         Ok(Entry { rendered, outcome, status })
     }
 

@@ -10,15 +10,24 @@ use super::World;
 use crate::status::{self, Hindrance, Standing};
 
 /// How far the host would have come with an object, and its status.
-pub(super) fn first(renderer: &Renderer, rendered: &Rendered, object: &Value, world: &World<'_>) -> (Outcome, Value) {
+/// `left_as_is` says why the operator does nothing about a plan, if it does not.
+pub(super) fn first(
+    renderer: &Renderer,
+    rendered: &Rendered,
+    object: &Value,
+    world: &World<'_>,
+    left_as_is: Option<&str>,
+) -> (Outcome, Value) {
     let (children, all_live) = children(rendered, world);
-    let outcome = match &rendered.verdict {
+    let outcome = match (&rendered.verdict, left_as_is) {
+        (Verdict::Planned(_), Some(why)) => Outcome::Failed(why.to_owned()),
         // Gates bind until everything is there once.
-        Verdict::Planned(planned) if planned.gates.is_empty() || all_live => Outcome::Applied,
-        Verdict::Planned(_) => Outcome::Gated,
-        Verdict::Refused(refusal) => Outcome::Refused(refusal.clone()),
-        Verdict::Failed(failure) => Outcome::Failed(failure.failure.to_string()),
+        (Verdict::Planned(planned), None) if planned.gates.is_empty() || all_live => Outcome::Applied,
+        (Verdict::Planned(_), None) => Outcome::Gated,
+        (Verdict::Refused(refusal), _) => Outcome::Refused(refusal.clone()),
+        (Verdict::Failed(failure), _) => Outcome::Failed(failure.failure.to_string()),
     };
+    let hindrance = if left_as_is.is_some() { Hindrance::PolicyNotFound } else { Hindrance::ApplyFailed };
     // A policy that just failed is not asked what to make of it.
     let assessed = match &rendered.verdict {
         Verdict::Failed(failure) => Err(failure.clone()),
@@ -28,7 +37,7 @@ pub(super) fn first(renderer: &Renderer, rendered: &Rendered, object: &Value, wo
     let generation = object["metadata"]["generation"].as_i64().unwrap_or(1);
     let standing = Standing {
         outcome: &outcome,
-        hindrance: Hindrance::ApplyFailed,
+        hindrance,
         missing: &status::missing(rendered, world),
         generation,
         applied_generation: match outcome {

@@ -1,7 +1,10 @@
 //! A world of kites: a kite emits one ConfigMap that lists the endpoints of its peers, and its endpoint is in its
 //! status. One that is named mighty emits pods that have power over their node.
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use kaos_policy::{
     code::Native,
@@ -11,9 +14,9 @@ use kaos_policy::{
     },
     digest::Digest,
     limits::Limits,
-    manifest::PolicyFile,
+    manifest::{PolicyFile, Privilege},
     policy::{Policy, Stack},
-    settings::Origin,
+    settings::{Layer, Origin},
 };
 use serde_json::{Value, json};
 
@@ -124,12 +127,12 @@ fn stack() -> Stack {
 
 fn in_world(text: &str, look: impl FnOnce(&World<'_>)) {
     let cluster = Cluster { domain: "cluster.local".into(), operator_namespace: "kaos-system".into(), served: vec![] };
-    let renderer = Renderer::new(&stack(), &[], cluster).unwrap();
-    let renderers = HashMap::from([(kite(), renderer)]);
     let (documents, errors) = parse(&"kites.yaml".into(), text, "default");
     assert!(errors.is_empty(), "{errors:?}");
     TRANSLATED.take();
-    look(&World::new(&Stored::new(&documents), &renderers, &|_| None));
+    let (stacks, objects) = (BTreeMap::from([(kite(), stack())]), documents.iter().map(|document| &document.object));
+    let brought = Brought::new(&stacks, &[], &cluster, None, |_| true, objects).unwrap();
+    look(&World::new(&Stored::new(&documents), &brought, &|_| None));
 }
 
 fn written(name: &str, peers: &[&str]) -> String {
@@ -206,6 +209,22 @@ fn what_is_refused_has_a_status_too() {
 }
 
 #[test]
+fn an_object_that_names_an_unknown_policy_gets_the_operators_refusal() {
+    let named = |policy: &str| {
+        written("a", &[]).replace("{name: a}", &format!("{{name: a, annotations: {{kaos.tools/policy: {policy}}}}}"))
+    };
+    in_world(&named("nope"), |world| {
+        let entry = world.entry(0).unwrap().unwrap();
+        assert!(entry.rendered.manifests().is_empty());
+        let condition = &entry.status["conditions"].as_array().unwrap()[0];
+        assert_eq!((&condition["type"], &condition["reason"]), (&json!("Accepted"), &json!("PolicyNotFound")));
+        let message = condition["message"].as_str().unwrap();
+        assert!(message.contains("there is no policy `nope`") && message.contains("name one of kite"), "{message}");
+    });
+    in_world(&named("kite"), |world| assert_eq!(world.entry(0).unwrap().unwrap().rendered.manifests().len(), 1));
+}
+
+#[test]
 fn for_what_is_being_deleted_nothing_is_made() {
     let going = written("a", &[]).replace("{name: a}", "{name: a, deletionTimestamp: '2026-01-01T00:00:00Z'}");
     in_world(&(going + &written("b", &["a"])), |world| {
@@ -239,8 +258,10 @@ fn settings_that_somebody_installs_raise_no_more_than_the_operator_is_said_to_gr
     let fails = |origin: Origin, grantable: Option<&[Privilege]>| {
         let grantable: Option<BTreeSet<Privilege>> = grantable.map(|listed| listed.iter().copied().collect());
         let layers = [Layer::tree(origin, "kite", json!({"securityContext": {"privileged": true}}))];
-        let renderers = renderers(&stacks, &layers, &Cluster::default(), grantable.as_ref(), |_| true).unwrap();
-        let entry = World::new(&stored, &renderers, &|_| None).entry(0).unwrap().unwrap();
+        let objects = stored.objects().iter().map(|object| &**object);
+        let cluster = Cluster::default();
+        let brought = Brought::new(&stacks, &layers, &cluster, grantable.as_ref(), |_| true, objects).unwrap();
+        let entry = World::new(&stored, &brought, &|_| None).entry(0).unwrap().unwrap();
         entry.rendered.failed().map(ToString::to_string)
     };
     assert_eq!(fails(Origin::OperatorConfig, None), None);

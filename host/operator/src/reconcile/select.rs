@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{context::Context, hearing::Hearing, memory::Memory, resolve::Resolved};
 use crate::{
-    catalogue::{Answer, Descent, Kind, PIN, Without},
+    catalogue::{Descent, Kind, PIN, Without},
     watch::ObjectKey,
 };
 
@@ -62,20 +62,9 @@ impl Context {
         let since = snapshot.of(&key.of).map_or(0, |answers| answers.since);
         let chosen = pin.is_some_and(|pin| !pin.trim().is_empty());
         let selected = |kind, chosen, unknown_pin| Selected { descent: Descent::new(kind), since, chosen, unknown_pin };
-        match snapshot.answer(&key.of, &key.namespace, pin) {
-            Answer::Kind(kind) => Some(selected(kind, chosen, None)),
-            Answer::NoSuchPolicy(usual, choice) => {
-                let choice: Vec<String> = choice.iter().map(ToString::to_string).collect();
-                let pin = pin.unwrap_or_default();
-                let message = format!(
-                    "annotation {PIN}: there is no policy `{pin}` for {} here: name one of {}, or remove the annotation",
-                    key.of,
-                    choice.join(", ")
-                );
-                Some(selected(usual, false, Some(message)))
-            }
-            Answer::Nothing => None,
-        }
+        let answer = snapshot.answer(&key.of, &key.namespace, pin);
+        let unknown_pin = answer.no_such_policy(object);
+        answer.kind().map(|kind| selected(kind, chosen && unknown_pin.is_none(), unknown_pin))
     }
 
     /// Asks what was selected, and what served before it as long as a policy fails on the object, or refuses it and

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::{
     catalogue::{
-        Age, Answer, Arranged, Catalogue, Conflict, Kind, Offer, PIN, Reach, Snapshot,
+        Age, Answer, Arranged, Catalogue, Conflict, Kind, Offer, Reach, Snapshot,
         installed::{Content, Entry, Roster, Unfit},
     },
     offline::Answering,
@@ -244,9 +244,7 @@ pub(super) fn renderer(
     Started { cluster, grantable, checks }: &Started,
     is_served: impl Fn(&ResourceType) -> bool,
 ) -> anyhow::Result<Renderer> {
-    let wishes = kind.claims().flat_map(|claim| claim.wishes.iter());
-    let served = wishes.filter(|wish| is_served(wish)).cloned().collect();
-    let renderer = Renderer::new(kind.stack(), kind.layers(), Cluster { served, ..cluster.clone() })?;
+    let renderer = kind.renderer(cluster, is_served)?;
     Ok(renderer.with_grantable_privileges(grantable.clone()).with_checks(*checks))
 }
 
@@ -286,24 +284,15 @@ impl Answering for At<'_> {
 
 /// What answers for an object; for one that names a policy that there is not, what would without the name.
 pub(super) fn answer(snapshot: &Snapshot, object: &Value) -> Option<Arc<Kind>> {
-    match look_up(snapshot, object) {
-        Answer::Kind(kind) | Answer::NoSuchPolicy(kind, _) => Some(kind),
-        Answer::Nothing => None,
-    }
+    snapshot.answer_for(object).kind()
 }
 
 /// The policies that an object may name, if it names one that there is not: the operator leaves what exists as it is.
 pub(super) fn named_in_vain(snapshot: &Snapshot, object: &Value) -> Option<Vec<PolicyId>> {
-    match look_up(snapshot, object) {
+    match snapshot.answer_for(object) {
         Answer::NoSuchPolicy(_, choice) => Some(choice),
         Answer::Kind(_) | Answer::Nothing => None,
     }
-}
-
-fn look_up(snapshot: &Snapshot, object: &Value) -> Answer {
-    let metadata = &object["metadata"];
-    let namespace = metadata["namespace"].as_str().unwrap_or_default();
-    snapshot.answer(&ResourceType::of_object(object), namespace, metadata["annotations"][PIN].as_str())
 }
 
 /// Snapshots that have something in common have it at the same place.

@@ -6,14 +6,14 @@ mod table;
 mod unserved;
 mod yaml;
 
-use std::{collections::HashMap, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use kaos_policy::{
     contract::{Note, Outcome, ResourceType, Severity},
     lookup::Sighting,
-    render::{Message, Refused, Renderer, Verdict},
+    render::{Message, Refused, Verdict},
 };
 
 use super::{
@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     input::{Document, Sources},
-    offline::{Entry, Stored, World, renderers},
+    offline::{Brought, Entry, Stored, World},
     policies::{Loader, select},
 };
 use unserved::Unserved;
@@ -115,9 +115,10 @@ impl Render {
         let stacks = select(&policies)?;
         let unserved = Unserved::new(unserved, &stacks)?;
         let (grantable, is_served) = (grantable.listed(), |of: &ResourceType| !unserved.contains(of));
-        let renderers = renderers(&stacks, &layers, &cluster, grantable.as_ref(), is_served)?;
-        warn_of_strangers(&documents, &catalogue, &renderers.keys().collect::<Vec<_>>());
-        show.all(&documents, &renderers, &unserved, out)
+        let objects = documents.iter().map(|document| &document.object);
+        let brought = Brought::new(&stacks, &layers, &cluster, grantable.as_ref(), is_served, objects)?;
+        warn_of_strangers(&documents, &catalogue, &brought.kinds().collect::<Vec<_>>());
+        show.all(&documents, &brought, &unserved, out)
     }
 }
 
@@ -151,13 +152,13 @@ impl Show {
     fn all(
         &self,
         documents: &[Document],
-        renderers: &HashMap<ResourceType, Renderer>,
+        brought: &Brought,
         unserved: &Unserved,
         out: &mut Output,
     ) -> anyhow::Result<ExitCode> {
         let hidden = |of: &ResourceType| unserved.contains(of).then_some(Sighting::Unserved);
         let stored = Stored::new(documents);
-        let world = World::new(&stored, renderers, &hidden);
+        let world = World::new(&stored, brought, &hidden);
         let (mut rendered, mut held_back) = (0_usize, false);
         let mut list = json::List::default();
         let mut table = table::Objects::default();
@@ -175,7 +176,7 @@ impl Show {
             }
         }
         if rendered == 0 {
-            let kinds: Vec<_> = renderers.keys().map(ToString::to_string).collect();
+            let kinds: Vec<_> = brought.kinds().map(ToString::to_string).collect();
             return Err(anyhow!(
                 "nothing to render: no object is of a kind that a policy claims ({})",
                 sorted(kinds).join(", ")
