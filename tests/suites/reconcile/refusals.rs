@@ -48,7 +48,10 @@ fn e2_a_field_that_never_changes_is_named_with_what_helps() {
         w.delete("Deployment/web").await;
         w.until_gone("Deployment/web").await;
         let old = uid(&child).to_owned();
-        child["metadata"].as_object_mut().unwrap().retain(|field, _| ["name", "namespace", "ownerReferences"].contains(&field.as_str()));
+        child["metadata"]
+            .as_object_mut()
+            .unwrap()
+            .retain(|field, _| ["name", "namespace", "ownerReferences"].contains(&field.as_str()));
         child.as_object_mut().unwrap().remove("status");
         let labels = json!({"app": "older"});
         child["spec"]["selector"] = json!({"matchLabels": labels});
@@ -61,7 +64,11 @@ fn e2_a_field_that_never_changes_is_named_with_what_helps() {
         }
         assert!(!applied(&told).contains("spec.template cannot"), "{}", applied(&told));
         w.delete("Deployment/web").await;
-        let made = w.until("it is made", "Deployment/web", |made| !made.is_null() && made["metadata"]["labels"]["app"] != "older").await;
+        let made = w
+            .until("it is made", "Deployment/web", |made| {
+                !made.is_null() && made["metadata"]["labels"]["app"] != "older"
+            })
+            .await;
         assert_ne!(uid(&made), old);
         w.until_ready("Gadget/web").await;
     });

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use kaos_cluster::faults::{Attempt, Entry};
 use kaos_operator::rbac::Scope;
-use kaos_tests::gadget::gadget;
 use kaos_policy::guard::UserPrivileges;
+use kaos_tests::gadget::gadget;
 use kaos_tests::harness::faults::OPERATOR;
 use kaos_tests::harness::samples::{agent, mcp_server, model_api};
 use kaos_tests::harness::{Scenario, World, condition, is_ready, play, reason};

@@ -243,10 +243,8 @@ async fn add_condition(w: &World, at: &str, of: &str) {
 /// Edits an object, and waits until the operator told of that. Gives the object.
 async fn edited(w: &World, at: &str, replicas: i64) -> Value {
     let generation = w.patch(at, &json!({"spec": {"replicas": replicas}})).await["metadata"]["generation"].clone();
-    w.until("the edit is told", at, |object| {
-        is_ready(object) && object["status"]["observedGeneration"] == generation
-    })
-    .await
+    w.until("the edit is told", at, |object| is_ready(object) && object["status"]["observedGeneration"] == generation)
+        .await
 }
 
 #[test]

@@ -246,9 +246,7 @@ mod tests {
     #[test]
     fn only_a_conflict_about_the_very_object_says_that_it_is_another() {
         let is_another = |status: Value| is_another(&serde_json::from_value(status).unwrap(), "services", "web");
-        let conflict = |kind: &str, name: &str, message: &str| {
-            json!({"code": 409, "reason": "Conflict", "message": message, "details": {"kind": kind, "name": name}})
-        };
+        let conflict = |kind: &str, name: &str, message: &str| json!({"code": 409, "reason": "Conflict", "message": message, "details": {"kind": kind, "name": name}});
         let modified = "the object has been modified";
         assert!(is_another(conflict("services", "web", modified)));
         assert!(!is_another(conflict("resourcequotas", "web", modified)), "the quota's");

@@ -143,9 +143,9 @@ fn give(entries: &mut Vec<Value>, fields: &Map<String, Value>, api_version: &str
 /// Whether we own something below a field, or a list or an object as a whole that it lies in; the path is written as in
 /// `fieldsV1`.
 pub(crate) fn owned(entries: &[Value], subresource: &str, path: &[&str]) -> bool {
-    entries.iter().any(|entry| {
-        entry["manager"] == MANAGER && is_of(entry, subresource) && reaches(&entry["fieldsV1"], path)
-    })
+    entries
+        .iter()
+        .any(|entry| entry["manager"] == MANAGER && is_of(entry, subresource) && reaches(&entry["fieldsV1"], path))
 }
 
 /// Whether somebody other than us and the earlier operator wrote a field, be it through a subresource.

@@ -78,9 +78,7 @@ mod tests {
 
     #[test]
     fn the_field_that_the_server_names_is_told_with_the_remedy() {
-        let of = |app: &str, replicas: u32| {
-            json!({"kind": "Deployment", "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": app}}}})
-        };
+        let of = |app: &str, replicas: u32| json!({"kind": "Deployment", "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": app}}}});
         let said = "Deployment.apps \"a\" is invalid: spec.selector: Invalid value: {}: field is immutable";
         let told = explained(said, &of("x", 1), &of("y", 2));
         assert!(told.starts_with("spec.selector cannot change while the deployment exists"), "{told}");

@@ -40,14 +40,15 @@ pub(super) fn metrics(metrics: Arc<Metrics>) -> Router {
 
 /// `/debug/objects/<kind>/<namespace>/<name>`, for callers on this machine: it is to be served on loopback only.
 pub(super) fn debug(report: Arc<dyn Report>) -> Router {
-    let object = async move |Path((kind, namespace, name)): Path<(String, String, String)>| {
-        match report.explain(kind, namespace, name).await {
-            Ok(known) => {
-                let known = printable_json(&format!("{known:#}\n")).into_owned();
-                ([(CONTENT_TYPE, "application/json")], known).into_response()
-            }
-            Err(why) => (StatusCode::NOT_FOUND, format!("{}\n", printable(&why))).into_response(),
+    let object = async move |Path((kind, namespace, name)): Path<(String, String, String)>| match report
+        .explain(kind, namespace, name)
+        .await
+    {
+        Ok(known) => {
+            let known = printable_json(&format!("{known:#}\n")).into_owned();
+            ([(CONTENT_TYPE, "application/json")], known).into_response()
         }
+        Err(why) => (StatusCode::NOT_FOUND, format!("{}\n", printable(&why))).into_response(),
     };
     Router::new()
         .route("/debug/objects/{kind}/{namespace}/{name}", get(object))
