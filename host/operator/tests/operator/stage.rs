@@ -69,7 +69,7 @@ impl Stage {
 
     /// What the operator says of an object.
     pub(crate) async fn explained(&self, name: &str) -> Option<Value> {
-        self.probe.as_ref()?.explain("Kite", "t", name).await
+        self.probe.as_ref()?.explain("Kite", "t", name).await.ok()
     }
 
     pub(crate) async fn stop(&mut self) {

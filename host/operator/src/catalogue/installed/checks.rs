@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use kaos_policy::{compile::CompileError, gate::LoadError, policy::Policy};
+use kaos_policy::{compile::CompileError, gate::LoadError, policy::Policy, settings::Layer};
 use tokio::{
     sync::{Notify, oneshot},
     task::JoinHandle,
@@ -135,6 +135,17 @@ impl Checks {
             other.cancelled().await;
         }
         self.gatekeeper.check(package, self.share(namespace)).await
+    }
+
+    /// Whether a policy's plans can be with settings from this namespace.
+    pub(super) async fn try_settings(
+        &self,
+        policy: Arc<Policy>,
+        settings: Layer,
+        namespace: &str,
+    ) -> Result<(), LoadError> {
+        let _permit = self.processors.permit(namespace != self.home).await;
+        self.gatekeeper.try_settings(policy, settings).await
     }
 
     /// Ends the checks of revisions that nobody wants to know of any more.

@@ -6,14 +6,12 @@ use anyhow::{Context, bail};
 use clap::Args;
 use wit_component::ComponentEncoder;
 
-use super::{
-    output::{complain, printable},
-    wasm,
-};
+use super::{output::complain, wasm};
 use crate::{
     reading::{self, MODULE},
     sections::slim,
 };
+use kaos_policy::printable::printable;
 
 /// Arguments of `policy build`.
 #[derive(Debug, Args)]
@@ -45,7 +43,8 @@ impl Build {
             );
         }
         if let Some([module, name]) = wasm::first_import(&module) {
-            let (file, import) = (file.display(), printable(&format!("{module}.{name}")));
+            let import = format!("{module}.{name}");
+            let (file, import) = (file.display(), printable(&import));
             let remedy = "build it with --target wasm32-unknown-unknown";
             if module.starts_with("wasi") {
                 bail!("{file}: was built for WASI and imports {import}, and a policy imports nothing: {remedy}");

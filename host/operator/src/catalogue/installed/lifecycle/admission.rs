@@ -214,7 +214,7 @@ impl Lifecycle {
         for loaded in self.roster.loaded(policy, &self.serving()) {
             let origin = Origin::ClusterPolicy(package.name.clone());
             let layer = Layer::tree(origin, policy, package.file.settings.clone());
-            refused = match self.gatekeeper.try_settings(loaded, layer).await {
+            refused = match self.checks.try_settings(loaded, layer, &package.namespace).await {
                 // Which layers do not fit is told once all of them are arranged.
                 Ok(()) | Err(LoadError::Settings(_)) => return Ok(()),
                 Err(error) if error.is_lasting() => Err(NotAdmitted::refused("BadSettings", error.to_string())),
