@@ -119,7 +119,7 @@ fn objects_are_explained_at_an_address_of_their_own_and_not_beside_the_probes_of
     let folder = Folder::new("explaining");
     let pages = ["--metrics-bind-address=0", "--health-probe-bind-address=:0", "--debug-bind-address=127.0.0.1:0"];
     let operator = Operator::start(&folder, pages);
-    let (page, unknown) = ("/debug/objects/Agent/team/writer", "nothing is known of Agent team/writer");
+    let (page, unknown) = ("/debug/objects/Agent/team/writer", "this process does not reconcile now");
     let (there, elsewhere) = (operator.get("debug", page), operator.get("health", page));
     assert!(there.starts_with("HTTP/1.1 404") && there.contains(unknown), "{there}");
     assert!(elsewhere.starts_with("HTTP/1.1 404") && !elsewhere.contains(unknown), "{elsewhere}");

@@ -145,7 +145,7 @@ fn an_object_whose_policy_fails_to_report_on_it_is_counted_too() {
         assert!(world.counted("kaos_operator_policy_failures_total", &["policy=\"gadget\"", "reason=\"Trap\""]) > 0.0);
         let told = world.look("Gadget/web").await;
         assert_eq!(reason(&told, "Accepted"), "Accepted", "its plan was taken: {told:#}");
-        world.apply(&gadget("web", &json!({}))).await;
+        world.apply(&gadget("web", &json!({"image": "registry.example/gadget:1", "port": 80}))).await;
         until_unserved(world, "Gadget", "PolicyFailed", 0.0).await;
     });
 }

@@ -66,7 +66,7 @@ fn e2_a_field_that_the_api_server_does_not_know_is_told_once_and_not_tried_again
 
 /// What an operator says on request that the API server did not take of a Gadget.
 fn rejected(w: &World) -> Value {
-    let known = w.probe().explain("gadgets", &w.namespace, "web").unwrap();
+    let known = w.probe().explain("gadgets", &w.namespace, "web").await.unwrap();
     known["last"]["rejected"].clone()
 }
 

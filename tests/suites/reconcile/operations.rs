@@ -224,9 +224,13 @@ fn an_object_is_explained_by_every_name_that_its_kind_is_served_under() {
         w.apply(&web()).await;
         w.until_ready("Gadget/web").await;
         for word in ["Gadget", "gadget", "gadgets", "gd", "gadgets.test.example.com", "GADGET.test.example.com"] {
-            assert_eq!(w.probe().explain(word, &w.namespace, "web").unwrap()["object"]["kind"], "Gadget", "{word}");
+            assert_eq!(
+                w.probe().explain(word, &w.namespace, "web").await.unwrap()["object"]["kind"],
+                "Gadget",
+                "{word}"
+            );
         }
-        let unknown = w.probe().explain("gadgetss", &w.namespace, "web").unwrap_err();
+        let unknown = w.probe().explain("gadgetss", &w.namespace, "web").await.unwrap_err();
         assert!(unknown.starts_with("gadgetss: no policy answers for this kind, only for "), "{unknown}");
     });
 }

@@ -28,7 +28,7 @@ const OF_KUBERNETES: &str = "host/policy/src/kubernetes/";
 
 /// Types and names of Kubernetes, units, names of Rust types and of values.
 const OTHER_WORDS: &str = "
-    AccessGrant Agent Always Apply Binding Cache Catalogue CertificateSigningRequest Cluster ClusterIP ClusterRole
+    AccessGrant Agent AlreadyExists Always Apply Binding Cache Catalogue CertificateSigningRequest Cluster ClusterIP ClusterRole
     ClusterRoleBinding ClusterTrustBundle ComponentStatus ConfigMap CronJob CustomResourceDefinition DaemonSet
     Default Deployment DeviceClass Ei EndpointSlice Endpoints Engine Event Failure False FieldsV1 FlowSchema Gateway
     GatewayClass Gi HorizontalPodAutoscaler IfNotPresent Ingress IngressClass IntOrString Invalid Job Ki KiB Kind List

@@ -1,7 +1,7 @@
 //! The answers of an operator that has only the policies that it brought: its own catalogue, without a cluster.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry},
     sync::Arc,
 };
 
@@ -41,9 +41,9 @@ impl Brought {
         let mut renderers = HashMap::new();
         for object in objects {
             let Some(kind) = answer(&snapshot, object).kind() else { continue };
-            if !renderers.contains_key(&place(&kind)) {
+            if let Entry::Vacant(vacant) = renderers.entry(place(&kind)) {
                 let renderer = kind.renderer(cluster, &is_served)?.with_grantable_privileges(grantable.cloned());
-                renderers.insert(place(&kind), renderer.with_checks(Checks::Fields));
+                vacant.insert(renderer.with_checks(Checks::Fields));
             }
         }
         Ok(Self { snapshot, renderers })

@@ -92,9 +92,10 @@ fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let peers: Vec<String> = subject.found.iter().map(endpoint).collect();
     let metadata = json!({"name": name, "namespace": "default"});
     let manifest = if name == "mighty" {
-        let pod = json!({"containers": [{"name": "main", "securityContext": {"privileged": true}}]});
-        let template = json!({"metadata": {"labels": {"app": "mighty"}}, "spec": pod});
-        let spec = json!({"selector": {}, "template": template});
+        let pod = json!({"containers": [{"name": "main", "image": "i", "securityContext": {"privileged": true}}]});
+        let labels = json!({"app": "mighty"});
+        let template = json!({"metadata": {"labels": labels}, "spec": pod});
+        let spec = json!({"selector": {"matchLabels": labels}, "template": template});
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
     } else {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"peers": peers.join(",")}})
@@ -216,8 +217,9 @@ fn an_object_that_names_an_unknown_policy_gets_the_operators_refusal() {
     in_world(&named("nope"), |world| {
         let entry = world.entry(0).unwrap().unwrap();
         assert!(entry.rendered.manifests().is_empty());
-        let condition = &entry.status["conditions"].as_array().unwrap()[0];
-        assert_eq!((&condition["type"], &condition["reason"]), (&json!("Accepted"), &json!("PolicyNotFound")));
+        let conditions = entry.status["conditions"].as_array().unwrap();
+        let condition = conditions.iter().find(|condition| condition["type"] == "Applied").unwrap();
+        assert_eq!(condition["reason"], "PolicyNotFound");
         let message = condition["message"].as_str().unwrap();
         assert!(message.contains("there is no policy `nope`") && message.contains("name one of kite"), "{message}");
     });

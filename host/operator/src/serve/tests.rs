@@ -132,7 +132,7 @@ async fn a_port_that_is_taken_is_reported_with_its_flag() {
 /// Short enough for tests of what callers may take.
 const SHORT: Bounds = Bounds {
     asking: Duration::from_millis(200),
-    lifetime: Duration::from_secs(60),
+    lifetime: Duration::from_mins(1),
     ending: Duration::from_millis(200),
     most: 8,
 };
@@ -170,7 +170,7 @@ async fn callers_that_do_not_ask_in_time_are_cut_off_also_after_an_answer() {
 
 #[tokio::test]
 async fn a_new_connection_takes_the_place_of_the_oldest_and_is_answered() {
-    let patient = Bounds { asking: Duration::from_secs(60), ..SHORT };
+    let patient = Bounds { asking: Duration::from_mins(1), ..SHORT };
     served_within(patient, ["0", "127.0.0.1:0", "0"], async |at| {
         let mut slow = Vec::new();
         for _ in 0..100 {
@@ -186,7 +186,7 @@ async fn a_new_connection_takes_the_place_of_the_oldest_and_is_answered() {
 
 #[tokio::test]
 async fn a_connection_ends_after_its_time_although_its_caller_goes_on() {
-    let brief = Bounds { asking: Duration::from_secs(60), lifetime: Duration::from_millis(200), ..SHORT };
+    let brief = Bounds { asking: Duration::from_mins(1), lifetime: Duration::from_millis(200), ..SHORT };
     served_within(brief, ["0", "127.0.0.1:0", "0"], async |at| {
         let said = closed(saying(at[0], &format!("{WHOLE}GET /li")).await).await;
         assert!(said.starts_with("HTTP/1.1 200"), "{said}");
@@ -196,7 +196,7 @@ async fn a_connection_ends_after_its_time_although_its_caller_goes_on() {
 
 #[tokio::test]
 async fn a_slow_caller_does_not_keep_the_process_from_ending() {
-    let patient = Bounds { asking: Duration::from_secs(60), ..SHORT };
+    let patient = Bounds { asking: Duration::from_mins(1), ..SHORT };
     let began = std::time::Instant::now();
     served_within(patient, ["0", "127.0.0.1:0", "0"], async |at| {
         std::mem::forget(saying(at[0], "GET /li").await);

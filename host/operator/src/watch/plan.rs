@@ -179,10 +179,14 @@ pub(super) fn as_needed<'a>(
         if keeps_labels || names.len() > limit(wide.is_some()) {
             add(Select::Wide, keeps_labels);
         } else {
-            names.into_iter().for_each(|name| add(Select::Named(name.to_owned()), false));
+            for name in names {
+                add(Select::Named(name.to_owned()), false);
+            }
         }
         if !keeps_labels {
-            selectors.into_iter().for_each(|labels| add(Select::Labelled(labels.to_owned()), true));
+            for labels in selectors {
+                add(Select::Labelled(labels.to_owned()), true);
+            }
         }
     }
     specs

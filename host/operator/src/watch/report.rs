@@ -30,7 +30,7 @@ impl State {
     fn doing(&self, of: &ResourceType, barred: &BTreeSet<String>) -> WatchState {
         let others = self.others.values().filter(|other| other.of == *of).map(|other| other.state);
         let own = self.coverage.types().contains(of).then(|| self.own_doing(of, barred));
-        own.into_iter().chain(others).max_by_key(rank).unwrap_or(WatchState::Synced)
+        own.into_iter().chain(others).max_by_key(|state| rank(*state)).unwrap_or(WatchState::Synced)
     }
 
     fn own_doing(&self, of: &ResourceType, barred: &BTreeSet<String>) -> WatchState {
@@ -47,7 +47,7 @@ impl State {
             None => WatchState::Listing,
         });
         // A type of which nothing is needed now is as known as can be.
-        states.max_by_key(rank).unwrap_or(WatchState::Synced)
+        states.max_by_key(|state| rank(*state)).unwrap_or(WatchState::Synced)
     }
 
     /// Listed namespaces in which nothing may be read, as where one is gone and its Roles with it, while something is in
@@ -116,7 +116,7 @@ impl State {
 }
 
 /// Of several watches the worst is told.
-fn rank(state: &WatchState) -> u8 {
+fn rank(state: WatchState) -> u8 {
     match state {
         WatchState::Synced => 0,
         WatchState::Listing => 1,

@@ -136,9 +136,13 @@ fn translate(subject: &Subject, _: Vec<EnvVar>) -> Result<Plan, Refusal> {
         manifests
             .push(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"k": config}}));
     }
-    manifests.push(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": labels},
+    let mut deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": labels},
         "spec": {"replicas": spec["replicas"].as_i64().unwrap_or(1), "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}}));
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}});
+    if spec["misspells"] == true {
+        deployment["spec"]["replica"] = json!(1);
+    }
+    manifests.push(deployment);
     let manifests = manifests.iter().map(Value::to_string).collect();
     let extra = match spec["hold"].as_bool() {
         Some(true) => json!({"finalizer": "sky.io/hold"}),

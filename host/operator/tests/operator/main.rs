@@ -242,7 +242,7 @@ async fn replicas_that_somebody_else_drives_are_let_go_without_a_change() {
 #[tokio::test(start_paused = true)]
 async fn what_the_server_does_not_take_is_told_and_not_tried_again_and_again() {
     let stage = Stage::start().await;
-    stage.apply(&kite::object("a", &json!({"image": "x", "replicas": -1}))).await;
+    stage.apply(&kite::object("a", &json!({"image": "x", "misspells": true}))).await;
     stage.until_condition("a", "Applied", "ApplyFailed").await;
     stage.rest().await;
     stage.cluster.journal().clear();

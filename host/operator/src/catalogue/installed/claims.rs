@@ -174,8 +174,9 @@ mod tests {
         revision.metadata = serde_json::from_value(json!({"creationTimestamp": "2025-01-01T00:00:00Z"})).unwrap();
         assert_eq!(claimed(&revision, None), "2025-01-01T00:00:00Z");
         assert_eq!(claimed(&revision, Some("2020-01-01T00:00:00Z")), "2020-01-01T00:00:00Z");
-        let written = Some("2026-01-01T00:00:00.000001Z".to_owned());
-        revision.status = Some(PolicyRevisionStatus { claimed: written.clone(), ..PolicyRevisionStatus::default() });
-        assert_eq!(claimed(&revision, Some("2020-01-01T00:00:00Z")), written.unwrap());
+        let written = "2026-01-01T00:00:00.000001Z";
+        let status = PolicyRevisionStatus { claimed: Some(written.to_owned()), ..PolicyRevisionStatus::default() };
+        revision.status = Some(status);
+        assert_eq!(claimed(&revision, Some("2020-01-01T00:00:00Z")), written);
     }
 }

@@ -41,14 +41,14 @@ impl Concerned {
             own => vec![own.to_owned()],
         };
         let mut concerned = Self { client, namespaces, policy: package.file.name.clone(), before: BTreeMap::new() };
-        concerned.before = concerned.unplanned(|object| unapplied(object), all).await?;
+        concerned.before = concerned.unplanned(unapplied, all).await?;
         Ok(concerned)
     }
 
     /// Those that go without this revision, or are not as planned and were before.
     pub(super) async fn left(&self, revision: &Revision, all: &[Revision]) -> anyhow::Result<Unplanned> {
         let without = self.unplanned(|object| goes_without(object, name(revision)), all).await?;
-        let mut left = self.unplanned(|object| unapplied(object), all).await?;
+        let mut left = self.unplanned(unapplied, all).await?;
         left.retain(|object, _| !self.before.contains_key(object));
         left.extend(without);
         Ok(left)

@@ -181,7 +181,7 @@ impl Shipment {
         };
         let of = file.name.clone().unwrap_or_default();
         let usual = if policy.is_some() { format!("policy-{of}") } else { format!("policy-{of}-settings") };
-        let usual = name_for(usual, &scoped);
+        let usual = name_for(&usual, &scoped);
         let component = policy.as_ref().map(|(_, bytes)| bytes.as_slice());
         let packed = pack(&name.or(packed_name).unwrap_or(usual), &namespace, &file, component)?;
         Ok(Ready { file, policy: policy.map(|(policy, _)| policy), packed })
@@ -190,8 +190,8 @@ impl Shipment {
 
 /// The usual name of a ConfigMap, for a scope that was asked for: no other scope has the same, since names of policies and
 /// of namespaces have no dots.
-fn name_for(usual: String, scope: &BTreeSet<String>) -> String {
-    let long: Vec<&str> = std::iter::once(usual.as_str()).chain(scope.iter().map(String::as_str)).collect();
+fn name_for(usual: &str, scope: &BTreeSet<String>) -> String {
+    let long: Vec<&str> = std::iter::once(usual).chain(scope.iter().map(String::as_str)).collect();
     let long = long.join(".");
     if long.len() <= LONGEST {
         return long;
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn each_scope_has_a_name_of_its_own_whatever_its_order() {
         let named = |scope: &[&str]| {
-            name_for("policy-agent-settings".to_owned(), &scope.iter().map(|place| (*place).to_owned()).collect())
+            name_for("policy-agent-settings", &scope.iter().map(|place| (*place).to_owned()).collect())
         };
         assert_eq!(named(&[]), "policy-agent-settings");
         assert_eq!(named(&["team", "blue"]), "policy-agent-settings.blue.team");

@@ -164,7 +164,7 @@ async fn reconcile(
             Ok(Ok(())) => info!("the lease is released"),
             Ok(Err(error)) => warn!("the lease is left to expire: {}", told(&error)),
             Err(_) => {
-                warn!("the lease is left to expire: the API server did not answer within {} s", RELEASE.as_secs())
+                warn!("the lease is left to expire: the API server did not answer within {} s", RELEASE.as_secs());
             }
         }
     }
