@@ -134,6 +134,9 @@ fn of_what_is_too_much_nothing_more_is_looked_for() {
     assert!(rendered.planned().is_some() && looks == 200, "the same under several ids is no fault");
 }
 
+/// What a policy asks to see.
+type Needs = fn(&Subject) -> Vec<Need>;
+
 #[test]
 fn a_selector_that_an_api_server_would_not_take_is_a_breach_that_names_the_label() {
     fn asks(labels: &[(&str, &str)]) -> Vec<Need> {
@@ -141,7 +144,7 @@ fn a_selector_that_an_api_server_would_not_take_is_a_breach_that_names_the_label
         let selector = Selector { of: of("v1", "ConfigMap"), namespace: None, labels };
         vec![Need { id: "s".to_owned(), target: Target::Labelled(selector) }]
     }
-    let needs: [(fn(&Subject) -> Vec<Need>, Option<&str>); 6] = [
+    let needs: [(Needs, Option<&str>); 6] = [
         (|_| asks(&[("kaos.tools/a_B", "b.c"), ("a", "")]), None),
         (|_| asks(&[("a", "b,!c")]), Some("needs[0]: `a=b,!c` is not a label to select by")),
         (|_| asks(&[("fine", "x"), ("x in (a)", "y")]), Some("needs[0]: `x in (a)=y` is not a label to select by")),

@@ -179,7 +179,7 @@ fn what_makes_comparing_types_long_is_counted_before_any_is_compared() {
         assert!(matches!(told, InspectError::TooMany { part: of, .. } if of == part), "{part}: {told:?}");
     };
     many(&format!("(component $c) {}", "(instance (instantiate $c))".repeat(501)), Part::Instances);
-    let fields: String = (0..9_000).map(|n| format!("(field \"f{n}\" u8)")).collect();
+    let fields = (0..9_000).map(|n| format!("(field \"f{n}\" u8)")).collect::<Vec<_>>().concat();
     many(&format!("(type (record {fields}))").repeat(3), Part::Members);
     many(&format!("{}{}", "(component ".repeat(9), ")".repeat(9)), Part::Levels);
     many(&format!("{}{}", "(type (component ".repeat(9), "))".repeat(9)), Part::Levels);

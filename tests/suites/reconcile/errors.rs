@@ -65,7 +65,7 @@ fn e2_a_field_that_the_api_server_does_not_know_is_told_once_and_not_tried_again
 }
 
 /// What an operator says on request that the API server did not take of a Gadget.
-fn rejected(w: &World) -> Value {
+async fn rejected(w: &World) -> Value {
     let known = w.probe().explain("gadgets", &w.namespace, "web").await.unwrap();
     known["last"]["rejected"].clone()
 }
@@ -78,12 +78,12 @@ fn e2_what_was_refused_is_forgotten_when_the_object_asks_for_it_no_longer() {
         for (again, why) in
             [(web(), "it is as before"), (web_with(&json!({"leaveOut": ["Service"]})), "it is left out")]
         {
-            w.apply(&web_with(&json!({"port": 70_000}))).await;
+            w.apply(&web_with(&json!({"does": "misspell"}))).await;
             w.until("it says so", "Gadget/web", |gadget| reason(gadget, "Applied") == "ApplyFailed").await;
-            w.until_true("it is known on request", async || text(&rejected(w)[0]).contains("65535")).await;
+            w.until_true("it is known on request", async || text(&rejected(w).await[0]).contains("prots")).await;
             w.apply(&again).await;
             w.until_ready("Gadget/web").await;
-            w.until_true(why, async || rejected(w) == json!([])).await;
+            w.until_true(why, async || rejected(w).await == json!([])).await;
         }
     });
 }

@@ -132,7 +132,7 @@ pub(crate) fn check_by(
 /// A policy, as far as its first bytes show, that takes a few kilobytes packed and keeps a validator busy for very long: it
 /// hands an equal type of a million parts to each of so many instances, where it is compared in full.
 pub(crate) fn endless_types(instances: usize) -> Vec<u8> {
-    let fields = |of: &str| (0..990).map(|n| format!("(field \"f{n}\" {of})")).collect::<String>();
+    let fields = |of: &str| (0..990).map(|n| format!("(field \"f{n}\" {of})")).collect::<Vec<_>>().concat();
     let text = format!(
         "(component
             (type $small (record {small})) (type $large (record {large}))
