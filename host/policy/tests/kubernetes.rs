@@ -15,7 +15,7 @@ use kaos_policy::{
 use serde_json::{Value, json};
 use widget::{planned_by, renderer, widget};
 
-fn workload(container: Value) -> Value {
+fn workload(container: &Value) -> Value {
     let labels = json!({"app": "w"});
     let mut main = json!({"name": "main", "image": "i"});
     main.as_object_mut().unwrap().extend(container.as_object().unwrap().clone());
@@ -25,7 +25,7 @@ fn workload(container: Value) -> Value {
 }
 
 /// What comes of a plan of the policy's own making.
-fn own(container: Value, user: Value, layers: &[Layer]) -> Rendered {
+fn own(container: &Value, user: Value, layers: &[Layer]) -> Rendered {
     let told = |renderer: kaos_policy::render::Renderer| renderer.with_checks(Checks::Fields);
     planned_by("{}", layers, &json!([workload(container)]), user, |it| {
         told(it.with_user_privileges(UserPrivileges::Allowed))
@@ -43,7 +43,7 @@ fn violations(rendered: &Rendered) -> Vec<String> {
 
 #[test]
 fn what_stands_in_the_object_is_the_users() {
-    let plan = json!({"plan": [workload(json!({"ports": [{"containerPort": 0}], "nodeSelecter": {}}))]});
+    let plan = json!({"plan": [workload(&json!({"ports": [{"containerPort": 0}], "nodeSelecter": {}}))]});
     let render =
         |checks| renderer("{}", &[]).with_checks(checks).render(&widget(plan.clone()), &Fixed::default()).unwrap();
     let at = "spec.plan[0].spec.template.spec.containers[0]";
@@ -58,14 +58,14 @@ fn what_stands_in_the_object_is_the_users() {
 #[test]
 fn what_is_missing_is_told_where_it_would_stand() {
     let probe = json!({"readinessProbe": {"httpGet": {"path": "/x"}}});
-    let rendered = own(probe.clone(), probe, &[]);
+    let rendered = own(&probe.clone(), probe, &[]);
     assert_eq!(violations(&rendered), ["spec.readinessProbe.httpGet.port"]);
 }
 
 #[test]
 fn what_a_setting_gives_is_told_with_its_name_and_its_giver() {
     let layer = |origin| [Layer::tree(origin, "widget", json!({"security": {"foo": 7}}))];
-    let rendered = own(json!({"securityContext": {"foo": 7}}), json!({}), &layer(Origin::CommandLine));
+    let rendered = own(&json!({"securityContext": {"foo": 7}}), json!({}), &layer(Origin::CommandLine));
     let told = failure(&rendered);
     for part in [
         "manifests[0] (Deployment w) spec.template.spec.containers[0].securityContext.foo: ",
@@ -77,7 +77,7 @@ fn what_a_setting_gives_is_told_with_its_name_and_its_giver() {
 
 #[test]
 fn what_nobody_else_wrote_is_the_policys_failure() {
-    let told = failure(&own(json!({"imagePullPolicy": "Sometimes"}), json!({}), &[]));
+    let told = failure(&own(&json!({"imagePullPolicy": "Sometimes"}), json!({}), &[]));
     assert!(
         told.contains("(Deployment w) spec.template.spec.containers[0].imagePullPolicy: \"Sometimes\" is not one of "),
         "{told}"
