@@ -120,17 +120,14 @@ fn first_message(blockers: &[Blocker]) -> String {
 }
 
 /// Condition `DependenciesReady` of a kind that has dependencies; `blockers` are those that are missing or
-/// do not serve, whether or not anything waits for them, and `unready` those that are not ready, also where they serve.
-pub fn dependencies_ready(blockers: &[Blocker], unready: &[Blocker]) -> Condition {
-    let told = |all: &[Blocker]| all.iter().map(|one| one.message.as_str()).collect::<Vec<_>>().join("; ");
-    match blockers.first() {
-        Some(first) => condition::no("DependenciesReady", &first.reason, told(blockers)),
-        None if unready.is_empty() => condition::yes("DependenciesReady", "Ready", "every dependency is ready"),
-        None => {
-            let message = format!("every dependency answers, with pods of before: {}", told(unready));
-            condition::yes("DependenciesReady", "Ready", message)
-        }
-    }
+/// do not serve, whether or not anything waits for them. One that rolls out goes on serving: so that this costs those
+/// who use it no write, the words are the same.
+pub fn dependencies_ready(blockers: &[Blocker]) -> Condition {
+    let Some(first) = blockers.first() else {
+        return condition::yes("DependenciesReady", "Ready", "every dependency serves");
+    };
+    let messages: Vec<&str> = blockers.iter().map(|blocker| blocker.message.as_str()).collect();
+    condition::no("DependenciesReady", &first.reason, messages.join("; "))
 }
 
 /// The live child of this identity.
@@ -205,10 +202,8 @@ mod tests {
         assert_eq!(said.fields["endpoint"], "http://thing-x.ns.svc.cluster.local:80");
         let running = testing::observation(Outcome::Gated).gate(gate()).child(&deployment(1)).build();
         assert_eq!(assess(&X, Some(80), None, &running).phase, Phase::Ready);
-        assert_eq!(dependencies_ready(&running.gates, &running.gates).message, "Secret s is not ready");
-        let answers = dependencies_ready(&[], &running.gates);
-        assert_eq!(answers.message, "every dependency answers, with pods of before: Secret s is not ready");
-        assert_eq!(dependencies_ready(&[], &[]).message, "every dependency is ready");
+        assert_eq!(dependencies_ready(&running.gates).message, "Secret s is not ready");
+        assert_eq!(dependencies_ready(&[]).message, "every dependency serves");
     }
 
     #[test]

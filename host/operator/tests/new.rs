@@ -46,6 +46,18 @@ fn what_is_there_is_never_written_over() {
 fn what_cannot_be_a_name_a_kind_or_an_sdk_is_told() {
     for (arguments, told) in [
         (["Kite", "--kind", "Kite", "--api-version", "sky.io/v1", "--sdk", SDK], "lower-case"),
+        (
+            [
+                "a-policy-name-that-the-gate-will-not-take1",
+                "--kind",
+                "Kite",
+                "--api-version",
+                "sky.io/v1",
+                "--sdk",
+                SDK,
+            ],
+            "at most 40",
+        ),
         (["kite", "--kind", "kite", "--api-version", "sky.io/v1", "--sdk", SDK], "like Website"),
         (["kite", "--kind", "Kite", "--api-version", "v1", "--sdk", SDK], "like example.com/v1"),
         (["kite", "--kind", "Kite", "--api-version", "sky.io/v1", "--sdk", "/nowhere"], "kaos-policy-sdk"),

@@ -15,10 +15,11 @@
 //! | `beside` | telling of watches that others keep |
 //! | `supervise`, `errands`, `shared` | the tasks |
 //!
-//! A store is shared by all who read a type. Primaries and read types are watched whole, emitted types by the label that
-//! every child carries. ConfigMaps and Secrets are never watched whole to be read: needed ones are watched by name or by
-//! labels as long as somebody needs them, and of Secrets only metadata. Whoever is concerned by an event is woken through the callback
-//! that [`Watch::new`] takes; what a pass does about it, and when, is left to the queue and to `reconcile`.
+//! A store is shared by all who read a type. Primaries and read types are watched whole, emitted types by the label
+//! that every child carries. ConfigMaps and Secrets are never watched whole to be read: needed ones are watched by
+//! name or by labels as long as somebody needs them, and of Secrets only metadata. Whoever is concerned by an event
+//! is woken through the callback that [`Watch::new`] takes; what a pass does about it, and when, is left to the queue
+//! and to `reconcile`.
 
 mod allowance;
 mod beside;

@@ -326,7 +326,8 @@ fn is_type(path: &str, of: &ResourceType) -> Result<(), DescribeError> {
     Ok(())
 }
 
-fn is_policy_name(name: &str) -> bool {
+/// Whether a policy can have this name.
+pub fn is_policy_name(name: &str) -> bool {
     name.len() <= 40 && name.starts_with(|c: char| c.is_ascii_lowercase()) && crate::names::is_label(name)
 }
 

@@ -59,7 +59,7 @@ impl std::fmt::Display for Origin {
             Self::Environment => f.write_str("the environment"),
             Self::OperatorConfig => f.write_str("ConfigMap kaos-operator-config"),
             Self::PolicyFile(component) => write!(f, "the policy.yaml of {component}"),
-            Self::ClusterPolicy(name) => write!(f, "policy ConfigMap {name} (cluster)"),
+            Self::ClusterPolicy(name) => write!(f, "policy ConfigMap {name} of the operator's namespace"),
             Self::NamespacePolicy(name) => write!(f, "policy ConfigMap {name} (namespace)"),
             Self::File(name) => write!(f, "file {name}"),
             Self::CommandLine => f.write_str("--set"),

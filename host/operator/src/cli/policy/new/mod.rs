@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use kaos_policy::names::is_label;
+use kaos_policy::{describe::is_policy_name, names::is_label};
 
 use super::output::complain;
 use files::{Names, Sdk};
@@ -84,8 +84,8 @@ fn is_sdk(path: &Path) -> bool {
 }
 
 fn name(text: &str) -> Result<String, String> {
-    let usable = is_label(text) && text.len() <= 50 && text.starts_with(|c: char| c.is_ascii_lowercase());
-    let remedy = "use at most 50 lower-case letters, digits and inner hyphens, and begin with a letter";
+    let usable = is_policy_name(text);
+    let remedy = "use at most 40 lower-case letters, digits and inner hyphens, and begin with a letter";
     if usable { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
 }
 
