@@ -53,7 +53,10 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
             Next::After(wait) => {
                 queue.succeeded(&key);
                 queue.add_after(&key, wait);
-                context.watch.was_let_in(&key);
+                // A pass that waits asked the server for nothing.
+                if ended.result != PassResult::Waiting {
+                    context.watch.was_let_in(&key);
+                }
             }
             Next::Denied => {
                 context.metrics.retry(&key.of);

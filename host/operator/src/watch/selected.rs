@@ -132,7 +132,11 @@ impl State {
 
     /// Whether anybody needs an object, by name or by its labels.
     pub(super) fn is_wanted(&self, spec: &Spec, name: &str) -> bool {
-        self.is_named(spec, name) || !self.selecting(spec, name).is_empty()
+        let is_selected = |slot: &Slot| {
+            let mut selectors = self.needs.selectors(&spec.of, spec.namespace.as_deref());
+            selectors.any(|(selector, _)| slot.labels.carries(name, &selector.labels))
+        };
+        self.is_named(spec, name) || self.slots.get(spec).is_some_and(is_selected)
     }
 
     fn is_named(&self, spec: &Spec, name: &str) -> bool {

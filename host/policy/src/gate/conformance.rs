@@ -66,14 +66,20 @@ pub(super) fn run(gate: &Gate<'_>, policy: &Arc<Policy>, settings: &[Layer]) -> 
     Ok(Told { outcome, dropped })
 }
 
-/// Renders every sample once with these settings. An error tells of a plan that cannot be; a sample that is refused says
+/// Renders the samples once with these settings, on the fuel of one pass. An error tells of a plan that cannot be; a sample that is refused says
 /// nothing of the settings, since it may stand for an object that is to be.
 pub(super) fn with_settings(policy: &Arc<Policy>, settings: &[Layer], cluster: &Cluster) -> Result<(), LoadError> {
     let (used, dropped) = (Cell::new(0), RefCell::new(BTreeSet::new()));
     for claim in &policy.descriptor().claims {
         for sample in &claim.samples {
+            // Samples that take long under these settings say nothing more: passes have limits of their own.
+            if used.get() >= policy.limits().fuel {
+                return Ok(());
+            }
             let case = Case { gate: None, policy, claim, sample, used: &used, dropped: &dropped };
-            if let Verdict::Failed(failed) = case.render(&case.renderer(settings, cluster)?, &case.object()?)?.verdict {
+            let rendered = case.render(&case.renderer(settings, cluster)?, &case.object()?)?;
+            case.spend(rendered.fuel);
+            if let Verdict::Failed(failed) = rendered.verdict {
                 return Err(case.fails(*failed.failure));
             }
         }

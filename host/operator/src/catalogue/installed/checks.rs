@@ -35,8 +35,7 @@ struct Check {
     ends: CancellationToken,
     /// Cancelled when it has ended, however that was.
     over: CancellationToken,
-    since: Instant,
-    checked: oneshot::Receiver<Checked>,
+    checked: oneshot::Receiver<(Checked, Duration)>,
     task: JoinHandle<()>,
 }
 
@@ -105,12 +104,13 @@ impl Checks {
             for other in before {
                 other.cancelled().await;
             }
+            let began = Instant::now();
             let is_over = share.ends.is_cancelled();
             let checked =
                 if is_over { Err(CompileError::Unwanted.into()) } else { gatekeeper.check(&package, share).await };
-            let _ = answer.send(checked);
+            let _ = answer.send((checked, began.elapsed()));
         });
-        let check = Check { namespace: namespace.to_owned(), ends, over, since: Instant::now(), checked, task };
+        let check = Check { namespace: namespace.to_owned(), ends, over, checked, task };
         self.under_way.insert(revision.to_owned(), check);
     }
 
@@ -120,9 +120,8 @@ impl Checks {
             return None;
         }
         let mut check = self.under_way.remove(revision)?;
-        let time = check.since.elapsed();
         if let Ok(checked) = check.checked.try_recv() {
-            return Some((checked, time));
+            return Some(checked);
         }
         // A panic in it goes on here.
         let stopped = (&mut check.task).await.err()?;
@@ -141,7 +140,7 @@ impl Checks {
     pub(super) async fn try_settings(
         &self,
         policy: Arc<Policy>,
-        settings: Layer,
+        settings: Vec<Layer>,
         namespace: &str,
     ) -> Result<(), LoadError> {
         let _permit = self.processors.permit(namespace != self.home).await;

@@ -88,8 +88,8 @@ impl Gatekeeper {
     }
 
     /// Whether a policy's plans can be with these settings.
-    pub(super) async fn try_settings(&self, policy: Arc<Policy>, settings: Layer) -> Result<(), LoadError> {
+    pub(super) async fn try_settings(&self, policy: Arc<Policy>, settings: Vec<Layer>) -> Result<(), LoadError> {
         let inner = Arc::clone(&self.0);
-        off_thread(move || try_settings(&policy, &[settings], &inner.cluster)).await
+        off_thread(move || try_settings(&policy, &settings, &inner.cluster)).await
     }
 }

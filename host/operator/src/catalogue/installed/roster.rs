@@ -337,17 +337,28 @@ impl Roster {
         }))
     }
 
-    /// The loaded policies of this name: those of these revisions, or else what the process brought along.
-    pub(super) fn loaded(&self, name: &str, serving: &BTreeSet<String>) -> Vec<Arc<Policy>> {
+    /// The loaded policies of this name that settings of this reach may concern, each with the settings that it came with:
+    /// those of these revisions, or else what the process brought along. A namespace's own policy has no say about the
+    /// settings of others.
+    pub(super) fn loaded(
+        &self,
+        name: &str,
+        reach: &Reach,
+        serving: &BTreeSet<String>,
+    ) -> Vec<(Arc<Policy>, Option<Layer>)> {
         let is_it = |policy: &&Arc<Policy>| policy.id().name == name;
         let policy = |entry: &Entry| match &entry.content {
-            Content::Policy(policy, _) => Some(policy).filter(is_it).cloned(),
-            Content::Settings(..) | Content::Unloaded(..) | Content::Lost { .. } => None,
+            Content::Policy(policy, tree) if !matches!(entry.reach, Reach::Own(_)) || entry.reach == *reach => {
+                let settings = (!tree.is_null()).then(|| entry.layer(name, tree));
+                Some(policy).filter(is_it).map(|policy| (Arc::clone(policy), settings))
+            }
+            _ => None,
         };
         let entries = serving.iter().filter_map(|revision| self.entries.get(revision));
         let mut loaded: Vec<_> = entries.filter_map(policy).collect();
         if loaded.is_empty() {
-            loaded.extend(self.own.iter().map(|offer| &offer.member.policy).find(is_it).cloned());
+            loaded
+                .extend(self.own.iter().map(|offer| &offer.member.policy).find(is_it).cloned().map(|own| (own, None)));
         }
         loaded
     }

@@ -93,9 +93,13 @@ where
     let changed = Arc::clone(changed);
     let backoff = watcher::DefaultBackoff::default();
     let until_error = move || {
-        watcher(api.clone(), config.clone()).scan(false, |is_over, event| {
-            let ends = std::mem::replace(is_over, event.is_err());
-            std::future::ready((!ends).then_some(event))
+        // A watch that is gone after an error is not asked again: it would tell nothing until an object changes.
+        let open = Some(Box::pin(watcher(api.clone(), config.clone())));
+        stream::unfold(open, async |open| {
+            let mut open = open?;
+            let event = open.next().await?;
+            let open = event.is_ok().then_some(open);
+            Some((event, open))
         })
     };
     let events = stream::repeat_with(until_error).flatten();

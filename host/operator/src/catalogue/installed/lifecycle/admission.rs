@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::{
     gate::LoadError,
-    settings::{Layer, Origin},
+    settings::Layer,
 };
 use tokio::time::Instant;
 
@@ -179,15 +179,23 @@ impl Lifecycle {
                 Err(refused) => return Ok(Err(refused)),
             },
         };
-        if let Content::Settings(policy, _) = &content
-            && let Err(refused) = self.tried(policy, package).await
-        {
-            return Ok(Err(refused));
+        if let Content::Settings(policy, _) = &content {
+            self.turns.take(&found.source.namespace);
+            if let Err(refused) = self.tried(policy, package, &reach).await {
+                return Ok(Err(refused));
+            }
         }
         if let Content::Policy(policy, _) = &content {
             let own: Vec<_> = self.roster.own.iter().map(|offer| &*offer.member.policy).collect();
             let Tools { client, duties, watch, .. } = &self.tools;
-            let missing = rights::missing(client, policy, &own, duties, &watch.barred()).await?;
+            let missing = match rights::missing(client, policy, &own, duties, &watch.barred()).await {
+                Ok(missing) => missing,
+                Err(error) => {
+                    // It passed the gate, which takes its time.
+                    self.waiting.insert(name.to_owned(), content);
+                    return Err(error);
+                }
+            };
             if !missing.is_empty() {
                 let remedy = rights::remedy(duties) + &rights::unbound(duties, policy);
                 let message = format!("the operator may not {}: {remedy}", missing.join("; "));
@@ -209,12 +217,14 @@ impl Lifecycle {
     }
 
     /// Settings alone, tried on the samples of the policy that they are for: what its schema takes, Kubernetes may refuse.
-    async fn tried(&self, policy: &str, package: &Package) -> Result<(), NotAdmitted> {
+    async fn tried(&self, policy: &str, package: &Package, reach: &Reach) -> Result<(), NotAdmitted> {
         let mut refused = Ok(());
-        for loaded in self.roster.loaded(policy, &self.serving()) {
-            let origin = Origin::ClusterPolicy(package.name.clone());
+        for (loaded, own) in self.roster.loaded(policy, reach, &self.serving()) {
+            let origin = reach.origin(&package.namespace, &package.name);
             let layer = Layer::tree(origin, policy, package.file.settings.clone());
-            refused = match self.checks.try_settings(loaded, layer, &package.namespace).await {
+            let shared = self.shared(self.config().as_ref());
+            let layers = shared.into_iter().chain(own).chain([layer]).collect();
+            refused = match self.checks.try_settings(loaded, layers, &package.namespace).await {
                 // Which layers do not fit is told once all of them are arranged.
                 Ok(()) | Err(LoadError::Settings(_)) => return Ok(()),
                 Err(error) if error.is_lasting() => Err(NotAdmitted::refused("BadSettings", error.to_string())),
