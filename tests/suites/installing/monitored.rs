@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use kaos_cluster::faults::Verb;
+use kaos_cluster::faults::{Failure, Verb};
 use kaos_operator::watch::Scope;
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::faults::OPERATOR;
 use kaos_tests::harness::scenario::SYSTEM;
-use kaos_tests::harness::{World, condition, play, reason};
+use kaos_tests::harness::{Fault, World, condition, play, reason};
 use serde_json::json;
 
 use crate::support::{
@@ -85,6 +85,22 @@ fn a_right_to_follow_policies_that_is_lost_is_told_and_what_came_meanwhile_is_fo
             world.until_true("it is ready", async || world.probe().ready().is_ok()).await;
             assert!(forbidden() < 0.5, "{}", world.metrics());
         }
+    });
+}
+
+#[test]
+fn a_watch_of_policies_that_breaks_once_works_again_although_nothing_changes() {
+    play(scenario(), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.quiet().await;
+        world.break_it(Fault::on(&["watch"]).of("policyrevisions").fail(Failure::Server(500)).times(1));
+        world.embedded().cut_watches();
+        let state = |state: &str| {
+            let state = format!("state=\"{state}\"");
+            world.counted("kaos_operator_watch_state", &[&state, "kind=\"PolicyRevision\"", "} 1"])
+        };
+        world.until_true("it broke", async || state("failing") > 0.5).await;
+        world.until_true("it works again", async || state("synced") > 0.5).await;
     });
 }
 

@@ -3,10 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
-use kaos_policy::{
-    gate::LoadError,
-    settings::Layer,
-};
+use kaos_policy::{gate::LoadError, settings::Layer};
 use tokio::time::Instant;
 
 use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, naming::others_of};
