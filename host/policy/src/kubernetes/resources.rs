@@ -26,6 +26,11 @@ pub(super) fn of_container(at: &Place<'_>, claims: &BTreeSet<&str>, found: &mut 
 /// The resources of a pod as a whole.
 pub(super) fn of_pod(at: &Place<'_>, found: &mut Found) {
     check(at, &["cpu", "memory"], found);
+    for list in ["limits", "requests"] {
+        for (name, value) in at.field(list).entries().filter(|(name, _)| name.contains('/')) {
+            found.add(&value, format!("a pod as a whole has no {}: write it into a container", quoted(name)));
+        }
+    }
     if at.field("claims").is_there() {
         found.add(&at.field("claims"), "is for containers: take it out");
     }

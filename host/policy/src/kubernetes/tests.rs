@@ -175,6 +175,14 @@ fn amounts_are_what_there_can_be() {
 }
 
 #[test]
+fn a_pod_as_a_whole_has_no_devices() {
+    each(
+        |resources| of_pod(&json!({"resources": resources})),
+        &[(json!({"limits": {"a.b/gpu": "1"}}), "resources.limits[\"a.b/gpu\"]")],
+    );
+}
+
+#[test]
 fn what_a_pod_says_of_nodes_names_and_users_can_be() {
     let term = json!({"weight": 0, "podAffinityTerm": {"topologyKey": "a"}});
     each(
