@@ -16,7 +16,7 @@ use kaos_policy::{
 use serde_json::Value;
 
 use super::Answering;
-use crate::catalogue::{Answer, Catalogue, Kind, Snapshot};
+use crate::catalogue::{Catalogue, Kind, Snapshot};
 
 /// The answers for some objects.
 pub struct Brought {
@@ -40,7 +40,7 @@ impl Brought {
         let snapshot = catalogue.load().unwrap_or_default();
         let mut renderers = HashMap::new();
         for object in objects {
-            let Some(kind) = answer(&snapshot, object).kind() else { continue };
+            let Some(kind) = snapshot.answer_for(object).kind() else { continue };
             if let Entry::Vacant(vacant) = renderers.entry(place(&kind)) {
                 let renderer = kind.renderer(cluster, &is_served)?.with_grantable_privileges(grantable.cloned());
                 vacant.insert(renderer.with_checks(Checks::Fields));
@@ -57,16 +57,12 @@ impl Brought {
 
 impl Answering for Brought {
     fn renderer(&self, object: &Value) -> Option<&Renderer> {
-        self.renderers.get(&place(&answer(&self.snapshot, object).kind()?))
+        self.renderers.get(&place(&self.snapshot.answer_for(object).kind()?))
     }
 
     fn left_as_is(&self, object: &Value) -> Option<String> {
-        answer(&self.snapshot, object).no_such_policy(object)
+        self.snapshot.answer_for(object).no_such_policy(object)
     }
-}
-
-fn answer(snapshot: &Snapshot, object: &Value) -> Answer {
-    snapshot.answer_for(object)
 }
 
 fn place(kind: &Arc<Kind>) -> usize {

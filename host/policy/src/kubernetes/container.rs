@@ -81,11 +81,7 @@ fn ports(container: &Place<'_>, on_host: bool, found: &mut Found) {
                 found.add(&name, format!("two ports are called {}: choose another name", shown(&name)));
             }
         }
-        if number.is_there() {
-            found.between(&number, 1, 65535);
-        } else {
-            found.add(&number, "is required: a number from 1 to 65535");
-        }
+        found.port_number(&number);
         // Kubernetes takes 0 for none.
         found.between(&of_host, 0, 65535);
         if on_host && of_host.number().is_some_and(|number| number != 0) && of_host.number() != number.number() {

@@ -88,6 +88,15 @@ impl Found {
         }
     }
 
+    /// Notes the number of a port that is missing, or that no port can have.
+    pub(super) fn port_number(&mut self, number: &Place<'_>) {
+        if number.is_there() {
+            self.between(number, 1, 65535);
+        } else {
+            self.add(number, "is required: a number from 1 to 65535");
+        }
+    }
+
     /// A number lies between two others, where there is one.
     pub(super) fn between(&mut self, at: &Place<'_>, least: i64, most: i64) {
         if at.number().is_some_and(|number| !(least..=most).contains(&number)) {

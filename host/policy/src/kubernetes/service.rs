@@ -39,11 +39,7 @@ pub(super) fn check(manifest: &Place<'_>, found: &mut Found) {
                 found.add(&name, format!("two ports are called {}: choose another name", shown(&name)));
             }
         }
-        if number.is_there() {
-            found.between(&number, 1, 65535);
-        } else {
-            found.add(&number, "is required: a number from 1 to 65535");
-        }
+        found.port_number(&number);
         // Kubernetes takes the port's number for 0 and for an empty text.
         if target.is_there() && target.number() != Some(0) && target.value() != "" {
             found.port(&target);

@@ -215,12 +215,11 @@ impl Lifecycle {
 
     /// Settings alone, tried on the samples of the policy that they are for: what its schema takes, Kubernetes may refuse.
     async fn tried(&self, policy: &str, package: &Package, reach: &Reach) -> Result<(), NotAdmitted> {
-        let mut refused = Ok(());
+        let (mut refused, shared) = (Ok(()), self.shared(self.config().as_ref()));
         for (loaded, own) in self.roster.loaded(policy, reach, &self.serving()) {
             let origin = reach.origin(&package.namespace, &package.name);
             let layer = Layer::tree(origin, policy, package.file.settings.clone());
-            let shared = self.shared(self.config().as_ref());
-            let layers = shared.into_iter().chain(own).chain([layer]).collect();
+            let layers = shared.iter().cloned().chain(own).chain([layer]).collect();
             refused = match self.checks.try_settings(loaded, layers, &package.namespace).await {
                 // Which layers do not fit is told once all of them are arranged.
                 Ok(()) | Err(LoadError::Settings(_)) => return Ok(()),
