@@ -4,13 +4,10 @@ use std::{
     collections::BTreeMap,
     fmt, io,
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
-use bytes::Bytes;
 use fastrand::Rng;
-use http::{Response, request::Parts};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -19,9 +16,11 @@ use crate::{
     bootstrap,
     clock::{self, Clock, SystemClock},
     controllers::{Controller, Controllers, Fates, PodFate},
-    faults::{Attempt, EventFate, FaultPlan, Journal, NoFaults, Verdict},
-    http::{Body, ClusterService, Disconnected, Server},
-    respond, run, signal,
+    faults::{Attempt, FaultPlan, Journal, NoFaults},
+    http::{ClusterService, Server},
+    inner::Inner,
+    lock::lock,
+    run, signal,
     state::State,
     storage::{GroupResource, Key, key_of},
 };
@@ -96,39 +95,20 @@ impl Builder {
             clock: self.clock,
             poke: Arc::new(Notify::new()),
         };
-        let cluster = Cluster(Arc::new(inner));
-        run::spawn(&cluster);
-        cluster
+        let inner = Arc::new(inner);
+        run::spawn(&inner);
+        Cluster(inner)
     }
-}
-
-pub(crate) struct Inner {
-    pub(crate) state: Mutex<State>,
-    pub(crate) controllers: Mutex<Controllers>,
-    pub(crate) fates: Mutex<Fates>,
-    plan: Mutex<(Box<dyn FaultPlan>, Rng)>,
-    pub(crate) access: Mutex<Access>,
-    pub(crate) users: Mutex<BTreeMap<String, String>>,
-    pub(crate) journal: Journal,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) poke: Arc<Notify>,
-    pub(crate) settled: signal::Sender,
-    cuts: signal::Sender,
 }
 
 /// A handle to an embedded cluster. Clones are the same cluster; it ends with the last of them.
 #[derive(Clone)]
-pub struct Cluster(pub(crate) Arc<Inner>);
+pub struct Cluster(Arc<Inner>);
 
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cluster").field("revision", &self.revision()).finish_non_exhaustive()
     }
-}
-
-/// A lock that a panic elsewhere does not close.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Cluster {
@@ -151,7 +131,7 @@ impl Cluster {
 
     /// A way in for clients of this process.
     pub fn service(&self) -> ClusterService {
-        ClusterService::new(self.clone())
+        ClusterService::new(Arc::clone(&self.0))
     }
 
     /// A way in over TCP; port 0 takes a free one.
@@ -223,7 +203,7 @@ impl Cluster {
 
     /// The revision of the last write.
     pub fn revision(&self) -> u64 {
-        lock(&self.0.state).store.revision()
+        self.0.revision()
     }
 
     /// Forgets old revisions: watches and paged lists that start from one are answered with 410.
@@ -252,7 +232,7 @@ impl Cluster {
     /// Stores an object as it is: unchecked, as an older server with an older schema might have left it. A missing UID
     /// and creation time are filled in.
     pub fn plant(&self, group: &str, plural: &str, mut object: Value) -> Arc<Value> {
-        let now = clock::text(self.now());
+        let now = clock::text(self.0.now());
         let mut state = lock(&self.0.state);
         if object["metadata"]["uid"].is_null() {
             object["metadata"]["uid"] = json!(state.uid());
@@ -269,40 +249,5 @@ impl Cluster {
     pub async fn settled(&self) {
         let mut settled = self.0.settled.subscribe();
         settled.reaches(self.revision()).await;
-    }
-
-    pub(crate) async fn respond(
-        &self,
-        parts: Parts,
-        body: Bytes,
-        user: Option<String>,
-    ) -> Result<Response<Body>, Disconnected> {
-        respond::respond(self, parts, body, user).await
-    }
-
-    pub(crate) fn now(&self) -> Timestamp {
-        self.0.clock.now()
-    }
-
-    pub(crate) fn with_state<T>(&self, ask: impl FnOnce(&State) -> T) -> T {
-        ask(&lock(&self.0.state))
-    }
-
-    pub(crate) fn decide(&self, attempt: &Attempt) -> Verdict {
-        let (plan, rng) = &mut *lock(&self.0.plan);
-        plan.request(attempt, rng)
-    }
-
-    pub(crate) fn applied(&self, attempt: &Attempt) {
-        lock(&self.0.plan).0.applied(attempt);
-    }
-
-    pub(crate) fn fate_of_event(&self, watch: &Attempt, kind: &str) -> EventFate {
-        let (plan, rng) = &mut *lock(&self.0.plan);
-        plan.event(watch, kind, rng)
-    }
-
-    pub(crate) fn cuts(&self) -> signal::Receiver {
-        self.0.cuts.subscribe()
     }
 }

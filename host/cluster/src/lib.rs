@@ -17,7 +17,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | `cluster` | the handle: start, connect, script, look inside |
+//! | `cluster`, `inner` | the handle: start, connect, script, look inside; and the parts that handles share |
 //! | [`faults`] | what goes wrong, and the journal of requests |
 //! | `controllers` | Deployments, pods, garbage collection, namespaces, definitions |
 //! | `http`, `respond` | requests in, answers and streams out |
@@ -45,7 +45,9 @@ mod cluster;
 mod controllers;
 pub mod faults;
 mod http;
+mod inner;
 mod kinds;
+mod lock;
 mod respond;
 mod run;
 mod schema;

@@ -1,5 +1,7 @@
 //! One request, from its bytes to its answer: who asks for what, what goes wrong, what it means.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
@@ -8,15 +10,16 @@ use http_body_util::{BodyExt as _, StreamBody};
 use crate::{
     api::{self, Answer, Call, Context, Form, Options, Route, Target},
     clock,
-    cluster::{Cluster, lock},
     faults::{Attempt, Entry, Failure, Outcome},
     http::{Body, Disconnected, Watcher, error, failure, render},
+    inner::Inner,
+    lock::lock,
     status::ApiError,
 };
 
 /// Answers a request.
 pub(crate) async fn respond(
-    cluster: &Cluster,
+    cluster: &Arc<Inner>,
     parts: Parts,
     body: Bytes,
     user: Option<String>,
@@ -36,7 +39,7 @@ pub(crate) async fn respond(
         Outcome::Stale(back) => back,
         _ => 0,
     };
-    let access = lock(&cluster.0.access).clone();
+    let access = lock(&cluster.access).clone();
     let checked = cluster.with_state(|state| access.check(&attempt, &state.store));
     if let Err(refusal) = checked {
         record(cluster, &attempt, refusal.code);
@@ -45,7 +48,7 @@ pub(crate) async fn respond(
     let now = clock::text(cluster.now());
     let context = Context { now: &now, back, access: &access };
     let (answer, changed) = {
-        let mut state = lock(&cluster.0.state);
+        let mut state = lock(&cluster.state);
         let changed = state.store.subscribe();
         (api::handle(&mut state, &call, &context), changed)
     };
@@ -58,7 +61,7 @@ pub(crate) async fn respond(
     match answer {
         Ok(Answer::Watch(watch)) => {
             record(cluster, &attempt, StatusCode::OK);
-            let watcher = Watcher::new(cluster.clone(), watch, attempt, changed, cluster.cuts());
+            let watcher = Watcher::new(Arc::clone(cluster), watch, attempt, changed, cluster.cuts());
             let body = StreamBody::new(watcher.frames().boxed()).boxed_unsync();
             let mut response = Response::new(body);
             response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -76,15 +79,15 @@ pub(crate) async fn respond(
     }
 }
 
-fn fail(cluster: &Cluster, attempt: &Attempt, how: Failure) -> Result<Response<Body>, Disconnected> {
+fn fail(cluster: &Arc<Inner>, attempt: &Attempt, how: Failure) -> Result<Response<Body>, Disconnected> {
     let failure = failure(how, &attempt.resource, &attempt.name);
     let code = failure.as_ref().map_or(0, |failure| failure.code.as_u16());
-    cluster.journal().record(Entry { at: cluster.now(), attempt: attempt.clone(), code, revision: cluster.revision() });
+    cluster.journal.record(Entry { at: cluster.now(), attempt: attempt.clone(), code, revision: cluster.revision() });
     failure.map(|failure| error(&failure)).ok_or(Disconnected)
 }
 
-fn record(cluster: &Cluster, attempt: &Attempt, code: StatusCode) {
-    cluster.journal().record(Entry {
+fn record(cluster: &Arc<Inner>, attempt: &Attempt, code: StatusCode) {
+    cluster.journal.record(Entry {
         at: cluster.now(),
         attempt: attempt.clone(),
         code: code.as_u16(),
@@ -92,7 +95,7 @@ fn record(cluster: &Cluster, attempt: &Attempt, code: StatusCode) {
     });
 }
 
-fn understand(cluster: &Cluster, parts: &Parts, body: Bytes, user: String) -> Result<Call, ApiError> {
+fn understand(cluster: &Arc<Inner>, parts: &Parts, body: Bytes, user: String) -> Result<Call, ApiError> {
     let accept = text(&parts.headers, header::ACCEPT);
     if !Form::acceptable(&accept) {
         let message = "only the following media types are accepted: application/json";
@@ -100,7 +103,7 @@ fn understand(cluster: &Cluster, parts: &Parts, body: Bytes, user: String) -> Re
     }
     let options = Options::parse(parts.uri.query().unwrap_or_default())?;
     let Route { verb, target } = {
-        let state = lock(&cluster.0.state);
+        let state = lock(&cluster.state);
         api::route(&state.catalogue, &parts.method, parts.uri.path(), options.watch)?
     };
     Ok(Call {
@@ -119,10 +122,10 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> String {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
 }
 
-fn user_of(cluster: &Cluster, headers: &HeaderMap) -> String {
+fn user_of(cluster: &Arc<Inner>, headers: &HeaderMap) -> String {
     let header = text(headers, header::AUTHORIZATION);
     let token = header.strip_prefix("Bearer ").unwrap_or("admin");
-    lock(&cluster.0.users).get(token).cloned().unwrap_or_else(|| token.to_owned())
+    lock(&cluster.users).get(token).cloned().unwrap_or_else(|| token.to_owned())
 }
 
 fn attempt(call: &Call) -> Attempt {

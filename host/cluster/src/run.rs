@@ -4,16 +4,12 @@ use std::sync::{Arc, Weak};
 
 use tokio::{sync::Notify, time::sleep_until};
 
-use crate::{
-    cluster::{Cluster, Inner, lock},
-    controllers::Moment,
-    signal,
-};
+use crate::{controllers::Moment, inner::Inner, lock::lock, signal};
 
 /// Starts the task.
-pub(crate) fn spawn(cluster: &Cluster) {
-    let changed = lock(&cluster.0.state).store.subscribe();
-    tokio::spawn(work(Arc::downgrade(&cluster.0), changed, Arc::clone(&cluster.0.poke)));
+pub(crate) fn spawn(cluster: &Arc<Inner>) {
+    let changed = lock(&cluster.state).store.subscribe();
+    tokio::spawn(work(Arc::downgrade(cluster), changed, Arc::clone(&cluster.poke)));
 }
 
 /// Holds the cluster only while it works: with the last handle, the sender of changes goes, and this ends.

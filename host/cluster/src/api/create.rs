@@ -5,7 +5,12 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{Answer, decode, review, update::controller, write};
+use super::{
+    Answer, decode,
+    request::Request,
+    review,
+    write::{self, controller, stored_form},
+};
 use crate::{
     apply::Managed,
     catalogue::{Family, Resource},
@@ -16,7 +21,7 @@ use crate::{
 };
 
 /// Creates an object.
-pub(super) fn create(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiError> {
+pub(super) fn create(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let resource = request.resource;
     if resource.family == Family::Review {
         return review::answer(state, request);
@@ -38,17 +43,8 @@ pub(super) fn create(state: &mut State, request: &write::Request<'_>) -> Result<
     Ok(request.answer(StatusCode::CREATED, &stored, warnings))
 }
 
-/// The form of an object that is stored.
-pub(super) fn stored_form(family: Family, object: Value) -> Value {
-    if family == Family::NewEvent { kinds::event_to_stored(&object) } else { object }
-}
-
 /// Puts a new object, with its managed fields, into the store.
-pub(super) fn insert(
-    state: &mut State,
-    request: &write::Request<'_>,
-    mut object: Value,
-) -> Result<Arc<Value>, ApiError> {
+pub(super) fn insert(state: &mut State, request: &Request<'_>, mut object: Value) -> Result<Arc<Value>, ApiError> {
     let resource = request.resource;
     name(state, request, &mut object)?;
     check_namespace(state, request, meta(&object, "name"))?;
@@ -81,7 +77,7 @@ pub(super) fn insert(
     Ok(state.store.put(&resource.storage(), &key, object))
 }
 
-fn name(state: &mut State, request: &write::Request<'_>, object: &mut Value) -> Result<(), ApiError> {
+fn name(state: &mut State, request: &Request<'_>, object: &mut Value) -> Result<(), ApiError> {
     if !meta(object, "name").is_empty() {
         return Ok(());
     }
@@ -113,7 +109,7 @@ fn check_definition(state: &State, resource: &Resource) -> Result<(), ApiError> 
 }
 
 /// A namespace must be there, and must not be on its way out.
-fn check_namespace(state: &State, request: &write::Request<'_>, name: &str) -> Result<(), ApiError> {
+fn check_namespace(state: &State, request: &Request<'_>, name: &str) -> Result<(), ApiError> {
     if !request.resource.namespaced {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{bounds, options::FieldValidation, protobuf, write::Request, yaml_text};
+use super::{bounds, options::FieldValidation, protobuf, request::Request, yaml_text};
 use crate::{catalogue::Family, kinds, schema, status::ApiError};
 
 /// Reads a body.

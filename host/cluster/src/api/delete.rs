@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{Answer, decode, read, write};
+use super::{Answer, decode, read, request::Request, write};
 use crate::{
     catalogue::{Family, Resource},
     clock, kinds,
@@ -30,7 +30,7 @@ const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
 
 impl Deletion {
-    fn read(request: &write::Request<'_>) -> Result<Self, ApiError> {
+    fn read(request: &Request<'_>) -> Result<Self, ApiError> {
         let options = &request.call.options;
         let body = if request.call.body.is_empty() { Value::Null } else { decode::parse(request)? };
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -59,7 +59,7 @@ impl Deletion {
 }
 
 /// Deletes one object.
-pub(super) fn delete_one(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiError> {
+pub(super) fn delete_one(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let deletion = Deletion::read(request)?;
     let old = request.stored(state)?;
     let left = delete(state, request.resource, &request.key(), &deletion, request.context.now)?;
@@ -76,7 +76,7 @@ pub(super) fn delete_one(state: &mut State, request: &write::Request<'_>) -> Res
 }
 
 /// Deletes all objects that the selectors choose.
-pub(super) fn delete_many(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiError> {
+pub(super) fn delete_many(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let deletion = Deletion::read(request)?;
     let chosen = read::choose(state, request)?;
     for (key, _) in &chosen {

@@ -1,5 +1,6 @@
 //! The API: what each request means, on the state alone. Bytes and connections are in [`crate::http`].
 
+mod answer;
 mod bounds;
 mod call;
 mod create;
@@ -12,16 +13,19 @@ mod patch;
 mod present;
 mod protobuf;
 mod read;
+mod request;
 mod review;
 mod route;
 mod scale;
+mod start_watch;
 mod table;
 mod update;
 mod watch;
 mod write;
 mod yaml_text;
 
-pub(crate) use call::{Answer, Call, Context};
+pub(crate) use answer::Answer;
+pub(crate) use call::{Call, Context};
 pub(crate) use create::stamp;
 pub(crate) use delete::{Deletion, delete};
 pub(crate) use options::Options;
@@ -55,12 +59,12 @@ pub(crate) fn handle(state: &mut State, call: &Call, context: &Context<'_>) -> R
     if !served {
         return Err(ApiError::no_route());
     }
-    let request = write::Request { resource, namespace, name, subresource, call, context };
+    let request = request::Request { resource, namespace, name, subresource, call, context };
     match call.verb {
         Verb::Get if subresource == "scale" => scale::get(state, &request),
         Verb::Get => read::get(state, &request),
         Verb::List => read::list(state, &request),
-        Verb::Watch => watch::start(state, &request).map(Answer::Watch),
+        Verb::Watch => start_watch::start(state, &request).map(Answer::Watch),
         Verb::Create => create::create(state, &request),
         Verb::Update if subresource == "scale" => scale::update(state, &request),
         Verb::Update => update::update(state, &request),

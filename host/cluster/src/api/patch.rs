@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{Answer, bounds, create, decode, update, write};
+use super::{Answer, bounds, create, decode, request::Request, update, write};
 use crate::{
     apply::{Managed, managers::Refusal, strategic},
     catalogue::Family,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Patches an object; an apply may create it.
-pub(super) fn patch(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiError> {
+pub(super) fn patch(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let form = request.call.content_type.split(';').next().unwrap_or_default().trim().to_owned();
     if form == "application/apply-patch+yaml" {
         return apply(state, request);
@@ -59,7 +59,7 @@ pub(super) fn patch(state: &mut State, request: &write::Request<'_>) -> Result<A
 }
 
 /// The UID that an object has after a patch must be the one that it had.
-fn keeps_uid(request: &write::Request<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
+fn keeps_uid(request: &Request<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
     if meta(new, "uid") == meta(old, "uid") {
         return Ok(());
     }
@@ -68,7 +68,7 @@ fn keeps_uid(request: &write::Request<'_>, new: &Value, old: &Value) -> Result<(
 }
 
 /// Server-side apply.
-fn apply(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiError> {
+fn apply(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let resource = request.resource;
     if request.call.options.field_manager.is_empty() {
         let subject = Subject { group: "meta.k8s.io".into(), kind: "PatchOptions".into(), name: String::new() };
@@ -101,7 +101,7 @@ fn apply(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiE
         new["metadata"] = json!({});
     }
     let warnings = decode::settle(request, &mut new)?;
-    let mut new = create::stored_form(resource.family, new);
+    let mut new = write::stored_form(resource.family, new);
     managed.write(&mut new);
     let Some(old) = found else {
         return created(state, request, new, warnings);
@@ -118,12 +118,7 @@ fn apply(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiE
     Ok(request.answer(StatusCode::OK, &stored, warnings))
 }
 
-fn created(
-    state: &mut State,
-    request: &write::Request<'_>,
-    new: Value,
-    warnings: Vec<String>,
-) -> Result<Answer, ApiError> {
+fn created(state: &mut State, request: &Request<'_>, new: Value, warnings: Vec<String>) -> Result<Answer, ApiError> {
     let subject = request.resource.subject(request.name);
     if !request.subresource.is_empty() {
         return Err(ApiError::not_found(&subject));
@@ -139,7 +134,7 @@ fn created(
     Ok(request.answer(StatusCode::CREATED, &stored, warnings))
 }
 
-fn refused(request: &write::Request<'_>, namespace: &str, refusal: Refusal) -> ApiError {
+fn refused(request: &Request<'_>, namespace: &str, refusal: Refusal) -> ApiError {
     match refusal {
         Refusal::Conflicts { message, causes } => ApiError::apply_conflict(message, &causes),
         Refusal::Misfit(why) => {

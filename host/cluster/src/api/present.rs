@@ -4,10 +4,10 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde_json::{Value, json};
 
-use super::read::revision_of;
 use crate::{
     catalogue::{Family, Resource},
     kinds, schema,
+    storage::revision_of,
 };
 
 /// What a client accepts.

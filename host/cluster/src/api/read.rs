@@ -6,12 +6,11 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{Answer, present, write::Request};
+use super::{Answer, present, request::Request};
 use crate::{
     catalogue::Family,
     state::{Listed, State},
     status::ApiError,
-    storage::meta,
 };
 
 /// Reads one object. Who names a version gets none from before that.
@@ -147,9 +146,4 @@ fn check_revision(state: &State, wanted: &str) -> Result<u64, ApiError> {
         Some(json!({"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1}));
     Err(error)
-}
-
-/// The revision of an object.
-pub(super) fn revision_of(object: &Value) -> u64 {
-    meta(object, "resourceVersion").parse().unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde_json::json;
 
-use super::{Answer, decode, write::Request};
+use super::{Answer, decode, request::Request};
 use crate::{state::State, status::ApiError};
 
 /// Answers a review.

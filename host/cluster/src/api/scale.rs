@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Answer, bounds, decode, update, write};
+use super::{Answer, bounds, decode, request::Request, update, write};
 use crate::{
     catalogue::{Family, Resource, Scale},
     state::State,
@@ -13,20 +13,20 @@ use crate::{
 };
 
 /// Reads the scale of an object.
-pub(super) fn get(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiError> {
+pub(super) fn get(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let object = request.stored(state)?;
     Ok(Answer::value(scale_of(request.resource, &object)?))
 }
 
 /// Replaces it.
-pub(super) fn update(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiError> {
+pub(super) fn update(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let old = request.stored(state)?;
     let scale = decode::parse(request)?;
     write_replicas(state, request, &old, &scale)
 }
 
 /// Patches it.
-pub(super) fn patch(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiError> {
+pub(super) fn patch(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let old = request.stored(state)?;
     let mut scale = scale_of(request.resource, &old)?;
     let body = decode::parse(request)?;
@@ -42,7 +42,7 @@ pub(super) fn patch(state: &mut State, request: &write::Request<'_>) -> Result<A
 
 fn write_replicas(
     state: &mut State,
-    request: &write::Request<'_>,
+    request: &Request<'_>,
     old: &Arc<Value>,
     scale: &Value,
 ) -> Result<Answer, ApiError> {

@@ -5,9 +5,13 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::{Answer, create::stored_form, decode, present, write};
+use super::{
+    Answer, decode, present,
+    request::Request,
+    write::{self, controller, stored_form},
+};
 use crate::{
-    apply::{Managed, Manager},
+    apply::Managed,
     catalogue::{Family, Resource},
     kinds,
     state::State,
@@ -16,7 +20,7 @@ use crate::{
 };
 
 /// Replaces an object.
-pub(super) fn update(state: &mut State, request: &write::Request<'_>) -> Result<Answer, ApiError> {
+pub(super) fn update(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let old = request.stored(state)?;
     let mut new = decode::object(request)?;
     let resource = request.resource;
@@ -33,7 +37,7 @@ pub(super) fn update(state: &mut State, request: &write::Request<'_>) -> Result<
 /// Replaces `old` by a settled object; for PUT and for every patch but apply.
 pub(super) fn replace(
     state: &mut State,
-    request: &write::Request<'_>,
+    request: &Request<'_>,
     old: &Arc<Value>,
     new: Value,
 ) -> Result<Arc<Value>, ApiError> {
@@ -105,14 +109,4 @@ pub(crate) fn controller_update(
     managed.update(old, &new, controller(resource, subresource), &rules);
     managed.write(&mut new);
     write::commit(state, resource, subresource, old, new, false).ok()
-}
-
-/// The manager that all controllers write as.
-pub(crate) fn controller(resource: &Resource, subresource: &str) -> Manager {
-    Manager {
-        name: "kube-controller-manager".into(),
-        applies: false,
-        api_version: resource.api_version(),
-        subresource: subresource.to_owned(),
-    }
 }

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{Form, present, read, write::Request};
+use super::{Form, present};
 use crate::{
     catalogue::Resource,
     state::State,
@@ -16,12 +16,12 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) resource: Arc<Resource>,
-    storage: GroupResource,
-    namespace: String,
-    labels: LabelSelector,
-    fields: FieldSelector,
+    pub(super) storage: GroupResource,
+    pub(super) namespace: String,
+    pub(super) labels: LabelSelector,
+    pub(super) fields: FieldSelector,
     /// Up to where it was told.
-    revision: u64,
+    pub(super) revision: u64,
     /// What is sent before any change.
     pub(crate) initial: VecDeque<Event>,
     pub(crate) bookmarks: bool,
@@ -35,47 +35,6 @@ pub(crate) struct Watch {
 pub(crate) struct Event {
     pub(crate) kind: &'static str,
     pub(crate) object: Arc<Value>,
-}
-
-/// Accepts a watch.
-pub(super) fn start(state: &mut State, request: &Request<'_>) -> Result<Watch, ApiError> {
-    read::check_fields(request)?;
-    let options = &request.call.options;
-    // A stale start is a start from then: what happened since is told.
-    let current = state.store.earlier_revision(&request.resource.storage(), request.context.back);
-    let from = match options.resource_version.as_str() {
-        "" | "0" => None,
-        text => Some(text.parse::<u64>().map_err(|_| {
-            ApiError::bad_request(format!(
-                "invalid resource version {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
-            ))
-        })?),
-    };
-    if options.initial_events && options.resource_version_match != "NotOlderThan" {
-        return Err(ApiError::bad_request("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
-    }
-    let mut watch = Watch {
-        resource: Arc::clone(request.resource),
-        storage: request.resource.storage(),
-        namespace: request.namespace.to_owned(),
-        labels: options.labels.clone(),
-        fields: options.fields.clone(),
-        revision: from.filter(|_| !options.initial_events).unwrap_or(current),
-        initial: VecDeque::new(),
-        bookmarks: options.bookmarks,
-        timeout: Duration::from_secs(options.timeout_seconds.unwrap_or(1800)),
-        form: Form::of_accept(&request.call.accept),
-        include_object: options.include_object.clone(),
-    };
-    if options.initial_events || from.is_none() {
-        let objects = read::choose(state, request)?;
-        watch.initial =
-            objects.into_iter().map(|(_, object)| Event { kind: "ADDED", object: watch.shape(&object) }).collect();
-    }
-    if options.initial_events && options.bookmarks {
-        watch.initial.push_back(watch.bookmark_at(current, true));
-    }
-    Ok(watch)
 }
 
 /// Whether the watched type is still there.
@@ -121,7 +80,7 @@ impl Watch {
         Some(Event { kind, object: self.shape(&object) })
     }
 
-    fn shape(&self, object: &Arc<Value>) -> Arc<Value> {
+    pub(super) fn shape(&self, object: &Arc<Value>) -> Arc<Value> {
         present::present(&self.resource, object)
     }
 
@@ -130,7 +89,7 @@ impl Watch {
         self.bookmark_at(self.revision, false)
     }
 
-    fn bookmark_at(&self, revision: u64, initial: bool) -> Event {
+    pub(super) fn bookmark_at(&self, revision: u64, initial: bool) -> Event {
         let mut metadata = json!({"resourceVersion": revision.to_string(), "creationTimestamp": null});
         if initial {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::{
-    compare::{Kind, field_of, is_hollow, kind_of},
     element,
+    shape::{Kind, field_of, is_hollow, kind_of},
 };
 use crate::schema::{Items, List, Node};
 

@@ -11,6 +11,7 @@ pub(crate) mod managers;
 mod merge;
 mod remove;
 mod set;
+mod shape;
 pub(crate) mod strategic;
 
 pub(crate) use managers::{Managed, Manager};

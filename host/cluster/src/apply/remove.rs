@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    FieldSet,
-    compare::{Kind, field_of, kind_of},
-    element,
+    FieldSet, element,
+    shape::{Kind, field_of, kind_of},
 };
 use crate::schema::{Items, Node};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{compare::field_of, element};
+use super::{element, shape::field_of};
 use crate::schema::{Node, Shape};
 
 /// A set of paths. Edges are path elements in their `fieldsV1` form (`f:name`, `k:{"name":"x"}`, `v:"x"`).

@@ -2,120 +2,18 @@
 
 mod builtin;
 mod custom;
+mod resource;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
-use crate::{
-    schema::{Node, rules::Rules},
-    status::Subject,
-    storage::GroupResource,
-};
+pub(crate) use resource::{Column, Custom, Family, Resource, Scale};
 
-/// One served type at one version.
-#[derive(Debug)]
-pub(crate) struct Resource {
-    pub(crate) group: String,
-    pub(crate) version: String,
-    pub(crate) kind: String,
-    pub(crate) plural: String,
-    pub(crate) singular: String,
-    pub(crate) short_names: Vec<String>,
-    pub(crate) categories: Vec<String>,
-    pub(crate) namespaced: bool,
-    pub(crate) verbs: &'static [&'static str],
-    pub(crate) status: bool,
-    pub(crate) scale: Option<Scale>,
-    pub(crate) node: Node,
-    pub(crate) family: Family,
-    /// What a `CustomResourceDefinition` adds.
-    pub(crate) custom: Option<Custom>,
-}
-
-/// Where the scale subresource finds its numbers.
-#[derive(Debug, Clone)]
-pub(crate) struct Scale {
-    pub(crate) replicas: String,
-    pub(crate) status_replicas: String,
-    pub(crate) selector: Option<String>,
-}
+use crate::storage::GroupResource;
 
 /// How a version ranks.
 type Priority = (u8, u64, u64);
-
-/// What is known of a custom resource besides its shape.
-#[derive(Debug)]
-pub(crate) struct Custom {
-    pub(crate) schema: Value,
-    pub(crate) rules: Rules,
-    pub(crate) columns: Vec<Column>,
-    pub(crate) selectable: Vec<String>,
-    pub(crate) storage_version: String,
-    /// The revision at which the definition was installed.
-    pub(crate) since: u64,
-}
-
-/// A printer column of a custom resource.
-#[derive(Debug, Clone)]
-pub(crate) struct Column {
-    pub(crate) name: String,
-    pub(crate) type_: String,
-    pub(crate) format: String,
-    pub(crate) description: String,
-    pub(crate) priority: i64,
-    pub(crate) path: String,
-}
-
-/// Built-in kinds that have rules of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Family {
-    Namespace,
-    ConfigMap,
-    Secret,
-    Service,
-    ServiceAccount,
-    Event,
-    /// The same objects as `Event`, in the shape of events.k8s.io.
-    NewEvent,
-    Pod,
-    Node,
-    Deployment,
-    ReplicaSet,
-    Lease,
-    EndpointSlice,
-    Rbac,
-    Binding,
-    Definition,
-    /// Answered, never stored.
-    Review,
-    Custom,
-}
-
-impl Resource {
-    /// `apps/v1`, or `v1` for the core group.
-    pub(crate) fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
-    }
-
-    /// Where its objects are kept.
-    pub(crate) fn storage(&self) -> GroupResource {
-        match self.family {
-            Family::NewEvent => GroupResource::new("", "events"),
-            _ => GroupResource::new(&self.group, &self.plural),
-        }
-    }
-
-    /// What errors say about an object.
-    pub(crate) fn subject(&self, name: &str) -> Subject {
-        Subject { group: self.group.clone(), kind: self.plural.clone(), name: name.to_owned() }
-    }
-
-    /// What errors about wrong fields say about an object.
-    pub(crate) fn kind_subject(&self, name: &str) -> Subject {
-        Subject { group: self.group.clone(), kind: self.kind.clone(), name: name.to_owned() }
-    }
-}
 
 /// Every served type.
 #[derive(Debug)]

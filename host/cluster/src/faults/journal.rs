@@ -5,7 +5,7 @@ use std::{collections::VecDeque, fmt, sync::Mutex};
 use jiff::Timestamp;
 
 use super::Attempt;
-use crate::cluster::lock;
+use crate::lock::lock;
 
 /// One request and how it was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,11 +1,25 @@
-//! The bodies of requests, up to what a server takes.
+//! The bodies of answers, and those of requests up to what a server takes.
 
-use std::error::Error;
+use std::{convert::Infallible, error::Error};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited, combinators::UnsyncBoxBody};
 
 use crate::status::ApiError;
+
+/// The body of an answer.
+pub type Body = UnsyncBoxBody<Bytes, Disconnected>;
+
+/// A connection that a fault broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the connection was broken")]
+pub struct Disconnected;
+
+impl From<Infallible> for Disconnected {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
 
 /// Bytes of a request, as on a real server.
 const MOST: usize = 3 << 20;

@@ -8,8 +8,9 @@ mod server;
 mod service;
 mod stream;
 
+pub use body::{Body, Disconnected};
 pub use server::Server;
-pub use service::{Body, ClusterService, Disconnected};
+pub use service::ClusterService;
 
 pub(crate) use answer::{error, failure, render};
 pub(crate) use stream::Watcher;

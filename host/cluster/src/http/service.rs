@@ -1,39 +1,24 @@
 //! The cluster as a tower service, for clients in the same process.
 
 use std::{
-    convert::Infallible,
     fmt,
     future::Future,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use bytes::Bytes;
 use http::{Request, Response, request::Parts};
-use http_body_util::combinators::UnsyncBoxBody;
 use tower_service::Service;
 
-use super::{body, error};
-use crate::cluster::Cluster;
-
-/// The body of an answer.
-pub type Body = UnsyncBoxBody<Bytes, Disconnected>;
-
-/// A connection that a fault broke.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the connection was broken")]
-pub struct Disconnected;
-
-impl From<Infallible> for Disconnected {
-    fn from(never: Infallible) -> Self {
-        match never {}
-    }
-}
+use super::{Body, Disconnected, body, error};
+use crate::{inner::Inner, respond::respond};
 
 /// A client's way to the cluster without a socket: `kube::Client::new(cluster.service(), "default")`.
 #[derive(Clone)]
 pub struct ClusterService {
-    cluster: Cluster,
+    cluster: Arc<Inner>,
     user: Option<String>,
 }
 
@@ -44,19 +29,19 @@ impl fmt::Debug for ClusterService {
 }
 
 impl ClusterService {
-    pub(crate) fn new(cluster: Cluster) -> Self {
+    pub(crate) fn new(cluster: Arc<Inner>) -> Self {
         Self { cluster, user: None }
     }
 
     /// Answers one request.
     pub(super) async fn respond(self, parts: Parts, body: Bytes) -> Result<Response<Body>, Disconnected> {
-        self.cluster.respond(parts, body, self.user).await
+        respond(&self.cluster, parts, body, self.user).await
     }
 
     /// The same way, as another user.
     #[must_use]
     pub fn as_user(&self, name: &str) -> Self {
-        Self { cluster: self.cluster.clone(), user: Some(name.to_owned()) }
+        Self { cluster: Arc::clone(&self.cluster), user: Some(name.to_owned()) }
     }
 }
 

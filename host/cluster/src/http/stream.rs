@@ -1,6 +1,6 @@
 //! The body of a watch: events as they come, bookmarks, and an end in time.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::stream::{self, Stream};
@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use super::Disconnected;
 use crate::{
     api::{self, Form, Watch, WatchEvent},
-    cluster::Cluster,
     faults::{Attempt, EventFate},
+    inner::Inner,
     signal,
 };
 
@@ -21,7 +21,7 @@ const BOOKMARKS: Duration = Duration::from_mins(1);
 
 /// A watch that is being answered.
 pub(crate) struct Watcher {
-    cluster: Cluster,
+    cluster: Arc<Inner>,
     watch: Watch,
     attempt: Attempt,
     queue: VecDeque<WatchEvent>,
@@ -35,7 +35,7 @@ pub(crate) struct Watcher {
 
 impl Watcher {
     pub(crate) fn new(
-        cluster: Cluster,
+        cluster: Arc<Inner>,
         mut watch: Watch,
         attempt: Attempt,
         changed: signal::Receiver,

@@ -3,14 +3,11 @@
 use regex::Regex;
 use serde_json::Value;
 
-use super::{
-    node::{Node, Reader},
-    pattern,
-};
+use super::pattern;
 
-/// What a value at a place must satisfy besides its type.
+/// What a value at a place must satisfy besides its type; `N` is the schema of a place.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Limits {
+pub(crate) struct Limits<N> {
     pub(crate) choices: Option<Vec<Value>>,
     pub(crate) minimum: Option<f64>,
     pub(crate) exclusive_minimum: bool,
@@ -26,15 +23,15 @@ pub(crate) struct Limits {
     pub(crate) unique_items: bool,
     pub(crate) min_properties: Option<usize>,
     pub(crate) max_properties: Option<usize>,
-    pub(crate) all_of: Vec<Node>,
-    pub(crate) any_of: Vec<Node>,
-    pub(crate) one_of: Vec<Node>,
-    pub(crate) not: Option<Node>,
+    pub(crate) all_of: Vec<N>,
+    pub(crate) any_of: Vec<N>,
+    pub(crate) one_of: Vec<N>,
+    pub(crate) not: Option<N>,
 }
 
-impl Limits {
-    /// Reads them; `None` when a schema has none.
-    pub(crate) fn read(schema: &Value) -> Option<Self> {
+impl<N> Limits<N> {
+    /// Reads them, and the schemas within them by `read`; `None` when a schema has none.
+    pub(crate) fn read(schema: &Value, read: impl Fn(&Value) -> N) -> Option<Self> {
         const KEYS: [&str; 17] = [
             "enum",
             "minimum",
@@ -58,9 +55,7 @@ impl Limits {
             return None;
         }
         let size = |key: &str| schema[key].as_u64().and_then(|size| usize::try_from(size).ok());
-        let nodes = |key: &str| {
-            schema[key].as_array().into_iter().flatten().map(|part| Reader::structural().read(part)).collect()
-        };
+        let nodes = |key: &str| schema[key].as_array().into_iter().flatten().map(&read).collect();
         Some(Self {
             choices: schema["enum"].as_array().cloned(),
             minimum: schema["minimum"].as_f64(),
@@ -80,7 +75,7 @@ impl Limits {
             all_of: nodes("allOf"),
             any_of: nodes("anyOf"),
             one_of: nodes("oneOf"),
-            not: schema.get("not").map(|part| Reader::structural().read(part)),
+            not: schema.get("not").map(&read),
         })
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Node {
     /// A resource quantity, which the server writes in canonical form.
     pub(crate) quantity: bool,
     /// Value validations; absent for built-in kinds.
-    pub(crate) limits: Option<Box<Limits>>,
+    pub(crate) limits: Option<Box<Limits<Node>>>,
 }
 
 /// What may stand at a place.
@@ -148,7 +148,10 @@ impl<'a> Reader<'a> {
             keeps_unknown: flag(schema, "x-kubernetes-preserve-unknown-fields"),
             embedded: flag(schema, "x-kubernetes-embedded-resource"),
             quantity: false,
-            limits: structural.then(|| Limits::read(schema)).flatten().map(Box::new),
+            limits: structural
+                .then(|| Limits::read(schema, |part| Reader::structural().read(part)))
+                .flatten()
+                .map(Box::new),
         };
         if node.keeps_unknown
             && let Shape::Map(fields) = &mut node.shape

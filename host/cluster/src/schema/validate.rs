@@ -72,7 +72,7 @@ fn check_list(items: &[Value], list: &List, path: &str, causes: &mut Vec<Cause>)
     }
 }
 
-fn check_limits(value: &Value, limits: &Limits, path: &str, causes: &mut Vec<Cause>) {
+fn check_limits(value: &Value, limits: &Limits<Node>, path: &str, causes: &mut Vec<Cause>) {
     let mut refuse = |message: String| causes.push(Cause::invalid(path, &shown(value), &message));
     if let Some(number) = value.as_f64() {
         match limits.minimum {
@@ -127,7 +127,7 @@ fn check_limits(value: &Value, limits: &Limits, path: &str, causes: &mut Vec<Cau
     check_junctors(value, limits, path, causes);
 }
 
-fn check_counts(value: &Value, limits: &Limits, path: &str, causes: &mut Vec<Cause>) {
+fn check_counts(value: &Value, limits: &Limits<Node>, path: &str, causes: &mut Vec<Cause>) {
     let (count, least, most, what) = match value {
         Value::Array(items) => (items.len(), limits.min_items, limits.max_items, "items"),
         Value::Object(object) => (object.len(), limits.min_properties, limits.max_properties, "properties"),
@@ -149,7 +149,7 @@ fn check_counts(value: &Value, limits: &Limits, path: &str, causes: &mut Vec<Cau
     }
 }
 
-fn check_junctors(value: &Value, limits: &Limits, path: &str, causes: &mut Vec<Cause>) {
+fn check_junctors(value: &Value, limits: &Limits<Node>, path: &str, causes: &mut Vec<Cause>) {
     let holds = |node: &Node| check(value, node, path).is_empty();
     for part in &limits.all_of {
         visit(value, part, path, causes);

@@ -5,6 +5,8 @@
 
 mod owners;
 mod parse;
+mod place;
+mod requirement;
 mod selector;
 
 use std::{
@@ -16,42 +18,10 @@ use serde_json::{Value, json};
 
 use owners::Owners;
 pub(crate) use owners::{controller, owners};
+pub(crate) use place::{GroupResource, Key, Place, key_of, meta, revision_of};
 pub(crate) use selector::{FieldSelector, LabelSelector};
 
 use crate::signal;
-
-/// A type of object, whatever the version.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct GroupResource {
-    pub(crate) group: String,
-    pub(crate) plural: String,
-}
-
-impl GroupResource {
-    pub(crate) fn new(group: &str, plural: &str) -> Self {
-        Self { group: group.to_owned(), plural: plural.to_owned() }
-    }
-}
-
-/// An object among those of its type.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-}
-
-impl Key {
-    pub(crate) fn new(namespace: &str, name: &str) -> Self {
-        Self { namespace: namespace.to_owned(), name: name.to_owned() }
-    }
-}
-
-/// An object anywhere.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(crate) resource: GroupResource,
-    pub(crate) key: Key,
-}
 
 /// One entry of the log.
 #[derive(Debug, Clone)]
@@ -253,16 +223,6 @@ impl Store {
     pub(crate) fn dependents(&self, uid: &str) -> Vec<Place> {
         self.owners.dependents(uid)
     }
-}
-
-/// A text of an object's metadata; empty when absent.
-pub(crate) fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
-    object["metadata"][field].as_str().unwrap_or_default()
-}
-
-/// The key that an object's metadata names.
-pub(crate) fn key_of(object: &Value) -> Key {
-    Key::new(meta(object, "namespace"), meta(object, "name"))
 }
 
 #[cfg(test)]

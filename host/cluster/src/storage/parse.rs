@@ -1,6 +1,6 @@
 //! Label selectors as query parameters write them, read and refused as a real server does.
 
-use super::selector::{Operator, Requirement};
+use super::requirement::{Operator, Requirement};
 
 /// What stands for itself; everything else between spaces is a word.
 const SPECIAL: &str = "=!(),<>";

@@ -2,29 +2,14 @@
 
 use serde_json::Value;
 
-use super::parse;
+use super::{
+    parse,
+    requirement::{Operator, Requirement},
+};
 
 /// A label selector.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct LabelSelector(Vec<Requirement>);
-
-/// What it wants of one label.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Requirement {
-    pub(super) key: String,
-    pub(super) operator: Operator,
-    pub(super) values: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Operator {
-    In,
-    NotIn,
-    Exists,
-    Absent,
-    Greater,
-    Less,
-}
 
 impl LabelSelector {
     /// Reads what a query parameter says.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jsonpath_rust::JsonPath as _;
 use serde_json::{Value, json};
 
-use super::{Head, age};
+use super::{age::age, head::Head};
 use crate::{
     catalogue::{Column, Family, Resource},
     storage::LabelSelector,

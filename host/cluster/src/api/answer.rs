@@ -1,0 +1,39 @@
+//! Answers to requests, before they are bytes.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde_json::Value;
+
+use super::Watch;
+use crate::catalogue::Resource;
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// One object.
+    Object { code: StatusCode, object: Arc<Value>, resource: Arc<Resource>, warnings: Vec<String> },
+    /// A page of objects.
+    List {
+        items: Vec<Arc<Value>>,
+        revision: u64,
+        next: Option<String>,
+        remaining: Option<usize>,
+        resource: Arc<Resource>,
+    },
+    /// A stream of changes.
+    Watch(Watch),
+    /// Anything else that is JSON.
+    Document(Value),
+    /// Discovery in one document.
+    Discovery(Value),
+    /// A plain text.
+    Text(String),
+}
+
+impl Answer {
+    /// An object of any other kind, such as a `Scale` or a `Status`.
+    pub(crate) fn value(value: Value) -> Self {
+        Self::Document(value)
+    }
+}

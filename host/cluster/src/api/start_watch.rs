@@ -1,0 +1,47 @@
+//! The start of a watch: from a revision, or from the objects that are there.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use super::{Form, Watch, read, request::Request, watch::Event};
+use crate::{state::State, status::ApiError};
+
+/// Accepts a watch.
+pub(super) fn start(state: &mut State, request: &Request<'_>) -> Result<Watch, ApiError> {
+    read::check_fields(request)?;
+    let options = &request.call.options;
+    // A stale start is a start from then: what happened since is told.
+    let current = state.store.earlier_revision(&request.resource.storage(), request.context.back);
+    let from = match options.resource_version.as_str() {
+        "" | "0" => None,
+        text => Some(text.parse::<u64>().map_err(|_| {
+            ApiError::bad_request(format!(
+                "invalid resource version {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+            ))
+        })?),
+    };
+    if options.initial_events && options.resource_version_match != "NotOlderThan" {
+        return Err(ApiError::bad_request("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+    }
+    let mut watch = Watch {
+        resource: Arc::clone(request.resource),
+        storage: request.resource.storage(),
+        namespace: request.namespace.to_owned(),
+        labels: options.labels.clone(),
+        fields: options.fields.clone(),
+        revision: from.filter(|_| !options.initial_events).unwrap_or(current),
+        initial: VecDeque::new(),
+        bookmarks: options.bookmarks,
+        timeout: Duration::from_secs(options.timeout_seconds.unwrap_or(1800)),
+        form: Form::of_accept(&request.call.accept),
+        include_object: options.include_object.clone(),
+    };
+    if options.initial_events || from.is_none() {
+        let objects = read::choose(state, request)?;
+        watch.initial =
+            objects.into_iter().map(|(_, object)| Event { kind: "ADDED", object: watch.shape(&object) }).collect();
+    }
+    if options.initial_events && options.bookmarks {
+        watch.initial.push_back(watch.bookmark_at(current, true));
+    }
+    Ok(watch)
+}

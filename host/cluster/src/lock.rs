@@ -1,0 +1,8 @@
+//! Locks that a panic elsewhere does not close.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks, ignoring poisoning.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

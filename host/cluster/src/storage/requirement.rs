@@ -1,0 +1,19 @@
+//! One requirement of a label selector.
+
+/// What it wants of one label.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Requirement {
+    pub(super) key: String,
+    pub(super) operator: Operator,
+    pub(super) values: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Operator {
+    In,
+    NotIn,
+    Exists,
+    Absent,
+    Greater,
+    Less,
+}
