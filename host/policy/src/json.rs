@@ -6,6 +6,7 @@
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 
 /// Values that all texts of one answer may have together: more than an object and all that is shown beside it may have.
 pub(crate) const VALUES: usize = 100_000;
@@ -27,6 +28,11 @@ pub(crate) fn is_bounded<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> bo
 /// What is told of texts that have more.
 pub(crate) fn too_many() -> String {
     format!("more than {VALUES} values of JSON in all: say less, or in longer texts")
+}
+
+/// The items of a list; none, if it is no list.
+pub(crate) fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
 }
 
 /// Counts values, and makes none of them; up to one too many.

@@ -12,8 +12,7 @@ use serde::Serialize;
 use crate::{
     contract::{Found, Need, Subject},
     digest::Digest,
-    render::{Asked, Renderer, Verdict},
-    settings::Effective,
+    render::{Asked, Verdict},
 };
 
 /// An answer, complete.
@@ -111,19 +110,6 @@ impl Entries {
     }
 }
 
-/// What decides an answer before anything is looked up.
-pub(crate) fn pass_key<'a>(renderer: &Renderer, settings: impl Iterator<Item = &'a Effective>, object: &str) -> Digest {
-    let layers: Vec<_> =
-        renderer.layers().map(|(policy, _)| (policy.id().digest, policy.limits(), policy.grants())).collect();
-    let settings: Vec<_> = settings.map(Effective::digest).collect();
-    Digest::of_written(&(layers, settings, renderer.context(), object))
-}
-
-/// What each layer found.
-pub(crate) fn digest_found(found: &[Vec<Found>]) -> Digest {
-    Digest::of_written(&found)
-}
-
 /// About how many bytes an answer takes.
 fn weight(answer: &Answer) -> usize {
     let Subject { object, found, settings, .. } = &*answer.subject;
@@ -155,4 +141,9 @@ impl io::Write for Length {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// What each layer found.
+pub(crate) fn digest_found(found: &[Vec<Found>]) -> Digest {
+    Digest::of_written(&found)
 }

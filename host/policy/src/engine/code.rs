@@ -2,7 +2,7 @@
 
 use wasmtime::{Store, component::InstancePre};
 
-use super::{State, trap};
+use super::{state::State, trap};
 use crate::{
     adapter::v0_1::{convert, overlay, policy},
     code::{Code, Sandbox, World},

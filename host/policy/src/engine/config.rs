@@ -5,9 +5,10 @@ use std::hash::{Hash, Hasher};
 use sha2::{Digest as _, Sha256};
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OperatorCost, OptLevel, PoolingAllocationConfig};
 
-use super::MEMORY_CEILING;
-use crate::digest::Digest;
+use crate::{digest::Digest, limits::Limits};
 
+/// The most that any sandbox may have, whatever limits a policy is given.
+const MEMORY_CEILING: usize = 64 << 20;
 /// Sandboxes that can be alive at once: a pass takes one a layer, and passes run on a few threads.
 pub(super) const SANDBOXES: u32 = 48;
 /// Core instances in one component: the module, and the adapters that componentizing puts around it.
@@ -69,6 +70,11 @@ pub(super) fn running() -> Config {
     config.coredump_on_trap(true);
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     config
+}
+
+/// Memory of a sandbox: its limit, within what a slot holds.
+pub(super) fn slot_memory(limits: &Limits) -> usize {
+    limits.memory.min(MEMORY_CEILING)
 }
 
 /// Instructions cost one, what takes longer costs more: a failing `memory.grow` was measured at ten

@@ -1,126 +1,20 @@
 //! A narrow wrapper around wasmtime: what policies need of it and nothing else. No WASI, no host functions,
 //! no text format, fuel instead of time; time only where a processor stalls.
 
+mod built_in;
 mod code;
+mod compiled;
 mod config;
+#[expect(clippy::module_inception, reason = "the folder is named after it")]
+mod engine;
+mod error;
 mod last_words;
-mod precompiled;
 mod state;
 mod ticks;
 mod trap;
 
-use wasmtime::component::{Component, Linker};
-
+pub use built_in::BuiltIn;
 pub(crate) use code::WasmCode;
-use state::State;
-
-use crate::{code::World, limits::Limits};
-
-/// Compiles, loads and instantiates components. Cheap to clone.
-#[derive(Clone)]
-pub struct Engine {
-    inner: wasmtime::Engine,
-}
-
-/// Why the engine did not do what it was asked for.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EngineError {
-    /// The engine cannot be set up on this machine.
-    #[error("the WebAssembly engine does not start here: {0}")]
-    Start(String),
-    /// A component does not compile.
-    #[error("it does not compile: {0}")]
-    Compile(String),
-    /// Compiled code is not of this engine.
-    #[error("compiled code is not of this engine: {0}")]
-    Precompiled(String),
-    /// A component does not have the exports of its world.
-    #[error("it does not fit world {world}: {reason}")]
-    World {
-        /// The world that it was taken for.
-        world: &'static str,
-        /// What does not fit.
-        reason: String,
-    },
-}
-
-impl Engine {
-    /// An engine that runs policies: memory for a fixed number of sandboxes is reserved at once.
-    pub fn new() -> Result<Self, EngineError> {
-        let engine = Self::with(&config::running())?;
-        ticks::start(&engine.inner).map_err(|error| EngineError::Start(format!("no thread for its clock: {error}")))?;
-        Ok(engine)
-    }
-
-    /// How many sandboxes can be alive at once.
-    pub const SANDBOXES: usize = config::SANDBOXES as usize;
-
-    /// A tick of the clock that ends sandboxes which live for too many of them. A thread of the engine's own makes them,
-    /// far apart.
-    pub fn tick(&self) {
-        self.inner.increment_epoch();
-    }
-
-    /// An engine that only compiles, and reserves nothing.
-    pub fn compiling() -> Result<Self, EngineError> {
-        Self::with(&config::compiling())
-    }
-
-    /// An engine that only compiles, for every machine of this architecture: code of it uses nothing that only some
-    /// processors have.
-    pub fn portable() -> Result<Self, EngineError> {
-        let mut config = config::compiling();
-        // Who names a target, even their own, does not get what this very processor has.
-        let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
-        let target = format!("{}-unknown-{system}", std::env::consts::ARCH);
-        config.target(&target).map_err(|error| EngineError::Start(format!("{target}: {error:#}")))?;
-        Self::with(&config)
-    }
-
-    fn with(config: &wasmtime::Config) -> Result<Self, EngineError> {
-        let inner = wasmtime::Engine::new(config).map_err(|error| EngineError::Start(format!("{error:#}")))?;
-        Ok(Self { inner })
-    }
-
-    /// Compiles a component to code that [`Engine`]s of the same version and machine can load.
-    pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>, EngineError> {
-        self.inner.precompile_component(component).map_err(|error| EngineError::Compile(format!("{error:#}")))
-    }
-
-    /// What compiled code depends on beside the component: version, machine, options.
-    pub fn fingerprint(&self) -> crate::digest::Digest {
-        config::fingerprint(&self.inner)
-    }
-
-    /// Code from what [`Engine::compile`] made.
-    pub(crate) fn load(&self, compiled: &precompiled::Compiled, world: World) -> Result<WasmCode, EngineError> {
-        let component = compiled.load(&self.inner)?;
-        self.link(&component, world)
-    }
-
-    fn link(&self, component: &Component, world: World) -> Result<WasmCode, EngineError> {
-        let fits = |error: wasmtime::Error| EngineError::World { world: world.name(), reason: format!("{error:#}") };
-        let linker: Linker<State> = Linker::new(&self.inner);
-        let instance = linker.instantiate_pre(component).map_err(fits)?;
-        WasmCode::new(self.inner.clone(), instance, world).map_err(fits)
-    }
-}
-
-impl std::fmt::Debug for Engine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine").finish_non_exhaustive()
-    }
-}
-
-pub use precompiled::BuiltIn;
-pub(crate) use precompiled::Compiled;
-
-/// The most that any sandbox may have, whatever limits a policy is given.
-pub(crate) const MEMORY_CEILING: usize = 64 << 20;
-
-impl Limits {
-    /// Memory of a sandbox, which the engine's slots bound.
-    pub(crate) fn slot_memory(&self) -> usize {
-        self.memory.min(MEMORY_CEILING)
-    }
-}
+pub(crate) use compiled::Compiled;
+pub use engine::Engine;
+pub use error::EngineError;

@@ -2,7 +2,7 @@
 
 use wasmtime::{ResourceLimiter, Store, error::bail};
 
-use super::ticks;
+use super::{config, ticks};
 use crate::limits::Limits;
 
 /// Table entries of a sandbox.
@@ -17,7 +17,7 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn store(engine: &wasmtime::Engine, limits: &Limits) -> wasmtime::Result<Store<Self>> {
-        let state = Self { memory: 0, memory_limit: limits.slot_memory(), denied: None };
+        let state = Self { memory: 0, memory_limit: config::slot_memory(limits), denied: None };
         let mut store = Store::new(engine, state);
         store.limiter(|state| state);
         store.set_fuel(limits.fuel)?;

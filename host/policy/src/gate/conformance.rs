@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Gate, LoadError, Turn, beneath::Beneath};
+use super::{LoadError, Turn, Turns, beneath::Beneath, turns};
 use crate::{
     code::World,
     contract::{Claim, Cluster, Outcome, Refusal, Sample},
@@ -32,21 +32,29 @@ pub(super) struct Told {
     pub(super) dropped: Option<String>,
 }
 
+/// What samples are evaluated under.
+pub(super) struct Terms<'a> {
+    /// Fuel of one pass, as the gate limits it.
+    pub(super) fuel: u64,
+    pub(super) cluster: &'a Cluster,
+    pub(super) turns: &'a dyn Turns,
+}
+
 /// Evaluates every sample of every claim, a turn for each time that a policy answers.
-pub(super) fn run(gate: &Gate<'_>, policy: &Arc<Policy>, settings: &[Layer]) -> Result<Told, LoadError> {
+pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -> Result<Told, LoadError> {
     let (mut samples, mut plans) = (0, 0);
     let dropped = RefCell::new(BTreeSet::new());
-    let (used, allowed) = (Cell::new(0), gate.limits.fuel.saturating_mul(PASSES));
+    let (used, allowed) = (Cell::new(0), terms.fuel.saturating_mul(PASSES));
     for claim in &policy.descriptor().claims {
         let mut refusal = None;
         let before = plans;
         for sample in &claim.samples {
             samples += 1;
-            let case = Case { gate: Some(gate), policy, claim, sample, used: &used, dropped: &dropped };
+            let case = Case { turns: Some(terms.turns), policy, claim, sample, used: &used, dropped: &dropped };
             if used.get() >= allowed {
                 return Err(LoadError::SamplesTooCostly { allowed, before: sample.name.clone() });
             }
-            match case.evaluate(settings, &gate.cluster)? {
+            match case.evaluate(settings, terms.cluster)? {
                 None => plans += 1,
                 Some(said) => refusal = Some(said),
             }
@@ -76,7 +84,7 @@ pub(super) fn with_settings(policy: &Arc<Policy>, settings: &[Layer], cluster: &
             if used.get() >= policy.limits().fuel {
                 return Ok(());
             }
-            let case = Case { gate: None, policy, claim, sample, used: &used, dropped: &dropped };
+            let case = Case { turns: None, policy, claim, sample, used: &used, dropped: &dropped };
             let rendered = case.render(&case.renderer(settings, cluster)?, &case.object()?)?;
             case.spend(rendered.fuel);
             if let Verdict::Failed(failed) = rendered.verdict {
@@ -90,7 +98,7 @@ pub(super) fn with_settings(policy: &Arc<Policy>, settings: &[Layer], cluster: &
 /// One sample of one claim.
 struct Case<'a> {
     /// Gives the turns to compute; none where nobody else computes.
-    gate: Option<&'a Gate<'a>>,
+    turns: Option<&'a dyn Turns>,
     policy: &'a Arc<Policy>,
     claim: &'a Claim,
     sample: &'a Sample,
@@ -130,7 +138,7 @@ impl Case<'_> {
     }
 
     fn turn(&self) -> Result<Option<Turn>, LoadError> {
-        self.gate.map(Gate::turn).transpose()
+        self.turns.map(turns::next).transpose()
     }
 
     fn renderer(&self, settings: &[Layer], cluster: &Cluster) -> Result<Renderer, LoadError> {

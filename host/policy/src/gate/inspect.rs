@@ -2,6 +2,7 @@
 
 mod bounds;
 mod error;
+mod version;
 mod walk;
 
 use serde::{Deserialize, Serialize};
@@ -10,17 +11,16 @@ use wasmparser::{
     component_types::{ComponentAnyTypeId, ComponentEntityType},
 };
 
-use self::walk::{Seen, walk};
 pub use self::{
     bounds::Bounds,
     error::{InspectError, Part},
 };
+use self::{
+    version::HOST,
+    walk::{Seen, walk},
+};
 use crate::{code::World, digest::Digest};
 
-/// The version that this host speaks. Within it only the last number may differ.
-const HOST: &str = "0.1";
-/// The custom section that says which version a policy speaks.
-const SECTION: &str = "kaos:policy";
 /// What only a policy exports, and what an overlay exports too.
 const SHARED: [&str; 3] = ["meta", "inputs", "environment"];
 const POLICY_ONLY: [&str; 2] = ["translation", "status"];

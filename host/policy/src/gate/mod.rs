@@ -7,6 +7,7 @@ mod bytes;
 mod conformance;
 mod error;
 mod inspect;
+mod step;
 mod turns;
 
 use std::{sync::Arc, time::Duration};
@@ -16,13 +17,14 @@ use serde::Serialize;
 pub use bytes::decompress as unpacked;
 pub use error::LoadError;
 pub use inspect::{Bounds, InspectError, Inspection, Part, inspect};
+pub use step::Step;
 pub use turns::{AtOnce, Turn, Turns};
 
 use crate::{
     cache::Cache,
     clock::Clock,
     code::Code,
-    compile::{Compilation, Compile, CompileError, Order},
+    compile::{Compilation, Compile, Order},
     contract::{Cluster, ResourceType},
     describe::check_capitals,
     digest::Digest,
@@ -42,30 +44,6 @@ pub struct Candidate {
     pub file: PolicyFile,
     /// Where the settings in that were written, for messages; unless it is said, in a ConfigMap of the policy's name.
     pub settings_from: Option<Origin>,
-}
-
-/// One step of the gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Step {
-    /// The bytes are not too many.
-    Size,
-    /// They unpack to not too many.
-    Decompress,
-    /// They are the ones that were meant.
-    Digest,
-    /// They are a component of this contract, without imports, within bounds.
-    Inspect,
-    /// They compile, within bounds.
-    Compile,
-    /// The code fits its world and can be instantiated.
-    Instantiate,
-    /// What it says of itself can be.
-    Describe,
-    /// The settings that come with it fit its schema.
-    Settings,
-    /// It answers for its own samples as it must.
-    Conformance,
 }
 
 /// A step that was taken, and how long it took.
@@ -143,13 +121,6 @@ impl Gate<'_> {
     }
 }
 
-impl Gate<'_> {
-    /// Waits until a sandbox may run. A check that nobody wants any more ends here.
-    fn turn(&self) -> Result<Turn, LoadError> {
-        self.turns.next().ok_or(LoadError::Compile(CompileError::Unwanted))
-    }
-}
-
 /// A check under way.
 struct Run<'a> {
     gate: &'a Gate<'a>,
@@ -171,7 +142,7 @@ impl Run<'_> {
         self.passed(Step::Digest, digest.to_string());
         let code = self.code(digest, &component)?;
         let limits = file.limits.unwrap_or(limits).at_most(limits);
-        let turn = self.gate.turn()?;
+        let turn = turns::next(self.gate.turns)?;
         drop(code.open(&limits).map_err(LoadError::Instantiate)?);
         self.passed(Step::Instantiate, format!("world {}", code.world().name()));
         let policy = self.describe(code, digest, file)?;
@@ -179,7 +150,11 @@ impl Run<'_> {
         let layers = Self::layers(&policy, candidate);
         self.settings(&policy, &layers)?;
         drop(turn);
-        let conformance::Told { outcome, dropped } = conformance::run(self.gate, &policy, &layers)?;
+        let conformance::Told { outcome, dropped } = conformance::run(
+            &policy,
+            &layers,
+            &conformance::Terms { fuel: self.gate.limits.fuel, cluster: &self.gate.cluster, turns: self.gate.turns },
+        )?;
         self.passed(Step::Conformance, outcome);
         let above = file.limits.map(|limits| limits.above(&self.gate.limits));
         policy.remark(above.into_iter().flatten().chain(dropped).collect());

@@ -3,6 +3,9 @@
 
 use std::any::Any;
 
+use super::LoadError;
+use crate::compile::CompileError;
+
 /// A turn, until it is dropped.
 pub type Turn = Box<dyn Any>;
 
@@ -27,4 +30,9 @@ impl Turns for AtOnce {
     fn is_over(&self) -> bool {
         false
     }
+}
+
+/// Waits until a sandbox may run. A check that nobody wants any more ends here.
+pub(super) fn next(turns: &dyn Turns) -> Result<Turn, LoadError> {
+    turns.next().ok_or(LoadError::Compile(CompileError::Unwanted))
 }

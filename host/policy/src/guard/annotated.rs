@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::raised::Raised;
+use super::power::Raised;
 use crate::{
     cut::{VALUE, cut},
     manifest::Privilege,

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    plan::Rules,
-    raised::Raised,
+    power::Raised,
+    rules::Rules,
     said::Said,
     shape::{Step, written},
 };

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::list;
+use crate::json::list;
 
 /// The fields of a claim that say it.
 pub(super) const SOURCES: [&str; 2] = ["dataSource", "dataSourceRef"];

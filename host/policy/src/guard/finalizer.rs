@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Rule, breaches::Breaches, plan::Rules};
+use super::{Rule, breaches::Breaches, rules::Rules};
 use crate::{
     contract::Violation,
     cut::{VALUE, cut},

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Rule, breaches::Breaches, metadata, plan::Rules};
+use super::{Rule, breaches::Breaches, metadata, rules::Rules};
 use crate::{
     contract::ResourceType,
     cut::{VALUE, cut},

@@ -6,8 +6,9 @@ use serde_json::Value;
 use super::{
     Rule, UserPrivileges, asked,
     breaches::{Breaches, TOLD},
-    plan::Rules,
-    raised::{self, Raised},
+    power::Raised,
+    raised,
+    rules::Rules,
     said::Said,
 };
 use crate::{

@@ -6,10 +6,11 @@ use std::{collections::BTreeSet, fmt};
 
 use serde_json::Value;
 
-use super::{Rule, breaches::Breaches, filled, list, plan::Rules, privilege::Seen};
+use super::{Rule, breaches::Breaches, filled, privilege::Seen, rules::Rules};
 use crate::{
     contract::ResourceType,
     cut::{VALUE, cut},
+    json::list,
     pods,
 };
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::raised::{Field, Raised};
+use super::power::{Field, Raised};
 use crate::{digest::canonical, pods};
 
 /// For whom a value was written.

@@ -5,6 +5,7 @@
 //! the rules of Kubernetes 1.36 where those of older versions are stricter: what is refused here, each refuses. What this
 //! leaves to the server is what only a cluster knows, such as quotas, webhooks and names that are taken.
 
+mod checks;
 mod claim;
 mod container;
 mod data;
@@ -27,26 +28,14 @@ mod tests;
 mod volumes;
 mod workload;
 
-use serde::Serialize;
 use serde_json::Value;
 
+pub use checks::Checks;
 pub use fields::VERSION;
 pub(crate) use found::Finding;
 use found::Found;
 pub(crate) use origin::{Origins, judge};
 use place::Place;
-
-/// How much of a manifest is checked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub enum Checks {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// Its values. A server may be newer than this program and have fields that this does not know.
-    Values,
-    /// Its values, and whether its kind has all of its fields.
-    Fields,
-}
 
 /// What an API server would refuse of a manifest.
 pub(crate) fn check(manifest: &Value, checks: Checks) -> Vec<Finding> {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
-use super::{object::annotations, pass::Layer};
+use super::{layer::Layer, object::annotations};
 use crate::{
     contract::Violation,
     settings::{ANNOTATION_PREFIX, Path, SettingsError},

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    Bound, ObjectRef, Planned, PolicyFailure, RenderError, Rendered, Renderer, Verdict,
+    ObjectRef, Planned, PolicyFailure, RenderError, Rendered, Verdict,
     annotations::annotate,
+    binding::Binding,
     found::{Asked, View},
+    key::pass_key,
+    layer::Layer,
     load::Load,
     size, stripped,
 };
 use crate::{
     code::Sandbox,
-    contract::{Claim, Cluster, EnvVar, Found, Need, Plan, Refusal, ResourceType, Subject},
+    contract::{Cluster, EnvVar, Found, Need, Plan, Refusal, Subject},
     digest::canonical,
     failure::Failure,
     guard::{self, Cap, Stop},
@@ -24,16 +27,9 @@ use crate::{
     stamp,
 };
 
-/// One layer of one pass: its policy, its claim on the kind, and the settings for this object.
-pub(super) struct Layer<'a> {
-    pub(super) bound: &'a Bound,
-    pub(super) claim: &'a Claim,
-    pub(super) settings: Arc<Effective>,
-}
-
 /// What does not change during a pass.
 struct Pass<'a> {
-    renderer: &'a Renderer,
+    binding: &'a Binding,
     object: &'a Value,
     text: &'a str,
     reference: &'a ObjectRef,
@@ -51,11 +47,11 @@ struct Ledger {
     is_cut: bool,
 }
 
-pub(super) fn run(renderer: &Renderer, object: &Value, lookup: &dyn Lookup) -> Result<Rendered, RenderError> {
+pub(super) fn run(binding: &Binding, object: &Value, lookup: &dyn Lookup) -> Result<Rendered, RenderError> {
     let reference = ObjectRef::of(object)?;
     let of = reference.of_type();
-    let mut base = Layer::of(&renderer.base, &of)?;
-    let mut overlays = renderer.overlays.iter().map(|bound| Layer::of(bound, &of)).collect::<Result<Vec<_>, _>>()?;
+    let mut base = Layer::of(&binding.base, &of)?;
+    let mut overlays = binding.overlays.iter().map(|bound| Layer::of(bound, &of)).collect::<Result<Vec<_>, _>>()?;
     let mut visible = stripped(object, true);
     let refusal = match size::check(&visible) {
         Ok(()) => annotate(&visible, &mut base, &mut overlays).err(),
@@ -66,7 +62,7 @@ pub(super) fn run(renderer: &Renderer, object: &Value, lookup: &dyn Lookup) -> R
     };
     let text = canonical(&visible);
     let pass = Pass {
-        renderer,
+        binding,
         object: &visible,
         text: &text,
         reference: &reference,
@@ -74,7 +70,7 @@ pub(super) fn run(renderer: &Renderer, object: &Value, lookup: &dyn Lookup) -> R
         overlays: &overlays,
         lookup,
     };
-    let (answer, recalled) = match (refusal, &renderer.memo) {
+    let (answer, recalled) = match (refusal, &binding.memo) {
         (Some(violations), _) => {
             let verdict = Verdict::Refused(Refusal::Invalid(violations));
             (pass.answer(verdict, &Ledger::default()), false)
@@ -95,25 +91,6 @@ pub(super) fn run(renderer: &Renderer, object: &Value, lookup: &dyn Lookup) -> R
     })
 }
 
-impl<'a> Layer<'a> {
-    fn of(bound: &'a Bound, of: &ResourceType) -> Result<Self, RenderError> {
-        let claim = bound
-            .policy
-            .claim(of)
-            .ok_or_else(|| RenderError::NotClaimed { policy: bound.policy.id().name.clone(), of: of.clone() })?;
-        Ok(Self { bound, claim, settings: Arc::clone(&bound.settings) })
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.bound.policy.id().name
-    }
-
-    fn open(&self) -> Result<Box<dyn Sandbox + '_>, PolicyFailure> {
-        let policy = &self.bound.policy;
-        policy.code().open(policy.limits()).map_err(|failure| PolicyFailure::new(policy.id(), failure, "", &[]))
-    }
-}
-
 impl Pass<'_> {
     fn layers(&self) -> impl Iterator<Item = &Layer<'_>> {
         std::iter::once(self.base).chain(self.overlays)
@@ -123,7 +100,7 @@ impl Pass<'_> {
     /// follow from the object and from what was found, so that equal findings for the same needs mean that
     /// the policy would ask for the same and answer the same.
     fn recall(&self, memo: &Memo) -> (memo::Answer, bool) {
-        let key = memo::pass_key(self.renderer, self.layers().map(|layer| &*layer.settings), self.text);
+        let key = pass_key(self.binding, self.layers().map(|layer| &*layer.settings), self.text);
         if let Some(remembered) = memo.pass(&key) {
             let mut now = Vec::new();
             for (layer, needs) in self.layers().zip(&remembered.asked) {
@@ -209,7 +186,7 @@ impl Pass<'_> {
         let overlay_grants: Vec<_> = self.overlays.iter().map(|layer| layer.bound.policy.grants()).collect();
         let given = |by: fn(&Effective) -> Value| self.layers().map(|layer| by(&layer.settings)).collect::<Value>();
         let (annotated, settings) = (given(Effective::of_annotations), given(Effective::of_operator));
-        let cap = self.renderer.grantable.as_ref().map(|listed| Cap { listed, flags: given(Effective::of_flags) });
+        let cap = self.binding.grantable.as_ref().map(|listed| Cap { listed, flags: given(Effective::of_flags) });
         let layers: Vec<_> = self.layers().map(|layer| (layer.name(), &*layer.settings)).collect();
         let rules = guard::Rules {
             claim: self.base.claim,
@@ -221,12 +198,12 @@ impl Pass<'_> {
             annotated: &annotated,
             settings: &settings,
             layers: &layers,
-            user_privileges: self.renderer.user_privileges,
+            user_privileges: self.binding.user_privileges,
             cap: cap.as_ref(),
         };
         let manifests = guard::plan(&plan, &rules)?;
         let origins = kubernetes::Origins { object: self.object, env: &plan.env, layers: &layers };
-        kubernetes::judge(&manifests, self.renderer.checks, &origins)?;
+        kubernetes::judge(&manifests, self.binding.checks, &origins)?;
         let manifests = stamp::stamped(manifests, self.reference, self.object);
         let Plan { manifests: _, gates, env, notes, extra } = plan;
         Ok(Planned { manifests, gates, env, notes, extra })
@@ -237,14 +214,14 @@ impl Pass<'_> {
             claim: layer.claim,
             grants: layer.bound.policy.grants(),
             limits: layer.bound.policy.limits(),
-            cluster: &self.renderer.cluster,
+            cluster: &self.binding.cluster,
             namespace: &self.reference.namespace,
             lookup: self.lookup,
         }
     }
 
     fn subject(&self, layer: &Layer<'_>, found: Vec<Found>) -> Subject {
-        let Cluster { domain, operator_namespace, served } = &self.renderer.cluster;
+        let Cluster { domain, operator_namespace, served } = &self.binding.cluster;
         let served = layer.claim.wishes.iter().filter(|of| served.contains(of)).cloned().collect();
         let cluster = Cluster { domain: domain.clone(), operator_namespace: operator_namespace.clone(), served };
         let settings = layer.settings.text().to_owned();

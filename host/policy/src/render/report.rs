@@ -59,7 +59,7 @@ impl Renderer {
             notes: rendered.notes().to_vec(),
             extra: "{}".to_owned(),
         };
-        let policy = &self.base.policy;
+        let policy = &self.0.base.policy;
         let assess = || {
             let mut sandbox = policy.code().open(policy.limits())?;
             let report = sandbox.assess(&rendered.subject, &seen)?;

@@ -1,6 +1,6 @@
 //! What can be wrong with settings and schemas.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use super::{Path, Source};
 
@@ -126,11 +126,4 @@ pub enum SchemaError {
     /// The defaults do not fit.
     #[error("the defaults of the settings schema are not valid by it: {0}")]
     Defaults(SettingsErrors),
-}
-
-/// The source of a value, or of the nearest one above or below it.
-pub(super) fn nearest<'a>(sources: &'a BTreeMap<Path, Source>, path: &Path) -> Option<&'a Source> {
-    let above = sources.iter().filter(|(other, _)| other.covers(path)).max_by_key(|(other, _)| other.names().len());
-    let below = sources.iter().filter(|(other, _)| path.covers(other)).max_by_key(|(_, source)| source.origin.rank());
-    above.or(below).map(|(_, source)| source)
 }

@@ -6,7 +6,7 @@ use wasmparser::{
     InstanceTypeDeclaration, Parser, Payload,
 };
 
-use super::{Bounds, InspectError, Part, SECTION};
+use super::{Bounds, InspectError, Part, version::SECTION};
 
 /// Bytes of a name that is too long, for a message.
 const BEGINNING: usize = 40;

@@ -1,0 +1,80 @@
+//! Compiles, loads and instantiates components.
+
+use wasmtime::component::{Component, Linker};
+
+use super::{EngineError, WasmCode, compiled::Compiled, config, state::State, ticks};
+use crate::code::World;
+
+/// Compiles, loads and instantiates components. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    pub(super) inner: wasmtime::Engine,
+}
+
+impl Engine {
+    /// An engine that runs policies: memory for a fixed number of sandboxes is reserved at once.
+    pub fn new() -> Result<Self, EngineError> {
+        let engine = Self::with(&config::running())?;
+        ticks::start(&engine.inner).map_err(|error| EngineError::Start(format!("no thread for its clock: {error}")))?;
+        Ok(engine)
+    }
+
+    /// How many sandboxes can be alive at once.
+    pub const SANDBOXES: usize = config::SANDBOXES as usize;
+
+    /// A tick of the clock that ends sandboxes which live for too many of them. A thread of the engine's own makes them,
+    /// far apart.
+    pub fn tick(&self) {
+        self.inner.increment_epoch();
+    }
+
+    /// An engine that only compiles, and reserves nothing.
+    pub fn compiling() -> Result<Self, EngineError> {
+        Self::with(&config::compiling())
+    }
+
+    /// An engine that only compiles, for every machine of this architecture: code of it uses nothing that only some
+    /// processors have.
+    pub fn portable() -> Result<Self, EngineError> {
+        let mut config = config::compiling();
+        // Who names a target, even their own, does not get what this very processor has.
+        let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
+        let target = format!("{}-unknown-{system}", std::env::consts::ARCH);
+        config.target(&target).map_err(|error| EngineError::Start(format!("{target}: {error:#}")))?;
+        Self::with(&config)
+    }
+
+    fn with(config: &wasmtime::Config) -> Result<Self, EngineError> {
+        let inner = wasmtime::Engine::new(config).map_err(|error| EngineError::Start(format!("{error:#}")))?;
+        Ok(Self { inner })
+    }
+
+    /// Compiles a component to code that [`Engine`]s of the same version and machine can load.
+    pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>, EngineError> {
+        self.inner.precompile_component(component).map_err(|error| EngineError::Compile(format!("{error:#}")))
+    }
+
+    /// What compiled code depends on beside the component: version, machine, options.
+    pub fn fingerprint(&self) -> crate::digest::Digest {
+        config::fingerprint(&self.inner)
+    }
+
+    /// Code from what [`Engine::compile`] made.
+    pub(crate) fn load(&self, compiled: &Compiled, world: World) -> Result<WasmCode, EngineError> {
+        let component = compiled.load(&self.inner)?;
+        self.link(&component, world)
+    }
+
+    fn link(&self, component: &Component, world: World) -> Result<WasmCode, EngineError> {
+        let fits = |error: wasmtime::Error| EngineError::World { world: world.name(), reason: format!("{error:#}") };
+        let linker: Linker<State> = Linker::new(&self.inner);
+        let instance = linker.instantiate_pre(component).map_err(fits)?;
+        WasmCode::new(self.inner.clone(), instance, world).map_err(fits)
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
+    }
+}

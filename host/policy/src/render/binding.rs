@@ -1,0 +1,40 @@
+//! A stack of policies bound to settings and facts: everything that decides an answer but the object.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use serde_json::{Value, json};
+
+use crate::{
+    contract::Cluster, guard::UserPrivileges, kubernetes::Checks, manifest::Privilege, memo::Memo, policy::Policy,
+    settings::Effective,
+};
+
+/// A policy and its settings.
+#[derive(Clone)]
+pub(super) struct Bound {
+    pub(super) policy: Arc<Policy>,
+    pub(super) settings: Arc<Effective>,
+}
+
+/// A stack with its settings, facts and rules.
+pub(super) struct Binding {
+    pub(super) base: Bound,
+    pub(super) overlays: Vec<Bound>,
+    pub(super) cluster: Cluster,
+    pub(super) user_privileges: UserPrivileges,
+    pub(super) grantable: Option<BTreeSet<Privilege>>,
+    pub(super) checks: Checks,
+    pub(super) memo: Option<Arc<Memo>>,
+}
+
+impl Binding {
+    /// Each layer's policy and settings, the lowest first.
+    pub(super) fn layers(&self) -> impl Iterator<Item = (&Arc<Policy>, &Arc<Effective>)> {
+        std::iter::once(&self.base).chain(&self.overlays).map(|bound| (&bound.policy, &bound.settings))
+    }
+
+    /// What decides answers beside the policies and their settings.
+    pub(super) fn context(&self) -> Value {
+        json!([self.cluster, self.user_privileges == UserPrivileges::Allowed, self.grantable, self.checks])
+    }
+}

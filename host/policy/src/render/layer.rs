@@ -1,0 +1,36 @@
+//! One layer of one pass.
+
+use std::sync::Arc;
+
+use super::{PolicyFailure, RenderError, binding::Bound};
+use crate::{
+    code::Sandbox,
+    contract::{Claim, ResourceType},
+    settings::Effective,
+};
+
+/// One layer of one pass: its policy, its claim on the kind, and the settings for this object.
+pub(super) struct Layer<'a> {
+    pub(super) bound: &'a Bound,
+    pub(super) claim: &'a Claim,
+    pub(super) settings: Arc<Effective>,
+}
+
+impl<'a> Layer<'a> {
+    pub(super) fn of(bound: &'a Bound, of: &ResourceType) -> Result<Self, RenderError> {
+        let claim = bound
+            .policy
+            .claim(of)
+            .ok_or_else(|| RenderError::NotClaimed { policy: bound.policy.id().name.clone(), of: of.clone() })?;
+        Ok(Self { bound, claim, settings: Arc::clone(&bound.settings) })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.bound.policy.id().name
+    }
+
+    pub(super) fn open(&self) -> Result<Box<dyn Sandbox + '_>, PolicyFailure> {
+        let policy = &self.bound.policy;
+        policy.code().open(policy.limits()).map_err(|failure| PolicyFailure::new(policy.id(), failure, "", &[]))
+    }
+}

@@ -1,0 +1,90 @@
+//! What came of one object.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{ObjectRef, Planned, PolicyFailure, Verdict};
+use crate::{
+    contract::{Blocker, EnvVar, Need, Note, Refusal, Subject},
+    policy::PolicyId,
+    settings::Effective,
+};
+
+/// What came of one object.
+#[derive(Debug, Clone)]
+pub struct Rendered {
+    /// The object.
+    pub object: ObjectRef,
+    /// The policy that translated.
+    pub policy: PolicyId,
+    /// The overlays over it, the lowest first.
+    pub overlays: Vec<PolicyId>,
+    /// Fuel of all layers together; the same for the same input, on every machine.
+    pub fuel: u64,
+    /// Every object that was asked for and may be shown, with its namespace filled in. Ids are prefixed with the name of the
+    /// layer that asked. To be watched, whatever the verdict.
+    pub needs: Vec<Need>,
+    /// The settings of each layer, the lowest first.
+    pub settings: Vec<Arc<Effective>>,
+    /// What was decided.
+    pub verdict: Verdict,
+    pub(super) subject: Arc<Subject>,
+    pub(super) recalled: bool,
+}
+
+impl Rendered {
+    /// The plan, if there is one.
+    pub fn planned(&self) -> Option<&Planned> {
+        match &self.verdict {
+            Verdict::Planned(planned) => Some(planned),
+            Verdict::Refused(_) | Verdict::Failed(_) => None,
+        }
+    }
+
+    /// The manifests; none without a plan.
+    pub fn manifests(&self) -> &[Value] {
+        self.planned().map_or(&[], |planned| &planned.manifests)
+    }
+
+    /// The gates; none without a plan.
+    pub fn gates(&self) -> &[Blocker] {
+        self.planned().map_or(&[], |planned| &planned.gates)
+    }
+
+    /// The mapping; empty without a plan.
+    pub fn env(&self) -> &[EnvVar] {
+        self.planned().map_or(&[], |planned| &planned.env)
+    }
+
+    /// The notes; none without a plan.
+    pub fn notes(&self) -> &[Note] {
+        self.planned().map_or(&[], |planned| &planned.notes)
+    }
+
+    /// The refusal, if there is one.
+    pub fn refused(&self) -> Option<&Refusal> {
+        match &self.verdict {
+            Verdict::Refused(refusal) => Some(refusal),
+            Verdict::Planned(_) | Verdict::Failed(_) => None,
+        }
+    }
+
+    /// The failure, if there is one.
+    pub fn failed(&self) -> Option<&PolicyFailure> {
+        match &self.verdict {
+            Verdict::Failed(failure) => Some(failure),
+            Verdict::Planned(_) | Verdict::Refused(_) => None,
+        }
+    }
+
+    /// What the translating policy was handed.
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// Whether the answer came out of the memo.
+    pub fn recalled(&self) -> bool {
+        self.recalled
+    }
+}

@@ -1,0 +1,97 @@
+//! From layers to the settings that count: defaults, each layer over the weaker ones, annotations, and what the schema says
+//! of the result.
+
+use std::collections::BTreeMap;
+
+use super::{Content, Effective, Layer, Origin, Path, Schema, SettingsError, SettingsErrors, Source, merge};
+
+/// What an object's annotation begins with to override a setting; the setting's path follows.
+pub const ANNOTATION_PREFIX: &str = "settings.kaos.tools/";
+
+impl Schema {
+    /// The effective settings of a policy: the schema's defaults and, over them, each layer that concerns
+    /// it, the strongest origin last whatever order they are given in.
+    pub fn resolve(&self, policy: &str, layers: &[Layer]) -> Result<Effective, SettingsErrors> {
+        let mut merged = merge::Merged::new(self.defaults());
+        let mut errors = Vec::new();
+        let mut ordered: Vec<&Layer> = layers.iter().filter(|layer| layer.concerns(policy)).collect();
+        ordered.sort_by_key(|layer| layer.origin.rank());
+        for layer in ordered {
+            match &layer.content {
+                Content::Tree(tree) => merged.tree(tree, &Source { origin: layer.origin.clone(), via: None }),
+                Content::Env(variables) => self.feed(&mut merged, &layer.origin, variables, &mut errors),
+            }
+        }
+        self.finish(policy, merged, errors)
+    }
+
+    /// The same settings with what an object's annotations override. Annotations that name no setting of
+    /// this schema are for another layer and left alone.
+    pub fn annotated(
+        &self,
+        policy: &str,
+        settings: &Effective,
+        annotations: &BTreeMap<&str, &str>,
+    ) -> Result<Effective, SettingsErrors> {
+        let mut merged = merge::Merged::from(settings.clone());
+        let mut errors = Vec::new();
+        for (key, value) in annotations {
+            let Some(path) = key.strip_prefix(ANNOTATION_PREFIX).map(Path::parse) else { continue };
+            if !self.has(&path) {
+                continue;
+            }
+            let source = Source { origin: Origin::Annotation, via: Some((*key).to_owned()) };
+            if !self.annotatable(&path) {
+                let message = "may not be set by an annotation: ask whoever owns the policy's settings".to_owned();
+                errors.push(SettingsError { policy: policy.to_owned(), path, source: Some(source), message });
+                continue;
+            }
+            match self.convert(&path, value) {
+                Ok(value) => merged.leaf(&path, value, &source),
+                Err(message) => {
+                    errors.push(SettingsError { policy: policy.to_owned(), path, source: Some(source), message });
+                }
+            }
+        }
+        self.finish(policy, merged, errors)
+    }
+
+    fn feed(
+        &self,
+        merged: &mut merge::Merged,
+        origin: &Origin,
+        variables: &BTreeMap<String, String>,
+        errors: &mut Vec<SettingsError>,
+    ) {
+        for (variable, path) in self.variables() {
+            let Some(text) = variables.get(variable).filter(|text| !text.is_empty()) else { continue };
+            let source = Source { origin: origin.clone(), via: Some(variable.clone()) };
+            match self.convert_variable(path, text) {
+                Ok(value) => merged.leaf(path, value, &source),
+                Err(message) => errors.push(SettingsError {
+                    policy: String::new(),
+                    path: path.clone(),
+                    source: Some(source),
+                    message,
+                }),
+            }
+        }
+    }
+
+    fn finish(
+        &self,
+        policy: &str,
+        merged: merge::Merged,
+        mut errors: Vec<SettingsError>,
+    ) -> Result<Effective, SettingsErrors> {
+        let settings = merged.finish();
+        errors.extend(self.violations(&settings));
+        if errors.is_empty() {
+            return Ok(settings);
+        }
+        for error in &mut errors {
+            policy.clone_into(&mut error.policy);
+        }
+        Err(SettingsErrors(errors))
+    }
+}
