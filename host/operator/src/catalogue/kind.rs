@@ -15,7 +15,7 @@ use kaos_policy::{
     settings::{Layer, SettingsErrors},
 };
 
-use super::{Without, renderers::Made};
+use super::{Without, made::Made};
 use crate::locking::lock;
 
 /// A policy that may answer.

@@ -23,6 +23,7 @@ mod grantable;
 pub(crate) mod installed;
 mod kind;
 mod ledger;
+mod made;
 mod precedence;
 mod renderers;
 mod shared;

@@ -12,7 +12,7 @@ use kaos_policy::{
     settings::SettingsErrors,
 };
 
-use super::Kind;
+use super::{Kind, made::Made};
 use crate::locking::lock;
 
 /// The renderers in use.
@@ -21,12 +21,6 @@ pub(crate) struct Renderers {
     user_privileges: UserPrivileges,
     grantable: Option<BTreeSet<Privilege>>,
     memo: Arc<Memo>,
-}
-
-/// A renderer, and the types that were served when it was made.
-pub(super) struct Made {
-    served: Vec<ResourceType>,
-    renderer: Arc<Renderer>,
 }
 
 impl Renderers {

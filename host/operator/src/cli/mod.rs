@@ -1,10 +1,12 @@
 //! The command line: one file a verb.
 
+mod arguments;
 mod compile_embedded;
 mod connection;
 mod crds;
 #[cfg(feature = "demo")]
 mod demo;
+mod exit;
 mod facts;
 mod grantable;
 mod objects;
@@ -19,34 +21,13 @@ mod table;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, builder::Resettable};
-use kaos_policy::{
-    compile::compile_child_main,
-    contract::HOME,
-    names::{is_label, is_subdomain},
-};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, builder::Resettable};
+use kaos_policy::{compile::compile_child_main, contract::HOME};
+
+use crate::{policies::COMPILE_CHILD, telling::told};
+use arguments::{Form, domain, name, namespace, one_namespace};
+use exit::{HELD_BACK, UNUSABLE};
 use output::Output;
-
-use crate::telling::told;
-
-/// Input that cannot be used, and anything else that is no answer.
-const UNUSABLE: u8 = 2;
-
-/// The answer is no, or not yet.
-const HELD_BACK: u8 = 1;
-
-/// The verb of the process in which components are compiled.
-pub(crate) const COMPILE_CHILD: &str = "compile-child";
-
-/// Form of an answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// For people
-    #[default]
-    Text,
-    /// For programs
-    Json,
-}
 
 /// Runs KAOS objects; what runs is decided by sandboxed policies.
 #[derive(Debug, Parser)]
@@ -134,27 +115,4 @@ fn without_empty(command: clap::Command) -> clap::Command {
     let is_empty = |arg: &clap::Arg| arg.get_env().and_then(std::env::var_os).is_some_and(is_nothing);
     let arguments = |arg: clap::Arg| if is_empty(&arg) { arg.env(Resettable::Reset) } else { arg };
     command.mut_args(arguments).mut_subcommands(without_empty)
-}
-
-/// Reads the name of a namespace.
-fn namespace(text: &str) -> Result<String, String> {
-    let remedy = "use at most 63 lower-case letters, digits and inner hyphens";
-    if is_label(text) { Ok(text.to_owned()) } else { Err(format!("not the name of a namespace: {remedy}")) }
-}
-
-/// Reads one of several namespaces, between which there may be spaces.
-fn one_namespace(text: &str) -> Result<String, String> {
-    namespace(text.trim())
-}
-
-/// Reads the name of an object.
-fn name(text: &str) -> Result<String, String> {
-    let remedy = "use lower-case letters, digits and inner hyphens, with dots between the parts";
-    if is_subdomain(text) { Ok(text.to_owned()) } else { Err(format!("not the name of an object: {remedy}")) }
-}
-
-/// Reads a domain.
-fn domain(text: &str) -> Result<String, String> {
-    let remedy = "use lower-case letters, digits and inner hyphens, with dots between the parts";
-    if is_subdomain(text) { Ok(text.to_owned()) } else { Err(format!("not a domain: {remedy}")) }
 }

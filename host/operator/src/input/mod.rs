@@ -3,106 +3,14 @@
 //! Reads and flattens; what an object means, and whether its kind allows what it says, is for `schema`.
 
 mod documents;
+mod error;
 mod files;
 mod identity;
 mod json;
-
-use std::{fmt, sync::Arc};
-
-use serde_json::Value;
-
-use crate::reading::ReadError;
+mod origin;
 
 pub use documents::parse;
+pub use error::InputError;
 pub use files::{Sources, document, read};
 pub use identity::{Identity, is_cluster_scoped};
-
-/// Where an object was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
-    /// The file as the user named it.
-    pub file: Arc<str>,
-    /// Which document of the file, counted from 1.
-    pub document: usize,
-    /// Which item, when the document is a list.
-    pub item: Option<usize>,
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: document {}", self.file, self.document)?;
-        self.item.map_or(Ok(()), |item| write!(f, ": items[{item}]"))
-    }
-}
-
-/// An object as it was written.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Document {
-    /// Where it was written.
-    pub origin: Origin,
-    /// Which object it is.
-    pub identity: Identity,
-    /// The object itself.
-    pub object: Value,
-}
-
-/// Why input cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum InputError {
-    /// A file or directory that cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// A directory with nothing in it that could be an object.
-    #[error("{path}: no .yaml, .yml or .json file in this directory (--recursive looks below it, too)")]
-    EmptyDirectory {
-        /// As the user named it.
-        path: String,
-    },
-    /// Standard input was named more than once.
-    #[error("-: standard input can be read only once")]
-    StandardInputTwice,
-    /// Text that is neither YAML nor JSON.
-    #[error("{origin}: is not YAML or JSON: {message}: correct it there")]
-    Syntax {
-        /// The document.
-        origin: Origin,
-        /// What the parser says, with line and column of the file.
-        message: String,
-    },
-    /// YAML or JSON, and not as it is read: a field twice, or more than there may be.
-    #[error("{origin}: {message}: correct it there")]
-    Unusable {
-        /// The document.
-        origin: Origin,
-        /// What it is, with line and column of the file.
-        message: String,
-    },
-    /// More than one document where one is read.
-    #[error("{path}: has {count} documents, and one is read: put everything into one")]
-    Several {
-        /// As the user named it.
-        path: String,
-        /// How many there are.
-        count: usize,
-    },
-    /// A document that is no Kubernetes object.
-    #[error("{origin}: {path}{}{message}", if path.is_empty() { "" } else { ": " })]
-    NoObject {
-        /// The document.
-        origin: Origin,
-        /// The field that is missing or wrong.
-        path: &'static str,
-        /// What is wrong with it and what to do.
-        message: String,
-    },
-    /// One object written twice.
-    #[error("{second}: {identity} was already given in {first}: remove one of the two")]
-    Duplicate {
-        /// The object.
-        identity: Box<Identity>,
-        /// Where it was seen first.
-        first: Origin,
-        /// Where it was seen again.
-        second: Origin,
-    },
-}
+pub use origin::{Document, Origin};

@@ -11,19 +11,15 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use super::{Fence, Held, LEASE, SILENT, Standing, Timing, record};
+use super::{Fence, Held, LEASE, SILENT, Standing, Timing, record, seat::Seat};
 use crate::{hashing::hash, telling::told};
 
 /// A replica that wants the Lease.
 #[derive(Debug)]
 pub struct Election {
-    pub(super) api: Api<Lease>,
-    pub(super) identity: String,
-    pub(super) timing: Timing,
-    pub(super) fence: Fence,
+    seat: Seat,
     /// Of this replica's own: its identity is no other's.
     rng: Rng,
-    standing: watch::Sender<Standing>,
 }
 
 impl Election {
@@ -31,12 +27,12 @@ impl Election {
     pub fn new(client: Client, namespace: &str, identity: String, timing: Timing, fence: Fence) -> Self {
         let standing = watch::Sender::new(Standing::Unknown("the lease was not read yet".to_owned()));
         let rng = Rng::with_seed(hash(&identity));
-        Self { api: Api::namespaced(client, namespace), identity, timing, fence, rng, standing }
+        Self { seat: Seat { api: Api::namespaced(client, namespace), identity, timing, fence, standing }, rng }
     }
 
     /// What is known of the Lease, as it changes.
     pub fn standing(&self) -> watch::Receiver<Standing> {
-        self.standing.subscribe()
+        self.seat.standing.subscribe()
     }
 
     /// Waits for the Lease, for as long as it takes. It may be dropped at any time.
@@ -44,12 +40,12 @@ impl Election {
         let mut seen: Option<Seen> = None;
         loop {
             let asked = Instant::now();
-            match timeout(self.timing.attempt(), self.attempt(&mut seen)).await {
+            match timeout(self.seat.timing.attempt(), self.attempt(&mut seen)).await {
                 Ok(Ok(Some(lease))) => {
-                    self.fence.open_until(asked + self.timing.renew_deadline);
-                    self.standing.send_replace(Standing::Leading);
-                    info!(identity = self.identity, "this replica holds the lease {LEASE}");
-                    return Held::new(self, lease, asked);
+                    self.seat.fence.open_until(asked + self.seat.timing.renew_deadline);
+                    self.seat.standing.send_replace(Standing::Leading);
+                    info!(identity = self.seat.identity, "this replica holds the lease {LEASE}");
+                    return Held::new(self.seat, lease, asked);
                 }
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => self.tell(Standing::Unknown(told(&error))),
@@ -62,10 +58,10 @@ impl Election {
 
     /// Takes the Lease if it may.
     async fn attempt(&self, seen: &mut Option<Seen>) -> Result<Option<Lease>, kube::Error> {
-        let Self { identity, timing, .. } = self;
-        let Some(wanted) = self.api.get_opt(LEASE).await? else {
+        let Seat { identity, timing, .. } = &self.seat;
+        let Some(wanted) = self.seat.api.get_opt(LEASE).await? else {
             let first = record::first(LEASE, identity, timing.duration);
-            return settled(self.api.create(&PostParams::default(), &first).await);
+            return settled(self.seat.api.create(&PostParams::default(), &first).await);
         };
         // It is ours already when we took it and never saw the answer.
         if let Some(holder) = record::holder(&wanted).filter(|holder| *holder != identity) {
@@ -78,11 +74,11 @@ impl Election {
             }
         }
         let ours = record::taken(wanted, identity, timing.duration);
-        settled(self.api.replace(LEASE, &PostParams::default(), &ours).await)
+        settled(self.seat.api.replace(LEASE, &PostParams::default(), &ours).await)
     }
 
     fn tell(&self, standing: Standing) {
-        let news = self.standing.send_if_modified(|known| {
+        let news = self.seat.standing.send_if_modified(|known| {
             let news = *known != standing;
             known.clone_from(&standing);
             news
@@ -96,8 +92,8 @@ impl Election {
 
     /// Replicas that start together do not ask together for ever.
     fn pause(&mut self) -> Duration {
-        let fifth = self.timing.retry_period / 5;
-        self.timing.retry_period + fifth.mul_f64(self.rng.f64())
+        let fifth = self.seat.timing.retry_period / 5;
+        self.seat.timing.retry_period + fifth.mul_f64(self.rng.f64())
     }
 }
 

@@ -5,26 +5,26 @@ use kube::api::PostParams;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tracing::warn;
 
-use super::{Election, LEASE, Lost, SILENT, record};
+use super::{LEASE, Lost, SILENT, record, seat::Seat};
 use crate::telling::told;
 
 /// The Lease, while it is held.
 #[derive(Debug)]
 pub struct Held {
-    election: Election,
+    seat: Seat,
     lease: Lease,
     /// Before the request that last renewed it was sent.
     renewed: Instant,
 }
 
 impl Held {
-    pub(super) fn new(election: Election, lease: Lease, renewed: Instant) -> Self {
-        Self { election, lease, renewed }
+    pub(super) fn new(seat: Seat, lease: Lease, renewed: Instant) -> Self {
+        Self { seat, lease, renewed }
     }
 
     /// Renews the Lease until that is no longer possible. The fence is closed when this returns.
     pub async fn keep(&mut self) -> Lost {
-        let timing = self.election.timing;
+        let timing = self.seat.timing;
         let mut because = SILENT.to_owned();
         let lost = loop {
             let until = self.renewed + timing.renew_deadline;
@@ -36,7 +36,7 @@ impl Held {
             match timeout_at(until.min(asked + timing.attempt()), self.renew()).await {
                 Ok(Ok(())) => {
                     self.renewed = asked;
-                    self.election.fence.open_until(asked + timing.renew_deadline);
+                    self.seat.fence.open_until(asked + timing.renew_deadline);
                     continue;
                 }
                 Ok(Err(NotRenewed::Lost(lost))) => break lost,
@@ -45,12 +45,12 @@ impl Held {
             }
             warn!("the lease {LEASE} was not renewed: {because}");
         };
-        self.election.fence.shut();
+        self.seat.fence.shut();
         lost
     }
 
     async fn renew(&mut self) -> Result<(), NotRenewed> {
-        let Election { api, timing, .. } = &self.election;
+        let Seat { api, timing, .. } = &self.seat;
         let wanted = record::renewed(self.lease.clone(), timing.duration);
         match api.replace(LEASE, &PostParams::default(), &wanted).await {
             Ok(lease) => {
@@ -64,7 +64,7 @@ impl Held {
         // Somebody wrote it: another replica, or somebody who added a label, or we did and never saw the answer.
         let current = api.get_opt(LEASE).await?.ok_or(Lost::Gone)?;
         match record::holder(&current) {
-            Some(holder) if holder == self.election.identity => self.lease = current,
+            Some(holder) if holder == self.seat.identity => self.lease = current,
             Some(holder) => return Err(Lost::Taken(holder.to_owned()).into()),
             None => return Err(Lost::Gone.into()),
         }
@@ -75,8 +75,8 @@ impl Held {
 
     /// Lets the next replica have it at once. Nothing is written after this.
     pub async fn release(self) -> Result<(), kube::Error> {
-        let Self { election, lease, .. } = self;
-        let Election { api, identity, fence, .. } = election;
+        let Self { seat, lease, .. } = self;
+        let Seat { api, identity, fence, .. } = seat;
         fence.shut();
         match api.replace(LEASE, &PostParams::default(), &record::released(lease)).await {
             Err(kube::Error::Api(status)) if status.is_conflict() => {}

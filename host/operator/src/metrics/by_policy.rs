@@ -15,7 +15,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{Sizes, labels, table};
+use super::{labels, sizes::Sizes, table};
 use crate::locking::lock;
 
 /// What policies burnt, and where they failed.

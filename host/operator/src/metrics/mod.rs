@@ -6,6 +6,7 @@
 
 mod by_policy;
 mod labels;
+mod sizes;
 mod states;
 mod table;
 #[cfg(test)]
@@ -33,6 +34,7 @@ use prometheus_client::{
 };
 
 use by_policy::ByPolicy;
+use sizes::Sizes;
 pub use states::{PassResult, Readiness, Tally, Unserved, WatchState};
 pub use table::reference;
 
@@ -42,7 +44,6 @@ use crate::locking::lock;
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Refresh = Box<dyn Fn(&Metrics) + Send + Sync>;
-type Sizes<S> = Family<S, Histogram, fn() -> Histogram>;
 
 /// The operator's metrics. Every method is cheap and may be called from anywhere.
 pub struct Metrics {

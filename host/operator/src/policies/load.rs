@@ -14,10 +14,9 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
-use super::{Candidate, Origin, PolicyError};
+use super::{COMPILE_CHILD, Candidate, Origin, PolicyError};
 use crate::{
     catalogue::Gatekeeper,
-    cli::COMPILE_CHILD,
     embedded::{DEFAULTS, EmbeddedPolicy},
     kinds,
 };

@@ -10,6 +10,7 @@ mod book;
 mod line;
 #[cfg(test)]
 mod tests;
+mod urgency;
 
 use std::{
     fmt,
@@ -26,20 +27,11 @@ use tokio::{
 
 pub use backoff::Backoff;
 pub(crate) use backoff::in_millis;
+pub use urgency::Urgency;
+
 use book::{Book, Next};
 
 use crate::{locking::lock, watch::ObjectKey};
-
-/// Which line a key waits in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Urgency {
-    /// One of many: when there is time, and at a pace.
-    Paced,
-    /// One of many: when there is time.
-    Bulk,
-    /// Something happened to it.
-    Fresh,
-}
 
 /// The queue. Clones are the same queue.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-use std::sync::LazyLock;
+use std::{collections::BTreeSet, sync::LazyLock};
 
 use kaos_policy::policy::Policy;
 use serde_json::Value;

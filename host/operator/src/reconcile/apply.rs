@@ -15,10 +15,11 @@ use super::{
     context::Context,
     decide::applied_digest,
     error::{CallError, Class},
-    memory::{Mark, Memory, child_mark},
-    pass::Subject,
+    mark::{Mark, child_mark},
+    memory::Memory,
     rejected::{Rejected, tried},
     scaled::as_scaled,
+    subject::Subject,
     times::Transition,
     wanted::{Wanted, held, rank},
 };

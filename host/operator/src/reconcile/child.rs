@@ -12,7 +12,8 @@ use super::{
     fields::{self, entries_of},
     immutable,
     leftovers::leftovers,
-    memory::{Mark, Memory, Stored, child_mark},
+    mark::{Mark, child_mark},
+    memory::{Memory, Stored},
     wanted::Wanted,
 };
 use crate::{hashing::hash, watch::Writing};

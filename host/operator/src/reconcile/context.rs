@@ -17,6 +17,7 @@ use super::{
     held_back::HeldBack,
     memory::Memories,
     projection::Projections,
+    times::Transition,
 };
 use crate::{
     catalogue::{Answers, Catalogue, Renderers},
@@ -120,6 +121,11 @@ impl Context {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
         let live = self.calls(served, text("namespace")).get(text("name")).await?;
         Ok(live.filter(|live| live["metadata"]["uid"] == object["metadata"]["uid"]))
+    }
+
+    /// Tells what changed about an object.
+    pub(crate) async fn tell(&self, object: &Value, transition: &Transition) {
+        self.events.write(&self.client, self.rules.clock.now(), object, transition).await;
     }
 
     /// Does work that takes a processor: runs policies.

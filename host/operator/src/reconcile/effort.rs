@@ -9,13 +9,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{
-    api::named,
-    error::{CallError, Class},
-    memory::{Mark, Memory, child_mark},
-    wanted::Wanted,
-};
-use crate::hashing::hash;
+use super::mark::Mark;
 
 /// Writes that may follow each other at once, and the time after which there may be one more.
 type Rate = (u32, Duration);
@@ -75,28 +69,6 @@ impl Writes {
 
     fn is_over(&self, (_, pace): Rate, now: Instant) -> bool {
         now.duration_since(self.since) >= pace * self.count
-    }
-}
-
-impl Memory {
-    /// Takes a write of a child, for this reason. Every write costs effort, of which there is only so much for one child.
-    pub(super) fn spend(&mut self, wanted: &Wanted, reason: &str) -> Result<(), CallError> {
-        let (child, plan) = (child_mark(&wanted.reference()), hash(wanted.digest()));
-        let (wait, message) = match self.effort.spend(child, plan, Instant::now()) {
-            Ok(()) => return Ok(()),
-            Err(Spent::Same(wait)) => {
-                let undone = "it was written again and again, and somebody undoes that";
-                let message = format!("{undone}: {reason}; see who else writes or deletes it");
-                self.undone = Some(format!("{}: {message}", named(&wanted.reference())));
-                (wait, message)
-            }
-            Err(Spent::Changed(wait)) => {
-                let changes = "its plan changed again and again";
-                (wait, format!("{changes}: see who edits this object, or what it refers to"))
-            }
-        };
-        let what = format!("apply {}", named(&wanted.reference()));
-        Err(CallError { what, class: Class::Transient(Some(wait)), message })
     }
 }
 

@@ -6,13 +6,14 @@ use std::{
     time::Duration,
 };
 
+use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
 use kaos_policy::cut::{NOTE, cut};
-use kube::api::ApiResource;
+use kube::{Client, api::ApiResource};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{api::Calls, context::Context, memory::Mark, times::Transition};
+use super::{api::Calls, mark::Mark, times::Transition};
 use crate::{hashing::hash, locking::lock};
 
 /// How long the same Event is not told again.
@@ -39,6 +40,47 @@ impl Events {
         Self { instance, told: Mutex::default() }
     }
 
+    /// Tells what changed about an object. An Event that cannot be written is lost: the conditions say the same, or the log.
+    pub(crate) async fn write(
+        &self,
+        client: &Client,
+        now: Timestamp,
+        object: &Value,
+        Transition { reason, message, warning }: &Transition,
+    ) {
+        let metadata = &object["metadata"];
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+        let (namespace, name) = (text("namespace"), text("name"));
+        let told = hash((text("uid"), reason, message));
+        if !self.is_news(told) {
+            return;
+        }
+        let event = json!({
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"namespace": namespace, "name": event_name(name, told, now.as_nanosecond())},
+            "eventTime": format!("{now:.6}"),
+            "type": if *warning { "Warning" } else { "Normal" },
+            "reason": reason,
+            "action": "Reconcile",
+            "note": cut(message, NOTE),
+            "reportingController": "kaos.tools/operator",
+            "reportingInstance": self.instance,
+            "regarding": {
+                "apiVersion": object["apiVersion"],
+                "kind": object["kind"],
+                "namespace": namespace,
+                "name": name,
+                "uid": metadata["uid"],
+                "resourceVersion": metadata["resourceVersion"],
+            },
+        });
+        let events = ApiResource::erase::<Event>(&());
+        if let Err(error) = Calls::namespaced(client, &events, namespace).create(&event).await {
+            tracing::debug!(%error, reason, "an Event could not be written");
+        }
+    }
+
     /// Whether an Event is news; it is none from then on.
     fn is_news(&self, event: Mark) -> bool {
         let mut told = lock(&self.told);
@@ -55,44 +97,6 @@ impl Events {
             }
         }
         true
-    }
-}
-
-impl Context {
-    /// Tells what changed about an object. An Event that cannot be written is lost: the conditions say the same, or the log.
-    pub(crate) async fn tell(&self, object: &Value, Transition { reason, message, warning }: &Transition) {
-        let metadata = &object["metadata"];
-        let text = |field: &str| metadata[field].as_str().unwrap_or_default();
-        let (namespace, name) = (text("namespace"), text("name"));
-        let told = hash((text("uid"), reason, message));
-        if !self.events.is_news(told) {
-            return;
-        }
-        let now = self.rules.clock.now();
-        let event = json!({
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {"namespace": namespace, "name": event_name(name, told, now.as_nanosecond())},
-            "eventTime": format!("{now:.6}"),
-            "type": if *warning { "Warning" } else { "Normal" },
-            "reason": reason,
-            "action": "Reconcile",
-            "note": cut(message, NOTE),
-            "reportingController": "kaos.tools/operator",
-            "reportingInstance": self.events.instance,
-            "regarding": {
-                "apiVersion": object["apiVersion"],
-                "kind": object["kind"],
-                "namespace": namespace,
-                "name": name,
-                "uid": metadata["uid"],
-                "resourceVersion": metadata["resourceVersion"],
-            },
-        });
-        let events = ApiResource::erase::<Event>(&());
-        if let Err(error) = Calls::namespaced(&self.client, &events, namespace).create(&event).await {
-            tracing::debug!(%error, reason, "an Event could not be written");
-        }
     }
 }
 

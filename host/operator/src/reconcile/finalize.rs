@@ -16,7 +16,7 @@ use super::{
     error::{CallError, Class},
     fields::{entries_of, put_on},
     memory::Memory,
-    pass::Subject,
+    subject::Subject,
 };
 use crate::watch::Served;
 

@@ -13,8 +13,9 @@ use super::{
     error::{CallError, Class},
     finalize::{Held, asked_finalizer},
     memory::Memory,
-    pass::{Subject, is_shown},
+    pass::is_shown,
     select::Asked,
+    subject::Subject,
     times::Transition,
     wanted::rank,
 };

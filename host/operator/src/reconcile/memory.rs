@@ -11,16 +11,21 @@ use kaos_policy::{
 };
 use tokio::time::Instant;
 
-use super::{effort::Effort, rejected::Rejected, rolls::Read};
+use super::{
+    api::named,
+    effort::{Effort, Spent},
+    error::{CallError, Class},
+    mark::{Mark, child_mark},
+    rejected::Rejected,
+    rolls::Read,
+    wanted::Wanted,
+};
 use crate::{
     hashing::hash,
     locking::lock,
     metrics::{Readiness, Tally, Unserved},
     watch::ObjectKey,
 };
-
-/// A hash that only has to differ.
-pub(crate) type Mark = u64;
 
 /// What is remembered of one object.
 #[derive(Debug, Clone, Default)]
@@ -76,6 +81,28 @@ impl Memory {
         self.stored.retain(|child, _| planned.contains(child) || there.contains(child));
         self.rejected.retain(|child, _| planned.contains(child));
         self.found.retain(|child, _| planned.contains(child));
+    }
+}
+
+impl Memory {
+    /// Takes a write of a child, for this reason. Every write costs effort, of which there is only so much for one child.
+    pub(super) fn spend(&mut self, wanted: &Wanted, reason: &str) -> Result<(), CallError> {
+        let (child, plan) = (child_mark(&wanted.reference()), hash(wanted.digest()));
+        let (wait, message) = match self.effort.spend(child, plan, Instant::now()) {
+            Ok(()) => return Ok(()),
+            Err(Spent::Same(wait)) => {
+                let undone = "it was written again and again, and somebody undoes that";
+                let message = format!("{undone}: {reason}; see who else writes or deletes it");
+                self.undone = Some(format!("{}: {message}", named(&wanted.reference())));
+                (wait, message)
+            }
+            Err(Spent::Changed(wait)) => {
+                let changes = "its plan changed again and again";
+                (wait, format!("{changes}: see who edits this object, or what it refers to"))
+            }
+        };
+        let what = format!("apply {}", named(&wanted.reference()));
+        Err(CallError { what, class: Class::Transient(Some(wait)), message })
     }
 }
 
@@ -148,11 +175,6 @@ impl Memories {
     pub(crate) fn forget(&self, key: &ObjectKey) {
         lock(&self.0).remove(key);
     }
-}
-
-/// The mark of a child's identity.
-pub(crate) fn child_mark(child: &Reference) -> Mark {
-    hash((&child.api_version, &child.kind, &child.name))
 }
 
 #[cfg(test)]

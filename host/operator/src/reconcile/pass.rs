@@ -20,7 +20,8 @@ use super::{
     halt::Halt,
     memory::{Last, Memory},
     reach::Reached,
-    select::{Asked, Selected},
+    select::Asked,
+    subject::Subject,
     times, unseen,
 };
 use crate::{
@@ -32,18 +33,6 @@ use crate::{
 
 /// A failure of the API server shows in the status from this one on: one that is over at once is no news.
 const SHOWN_FROM: u32 = 3;
-
-/// What a pass works on.
-pub(super) struct Subject<'a> {
-    pub(super) key: &'a ObjectKey,
-    pub(super) served: Served,
-    pub(super) selected: Selected,
-    pub(super) object: Arc<Value>,
-    pub(super) uid: String,
-    /// The generation that the pass looks at. What our own writes are answered with may be newer: of that nobody has made
-    /// a plan yet.
-    pub(super) generation: i64,
-}
 
 /// Why a plan is not carried out.
 enum Stopped {
@@ -263,7 +252,7 @@ impl Context {
         let before = &object["status"];
         times::stamp(status, before, &written(self.rules.clock.now()));
         let news = times::transitions(status, before);
-        self.project(&key.of, served, status).await;
+        self.projections.project(&self.client, &self.watch, &key.of, served, status).await;
         let wrote = self.write_status(&key.of, served, object, status, memory).await?;
         memory.ready = Some(readiness(status));
         if wrote {

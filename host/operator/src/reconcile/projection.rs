@@ -11,11 +11,15 @@ use std::{
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kaos_policy::contract::ResourceType;
-use kube::api::ApiResource;
+use kube::{Client, api::ApiResource};
 use serde_json::Value;
 
-use super::{api::Calls, context::Context, error::Class};
-use crate::{locking::lock, schema, watch::Served};
+use super::{api::Calls, error::Class};
+use crate::{
+    locking::lock,
+    schema,
+    watch::{Served, Watch},
+};
 
 /// The schema of the status of each kind, and the definition that it was read from.
 #[derive(Debug, Default)]
@@ -23,20 +27,27 @@ pub(crate) struct Projections {
     known: Mutex<BTreeMap<ResourceType, (u64, Arc<Value>)>>,
 }
 
-impl Context {
+impl Projections {
     /// Drops what the kind does not declare. A kind of which no schema is known keeps everything.
-    pub(crate) async fn project(&self, of: &ResourceType, served: &Served, status: &mut Value) {
-        let definition = self.watch.definition(of);
-        let known = lock(&self.projections.known).get(of).filter(|(read, _)| *read == definition).cloned();
+    pub(crate) async fn project(
+        &self,
+        client: &Client,
+        watch: &Watch,
+        of: &ResourceType,
+        served: &Served,
+        status: &mut Value,
+    ) {
+        let definition = watch.definition(of);
+        let known = lock(&self.known).get(of).filter(|(read, _)| *read == definition).cloned();
         let schema = if let Some((_, schema)) = known {
             schema
         } else {
-            let live = self.status_schema(of, &served.resource).await;
+            let live = status_schema(client, watch, of, &served.resource).await;
             let passing = matches!(live, Err(Class::Transient(_)));
             let schema = live.ok().flatten().or_else(|| schema::embedded_status_of(of)).unwrap_or(Value::Null);
             let schema = Arc::new(schema);
             if !passing {
-                lock(&self.projections.known).insert(of.clone(), (definition, Arc::clone(&schema)));
+                lock(&self.known).insert(of.clone(), (definition, Arc::clone(&schema)));
             }
             schema
         };
@@ -45,25 +56,29 @@ impl Context {
         }
     }
 
-    async fn status_schema(&self, of: &ResourceType, resource: &ApiResource) -> Result<Option<Value>, Class> {
-        if self.watch.sees_definitions() {
-            let definitions = ApiResource::erase::<CustomResourceDefinition>(&());
-            let name = format!("{}.{}", resource.plural, resource.group);
-            match Calls::cluster(&self.client, &definitions).get(&name).await {
-                Ok(definition) => return Ok(definition.and_then(|crd| schema::status_of(&crd, of))),
-                Err(error) if error.class != Class::Forbidden => return Err(error.class),
-                Err(error) => tracing::debug!(%error, "the schema is read from the API server's OpenAPI document"),
-            }
-        }
-        let path = format!("/openapi/v3/apis/{}", of.api_version);
-        let document = Calls::cluster(&self.client, resource).document(&path).await.map_err(|error| error.class)?;
-        Ok(document.and_then(|document| schema::documented_status_of(&document, of)))
-    }
-}
-
-impl Projections {
     /// Reads the schema again the next time: the server did not take a status.
     pub(crate) fn forget(&self, of: &ResourceType) {
         lock(&self.known).remove(of);
     }
+}
+
+/// What the server says that the kind's status declares.
+async fn status_schema(
+    client: &Client,
+    watch: &Watch,
+    of: &ResourceType,
+    resource: &ApiResource,
+) -> Result<Option<Value>, Class> {
+    if watch.sees_definitions() {
+        let definitions = ApiResource::erase::<CustomResourceDefinition>(&());
+        let name = format!("{}.{}", resource.plural, resource.group);
+        match Calls::cluster(client, &definitions).get(&name).await {
+            Ok(definition) => return Ok(definition.and_then(|crd| schema::status_of(&crd, of))),
+            Err(error) if error.class != Class::Forbidden => return Err(error.class),
+            Err(error) => tracing::debug!(%error, "the schema is read from the API server's OpenAPI document"),
+        }
+    }
+    let path = format!("/openapi/v3/apis/{}", of.api_version);
+    let document = Calls::cluster(client, resource).document(&path).await.map_err(|error| error.class)?;
+    Ok(document.and_then(|document| schema::documented_status_of(&document, of)))
 }

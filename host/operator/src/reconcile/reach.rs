@@ -13,15 +13,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    apply::Applied,
-    context::Context,
-    error::CallError,
-    finalize::Held,
-    gates,
-    handover::stays,
-    memory::{Mark, Memory},
-    pass::Subject,
-    rejected::Rejected,
+    apply::Applied, context::Context, error::CallError, finalize::Held, gates, handover::stays, mark::Mark,
+    memory::Memory, rejected::Rejected, subject::Subject,
 };
 use crate::{hashing::hash, status::Hindrance};
 

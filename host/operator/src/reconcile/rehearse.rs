@@ -13,7 +13,7 @@ use super::{
     error::CallError,
     gates,
     memory::Memory,
-    pass::Subject,
+    subject::Subject,
     wanted::Wanted,
 };
 use crate::hashing::hash;

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::{
     error::{CallError, Class},
-    memory::Mark,
+    mark::Mark,
     wanted::Wanted,
 };
 use crate::hashing::hash;

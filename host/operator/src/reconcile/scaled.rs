@@ -17,7 +17,7 @@ use super::{
     api::{named, with_annotation},
     context::Context,
     error::{CallError, Class},
-    pass::Subject,
+    subject::Subject,
     times::Transition,
 };
 

@@ -12,7 +12,7 @@ use kaos_policy::{
 };
 use serde_json::{Value, json};
 
-use super::{drift, memory::Mark};
+use super::{drift, mark::Mark};
 use crate::hashing::hash;
 
 /// One child as it should be.

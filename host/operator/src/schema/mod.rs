@@ -5,9 +5,10 @@
 
 mod crd;
 mod json_schema;
+mod path;
 mod structural;
 
-use std::{collections::HashMap, fmt::Write as _};
+use std::collections::HashMap;
 
 use kaos_policy::contract::ResourceType;
 use serde_json::Value;
@@ -15,15 +16,8 @@ use serde_json::Value;
 use crate::definitions::embedded;
 
 pub use crd::{Crd, CrdError};
-
-/// Something about a field.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// The field's path, as it is written in `kubectl explain`.
-    pub path: String,
-    /// What is wrong with it.
-    pub message: String,
-}
+pub use path::Finding;
+pub(crate) use path::{Segment, path};
 
 /// What admission found.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -113,37 +107,6 @@ pub fn documented_status_of(document: &Value, of: &ResourceType) -> Option<Value
 pub fn embedded_status_of(of: &ResourceType) -> Option<Value> {
     let is_it = |crd: &Value| crd["spec"]["group"] == *of.group() && crd["spec"]["names"]["kind"] == *of.kind;
     status_of(&embedded().find(is_it)?, of)
-}
-
-/// A path as people write it: `spec.items[2].name`, and `metadata.labels["a.b/c"]` where a key is no plain word.
-pub(crate) fn path<'a>(segments: impl IntoIterator<Item = Segment<'a>>) -> String {
-    let mut path = String::new();
-    for segment in segments {
-        match segment {
-            Segment::Index(index) => drop(write!(path, "[{index}]")),
-            Segment::Key(key) if !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "-_$".contains(c)) => {
-                if !path.is_empty() {
-                    path.push('.');
-                }
-                path.push_str(key);
-            }
-            Segment::Key(key) => drop(write!(path, "[{key:?}]")),
-            Segment::Named(name) if name.chars().all(|c| c.is_alphanumeric() || "-_./".contains(c)) => {
-                path.extend(["[", name, "]"]);
-            }
-            Segment::Named(name) => drop(write!(path, "[{name:?}]")),
-        }
-    }
-    path
-}
-
-/// One step of a path.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Segment<'a> {
-    Key(&'a str),
-    Index(usize),
-    /// An item of a list whose items have names.
-    Named(&'a str),
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 mod address;
 mod connections;
+mod report;
 mod routes;
 #[cfg(test)]
 mod tests;
@@ -12,24 +13,14 @@ mod tests;
 use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc};
 
 use axum::Router;
-use futures_util::future::BoxFuture;
-use serde_json::Value;
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 pub use address::{AddressError, BindAddress, LocalAddress, LocalAddressError};
+pub use report::Report;
 
 use crate::metrics::Metrics;
 use connections::{Bounds, answer};
-
-/// What is told.
-pub trait Report: Send + Sync + 'static {
-    /// Whether everything is as it should be, with a word about it; otherwise what is missing, a line each.
-    fn ready(&self) -> Result<String, Vec<String>>;
-
-    /// What is known of an object: its last inputs, plan and decisions; otherwise why nothing is.
-    fn explain(&self, kind: String, namespace: String, name: String) -> BoxFuture<'static, Result<Value, String>>;
-}
 
 /// An address that could not be had.
 #[derive(Debug, thiserror::Error)]

@@ -6,6 +6,9 @@ use tokio::{
     net::TcpStream,
 };
 
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
 use super::*;
 
 struct Known;

@@ -5,13 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use crate::{
-    clock::SystemClock,
     code::{Code, Sandbox},
-    compile::InProcessCompiler,
     contract::{Descriptor, EnvVar, Need, Observation, Plan, Reference, Report, ResourceType, Subject, Target},
     digest::Digest,
-    engine::Engine,
-    gate::{AtOnce, Bounds},
+    gate::AtOnce,
     limits::Limits,
 };
 
@@ -112,20 +109,8 @@ fn tried(fickle: Fickle) -> Result<Told, LoadError> {
     let code = Arc::new(Counting(fickle, AtomicU64::new(0)));
     let limits = Limits::default();
     let policy = Policy::admit(code, Digest::of(b"counting"), &crate::manifest::PolicyFile::default(), limits)?;
-    let engine = Engine::compiling()?;
-    let gate = Gate {
-        engine: &engine,
-        compiler: &InProcessCompiler(engine.clone()),
-        built_in: &[],
-        cache: None,
-        bounds: Bounds::default(),
-        limits,
-        kinds: &[],
-        cluster: Cluster::default(),
-        clock: &SystemClock::start(),
-        turns: &AtOnce,
-    };
-    run(&gate, &Arc::new(policy), &[])
+    let terms = Terms { fuel: limits.fuel, cluster: &Cluster::default(), turns: &AtOnce };
+    run(&Arc::new(policy), &[], &terms)
 }
 
 #[test]

@@ -1,0 +1,21 @@
+//! Where components come from.
+
+use std::{fmt, path::PathBuf};
+
+/// Where a component comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The binary.
+    Embedded,
+    /// A file, as the user named it.
+    File(PathBuf),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Embedded => f.write_str("the embedded policy"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}

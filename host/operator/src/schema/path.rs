@@ -1,0 +1,43 @@
+//! Findings about fields, and the paths that name these as people write them.
+
+use std::fmt::Write as _;
+
+/// Something about a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The field's path, as it is written in `kubectl explain`.
+    pub path: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// A path as people write it: `spec.items[2].name`, and `metadata.labels["a.b/c"]` where a key is no plain word.
+pub(crate) fn path<'a>(segments: impl IntoIterator<Item = Segment<'a>>) -> String {
+    let mut path = String::new();
+    for segment in segments {
+        match segment {
+            Segment::Index(index) => drop(write!(path, "[{index}]")),
+            Segment::Key(key) if !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "-_$".contains(c)) => {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(key);
+            }
+            Segment::Key(key) => drop(write!(path, "[{key:?}]")),
+            Segment::Named(name) if name.chars().all(|c| c.is_alphanumeric() || "-_./".contains(c)) => {
+                path.extend(["[", name, "]"]);
+            }
+            Segment::Named(name) => drop(write!(path, "[{name:?}]")),
+        }
+    }
+    path
+}
+
+/// One step of a path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Segment<'a> {
+    Key(&'a str),
+    Index(usize),
+    /// An item of a list whose items have names.
+    Named(&'a str),
+}
