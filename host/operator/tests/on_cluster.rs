@@ -69,7 +69,26 @@ async fn settings_that_are_pushed_for_one_scope_leave_those_of_another_alone() {
             (&[scope.to_owned()][..], &image.into())
         );
     }
-    // Under one name, which has to be asked for, a plan says what would hold no more.
+    // Under one name, which has to be asked for, a push is refused, and a plan says what would hold no more.
+    let of = settings("x2");
+    let named = "policy-agent-settings.blue";
+    let push = ["push", "--settings", of.as_str(), "--for", "agent", "--name", named, "--timeout", "0"];
+    for (scope, to) in [(&["--scope", "team"][..], "team"), (&[], "the whole cluster")] {
+        let ran = stage.policy(&[&push[..], scope].concat()).await;
+        let told =
+            format!("ConfigMap kaos-system/{named} holds in blue, and would hold in {to} instead: give it another");
+        assert!(ran.code == 2 && ran.stderr.contains(&told) && ran.stderr.contains("--move"), "{}", ran.stderr);
+        assert_eq!(stage.stored(named).file.settings["image"], "x1");
+    }
+    let ran = stage.policy(&[&push[..], &["--scope", "blue"]].concat()).await;
+    assert_eq!((ran.code, &stage.stored(named).file.settings["image"]), (0, &"x2".into()), "{}", ran.stderr);
+    let ran = stage.policy(&[&push[..], &["--scope", "team", "--move"]].concat()).await;
+    assert_eq!(
+        (ran.code, &stage.stored(named).file.scope.namespaces[..]),
+        (0, &["team".to_owned()][..]),
+        "{}",
+        ran.stderr
+    );
     team(&stage);
     let blue = Package { name: "mine".into(), ..package("x:1") };
     let file = kaos_policy::manifest::PolicyFile {

@@ -22,7 +22,7 @@ use kaos_policy::{
 use serde_json::json;
 
 pub use error::{PackageError, Problem};
-pub use read::{chunk_names, is_chunk, is_index};
+pub use read::{chunk_names, is_chunk, is_index, policy_file};
 pub use unpacking::{unpack, unpack_reading};
 pub use write::{Packed, pack};
 

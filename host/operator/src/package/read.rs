@@ -33,6 +33,11 @@ pub fn chunk_names(index: &ConfigMap) -> Result<Vec<String>, PackageError> {
     listed(index).map_err(|problem| PackageError::new(shown(index), problem))
 }
 
+/// What an index says in `policy.yaml`, whatever is beside that.
+pub fn policy_file(index: &ConfigMap) -> Result<PolicyFile, PackageError> {
+    file(index).map_err(|problem| PackageError::new(shown(index), problem))
+}
+
 /// That every key is one of a package, in the field where it belongs, and that one at most says where the component is.
 pub(super) fn keys(index: &ConfigMap) -> Result<(), Problem> {
     let (texts, bytes): (BTreeSet<&str>, BTreeSet<&str>) = (texts(index).collect(), binaries(index).collect());

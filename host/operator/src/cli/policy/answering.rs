@@ -11,7 +11,7 @@ use kaos_crds::PolicySource;
 use kaos_policy::{
     contract::{Cluster, ResourceType},
     kubernetes::Checks,
-    manifest::{PolicyFile, Privilege},
+    manifest::{PolicyFile, Privilege, Scope},
     memo::Memo,
     near::nearest,
     policy::{Policy, PolicyId},
@@ -92,6 +92,15 @@ impl Standing {
         standing
     }
 
+    /// The same, when these revisions serve no more. They are remembered, as what served before others.
+    pub(super) fn without(&self, gone: &BTreeSet<Arc<str>>) -> Self {
+        let mut standing = self.clone();
+        let (went, shipped) = standing.shipped.into_iter().partition(|shipped| gone.contains(&shipped.revision));
+        standing.shipped = shipped;
+        standing.before.extend::<Vec<Shipped>>(went);
+        standing
+    }
+
     /// Fails for settings of a policy that there is not. Nothing would change, and an operator would refuse them.
     pub(super) fn has_policy_for(&self, new: &Shipped) -> anyhow::Result<()> {
         let Some(named) = new.file.name.as_deref().filter(|_| new.policy.is_none()) else { return Ok(()) };
@@ -110,13 +119,7 @@ impl Standing {
     /// Where what is shipped takes the place of something that holds elsewhere: where that does, and where the new one would.
     pub(super) fn moved_by(&self, new: &Shipped) -> Option<(String, String)> {
         let old = self.shipped.iter().find(|old| old.source == new.source)?;
-        let places = |shipped: &Shipped| shipped.file.scope.namespaces.iter().cloned().collect::<BTreeSet<_>>();
-        let (from, to) = (places(old), places(new));
-        let shown = |places: BTreeSet<String>| match places.len() {
-            0 => "the whole cluster".to_owned(),
-            _ => places.into_iter().collect::<Vec<_>>().join(", "),
-        };
-        (from != to).then(|| (shown(from), shown(to)))
+        moved(&old.file.scope, &new.file.scope)
     }
 
     /// The same, under other settings that hold everywhere.
@@ -154,6 +157,17 @@ impl Standing {
         catalogue.install(answers);
         Ok(Installed { snapshot: catalogue.load().context("nothing answers")?, conflicts })
     }
+}
+
+/// Where something held, and where it holds instead, if these are different places.
+pub(super) fn moved(from: &Scope, to: &Scope) -> Option<(String, String)> {
+    let places = |scope: &Scope| scope.namespaces.iter().cloned().collect::<BTreeSet<_>>();
+    let shown = |places: BTreeSet<String>| match places.len() {
+        0 => "the whole cluster".to_owned(),
+        _ => places.into_iter().collect::<Vec<_>>().join(", "),
+    };
+    let (from, to) = (places(from), places(to));
+    (from != to).then(|| (shown(from), shown(to)))
 }
 
 /// What comes of everything that answers at one time.

@@ -12,7 +12,8 @@ use kube::{
 };
 use serde_json::Value;
 
-use crate::package::{CHUNK, CHUNKS, COMPONENT, GZIPPED, INDEX_ANNOTATION, LABEL, Packed};
+use super::answering::moved;
+use crate::package::{CHUNK, CHUNKS, COMPONENT, GZIPPED, INDEX_ANNOTATION, LABEL, Packed, policy_file};
 
 /// As whom we write: as `kubectl apply --server-side` does where nobody says another field manager.
 const MANAGER: &str = "kubectl";
@@ -44,6 +45,19 @@ impl Installer {
             Some(there) if contradicts(&there, index) => self.replace(there, index).await,
             there => self.apply(index, there.as_ref()).await,
         }
+    }
+
+    /// Fails if the ConfigMap of this name holds elsewhere than what would take its place.
+    pub(super) async fn refuse_move(&self, packed: &Packed) -> anyhow::Result<()> {
+        let name = name(&packed.index);
+        // What cannot be read is no policy that would serve no more.
+        let Some(there) = self.there(name).await?.and_then(|there| policy_file(&there).ok()) else { return Ok(()) };
+        let Some((from, to)) = moved(&there.scope, &policy_file(&packed.index)?.scope) else { return Ok(()) };
+        bail!(
+            "{} holds in {from}, and would hold in {to} instead: give it another name with --name to keep both, or say \
+             --move to have it hold there no more",
+            self.place(name)
+        )
     }
 
     async fn there(&self, name: &str) -> anyhow::Result<Option<ConfigMap>> {

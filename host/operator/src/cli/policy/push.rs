@@ -38,6 +38,9 @@ pub(super) struct Push {
     /// Take over fields of the ConfigMap that somebody else wrote
     #[arg(long)]
     force_conflicts: bool,
+    /// Let the ConfigMap of this name hold in other namespaces than now
+    #[arg(long = "move")]
+    moves: bool,
     /// What to wait for
     #[arg(long, value_enum, default_value_t)]
     wait: Until,
@@ -49,12 +52,15 @@ pub(super) struct Push {
 impl Push {
     /// Writes the ConfigMaps and follows the revision that the operator makes of them.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { shipment, connection, namespace, operator_namespace, force_conflicts, wait, timeout } = self;
+        let Self { shipment, connection, namespace, operator_namespace, force_conflicts, moves, wait, timeout } = self;
         let place = |packed: Option<&str>| agreed("--namespace", namespace, packed, &operator_namespace);
-        let Ready { packed, .. } = shipment.ready(&Loader::cached(sample_cluster())?, place)?;
+        let Ready { packed, is_placed, .. } = shipment.ready(&Loader::cached(sample_cluster())?, place)?;
         super::on_cluster(connection, async |client| {
             let package = whole(&packed)?;
             let installer = Installer::new(client.clone(), &package.namespace, force_conflicts);
+            if is_placed && !moves {
+                installer.refuse_move(&packed).await?;
+            }
             let revisions = Revisions::new(client.clone(), &operator_namespace);
             let follower = match timeout {
                 0 => None,

@@ -62,13 +62,15 @@ pub(super) struct Ready {
     pub(super) policy: Option<Loaded>,
     /// Its ConfigMaps.
     pub(super) packed: Packed,
+    /// Whether flags said its name or where it holds.
+    pub(super) is_placed: bool,
 }
 
 impl Ready {
     /// The same as something that is about to be shipped to the operator that lives in `home`, where that lets it in: it was
     /// started to grant so much at most.
     pub(super) fn shipped(self, home: &str, grantable: &Grantable) -> anyhow::Result<Shipped> {
-        let Self { file, policy, packed } = self;
+        let Self { file, policy, packed, is_placed: _ } = self;
         let metadata = packed.index.metadata;
         let (namespace, name) = (metadata.namespace.unwrap_or_default(), metadata.name.unwrap_or_default());
         grantable.covers_grants(&file.grants)?;
@@ -146,6 +148,7 @@ impl Shipment {
         check: impl FnOnce(&str, Layer) -> anyhow::Result<()>,
     ) -> anyhow::Result<Ready> {
         let Self { file: path, settings, policy: of, scope, name } = self;
+        let is_placed = name.is_some() || !scope.is_empty();
         let raw = match &path {
             Some(path) => read(path)?,
             None => Raw::unpacked(PolicyFile { name: of, ..PolicyFile::default() }, None, None),
@@ -184,7 +187,7 @@ impl Shipment {
         let usual = name_for(&usual, &scoped);
         let component = policy.as_ref().map(|(_, bytes)| bytes.as_slice());
         let packed = pack(&name.or(packed_name).unwrap_or(usual), &namespace, &file, component)?;
-        Ok(Ready { file, policy: policy.map(|(policy, _)| policy), packed })
+        Ok(Ready { file, policy: policy.map(|(policy, _)| policy), packed, is_placed })
     }
 }
 
