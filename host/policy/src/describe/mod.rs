@@ -37,7 +37,9 @@ pub enum DescribeError {
         reason: String,
     },
     /// The file beside it speaks of another policy.
-    #[error("policy.yaml speaks of {field} {wanted}, the component of {found}")]
+    #[error(
+        "policy.yaml says {field} {wanted}, and the component {found}: leave {field} out, which the component says"
+    )]
     Mismatch {
         /// `name` or `version`.
         field: &'static str,

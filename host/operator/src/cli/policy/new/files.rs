@@ -148,6 +148,16 @@ mod tests {
     }
 
     #[test]
+    fn the_version_stands_in_one_file() {
+        let names = Names { name: "red-kite", kind: "Kite", api_version: "sky.io/v2" };
+        let files = project(&names, &Sdk::Version("0.1.0".to_owned()));
+        let text = |wanted: &str| files.iter().find(|(path, _)| *path == wanted).unwrap().1.clone();
+        let file = kaos_policy::manifest::PolicyFile::parse(&text("policy.yaml")).unwrap();
+        assert_eq!((file.name, file.version), (None, None));
+        assert!(text("Cargo.toml").contains("version = \"0.1.0\""));
+    }
+
+    #[test]
     fn a_kind_that_the_operator_brings_along_is_not_defined_again() {
         let names = Names { name: "own-agents", kind: "Agent", api_version: "kaos.tools/v1alpha1" };
         let files = project(&names, &Sdk::Version("0.1.0".to_owned()));
