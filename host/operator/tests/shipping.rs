@@ -11,8 +11,7 @@ use kaos_cluster::faults::{Attempt, Failure, NoFaults, Outcome, Verb, Verdict};
 use kaos_operator::package::{Package, pack};
 use kaos_policy::digest::Digest;
 use serde_json::json;
-use stage::{HOME, Stage, package, team};
-use support::binary;
+use stage::{HOME, Process, Stage, package, team};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_pushed_is_applied_and_its_revision_awaited() {
@@ -246,11 +245,11 @@ async fn the_list_tells_what_became_of_everything() {
     let active =
         json!({"state": "Active", "policy": "agent", "objects": 9, "outstanding": 4, "since": "2026-01-01T00:00:03Z"});
     stage.revision("agent-2", &package("x:2"), 2, &active);
-    let ran = stage.policy(&["list"]).await;
+    let ran = stage.policy(&["list", "--all"]).await;
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert!(lines[0].starts_with("REVISION") && lines[1].starts_with("agent-1"), "{}", ran.stdout);
     assert!(lines[2].contains("Active") && lines[2].contains("9 of 13"), "{}", ran.stdout);
-    let told = stage.policy(&["list", "-o", "json"]).await.json();
+    let told = stage.policy(&["list", "--all", "-o", "json"]).await.json();
     assert_eq!(told[1]["packageDigest"], package("x:2").digest().to_string());
     assert!(told[1]["packageDigest"].as_str().unwrap().parse::<Digest>().is_ok());
 }
@@ -261,9 +260,10 @@ async fn what_the_api_server_refuses_is_told_once_and_in_its_words() {
     stage.cluster.authorise(|_| false);
     let settings = stage.settings("x:1");
     let settings = ["--settings", settings.as_str(), "--for", "agent"];
-    let cases: [(&str, &[&str], i32); 5] = [
+    let cases: [(&str, &[&str], i32); 6] = [
         ("list", &[], 2),
         ("rollback", &["agent"], 2),
+        ("remove", &["agent"], 2),
         ("explain", &["agent/a"], 2),
         ("push", &settings, 2),
         ("plan", &settings, 1),
@@ -278,23 +278,11 @@ async fn what_the_api_server_refuses_is_told_once_and_in_its_words() {
     }
 }
 
-/// An operator as a process, ended with the test.
-struct Process(std::process::Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ended = self.0.kill().and_then(|()| self.0.wait());
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn with_an_operator_settings_are_pushed_planned_explained_and_taken_back() {
     let stage = Stage::start("story").await;
     team(&stage);
-    let nowhere = ["--metrics-bind-address=0", "--health-probe-bind-address=0", "--debug-bind-address=0"];
-    let mut operator = binary();
-    operator.args(["run", "--kubeconfig", &stage.kubeconfig]).args(nowhere).stderr(std::process::Stdio::null());
-    let _operator = Process(operator.spawn().unwrap());
+    let _operator = Process::operator(&stage);
     let image = |image: &str| stage.settings(image);
     for version in ["x:1", "x:2"] {
         let ran = stage.policy(&["push", "--settings", &image(version), "--for", "agent"]).await;
@@ -315,7 +303,7 @@ async fn with_an_operator_settings_are_pushed_planned_explained_and_taken_back()
     assert_eq!(stage.stored("policy-agent-settings").digest(), package("x:1").digest());
     let told = stage.policy(&["explain", "agent/a", "-n", "team"]).await;
     assert!(told.stdout.contains("x:1") && !told.stdout.contains("x:2"), "{}{}", told.stdout, told.stderr);
-    let listed = stage.policy(&["list"]).await.stdout;
+    let listed = stage.policy(&["list", "--all"]).await.stdout;
     assert!(listed.contains("Active") && listed.contains("Superseded"), "{listed}");
 }
 

@@ -8,7 +8,7 @@ use kaos_operator::package::{Package, pack, unpack};
 use kaos_policy::manifest::PolicyFile;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Ran, run};
+use crate::support::{Folder, Ran, binary, run};
 
 /// Where the operator would live.
 pub(crate) const HOME: &str = "kaos-system";
@@ -98,6 +98,25 @@ impl Stage {
         let stored = self.cluster.object("", "configmaps", namespace, name).expect("the ConfigMap");
         let index: ConfigMap = serde_json::from_value((*stored).clone()).unwrap();
         unpack(&index, |_| None::<&ConfigMap>).unwrap()
+    }
+}
+
+/// An operator as a process, ended with the test.
+pub(crate) struct Process(std::process::Child);
+
+impl Process {
+    /// One that works on the stage's cluster.
+    pub(crate) fn operator(stage: &Stage) -> Self {
+        let nowhere = ["--metrics-bind-address=0", "--health-probe-bind-address=0", "--debug-bind-address=0"];
+        let mut operator = binary();
+        operator.args(["run", "--kubeconfig", &stage.kubeconfig]).args(nowhere).stderr(std::process::Stdio::null());
+        Self(operator.spawn().unwrap())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ended = self.0.kill().and_then(|()| self.0.wait());
     }
 }
 

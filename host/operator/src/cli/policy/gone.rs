@@ -40,6 +40,13 @@ pub(in crate::cli) async fn forget_gone(
 
 /// The names of those that nobody needs.
 fn gone(all: &[Revision], is_there: impl Fn(&PolicySource) -> bool) -> Vec<String> {
+    let needed = needed(all, is_there);
+    let goes = |revision: &&Revision| !needed.contains(name(revision)) && state(revision) != RevisionState::Quarantined;
+    all.iter().filter(goes).map(|revision| name(revision).to_owned()).collect()
+}
+
+/// The names of those whose source is there, and of all that these fall back to.
+pub(super) fn needed(all: &[Revision], is_there: impl Fn(&PolicySource) -> bool) -> BTreeSet<String> {
     let stands = |revision: &&Revision| is_there(&revision.spec.source);
     let mut needed: BTreeSet<String> = BTreeSet::new();
     let mut next: Vec<String> = all.iter().filter(stands).map(|revision| name(revision).to_owned()).collect();
@@ -50,8 +57,7 @@ fn gone(all: &[Revision], is_there: impl Fn(&PolicySource) -> bool) -> Vec<Strin
             next.extend(status(revision).predecessor);
         }
     }
-    let goes = |revision: &&Revision| !needed.contains(name(revision)) && state(revision) != RevisionState::Quarantined;
-    all.iter().filter(goes).map(|revision| name(revision).to_owned()).collect()
+    needed
 }
 
 #[cfg(test)]

@@ -1,16 +1,20 @@
-//! `policy list`: what became of every policy that somebody shipped.
+//! `policy list`: what became of the policies that somebody shipped. Those that are over are shown when somebody asks.
 
-use std::process::ExitCode;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::ExitCode,
+};
 
 use clap::Args;
-use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus};
+use kaos_crds::{PolicyRevisionSpec, PolicyRevisionStatus, PolicySource, RevisionState};
+use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use super::{
-    Form,
+    Form, chunks,
     connection::Connection,
-    output::Output,
-    revisions::{Revision, Revisions, name, shown, status},
+    output::{Output, complain},
+    revisions::{Revision, Revisions, is_passing, name, read, shown, state, status},
     table::Table,
 };
 
@@ -22,6 +26,9 @@ pub(super) struct List {
     /// Namespace that the operator runs in
     #[arg(short, long, env = "SYSTEM_NAMESPACE", default_value = super::HOME, value_parser = super::namespace)]
     namespace: String,
+    /// List also what is over: what something else replaced, and what was refused or put aside and is in no ConfigMap
+    #[arg(short, long)]
+    all: bool,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
@@ -30,26 +37,92 @@ pub(super) struct List {
 impl List {
     /// Lists the revisions, the oldest first.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
-        let Self { connection, namespace, output } = self;
-        let all = super::on_cluster(connection, async |client| Revisions::new(client, &namespace).all().await)?;
+        let Self { connection, namespace, all: with_over, output } = self;
+        let (listed, over, left) = super::on_cluster(connection, async |client| {
+            let all = Revisions::new(client.clone(), &namespace).all().await?;
+            let left = left_over(&client, &namespace, &all).await?;
+            let holds = if with_over { BTreeMap::new() } else { holds(&client, &all).await? };
+            let (over, listed): (Vec<_>, Vec<_>) =
+                all.into_iter().partition(|revision| !with_over && is_over(revision, &holds));
+            Ok((listed, over.len(), left))
+        })?;
         match output {
-            Form::Json => out.json(&all.iter().map(document).collect::<Vec<Value>>())?,
-            Form::Text if all.is_empty() => {
+            Form::Json => out.json(&listed.iter().map(document).collect::<Vec<Value>>())?,
+            Form::Text if listed.is_empty() && over == 0 => {
                 let who = "if one runs there, those of its own binary answer; -n names another namespace";
                 out.text(&format!("No policies were shipped to an operator in namespace {namespace}: {who}.\n"))?;
             }
+            Form::Text if listed.is_empty() => out.text("No policy that was shipped serves, or waits to.\n")?,
             Form::Text => {
                 let mut table = Table::new(&[
                     "REVISION", "SOURCE", "POLICY", "VERSION", "STATE", "REASON", "OBJECTS", "SINCE", "KINDS",
                 ]);
-                for revision in &all {
+                for revision in &listed {
                     table.row(row(revision));
                 }
                 out.text(&table.to_string())?;
             }
         }
+        out.flush()?;
+        if over > 0 {
+            complain("note", format_args!("revisions that are over: {over}, which --all lists, too"));
+        }
+        for (namespace, chunks) in left {
+            let remedy = format!("kubectl delete configmap -n {namespace} {}", chunks.join(" "));
+            complain("note", format_args!("chunks in {namespace} that no policy lists any more: {remedy}"));
+        }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// What the ConfigMap holds that a revision came from.
+enum Holds {
+    /// No package any more.
+    Nothing,
+    /// The package of this digest.
+    Package(String),
+    /// What may not be seen, or cannot be read.
+    Unknown,
+}
+
+/// What each ConfigMap holds of which something was turned down or put aside.
+async fn holds(client: &Client, all: &[Revision]) -> anyhow::Result<BTreeMap<PolicySource, Holds>> {
+    let open = |revision: &&Revision| !state(revision).is_let_in() && state(revision) != RevisionState::Superseded;
+    let sources: BTreeSet<&PolicySource> = all.iter().filter(open).map(|revision| &revision.spec.source).collect();
+    let mut holds = BTreeMap::new();
+    for source in sources {
+        let found = match read(&Api::namespaced(client.clone(), &source.namespace), &source.config_map).await {
+            Ok(None) => Holds::Nothing,
+            Ok(Some(package)) => Holds::Package(package.digest().to_string()),
+            Err(error) if is_passing(&error) => return Err(error),
+            Err(_) => Holds::Unknown,
+        };
+        holds.insert(source.clone(), found);
+    }
+    Ok(holds)
+}
+
+/// Whether nothing comes of a revision any more unless somebody goes back to it.
+fn is_over(revision: &Revision, holds: &BTreeMap<PolicySource, Holds>) -> bool {
+    match (state(revision), holds.get(&revision.spec.source)) {
+        (RevisionState::Superseded, _) | (_, Some(Holds::Nothing)) => !state(revision).is_let_in(),
+        (state, Some(Holds::Package(digest))) => !state.is_let_in() && *digest != revision.spec.package_digest,
+        (_, Some(Holds::Unknown) | None) => false,
+    }
+}
+
+/// Chunks that no package lists any more, by namespace.
+async fn left_over(client: &Client, home: &str, all: &[Revision]) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
+    let mut namespaces: BTreeSet<&str> = all.iter().map(|revision| revision.spec.source.namespace.as_str()).collect();
+    namespaces.insert(home);
+    let mut left = BTreeMap::new();
+    for namespace in namespaces {
+        let chunks = chunks::left_over(client, namespace).await?;
+        if !chunks.is_empty() {
+            left.insert(namespace.to_owned(), chunks);
+        }
+    }
+    Ok(left)
 }
 
 fn row(revision: &Revision) -> [String; 9] {

@@ -4,6 +4,7 @@ mod answering;
 #[cfg(feature = "authoring")]
 mod build;
 mod check;
+mod chunks;
 mod concerned;
 mod explain;
 mod follow;
@@ -12,11 +13,13 @@ mod in_force;
 mod inspect;
 mod install;
 mod list;
+mod named;
 #[cfg(feature = "authoring")]
 mod new;
 mod pack;
 mod plan;
 mod push;
+mod remove;
 mod revisions;
 mod rollback;
 mod shipment;
@@ -59,12 +62,14 @@ enum Verb {
     Plan(plan::Plan),
     /// Ship a policy, or settings for one, and wait until it serves
     Push(push::Push),
-    /// Show what became of every policy that was shipped
+    /// Show what became of the policies that were shipped
     List(list::List),
     /// Explain one object: what answers for it and why, what that saw, and where each variable comes from
     Explain(explain::Explain),
     /// Let serve what a policy's ConfigMap held before
     Rollback(rollback::Rollback),
+    /// Take a policy, or settings for one, out of the cluster, and say what serves then
+    Remove(remove::Remove),
     /// Begin a policy: a project that builds, with tests that pass
     #[cfg(feature = "authoring")]
     New(new::New),
@@ -89,6 +94,7 @@ impl Policy {
             Verb::List(list) => list.run(out),
             Verb::Explain(explain) => explain.run(out),
             Verb::Rollback(rollback) => rollback.run(out),
+            Verb::Remove(remove) => remove.run(out),
             #[cfg(feature = "authoring")]
             Verb::New(new) => new.run(),
             #[cfg(feature = "authoring")]

@@ -24,10 +24,19 @@ pub(super) async fn planned(
     loader: &Loader,
     own: &[Loaded],
     new: Shipped,
+    place: &Place,
+) -> anyhow::Result<Planned> {
+    let home = &place.started.cluster.operator_namespace;
+    let sides = Sides::of(&standing(&client, loader, own, home).await?, new)?;
+    compared(client, &sides, place).await
+}
+
+/// What changes for the objects of a cluster from one side to the other.
+pub(in crate::cli::policy) async fn compared(
+    client: Client,
+    sides: &Sides,
     Place { started, namespace }: &Place,
 ) -> anyhow::Result<Planned> {
-    let home = &started.cluster.operator_namespace;
-    let sides = Sides::of(&standing(&client, loader, own, home).await?, new)?;
     let mut gathered = Gathered::new(client);
     let (reads, wishes) = sides.looked_at();
     for of in sides.kinds().into_iter().chain(reads) {
@@ -51,7 +60,7 @@ pub(super) async fn planned(
             sides.tell_held(&documents);
             comparison.differences.retain(|difference| is_meant(difference.object.namespace.as_deref()));
             try_children(&mut gathered, &mut comparison.differences).await?;
-            return Ok(Planned::of(&sides, &documents, comparison.differences));
+            return Ok(Planned::of(sides, &documents, comparison.differences));
         }
     }
 }

@@ -33,7 +33,8 @@ use crate::{
     policies::Loader,
     telling::told,
 };
-use sides::Sides;
+pub(super) use live::compared;
+pub(super) use sides::Sides;
 use summary::{Fuel, Summary};
 
 /// Something changes.
@@ -132,7 +133,7 @@ impl Plan {
 }
 
 /// What comes of it.
-struct Planned {
+pub(super) struct Planned {
     /// Objects that it answers for, or that are answered for in another way.
     objects: usize,
     differences: Vec<Difference>,
@@ -148,12 +149,25 @@ impl Planned {
 }
 
 /// Which part of a running cluster, and whose.
-struct Place {
-    started: Started,
-    namespace: Option<String>,
+pub(super) struct Place {
+    pub(super) started: Started,
+    pub(super) namespace: Option<String>,
 }
 
-fn show(Planned { objects, differences }: &Planned, form: Form, out: &mut Output) -> anyhow::Result<ExitCode> {
+fn show(planned: &Planned, form: Form, out: &mut Output) -> anyhow::Result<ExitCode> {
+    tell(planned, form, out)?;
+    let differences = &planned.differences;
+    Ok(if differences.iter().any(Difference::is_failure) {
+        ExitCode::from(HELD_BACK)
+    } else if differences.iter().any(Difference::is_change) {
+        ExitCode::from(CHANGES)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Says what changes, and what is wrong with it.
+pub(super) fn tell(Planned { objects, differences }: &Planned, form: Form, out: &mut Output) -> anyhow::Result<()> {
     let summary = Summary::of(*objects, differences);
     match form {
         Form::Json => json::write(out, differences, &summary)?,
@@ -179,11 +193,5 @@ fn show(Planned { objects, differences }: &Planned, form: Form, out: &mut Output
             }
         }
     }
-    Ok(if differences.iter().any(Difference::is_failure) {
-        ExitCode::from(HELD_BACK)
-    } else if differences.iter().any(Difference::is_change) {
-        ExitCode::from(CHANGES)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(())
 }

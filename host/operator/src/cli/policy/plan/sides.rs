@@ -1,25 +1,29 @@
 //! What is in force, and what would be: two arrangements of the operator's own making.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use anyhow::Context as _;
 use kaos_policy::{contract::ResourceType, lookup::Sighting};
 
 use super::super::{
-    answering::{At, Bound, PLANNED, Shipped, Standing, Started, answer, named_in_vain},
+    answering::{At, Bound, Installed, PLANNED, Shipped, Standing, Started, answer, named_in_vain},
     output::complain,
 };
 use crate::{
-    catalogue::{Catalogue, Snapshot},
+    catalogue::{Catalogue, Kind, Snapshot},
     input::Document,
     offline::Stored,
     plan::{Comparison, compare},
 };
 
 /// What is in force, and what would be.
-pub(super) struct Sides {
+pub(in crate::cli::policy) struct Sides {
     before: Arc<Snapshot>,
     after: Arc<Snapshot>,
+    /// The revisions that this is about: what is to be shipped, or what is to go.
+    meant: BTreeSet<Arc<str>>,
+    /// Where these answer.
+    at: Arc<Snapshot>,
 }
 
 impl Sides {
@@ -31,7 +35,7 @@ impl Sides {
         let before = standing.install(&catalogue).context("what serves now")?;
         if let Some((from, to)) = standing.moved_by(&new) {
             let (namespace, name) = &new.source;
-            let remedy = "give it another one with --name to keep both";
+            let remedy = "give it another name with --name to keep both; push takes --move";
             complain(
                 "note",
                 format_args!("ConfigMap {namespace}/{name} holds in {from}, and would hold in {to} instead: {remedy}"),
@@ -39,17 +43,42 @@ impl Sides {
         }
         let then = standing.with(new);
         let after = then.install(&catalogue).context("with what is to be shipped")?;
-        for (revision, why) in &before.conflicts {
-            complain("note", format_args!("PolicyRevision {revision} does not serve: {why}"));
-        }
-        for (revision, why) in after.conflicts.iter().filter(|(other, _)| !before.conflicts.contains_key(*other)) {
-            complain("note", format_args!("PolicyRevision {revision} would serve no more: {why}"));
-        }
-        let is_there = |other: &&Arc<str>| then.shipped.iter().any(|shipped| shipped.revision == **other);
-        for revision in before.conflicts.keys().filter(is_there).filter(|other| !after.conflicts.contains_key(*other)) {
-            complain("note", format_args!("PolicyRevision {revision} would serve then"));
-        }
-        Ok(Self { before: before.snapshot, after: after.snapshot })
+        tell_conflicts(&before, &after, &then);
+        let (meant, at) = (BTreeSet::from([PLANNED.into()]), Arc::clone(&after.snapshot));
+        Ok(Self { before: before.snapshot, after: after.snapshot, meant, at })
+    }
+
+    /// What stands with these revisions and without them. Says who else serves then.
+    pub(in crate::cli::policy) fn without(standing: &Standing, gone: BTreeSet<Arc<str>>) -> anyhow::Result<Self> {
+        let catalogue = Catalogue::default();
+        let before = standing.install(&catalogue).context("what serves now")?;
+        let then = standing.without(&gone);
+        let after = then.install(&catalogue).context("what would serve without it")?;
+        tell_conflicts(&before, &after, &then);
+        let at = Arc::clone(&before.snapshot);
+        Ok(Self { before: before.snapshot, after: after.snapshot, meant: gone, at })
+    }
+
+    /// What answers in a place, where something that this is about does now: a line for each kind.
+    pub(in crate::cli::policy) fn then_answers(&self, place: Option<&str>) -> Vec<String> {
+        let namespace = place.unwrap_or_default();
+        let is_concerned = |kind: &Arc<Kind>| kind.revisions().any(|revision| self.meant.contains(revision));
+        let concerned = self.before.kinds().filter(|(_, now)| now.usual(namespace).is_some_and(is_concerned));
+        let told = concerned.map(|(of, _)| {
+            let then = self.after.of(of).and_then(|answers| answers.usual(namespace));
+            let place = place.map_or_else(String::new, |place| format!(" in {place}"));
+            let Some(then) = then else {
+                return format!("no policy answers for {of}{place}: what runs goes on running, and changes no more");
+            };
+            let policies: Vec<String> = then.policies().map(|policy| policy.id().to_string()).collect();
+            let revisions: Vec<&str> = then.revisions().map(|revision| &**revision).collect();
+            let from = match &*revisions {
+                [] => "which the operator brought along".to_owned(),
+                some => format!("with PolicyRevision {}", some.join(", ")),
+            };
+            format!("{} answers for {of}{place}, {from}", policies.join(" under "))
+        });
+        told.collect()
     }
 
     /// Every kind that something answers for, on either side.
@@ -91,12 +120,12 @@ impl Sides {
         Ok(compare(&stored, &before, &after, hidden)?)
     }
 
-    /// The objects that what is shipped would answer for.
+    /// The objects that this is about: what is shipped would answer for them, or what goes does now.
     pub(super) fn answered<'a>(&self, documents: &'a [Document]) -> impl Iterator<Item = &'a Document> {
         documents.iter().filter(|document| {
-            let is_held = named_in_vain(&self.after, &document.object).is_some();
-            let kind = answer(&self.after, &document.object).filter(|_| !is_held);
-            kind.is_some_and(|kind| kind.revisions().any(|revision| **revision == *PLANNED))
+            let is_held = named_in_vain(&self.at, &document.object).is_some();
+            let kind = answer(&self.at, &document.object).filter(|_| !is_held);
+            kind.is_some_and(|kind| kind.revisions().any(|revision| self.meant.contains(revision)))
         })
     }
 
@@ -112,5 +141,19 @@ impl Sides {
 
     fn snapshots(&self) -> impl Iterator<Item = &Arc<Snapshot>> {
         [&self.before, &self.after].into_iter()
+    }
+}
+
+/// Says which revisions do not serve, and which do no more or do then.
+fn tell_conflicts(before: &Installed, after: &Installed, then: &Standing) {
+    for (revision, why) in &before.conflicts {
+        complain("note", format_args!("PolicyRevision {revision} does not serve: {why}"));
+    }
+    for (revision, why) in after.conflicts.iter().filter(|(other, _)| !before.conflicts.contains_key(*other)) {
+        complain("note", format_args!("PolicyRevision {revision} would serve no more: {why}"));
+    }
+    let is_there = |other: &&Arc<str>| then.shipped.iter().any(|shipped| shipped.revision == **other);
+    for revision in before.conflicts.keys().filter(is_there).filter(|other| !after.conflicts.contains_key(*other)) {
+        complain("note", format_args!("PolicyRevision {revision} would serve then"));
     }
 }

@@ -1,0 +1,305 @@
+//! `policy remove`: takes a package out of a cluster, after it said what serves then.
+//!
+//! The records of its revisions and the bytes that the operator kept stay for `policy rollback`, unless somebody asks for
+//! these to go, too.
+
+use std::{collections::BTreeSet, process::ExitCode, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kaos_crds::{PolicySource, RevisionState};
+use kaos_policy::kubernetes::Checks;
+use kube::{
+    Api, Client,
+    api::{DeleteParams, Preconditions},
+};
+use tokio::time::{Instant, sleep};
+
+use super::{
+    Form, HELD_BACK,
+    answering::{Standing, Started},
+    chunks,
+    connection::Connection,
+    facts::Facts,
+    gone::needed,
+    grantable::GrantablePrivileges,
+    in_force::standing,
+    named::{Named, known, meant},
+    output::{Output, complain},
+    plan::{Place, Sides, compared, tell},
+    revisions::{Revision, Revisions, name, shown, state, status},
+};
+use crate::{package::is_index, policies::Loader};
+
+/// Between two looks at whether the operator took notice.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The annotation of what a Helm release brought.
+const HELM: &str = "meta.helm.sh/release-name";
+
+/// Arguments of `policy remove`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 it is gone, and the operator took notice; 1 this did not come in time; 2 there is nothing \
+    to remove, or what would serve then is not known."
+)]
+pub(super) struct Remove {
+    /// The ConfigMap of the policy, as NAME or NAMESPACE/NAME, or the policy; of several, the one in the operator's
+    /// namespace
+    name: String,
+    #[command(flatten)]
+    connection: Connection,
+    /// Namespace of the ConfigMap; of several, the operator's counts first
+    #[arg(short, long, value_parser = super::namespace)]
+    namespace: Option<String>,
+    /// Of several ConfigMaps of one policy, the one that holds in these namespaces
+    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = super::namespace)]
+    scope: Vec<String>,
+    /// Remove its records as well, with the bytes that the operator kept: there is nothing to go back to then
+    #[arg(long)]
+    with_history: bool,
+    /// Say what would go and what would serve then, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Seconds to wait until the operator took notice; 0 does not wait
+    #[arg(long, default_value_t = 120, value_name = "SECONDS")]
+    timeout: u64,
+    #[command(flatten)]
+    facts: Facts,
+    #[command(flatten)]
+    grantable: GrantablePrivileges,
+}
+
+/// What is to go.
+struct Going {
+    source: PolicySource,
+    index: Option<ConfigMap>,
+    chunks: Vec<String>,
+    /// The revisions that serve, or would if nothing else had their place.
+    serving: BTreeSet<Arc<str>>,
+    /// The records that go, and those that stay because others fall back to them.
+    records: Vec<String>,
+    kept: Vec<String>,
+}
+
+impl Remove {
+    /// Says what comes of it, and does it.
+    pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
+        let Self { name: named, connection, namespace, scope, with_history, dry_run, timeout, facts, grantable } = self;
+        let started = Started { cluster: facts.cluster(), grantable: grantable.listed(), checks: Checks::Fields };
+        let home = started.cluster.operator_namespace.clone();
+        let loader = Loader::cached(started.cluster.clone())?;
+        let own = loader.load(&[])?;
+        super::on_cluster(connection, async |client| {
+            let revisions = Revisions::new(client.clone(), &home);
+            let all = revisions.all().await?;
+            let place = named.split_once('/').map(|(place, _)| place).or(namespace.as_deref()).unwrap_or(&home);
+            let known = known(&client, place, &all).await?;
+            let scope = scope.iter().cloned().collect();
+            let named = Named { name: &named, namespace: namespace.as_deref(), scope: &scope, home: &home };
+            let source = meant(&known, &named)?;
+            let going = Going::of(&client, &revisions, source, &all, with_history).await?;
+            going.tell(&all, out)?;
+            let standing = standing(&client, &loader, &own, &home).await?;
+            let sides = Sides::without(&standing, going.serving.clone())?;
+            for line in going.then(&standing, &sides, &home) {
+                out.text(&format!("{line}\n"))?;
+            }
+            let everywhere = Place { started, namespace: None };
+            tell(&compared(client.clone(), &sides, &everywhere).await?, Form::Text, out)?;
+            out.flush()?;
+            if dry_run {
+                complain("note", "nothing was done: this was a dry run");
+                return Ok(ExitCode::SUCCESS);
+            }
+            going.remove(&client).await?;
+            let patience = Duration::from_secs(timeout);
+            if !until_noticed(&revisions, &going, patience).await? {
+                complain("error", unnoticed(&home, with_history));
+                return Ok(ExitCode::from(HELD_BACK));
+            }
+            for record in &going.records {
+                revisions.remove(record).await?;
+                complain("removed", format_args!("PolicyRevision {home}/{record}"));
+            }
+            out.text(&format!("{}\n", going.way_back(&all, &home, with_history)))?;
+            Ok(ExitCode::SUCCESS)
+        })
+    }
+}
+
+impl Going {
+    async fn of(
+        client: &Client,
+        revisions: &Revisions,
+        source: PolicySource,
+        all: &[Revision],
+        with_history: bool,
+    ) -> anyhow::Result<Self> {
+        let api: Api<ConfigMap> = Api::namespaced(client.clone(), &source.namespace);
+        let index = api.get_opt(&source.config_map).await.with_context(|| format!("ConfigMap {}", shown(&source)))?;
+        let index = index.filter(|index| is_index(&index.metadata));
+        let chunks = chunks::of_namespace(client, &source.namespace).await?;
+        let chunks = chunks.get(&source.config_map).cloned().unwrap_or_default();
+        let serving = serving_of(revisions, &source, all).await?;
+        let of_source = all.iter().filter(|revision| revision.spec.source == source).map(name);
+        let needed = needed(all, |other| *other != source);
+        let (kept, records) = of_source.map(str::to_owned).partition(|record: &String| needed.contains(record));
+        let (kept, records) = if with_history { (kept, records) } else { (Vec::new(), Vec::new()) };
+        let going = Self { source, index, chunks, serving, records, kept };
+        if going.index.is_none() && going.chunks.is_empty() && going.records.is_empty() {
+            let stays = all.iter().filter(|it| it.spec.source == going.source).find(|it| state(it).is_let_in());
+            match stays.map(|revision| (name(revision), status(revision).message.unwrap_or_default())) {
+                Some((serves, why)) => bail!(
+                    "ConfigMap {} is gone, and PolicyRevision {serves} serves all the same ({why}): remove what it \
+                     stands in for",
+                    shown(&going.source)
+                ),
+                None => bail!("ConfigMap {} is gone already: --with-history removes its records", shown(&going.source)),
+            }
+        }
+        Ok(going)
+    }
+
+    /// Says what goes, and who might bring it back.
+    fn tell(&self, all: &[Revision], out: &mut Output) -> anyhow::Result<()> {
+        let namespace = &self.source.namespace;
+        if self.index.is_some() {
+            let of_source = all.iter().filter(|revision| revision.spec.source == self.source);
+            let states = of_source.filter(|revision| state(revision) != RevisionState::Superseded);
+            let states: Vec<String> = states.map(|it| format!("{} is {}", name(it), state(it).name())).collect();
+            let states = if states.is_empty() { "no operator took notice of it".to_owned() } else { states.join(", ") };
+            out.text(&format!("goes: ConfigMap {} ({states})\n", shown(&self.source)))?;
+        }
+        for chunk in &self.chunks {
+            out.text(&format!("goes: ConfigMap {namespace}/{chunk} (a chunk)\n"))?;
+        }
+        for record in &self.records {
+            out.text(&format!("goes: PolicyRevision {record}, with the bytes that were kept of it\n"))?;
+        }
+        for record in &self.kept {
+            complain("note", format_args!("PolicyRevision {record} stays: another policy falls back to it"));
+        }
+        let annotations = self.index.as_ref().and_then(|index| index.metadata.annotations.as_ref());
+        if let Some(release) = annotations.and_then(|all| all.get(HELM)) {
+            let remedy = "take it out of the values, or the next upgrade brings it back";
+            complain(
+                "note",
+                format_args!("ConfigMap {} is of the Helm release {release}: {remedy}", shown(&self.source)),
+            );
+        }
+        Ok(())
+    }
+
+    /// What serves then, in each place that it holds in.
+    fn then(&self, standing: &Standing, sides: &Sides, home: &str) -> Vec<String> {
+        let mut places: BTreeSet<Option<&str>> = BTreeSet::new();
+        for shipped in standing.shipped.iter().filter(|shipped| self.serving.contains(&shipped.revision)) {
+            let scope = shipped.file.scope.namespaces.iter().map(|place| Some(place.as_str()));
+            match shipped.source.0.as_str() {
+                own if own != home => drop(places.insert(Some(own))),
+                _ if shipped.file.scope.namespaces.is_empty() => drop(places.insert(None)),
+                _ => places.extend(scope),
+            }
+        }
+        let then: Vec<String> = places.into_iter().flat_map(|place| sides.then_answers(place)).collect();
+        if then.is_empty() {
+            vec!["it answers for nothing now".to_owned()]
+        } else {
+            then.iter().map(|line| format!("then: {line}")).collect()
+        }
+    }
+
+    /// Deletes the index as it was read, and then what nothing lists any more.
+    async fn remove(&self, client: &Client) -> anyhow::Result<()> {
+        let api: Api<ConfigMap> = Api::namespaced(client.clone(), &self.source.namespace);
+        if let Some(index) = &self.index {
+            let (uid, resource_version) = (index.metadata.uid.clone(), index.metadata.resource_version.clone());
+            // Whoever changed it since may want it.
+            let preconditions = Some(Preconditions { uid, resource_version });
+            delete(
+                &api,
+                &self.source.namespace,
+                &self.source.config_map,
+                DeleteParams { preconditions, ..DeleteParams::default() },
+            )
+            .await?;
+        }
+        for chunk in &self.chunks {
+            delete(&api, &self.source.namespace, chunk, DeleteParams::default()).await?;
+        }
+        Ok(())
+    }
+
+    /// How to come back.
+    fn way_back(&self, all: &[Revision], home: &str, with_history: bool) -> String {
+        let served = |revision: &&Revision| {
+            let served = [RevisionState::Active, RevisionState::Superseded].contains(&state(revision));
+            served && revision.spec.source == self.source
+        };
+        if with_history || !all.iter().any(|revision| served(&revision)) {
+            return "It comes back when somebody ships it again.".to_owned();
+        }
+        let home = if home == super::HOME { String::new() } else { format!(" -n {home}") };
+        format!("To come back: kaos-operator policy rollback {}{home}", shown(&self.source))
+    }
+}
+
+/// The revisions that serve for as long as a source is there: its own, and those of sources that are gone which stand in
+/// for one of its own that was put aside.
+async fn serving_of(
+    revisions: &Revisions,
+    source: &PolicySource,
+    all: &[Revision],
+) -> anyhow::Result<BTreeSet<Arc<str>>> {
+    let mut before: BTreeSet<String> = BTreeSet::new();
+    let aside = all.iter().filter(|it| it.spec.source == *source && state(it) == RevisionState::Quarantined);
+    let mut next: Vec<String> = aside.filter_map(|revision| status(revision).predecessor).collect();
+    while let Some(one) = next.pop() {
+        let revision = all.iter().find(|revision| name(revision) == one);
+        if before.insert(one) {
+            next.extend(revision.and_then(|revision| status(revision).predecessor));
+        }
+    }
+    let mut serving = BTreeSet::new();
+    for revision in all.iter().filter(|revision| state(revision).is_let_in()) {
+        let of = &revision.spec.source;
+        if of == source || (before.contains(name(revision)) && !revisions.is_there(of).await?) {
+            serving.insert(name(revision).into());
+        }
+    }
+    Ok(serving)
+}
+
+async fn delete(api: &Api<ConfigMap>, namespace: &str, name: &str, parameters: DeleteParams) -> anyhow::Result<()> {
+    match api.delete(name, &parameters).await {
+        Ok(_) => complain("removed", format_args!("ConfigMap {namespace}/{name}")),
+        Err(kube::Error::Api(answer)) if answer.code == 404 => {}
+        Err(kube::Error::Api(answer)) if answer.is_conflict() => {
+            bail!("ConfigMap {namespace}/{name} was changed meanwhile: ask again what would serve without it")
+        }
+        Err(error) => return Err(error).with_context(|| format!("ConfigMap {namespace}/{name}")),
+    }
+    Ok(())
+}
+
+/// Waits until nothing of it serves any more, as far as records tell; whether that came in time. Records must not go before.
+async fn until_noticed(revisions: &Revisions, going: &Going, patience: Duration) -> anyhow::Result<bool> {
+    let begun = Instant::now();
+    loop {
+        let serves = |revision: &Revision| going.serving.contains(name(revision)) && state(revision).is_let_in();
+        if !revisions.all().await?.iter().any(serves) {
+            return Ok(true);
+        }
+        if begun.elapsed() >= patience {
+            return Ok(patience.is_zero() && going.records.is_empty());
+        }
+        sleep(LOOK).await;
+    }
+}
+
+fn unnoticed(home: &str, with_history: bool) -> String {
+    let what = format!("no operator in namespace {home} took notice yet: is it running?");
+    if with_history { format!("{what} Its records stay until then: run this again") } else { what }
+}

@@ -1,0 +1,144 @@
+//! `kaos-operator policy remove`, and what `list` shows of what is over, as a user runs them, on an embedded cluster.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "support/stage.rs"]
+mod stage;
+mod support;
+
+use kaos_operator::package::{Package, pack};
+use kaos_policy::manifest::{PolicyFile, Scope};
+use serde_json::{Value, json};
+use stage::{HOME, Process, Stage, package, team};
+
+/// The ConfigMap of a package as it lies in the cluster.
+fn plant(stage: &Stage, package: &Package) {
+    let index = pack(&package.name, &package.namespace, &package.file, None).unwrap().index;
+    stage.cluster.plant("", "configmaps", serde_json::to_value(index).unwrap());
+}
+
+fn plant_chunk(stage: &Stage, name: &str, index: &str) {
+    let chunk = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "binaryData": {"part": "AAAA"},
+        "metadata": {
+            "name": name, "namespace": HOME, "labels": {"kaos.tools/policy": "chunk"},
+            "annotations": {"kaos.tools/policy-index": index},
+        },
+    });
+    stage.cluster.plant("", "configmaps", chunk);
+}
+
+fn is_there(stage: &Stage, name: &str) -> bool {
+    stage.cluster.object("", "configmaps", HOME, name).is_some()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_leaves_out_what_is_over_and_tells_of_chunks_that_nothing_lists() {
+    let stage = Stage::start("list-over").await;
+    let refused = |name: &str, image: &str| {
+        stage.revision(name, &package(image), 3, &json!({"state": "Refused", "policy": "agent", "message": "no"}));
+    };
+    stage.revision("agent-1", &package("x:1"), 1, &json!({"state": "Superseded", "policy": "agent"}));
+    let gone = Package { name: "gone".into(), ..package("x:9") };
+    stage.revision("gone-1", &gone, 1, &json!({"state": "Quarantined", "policy": "agent"}));
+    let ran = stage.policy(&["list"]).await;
+    assert!(ran.code == 0 && ran.stdout.contains("No policy that was shipped serves"), "{}{}", ran.stdout, ran.stderr);
+    stage.revision("agent-2", &package("x:2"), 2, &json!({"state": "Active", "policy": "agent"}));
+    refused("agent-3", "x:3");
+    refused("agent-4", "x:4");
+    plant(&stage, &package("x:4"));
+    plant_chunk(&stage, "left-1", "policy-agent-settings");
+    plant_chunk(&stage, "left-2", "nowhere");
+    let shown = |stdout: &str| -> Vec<String> {
+        stdout.lines().skip(1).filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
+    };
+    let ran = stage.policy(&["list"]).await;
+    // What the ConfigMap holds may still come to serve; an earlier edition of it may not.
+    assert_eq!(shown(&ran.stdout), ["agent-2", "agent-4"], "{}{}", ran.stdout, ran.stderr);
+    for told in
+        ["revisions that are over: 3, which --all lists", "kubectl delete configmap -n kaos-system left-1 left-2"]
+    {
+        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+    }
+    let told = stage.policy(&["list", "-o", "json"]).await.json();
+    assert_eq!(told.as_array().unwrap().len(), 2, "{told}");
+    let ran = stage.policy(&["list", "--all"]).await;
+    assert_eq!(shown(&ran.stdout).len(), 5, "{}", ran.stdout);
+    assert!(!ran.stderr.contains("are over"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_removed_goes_with_its_chunks_after_a_dry_run_said_what_serves_then() {
+    let stage = Stage::start("remove").await;
+    team(&stage);
+    let active = json!({"state": "Active", "policy": "agent", "claimed": "2026-01-01T00:00:00.000001Z"});
+    stage.revision("agent-1", &package("x:1"), 1, &active);
+    plant(&stage, &package("x:1"));
+    plant_chunk(&stage, "left-1", "policy-agent-settings");
+    plant_chunk(&stage, "other-1", "other");
+    let ran = stage.policy(&["remove", "agent", "--dry-run"]).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    for told in [
+        "goes: ConfigMap kaos-system/policy-agent-settings (agent-1 is Active)",
+        "goes: ConfigMap kaos-system/left-1 (a chunk)",
+        "answers for kaos.tools/v1alpha1 Agent, which the operator brought along",
+        "x:1",
+        "Objects that change: 3 of 3",
+    ] {
+        assert!(ran.stdout.contains(told), "{told}: {}{}", ran.stdout, ran.stderr);
+    }
+    assert!(is_there(&stage, "policy-agent-settings") && is_there(&stage, "left-1"));
+    let ran = stage.policy(&["remove", "kaos-system/policy-agent-settings", "--timeout", "0"]).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("kaos-operator policy rollback kaos-system/policy-agent-settings"), "{}", ran.stdout);
+    assert!(!is_there(&stage, "policy-agent-settings") && !is_there(&stage, "left-1") && is_there(&stage, "other-1"));
+    // Nobody runs who would take notice, so the records stay.
+    let ran = stage.policy(&["remove", "agent", "--with-history", "--timeout", "1"]).await;
+    assert!(ran.code == 1 && ran.stderr.contains("Its records stay until then"), "{}{}", ran.stdout, ran.stderr);
+    assert!(stage.cluster.object("kaos.tools", "policyrevisions", HOME, "agent-1").is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn which_of_several_is_meant_is_said_by_scope_and_what_is_not_there_is_told() {
+    let stage = Stage::start("remove-which").await;
+    for scope in ["blue", "team"] {
+        let file =
+            PolicyFile { scope: Scope { namespaces: vec![scope.into()], ..Scope::default() }, ..package("x:1").file };
+        plant(&stage, &Package { name: format!("policy-agent-settings.{scope}"), file, ..package("x:1") });
+    }
+    let ran = stage.policy(&["remove", "agent"]).await;
+    let several = "kaos-system/policy-agent-settings.blue (in blue), kaos-system/policy-agent-settings.team (in team)";
+    assert!(ran.code == 2 && ran.stderr.contains(several), "{}", ran.stderr);
+    let ran = stage.policy(&["remove", "agent", "--scope", "team"]).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("it answers for nothing now"), "{}", ran.stdout);
+    assert!(is_there(&stage, "policy-agent-settings.blue") && !is_there(&stage, "policy-agent-settings.team"));
+    let ran = stage.policy(&["remove", "nothing"]).await;
+    assert!(ran.code == 2 && ran.stderr.contains("see `policy list --all`"), "{}", ran.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_an_operator_what_is_removed_serves_no_more_comes_back_and_is_forgotten() {
+    let stage = Stage::start("remove-story").await;
+    team(&stage);
+    let _operator = Process::operator(&stage);
+    let image = || -> Value {
+        let deployment = stage.cluster.object("apps", "deployments", "team", "agent-a");
+        deployment.map_or(Value::Null, |it| it["spec"]["template"]["spec"]["containers"][0]["image"].clone())
+    };
+    let settings = stage.settings("registry.example/x:1");
+    let ran = stage.policy(&["push", "--settings", &settings, "--for", "agent"]).await;
+    assert_eq!((ran.code, image()), (0, json!("registry.example/x:1")), "{}", ran.stderr);
+    let ran = stage.policy(&["remove", "agent"]).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(!is_there(&stage, "policy-agent-settings"));
+    let listed = stage.policy(&["list"]).await;
+    assert!(listed.stdout.contains("No policy that was shipped serves"), "{}", listed.stdout);
+    let ran = stage.policy(&["rollback", "agent"]).await;
+    assert_eq!((ran.code, image()), (0, json!("registry.example/x:1")), "{}", ran.stderr);
+    let ran = stage.policy(&["remove", "agent", "--with-history"]).await;
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let ran = stage.policy(&["list", "--all"]).await;
+    assert!(ran.stdout.contains("No policies were shipped"), "{}", ran.stdout);
+    let ran = stage.policy(&["rollback", "agent"]).await;
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+}
