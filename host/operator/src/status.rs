@@ -80,6 +80,8 @@ pub fn compose(
     let why = if matches!(outcome, Outcome::Refused(_)) { &accepted.message } else { &applied.message };
     let is_behind = *outcome != Outcome::Applied && applied_generation != Some(generation);
     let is_ready;
+    // The generation whose pods `Ready` tells of: who waits for the newest must not be told that it serves.
+    let mut of_pods = generation;
     let mut own = Vec::new();
     let mut status = match assessed {
         Ok(Assessed { report, fields, .. }) => {
@@ -87,6 +89,7 @@ pub fn compose(
                 let runs = applied_generation.map_or("an earlier one".to_owned(), |runs| format!("generation {runs}"));
                 let pods = &report.message;
                 let message = format!("generation {generation} is not applied: {why}; {runs} runs: {pods}");
+                of_pods = applied_generation.unwrap_or_else(|| generation.saturating_sub(1));
                 (waiting_or_failed(outcome).to_owned(), message)
             } else {
                 (report.phase, with_paths(rendered, report.message))
@@ -114,11 +117,12 @@ pub fn compose(
     };
     let mut conditions = vec![accepted, resolved(rendered, missing), applied];
     conditions.extend(fallback.map(fell_back));
-    conditions.push(is_ready);
     let mut written: Vec<Value> = conditions
         .iter()
         .map(|Condition { of, status, reason, message }| condition(of, *status, reason, message, generation))
         .collect();
+    written.push(condition(is_ready.of, is_ready.status, is_ready.reason, &is_ready.message, of_pods));
+    conditions.push(is_ready);
     for extra in own.iter().filter(|extra| conditions.iter().all(|common| common.of != extra.type_)) {
         written.push(condition(&extra.type_, extra.status, &extra.reason, &extra.message, generation));
     }

@@ -38,6 +38,32 @@ fn d11_a_generation_that_was_never_rolled_out_is_told_although_pods_of_an_older_
 }
 
 #[test]
+fn d11_ready_claims_no_generation_that_was_not_applied_and_kubectl_wait_goes_on_waiting() {
+    play(Scenario::default(), async |w| {
+        w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
+        let ready = w.until_ready("Agent/a").await;
+        assert!(satisfies_kubectl_wait(&ready, "Ready"), "{ready:#}");
+        w.apply(&agent("a", "nowhere", &json!({}))).await;
+        let told = w.until("it is told", "Agent/a", |agent| agent["status"]["phase"] == "Waiting").await;
+        let is_ready = condition(&told, "Ready");
+        assert_eq!((&is_ready["status"], &is_ready["observedGeneration"]), (&json!("True"), &json!(1)), "{told:#}");
+        assert_eq!(condition(&told, "Applied")["observedGeneration"], 2, "{told:#}");
+        assert!(!satisfies_kubectl_wait(&told, "Ready"), "{told:#}");
+        w.apply(&agent("a", "llm", &json!({"config": {"instructions": "be brief"}}))).await;
+        let told = w.until("the third runs", "Agent/a", |agent| satisfies_kubectl_wait(agent, "Ready")).await;
+        assert_eq!((&told["metadata"]["generation"], &told["status"]["appliedGeneration"]), (&json!(3), &json!(3)));
+    });
+}
+
+/// As `kubectl wait --for=condition=…` decides it: a condition of an older generation does not count.
+fn satisfies_kubectl_wait(object: &Value, of: &str) -> bool {
+    let condition = condition(object, of);
+    let observed = condition["observedGeneration"].as_i64().or(object["status"]["observedGeneration"].as_i64());
+    let is_old = observed.is_some_and(|observed| Some(observed) < object["metadata"]["generation"].as_i64());
+    condition["status"] == "True" && !is_old
+}
+
+#[test]
 fn d11_a_dependency_that_goes_leaves_the_phase_of_what_was_rolled_out() {
     play(Scenario::default(), async |w| {
         w.apply_all(&[model_api("llm"), agent("a", "llm", &json!({}))]).await;
