@@ -14,6 +14,8 @@ use crate::{model_names, older};
 
 /// Where one model was written before there was a list.
 const OLDER_MODEL: &str = "spec.proxyConfig.model";
+/// The model of mode Hosted.
+const HOSTED_MODEL: &str = "spec.hostedConfig.model";
 
 /// What runs.
 #[derive(Debug, PartialEq)]
@@ -55,7 +57,7 @@ impl Wanted {
     /// Reads the spec.
     pub(crate) fn of(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<Self, Refusal> {
         older::containers(spec, notes);
-        unused(spec, notes);
+        unused(spec, notes)?;
         match spec.mode {
             Mode::Proxy => match &spec.proxy_config {
                 Some(config) => proxy(config, notes).map(Self::Proxy),
@@ -69,8 +71,16 @@ impl Wanted {
     }
 }
 
-/// Notes on the block of the other mode.
-fn unused(spec: &ModelAPISpec, notes: &mut Vec<Note>) {
+/// Notes on the block of the other mode. A `hostedConfig` without its model is refused in either mode, as the definition
+/// refuses it, for which a name that is there and empty is one.
+fn unused(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<(), Refusal> {
+    let has_model = spec.hosted_config.as_ref().is_none_or(|config| config.model.is_some())
+        || spec.server_config.as_ref().is_some_and(|config| config.model.is_some());
+    if spec.mode == Mode::Proxy && !has_model {
+        let message = "hostedConfig.model is required, also in mode Proxy, which passes hostedConfig over: remove \
+                       hostedConfig";
+        return Err(refusal::invalid(HOSTED_MODEL, message));
+    }
     let (mode, others) = match spec.mode {
         Mode::Proxy => (
             "Proxy",
@@ -82,6 +92,7 @@ fn unused(spec: &ModelAPISpec, notes: &mut Vec<Note>) {
         let message = format!("{path} says nothing in mode {mode}: remove it, or choose the other mode");
         notes.push(note::at(path, note::warning("Unused", message)));
     }
+    Ok(())
 }
 
 fn hosted(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<Wanted, Refusal> {
@@ -89,16 +100,16 @@ fn hosted(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<Wanted, Refusal>
     let older_model = spec.server_config.as_ref().and_then(|config| text(config.model.as_ref()));
     let model = spec.hosted_config.as_ref().and_then(|config| text(config.model.as_ref()));
     if older_model.is_some() {
-        notes.push(notes::older(OLDER, "spec.hostedConfig.model", model.is_some()));
+        notes.push(notes::older(OLDER, HOSTED_MODEL, model.is_some()));
     }
     if let Some(model) = model {
-        return Ok(Wanted::Hosted { model: model.to_owned(), path: "spec.hostedConfig.model" });
+        return Ok(Wanted::Hosted { model: model.to_owned(), path: HOSTED_MODEL });
     }
     if let Some(model) = older_model {
         let path = OLDER;
         return Ok(Wanted::Hosted { model: model.to_owned(), path });
     }
-    let path = if spec.hosted_config.is_some() { "spec.hostedConfig.model" } else { "spec.hostedConfig" };
+    let path = if spec.hosted_config.is_some() { HOSTED_MODEL } else { "spec.hostedConfig" };
     let message = "mode Hosted requires hostedConfig: set hostedConfig.model, for example to smollm2:135m";
     Err(refusal::invalid(path, message))
 }
@@ -262,6 +273,25 @@ mod tests {
         assert_eq!(refused_path(json!({"mode": "Hosted"})), "spec.hostedConfig");
         assert_eq!(refused_path(json!({"mode": "Hosted", "hostedConfig": {}})), "spec.hostedConfig.model");
         assert_eq!(refused_path(json!({"mode": "Hosted", "hostedConfig": {"model": ""}})), "spec.hostedConfig.model");
+    }
+
+    #[test]
+    fn an_unused_block_without_its_model_is_refused_where_the_definition_refuses_it() {
+        let of = |mode: &str, hosted: Value, server: Value| {
+            let config = json!({"models": ["a"]});
+            json!({"mode": mode, "proxyConfig": config, "hostedConfig": hosted, "serverConfig": server})
+        };
+        let env = json!({"env": [{"name": "A", "value": "1"}]});
+        for hosted in [json!({}), env, json!({"model": null})] {
+            for server in [Value::Null, json!({})] {
+                assert_eq!(refused_path(of("Proxy", hosted.clone(), server)), "spec.hostedConfig.model");
+            }
+        }
+        // A name that is there and empty is enough for the definition, in either place; so is any block of the proxy.
+        let taken = |spec: Value| wanted(spec).is_ok();
+        assert!(taken(of("Proxy", json!({"model": ""}), Value::Null)));
+        assert!(taken(of("Proxy", json!({}), json!({"model": ""}))));
+        assert!(taken(json!({"mode": "Hosted", "hostedConfig": {"model": "m"}, "proxyConfig": {}})));
     }
 
     #[test]

@@ -47,10 +47,6 @@ impl Generator {
             }
             spec[field] = value;
         }
-        // A rule of the definition refuses what the policy passes over: the block of the other mode, without its model.
-        if spec["mode"] == "Proxy" && spec["hostedConfig"]["model"].is_null() {
-            spec["hostedConfig"] = Value::Null;
-        }
         if maker.rng.bool() {
             let pod = maker.named("PodSpec", "podSpec", 1);
             spec["podSpec"] = pod;
