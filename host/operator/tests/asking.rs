@@ -186,7 +186,14 @@ async fn explain_tells_what_answers_and_why_and_what_went_into_it() {
             .to_string()
             .contains("PolicyRevision agent-1, from ConfigMap kaos-system/policy-agent-settings")
     );
-    assert_eq!((&told["settings"][0]["path"], &told["policy"]["name"]), (&"image".into(), &"agent".into()), "{told}");
+    let setting = json!({
+        "policy": "agent", "path": "image", "value": "\"x:1\"",
+        "from": "policy ConfigMap policy-agent-settings of the operator's namespace",
+    });
+    assert_eq!((&told["settings"][0], &told["policy"]["name"]), (&setting, &"agent".into()), "{told}");
+    let ran = stage.policy(&["explain", "agent/b", "-n", "team"]).await;
+    let line = ran.stdout.lines().find(|line| line.contains("of the operator's namespace")).unwrap_or_default();
+    assert_eq!(line.split_whitespace().take(3).collect::<Vec<_>>(), ["agent", "image", "\"x:1\""], "{}", ran.stdout);
     for (object, told) in [("agent/nobody", "is not there"), ("kite/a", "only for"), ("agent", "KIND/NAME")] {
         let ran = stage.policy(&["explain", object, "-n", "team"]).await;
         assert!(ran.code == 2 && ran.stderr.contains(told), "{object}: {}", ran.stderr);

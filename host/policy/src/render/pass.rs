@@ -1,6 +1,6 @@
 //! One pass: needs, map-env through the layers, translate, guard, stamp.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
@@ -131,12 +131,17 @@ impl Pass<'_> {
             (subject, Ok(env)) => (subject, env),
             (_, Err(refusal)) => return Ok(Verdict::Refused(refusal)),
         };
-        for overlay in self.overlays {
+        let mut overlaid = BTreeMap::new();
+        for (at, overlay) in (1..).zip(self.overlays) {
             let mut sandbox = overlay.open()?;
+            let below = env.clone();
             env = match self.map_env(overlay, &mut *sandbox, env, ledger)? {
                 (_, Ok(env)) => env,
                 (_, Err(refusal)) => return Ok(Verdict::Refused(refusal)),
             };
+            let below: BTreeMap<_, &EnvVar> = below.iter().map(|it| ((&it.container, &it.name), it)).collect();
+            let given = env.iter().filter(|it| below.get(&(&it.container, &it.name)) != Some(it));
+            overlaid.extend(given.map(|it| ((it.container.clone(), it.name.clone()), at)));
         }
         let before = sandbox.fuel_used();
         let plan = sandbox.translate(&subject, env);
@@ -144,7 +149,7 @@ impl Pass<'_> {
         let failed = |failure| self.failed(self.base, failure, &subject.found);
         match plan.map_err(failed)? {
             Ok(plan) => match self.admit(plan) {
-                Ok(planned) => Ok(Verdict::Planned(Arc::new(planned))),
+                Ok(planned) => Ok(Verdict::Planned(Arc::new(Planned { overlaid, ..planned }))),
                 Err(Stop::User(violations)) => Ok(Verdict::Refused(Refusal::Invalid(violations))),
                 Err(Stop::Policy(failure)) => Err(failed(failure)),
             },
@@ -206,7 +211,7 @@ impl Pass<'_> {
         kubernetes::judge(&manifests, self.binding.checks, &origins)?;
         let manifests = stamp::stamped(manifests, self.reference, self.object);
         let Plan { manifests: _, gates, env, notes, extra } = plan;
-        Ok(Planned { manifests, gates, env, notes, extra })
+        Ok(Planned { manifests, gates, env, overlaid: BTreeMap::new(), notes, extra })
     }
 
     fn view<'b>(&'b self, layer: &'b Layer<'_>) -> View<'b> {

@@ -57,6 +57,14 @@ impl Rendered {
         self.planned().map_or(&[], |planned| &planned.env)
     }
 
+    /// The policy that gave a variable, and that policy's settings.
+    pub fn giver(&self, EnvVar { container, name, .. }: &EnvVar) -> Option<(&PolicyId, &Effective)> {
+        let key = (container.clone(), name.clone());
+        let at = self.planned().and_then(|planned| planned.overlaid.get(&key)).copied().unwrap_or_default();
+        let policy = std::iter::once(&self.policy).chain(&self.overlays).nth(at)?;
+        Some((policy, self.settings.get(at)?))
+    }
+
     /// The notes; none without a plan.
     pub fn notes(&self) -> &[Note] {
         self.planned().map_or(&[], |planned| &planned.notes)

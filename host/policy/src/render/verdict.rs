@@ -1,6 +1,6 @@
 //! What a pass comes to: a plan, a refusal, or a failure.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -32,6 +32,9 @@ pub struct Planned {
     pub gates: Vec<Blocker>,
     /// The mapping that the manifests carry.
     pub env: Vec<EnvVar>,
+    /// Container and name of each variable that overlays gave, and which: 1 is the lowest.
+    #[serde(skip)]
+    pub overlaid: BTreeMap<(String, String), usize>,
     /// What the user should know.
     pub notes: Vec<Note>,
     /// As in the contract.

@@ -7,6 +7,7 @@ use clap::Args;
 use kaos_policy::{
     contract::{Answer, Found, Need, ResourceType, Selector, Target},
     kubernetes::Checks,
+    policy::PolicyId,
     settings::{Effective, Origin, Path, Source},
 };
 use serde_json::{Value, json};
@@ -212,12 +213,13 @@ impl Told {
         rendered.needs.iter().map(|need| (need, word(found(need)))).collect()
     }
 
-    /// The settings that somebody gave.
-    fn settings(&self) -> Vec<(String, String, String)> {
+    /// The settings that somebody gave: the policy that has each, its path, its value and its layer.
+    fn settings(&self) -> Vec<[String; 4]> {
+        let rendered = &self.entry.rendered;
         let given = |(path, source): (&Path, &Source)| {
             (source.origin != Origin::SchemaDefault).then(|| (path.clone(), source.to_string()))
         };
-        let of = |settings: &Arc<Effective>| {
+        let of = |(policy, settings): (&PolicyId, &Arc<Effective>)| {
             settings
                 .sources()
                 .filter_map(given)
@@ -225,11 +227,13 @@ impl Told {
                     let value = path.find_in(settings.tree());
                     let hide = path.names().last().is_some_and(|name| is_secret(name));
                     let shown = if hide { MASK.to_owned() } else { value.map(Value::to_string).unwrap_or_default() };
-                    (path.to_string(), shown, source)
+                    [policy.name.clone(), path.to_string(), shown, source]
                 })
                 .collect::<Vec<_>>()
         };
-        self.entry.rendered.settings.iter().flat_map(of).collect()
+        // The lowest first, as the settings are.
+        let policies = std::iter::once(&rendered.policy).chain(&rendered.overlays);
+        policies.zip(&rendered.settings).flat_map(of).collect()
     }
 
     fn conditions(&self) -> impl Iterator<Item = &Value> {
@@ -250,9 +254,9 @@ impl Told {
         for (need, word) in self.needs() {
             inputs.row([shown(&need.target), word.to_owned()]);
         }
-        let mut settings = Table::new(&["SETTING", "VALUE", "FROM"]);
-        for (path, value, source) in self.settings() {
-            settings.row([path, value, source]);
+        let mut settings = Table::new(&["POLICY", "SETTING", "VALUE", "FROM"]);
+        for setting in self.settings() {
+            settings.row(setting);
         }
         let mut env = Table::new(&["CONTAINER", "VARIABLE", "VALUE", "FROM"]);
         for variable in variables(&self.entry) {
@@ -273,7 +277,7 @@ impl Told {
         let settings: Vec<Value> = self
             .settings()
             .into_iter()
-            .map(|(path, value, from)| json!({"path": path, "value": value, "from": from}))
+            .map(|[policy, path, value, from]| json!({"policy": policy, "path": path, "value": value, "from": from}))
             .collect();
         let env: Vec<Value> = variables(&self.entry)
             .into_iter()

@@ -29,8 +29,9 @@ pub(super) fn write(out: &mut Output, document: &Document, entry: &Entry, with_s
 
 /// Container, name, value and origin of each variable.
 pub(in crate::cli) fn variables(entry: &Entry) -> Vec<[String; 4]> {
-    let row = |EnvVar { container, name, source, origin }: &EnvVar| {
-        [container.clone(), name.clone(), value(name, source), explained(origin, entry)]
+    let row = |variable: &EnvVar| {
+        let EnvVar { container, name, source, .. } = variable;
+        [container.clone(), name.clone(), value(name, source), explained(variable, entry)]
     };
     entry.rendered.env().iter().map(row).collect()
 }
@@ -50,11 +51,12 @@ fn value(name: &str, source: &EnvSource) -> String {
     }
 }
 
-/// A setting's origin says who gave it: the variable, file or default that the value came from.
-fn explained(origin: &str, entry: &Entry) -> String {
-    let source = origin.strip_prefix("settings.").and_then(|setting| {
-        let path = Path::parse(setting);
-        entry.rendered.settings.iter().rev().find_map(|settings| settings.source(&path))
-    });
-    source.map_or_else(|| origin.to_owned(), |source| format!("{origin}, {source}"))
+/// A setting's origin says who gave it: the variable, file or default that the value came from. Where several policies
+/// answer, it says whose setting that is.
+fn explained(variable: &EnvVar, entry: &Entry) -> String {
+    let origin = &variable.origin;
+    let Some((policy, settings)) = entry.rendered.giver(variable) else { return origin.clone() };
+    let source = origin.strip_prefix("settings.").and_then(|setting| settings.source(&Path::parse(setting)));
+    let of = if entry.rendered.overlays.is_empty() { String::new() } else { format!(" (policy {})", policy.name) };
+    source.map_or_else(|| format!("{origin}{of}"), |source| format!("{origin}{of}, {source}"))
 }
