@@ -9,6 +9,8 @@
 //! object's annotation `kaos.tools/replicas: external` leaves that to somebody else. Serde fills nothing in: of a
 //! manifest that no API server has seen, only a number that stands there is written to the Deployment.
 
+use alloc::string::String;
+
 use serde::{Deserialize, Deserializer};
 
 /// `agentNetwork.expose`.
@@ -27,6 +29,16 @@ pub const MEMORY_MAX_SESSION_EVENTS: i32 = 500;
 pub const REASONING_LOOP_MAX_STEPS: i32 = 5;
 /// `replicas`, in the CRD and not in serde.
 pub const REPLICAS: i32 = 1;
+/// `storage.local.persistentVolume.size` of a MemoryStore.
+pub const STORE_SIZE: &str = "5Gi";
+/// `storage.external.embeddingDims` of a MemoryStore.
+pub const EMBEDDING_DIMS: i32 = 1536;
+/// `longTerm.extraction.concurrency` of a MemoryStore.
+pub const EXTRACTION_CONCURRENCY: i32 = 4;
+/// The pods of a MemoryStore with external storage that sets no `replicas`.
+pub const EXTERNAL_STORE_REPLICAS: i32 = 2;
+/// `shortTerm.tokenBudget` of a MemoryStore, where the service fills it in.
+pub const TOKEN_BUDGET: i32 = 4096;
 
 pub(crate) const fn flag<const VALUE: bool>() -> bool {
     VALUE
@@ -34,6 +46,15 @@ pub(crate) const fn flag<const VALUE: bool>() -> bool {
 
 pub(crate) const fn number<const VALUE: i32>() -> i32 {
     VALUE
+}
+
+pub(crate) fn store_size() -> String {
+    STORE_SIZE.into()
+}
+
+/// An explicit `null` is the default too, as it is for the API server.
+pub(crate) fn store_size_or<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_else(store_size))
 }
 
 /// An explicit `null` is the default too, as it is for the API server.

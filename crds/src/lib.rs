@@ -1,4 +1,4 @@
-//! The spec and status types of the KAOS kinds (`kaos.tools/v1alpha1`): Agent, ModelAPI, MCPServer; and of
+//! The spec and status types of the KAOS kinds (`kaos.tools/v1alpha1`): Agent, ModelAPI, MCPServer, MemoryStore; and of
 //! PolicyRevision, in which the operator tells what became of a policy.
 //!
 //! The types exist once. Policies read objects through them (`kaos_decode`, so that a guest stays small), and
@@ -25,6 +25,7 @@ pub mod defaults;
 #[cfg(feature = "manifests")]
 pub mod manifests;
 pub mod mcpserver;
+pub mod memorystore;
 pub mod modelapi;
 mod revision;
 #[cfg(feature = "schema")]
@@ -35,6 +36,7 @@ pub use agent::AgentSpec;
 pub use common::{GatewayRoute, KeySelector, Telemetry};
 pub use container::{Container, EnvVar};
 pub use mcpserver::MCPServerSpec;
+pub use memorystore::MemoryStoreSpec;
 pub use modelapi::ModelAPISpec;
 #[cfg(feature = "schema")]
 pub use revision::PolicyRevision;

@@ -1,15 +1,16 @@
 //! The generated CustomResourceDefinitions as YAML, one document each, in the order to install them.
 
 /// Every definition.
-pub const ALL: [&str; 4] = [
+pub const ALL: [&str; 5] = [
     include_str!("../generated/agents.yaml"),
     include_str!("../generated/modelapis.yaml"),
     include_str!("../generated/mcpservers.yaml"),
+    include_str!("../generated/memorystores.yaml"),
     include_str!("../generated/policyrevisions.yaml"),
 ];
 
 /// The kinds that [`ALL`] defines, in the same order.
-pub const KINDS: [&str; ALL.len()] = ["Agent", "ModelAPI", "MCPServer", "PolicyRevision"];
+pub const KINDS: [&str; ALL.len()] = ["Agent", "ModelAPI", "MCPServer", "MemoryStore", "PolicyRevision"];
 
 #[cfg(test)]
 mod tests {

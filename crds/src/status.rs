@@ -1,4 +1,4 @@
-//! The status that the three kinds share. Every field the operator writes is declared here: server-side
+//! The status that the kinds share. Every field the operator writes is declared here: server-side
 //! apply refuses a status with an undeclared one.
 
 use alloc::collections::BTreeMap;

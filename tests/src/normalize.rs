@@ -16,6 +16,7 @@ pub fn stripped(mut object: Value) -> Value {
         Some("Deployment") => deployment(&mut object["spec"]),
         Some("Service") => service(&mut object["spec"]),
         Some("HTTPRoute") => route(&mut object["spec"]),
+        Some("PersistentVolumeClaim") => drop_defaults(&mut object["spec"], &json!({"volumeMode": "Filesystem"})),
         _ => {}
     }
     object

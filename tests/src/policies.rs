@@ -19,12 +19,16 @@ use kaos_policy::settings::{Layer, Origin};
 use crate::case::Case;
 
 /// A default policy as functions of this process, and its `policy.yaml`.
-fn natives() -> [(Native, &'static str); 3] {
+fn natives() -> [(Native, &'static str); 4] {
     [
         (native_code!(kaos_policy_sdk, kaos_agent::Agent), include_str!("../../guest-policies/agent/policy.yaml")),
         (
             native_code!(kaos_policy_sdk, kaos_mcpserver::McpServer),
             include_str!("../../guest-policies/mcpserver/policy.yaml"),
+        ),
+        (
+            native_code!(kaos_policy_sdk, kaos_memorystore::MemoryStore),
+            include_str!("../../guest-policies/memorystore/policy.yaml"),
         ),
         (
             native_code!(kaos_policy_sdk, kaos_modelapi::ModelApi),

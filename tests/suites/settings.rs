@@ -20,7 +20,8 @@ fn refused(policy: &str, path: &str, value: &Value) -> Vec<String> {
 }
 
 /// The policies, and what the settings of a server are called there.
-const SERVERS: [(&str, &str); 4] = [("agent", ""), ("mcpserver", ""), ("modelapi", "proxy."), ("modelapi", "hosted.")];
+const SERVERS: [(&str, &str); 5] =
+    [("agent", ""), ("mcpserver", ""), ("memorystore", ""), ("modelapi", "proxy."), ("modelapi", "hosted.")];
 
 #[test]
 fn a_setting_that_no_manifest_can_hold_is_refused_by_its_name() {
@@ -54,7 +55,7 @@ fn a_setting_that_no_manifest_can_hold_is_refused_by_its_name() {
         ("gateway.namespace", json!("a.b")),
         ("finalizer", json!("no-domain")),
     ];
-    for policy in ["agent", "mcpserver", "modelapi"] {
+    for policy in ["agent", "mcpserver", "memorystore", "modelapi"] {
         for (path, value) in &shared {
             let told = refused(policy, path, value);
             assert!(told.first().is_some_and(|told| told.starts_with(path)), "{policy} {path} {value}: {told:?}");
@@ -65,6 +66,11 @@ fn a_setting_that_no_manifest_can_hold_is_refused_by_its_name() {
         ("agent", "harness.workspace", "rel"),
         ("mcpserver", "registry.configMap", "A"),
         ("mcpserver", "registry.key", "../x"),
+        ("memorystore", "volume.name", "Bad_Name"),
+        ("memorystore", "volume.mountPath", "rel"),
+        ("memorystore", "volume.accessMode", "ReadOnlyMany"),
+        ("memorystore", "volume.storageClass", "A"),
+        ("memorystore", "volume.claim", "a b"),
         ("modelapi", "proxyConfig.fileName", "../../x"),
         ("modelapi", "proxyConfig.fileName", ".."),
         ("modelapi", "proxyConfig.mountPath", "rel:ative"),
@@ -93,7 +99,7 @@ fn what_an_api_server_takes_is_taken() {
             assert_eq!(refused(policy, &format!("{server}{name}"), value), [""; 0], "{policy} {server}{name}");
         }
     }
-    for policy in ["agent", "mcpserver", "modelapi"] {
+    for policy in ["agent", "mcpserver", "memorystore", "modelapi"] {
         for (path, value) in [
             ("extraLabels", json!({"a.b/C_d": "", "team": "X.y-1"})),
             ("extraAnnotations", json!({"a.b/c": "any text\n", "not-kaos.tools/x": ""})),

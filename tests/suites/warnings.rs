@@ -13,7 +13,8 @@ use kaos_tests::{case, policies};
 use kube_cel::{VapEvaluator, VapExpression};
 use serde_json::{Value, json};
 
-const KINDS: [(&str, &str); 3] = [("agents", "Agent"), ("mcpservers", "MCPServer"), ("modelapis", "ModelAPI")];
+const KINDS: [(&str, &str); 4] =
+    [("agents", "Agent"), ("mcpservers", "MCPServer"), ("memorystores", "MemoryStore"), ("modelapis", "ModelAPI")];
 
 /// The rules for a resource: the place, and what holds of good objects.
 fn rules(resource: &str) -> Vec<(String, VapExpression)> {
@@ -52,9 +53,11 @@ fn renderers() -> BTreeMap<String, Renderer> {
 
 /// The places that the policy complains about, in a refusal or a note.
 fn complained(renderers: &BTreeMap<String, Renderer>, object: &Value) -> Vec<String> {
-    // What an Agent refers to is there: one that waits is told nothing else.
+    // The ModelAPI of an Agent or a store is there: one that waits is told nothing else.
+    let spec = &object["spec"];
+    let model_api = spec.get("modelAPI").unwrap_or(&spec["models"]["summarization"]["modelAPI"]);
     let model = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI",
-        "metadata": {"name": object["spec"]["modelAPI"], "namespace": object["metadata"]["namespace"]},
+        "metadata": {"name": model_api, "namespace": object["metadata"]["namespace"]},
         "spec": {"mode": "Proxy", "proxyConfig": {"models": ["*"]}}, "status": {"ready": true, "endpoint": "http://llm"}});
     let rendered = renderers[object["kind"].as_str().unwrap()].render(object, &Fixed::new([model])).unwrap();
     let mut paths: Vec<String> = rendered.notes().iter().filter_map(|note| note.path.clone()).collect();
@@ -84,7 +87,19 @@ fn broken() -> Vec<(&'static str, &'static str, Value)> {
     let server = json!({"runtime": "custom", "container": {"image": "i"}});
     let key = json!({"mode": "Proxy", "proxyConfig": {"models": ["*"],
         "apiKey": {"valueFrom": {"secretKeyRef": {"key": "k"}}}}});
+    let store = |summarization: &str, embedding: &str, storage: Value| {
+        let model = |api: &str| json!({"modelAPI": api, "model": "m"});
+        let models = json!({"summarization": model(summarization), "embedding": model(embedding)});
+        json!({"storage": storage, "models": models})
+    };
+    let local = || json!({"type": "local"});
+    let nameless = json!({"type": "external", "external": {"connectionSecretRef": {"key": "dsn"}}});
+    let of_store = |spec: Value| object("MemoryStore", "s", &spec);
     vec![
+        ("memorystores", "metadata.name", object("MemoryStore", &long[6..], &store("llm", "llm", local()))),
+        ("memorystores", "spec.models.summarization.modelAPI", of_store(store("A B", "llm", local()))),
+        ("memorystores", "spec.models.embedding.modelAPI", of_store(store("llm", "A B", local()))),
+        ("memorystores", "spec.storage.external.connectionSecretRef", of_store(store("llm", "llm", nameless))),
         ("agents", "metadata.name", object("Agent", &long, &plain)),
         ("agents", "metadata.name", object("Agent", "a.b", &plain)),
         ("agents", "spec.modelAPI", agent(json!({"modelAPI": "A B"}))),

@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 mod config_yaml;
+mod offered;
 
 pub use config_yaml::{ConfigSource, ConfigYaml};
+pub use offered::offered;
 
 use crate::{Container, EnvVar, GatewayRoute, KeySelector, Telemetry};
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::KeySelector;
 
 /// How Kubernetes writes quantities.
-const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
+pub(crate) const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
 pub(crate) fn pod_spec(_: &mut SchemaGenerator) -> Schema {
     open::<PodSpec>(true).into()

@@ -10,19 +10,28 @@ use std::io;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
+
+pub(crate) use kubernetes::QUANTITY;
 
 pub use crate::agent::Agent;
 pub use crate::mcpserver::MCPServer;
+pub use crate::memorystore::MemoryStore;
 pub use crate::modelapi::ModelAPI;
 
 const HEADER: &str = "# Generated from the types in crds/src by:\n\
                       #   cargo run -p kaos-crds --features schema --bin crdgen\n";
 
-/// The definitions of the three kinds that users write, as the API server gets them.
-pub fn definitions() -> serde_json::Result<[Value; 3]> {
+/// A part of a whole.
+pub(crate) fn share(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "number", "minimum": 0, "maximum": 1})
+}
+
+/// The definitions of the four kinds that users write, as the API server gets them.
+pub fn definitions() -> serde_json::Result<[Value; 4]> {
     let made = |crd: CustomResourceDefinition| serde_json::to_value(crd).map(tidy::tidy);
-    Ok([made(Agent::crd())?, made(ModelAPI::crd())?, made(MCPServer::crd())?])
+    Ok([made(Agent::crd())?, made(ModelAPI::crd())?, made(MCPServer::crd())?, made(MemoryStore::crd())?])
 }
 
 /// The definition of PolicyRevision.

@@ -2,7 +2,8 @@
 //!
 //! Only such as cannot refuse an object that was valid before: each stands for a field that used to be
 //! required and now has an older alias. Everything else is for the policies to refuse, with the path and a
-//! remedy, since a rule that a stored object breaks blocks every later edit of it, scaling included.
+//! remedy, since a rule that a stored object breaks blocks every later edit of it, scaling included. MemoryStore has had its
+//! rules since there are objects of it.
 
 use kube::core::Rule;
 
@@ -21,4 +22,29 @@ pub(crate) fn runtime() -> Rule {
         "has(self.runtime) || has(self.type) || (has(self.config) && (has(self.config.mcp) || has(self.config.toolsString) || has(self.config.tools)))",
     )
     .message("runtime is required (or the older type, config.mcp, config.toolsString or config.tools)")
+}
+
+pub(crate) fn external_storage() -> Rule {
+    Rule::new("self.type != 'external' || has(self.external)")
+        .message("storage.external is required when storage.type is external")
+}
+
+pub(crate) fn local_replicas() -> Rule {
+    Rule::new("self.storage.type != 'local' || !has(self.replicas) || self.replicas == 1")
+        .message("replicas must be 1 in local storage mode")
+}
+
+/// Holds once a mark is set: without one the service derives both.
+pub(crate) fn compaction_marks() -> Rule {
+    const BUDGET: &str = "(has(self.shortTerm) && has(self.shortTerm.tokenBudget) ? self.shortTerm.tokenBudget : 4096)";
+    let is_set = |mark: &str| format!("(has(self.mediumTerm.{mark}) && self.mediumTerm.{mark} > 0)");
+    let (trigger, target) = (is_set("compactionTrigger"), is_set("compactionTarget"));
+    let (a, b) = (
+        format!("({trigger} ? self.mediumTerm.compactionTrigger : {BUDGET})"),
+        format!("({target} ? self.mediumTerm.compactionTarget : ({BUDGET} > 1 ? {BUDGET} / 2 : 1))"),
+    );
+    Rule::new(format!("!has(self.mediumTerm) || !({trigger} || {target}) || ({b} < {a} && {a} <= {BUDGET})")).message(
+        "short-term compaction marks must satisfy 0 < compactionTarget < compactionTrigger <= tokenBudget (0 or absent \
+         marks derive from the token budget)",
+    )
 }

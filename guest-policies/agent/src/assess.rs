@@ -26,10 +26,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
         if matches!(seen.outcome, Outcome::Applied | Outcome::Gated) {
             said.fields.insert("linkedResources".into(), resources(&linked));
         }
-        // The first creation waits for what is ready; whoever runs can use what answers.
-        let wanting = if matches!(seen.outcome, Outcome::Gated) { &linked.unready } else { &linked.failing };
-        let blockers: Vec<_> = linked.missing.iter().chain(wanting).cloned().collect();
-        said.conditions.push(assess::dependencies_ready(&blockers));
+        said.conditions.push(assess::dependencies_ready(&linked.depends.wanting(&seen.outcome)));
         said.conditions.extend(peers_resolved(&links, &linked.absent_peers));
         said.conditions.extend(request::telemetry(&spec, settings).condition());
         let notes = request::notes(&object, &spec, settings);

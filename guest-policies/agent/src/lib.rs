@@ -3,7 +3,7 @@
 //! | step | module |
 //! |---|---|
 //! | what the object asks for, older forms included | `wanted` |
-//! | what it refers to: model, tools, peers | `linked`, `offered` |
+//! | what it refers to: model, tools, peers | `linked` |
 //! | a coding harness instead of the default runtime | `harness` |
 //! | all of it for one subject | `request` |
 //! | variables | `mapping` |
@@ -18,7 +18,6 @@ mod assess;
 mod harness;
 mod linked;
 mod mapping;
-mod offered;
 mod request;
 mod samples;
 mod settings;

@@ -5,15 +5,14 @@
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::API_VERSION;
+use kaos_crds::modelapi::offered;
 use kaos_policy_sdk::names::is_dns1123_subdomain;
 use kaos_policy_sdk::need::{named, reference};
 use kaos_policy_sdk::quote::shown;
-use kaos_policy_sdk::types::{Blocker, Need, Note, Reference, Refusal, Subject};
-use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, blocker, note};
-use kaos_workload::{Phase, models};
-use serde_json::Value;
+use kaos_policy_sdk::types::{Need, Note, Reference, Refusal, Subject};
+use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, note};
+use kaos_workload::{Dependencies, models};
 
-use crate::offered::offered;
 use crate::wanted::Links;
 
 const MODEL_API: &str = "ModelAPI";
@@ -35,12 +34,8 @@ pub(crate) struct Linked {
     pub(crate) model_api: Option<Link>,
     pub(crate) servers: Vec<Link>,
     pub(crate) peers: Vec<Link>,
-    /// What is missing, or has no address.
-    pub(crate) missing: Vec<Blocker>,
-    /// What is not ready.
-    pub(crate) unready: Vec<Blocker>,
-    /// What of it no pod answers for, or has failed: what is rolled out anew goes on with the pods that it had.
-    pub(crate) failing: Vec<Blocker>,
+    /// What is wrong with any of it, but for the peers.
+    pub(crate) depends: Dependencies,
     /// Peers that are left out.
     pub(crate) absent_peers: Vec<Note>,
 }
@@ -79,7 +74,7 @@ impl Linked {
         let mut linked = Self::default();
         if let Some(api) = linked.find(subject, MODEL_API, model_api) {
             linked.model_api = linked.depend(MODEL_API, model_api, "ModelAPI is not ready", &api);
-            if let (Some(offered), Some(model)) = (offered(&api), wanted.filter(|model| !model.is_empty()))
+            if let (Some(offered), Some(model)) = (api.at(&["spec"]).and_then(offered), wanted.filter(|model| !model.is_empty()))
                 && !models::allowed(&offered, model)
             {
                 wrong.add("spec.model", not_offered(model, model_api, &offered));
@@ -102,7 +97,7 @@ impl Linked {
         match subject.one(&id(kind, name)).or_wait(to(kind, name)) {
             Ok(found) => Some(found),
             Err(Refusal::Waiting(blockers)) => {
-                self.missing.extend(blockers);
+                self.depends.missing.extend(blockers);
                 None
             }
             Err(_) => None,
@@ -111,22 +106,7 @@ impl Linked {
 
     /// The link to an object that is there.
     fn depend(&mut self, kind: &str, name: &str, unready: &str, found: &Object) -> Option<Link> {
-        let Some(endpoint) = found.endpoint() else {
-            // Not ready is what the user sees of an object that is on its way.
-            self.missing.push(blocker::new(to(kind, name), "NoEndpoint", unready));
-            return None;
-        };
-        if !found.is_ready() {
-            let blocker = blocker::new(to(kind, name), "NotReady", unready);
-            let available = found.at(&["status", "deployment", "availableReplicas"]).and_then(Value::as_i64);
-            if available.unwrap_or_default() < 1 {
-                self.failing.push(blocker.clone());
-            } else if found.str_at(&["status", "phase"]) == Some(Phase::Failed.as_str()) {
-                let message = format!("{kind} {name} has failed; pods of before still answer");
-                self.failing.push(Blocker { message, ..blocker.clone() });
-            }
-            self.unready.push(blocker);
-        }
+        let endpoint = self.depends.endpoint(&to(kind, name), unready, found)?;
         Some(link(kind, name, endpoint))
     }
 

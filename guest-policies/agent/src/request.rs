@@ -76,14 +76,14 @@ impl Request {
         let read = |harness| Entry::of(subject, harness, &settings.harness, own_image);
         let harness = match spec.harness.as_ref().map(read).transpose() {
             Err(Refusal::Waiting(blockers)) => {
-                linked.missing.extend(blockers);
+                linked.depends.missing.extend(blockers);
                 None
             }
             other => wrong.collect(other)?.flatten(),
         };
         wrong.into_result()?;
-        if !linked.missing.is_empty() {
-            return Err(refusal::waiting(linked.missing));
+        if !linked.depends.missing.is_empty() {
+            return Err(refusal::waiting(linked.depends.missing));
         }
         Ok(Self { object, spec, settings, linked, harness })
     }

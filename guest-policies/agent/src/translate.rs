@@ -40,7 +40,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     let mut plan = plan::of(&manifests, deployment.env);
     plan.notes = notes;
     if spec.wait_for_dependencies {
-        plan.gates.clone_from(&request.linked.unready);
+        plan.gates.clone_from(&request.linked.depends.unready);
     }
     plan.extra = plan::extra(&settings.finalizer, &[]);
     Ok(plan)

@@ -19,25 +19,33 @@ pub fn of(manifests: &[Value], env: Vec<EnvVar>) -> Plan {
 /// What a plan says in its `extra`: the finalizer that it asks for, if it is not empty, and the needs that it is complete
 /// without.
 pub fn extra(finalizer: &str, optional_needs: &[&str]) -> String {
+    extra_keeping(finalizer, optional_needs, &[])
+}
+
+/// As [`extra`], with the names of PersistentVolumeClaims that stay when the object goes.
+pub fn extra_keeping(finalizer: &str, optional_needs: &[&str], kept: &[&str]) -> String {
     let mut members = Map::new();
     if !finalizer.is_empty() {
         members.insert("finalizer".to_owned(), finalizer.into());
     }
-    if !optional_needs.is_empty() {
-        members.insert("optionalNeeds".to_owned(), optional_needs.iter().copied().collect());
+    for (name, list) in [("optionalNeeds", optional_needs), ("kept", kept)] {
+        if !list.is_empty() {
+            members.insert(name.to_owned(), list.iter().copied().collect());
+        }
     }
     json::text(&Value::Object(members))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{extra, of};
+    use super::{extra, extra_keeping, of};
     use serde_json::json;
 
     #[test]
     fn extra_has_only_the_members_that_say_something() {
         assert_eq!(extra("", &[]), "{}");
         assert_eq!(extra("a.b/c", &["registry"]), r#"{"finalizer":"a.b/c","optionalNeeds":["registry"]}"#);
+        assert_eq!(extra_keeping("", &[], &["data"]), r#"{"kept":["data"]}"#);
     }
 
     #[test]

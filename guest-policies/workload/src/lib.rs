@@ -9,6 +9,7 @@
 //! | build Service and HTTPRoute | [`Exposure`] |
 //! | merge telemetry and map its variables | [`Telemetry`] |
 //! | tell whether a model is offered | [`models`] |
+//! | wait for other objects | [`Dependencies`] |
 //! | look up an entry of a registry | [`Registry`] |
 //! | tell of older fields | [`notes`], [`container()`] |
 //! | report phase, counts, endpoint and conditions | [`mod@assess`] |
@@ -22,6 +23,7 @@ extern crate alloc;
 pub mod assess;
 pub mod bounds;
 mod checks;
+mod dependencies;
 mod deployment;
 mod expose;
 mod kind;
@@ -38,6 +40,7 @@ pub mod shape;
 mod telemetry;
 
 pub use assess::{Assessment, Phase};
+pub use dependencies::Dependencies;
 pub use deployment::{Deployment, PodDefaults, PodParts};
 pub use expose::{Exposure, ROUTE_API, ROUTE_KIND};
 pub use kind::{Extra, Kind, Workload};

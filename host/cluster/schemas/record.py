@@ -9,11 +9,13 @@ that Go's generator adds to every required field: they are no defaults that anyb
 import json, pathlib, subprocess
 
 KINDS = {
-    "api/v1": ["Namespace", "ConfigMap", "Secret", "Service", "ServiceAccount", "Event", "Pod", "Node", "Binding"],
+    "api/v1": ["Namespace", "ConfigMap", "Secret", "Service", "ServiceAccount", "Event", "Pod", "Node", "Binding",
+               "PersistentVolumeClaim"],
     "apis/apps/v1": ["Deployment", "ReplicaSet", "Scale"],
     "apis/coordination.k8s.io/v1": ["Lease"],
     "apis/events.k8s.io/v1": ["Event"],
     "apis/discovery.k8s.io/v1": ["EndpointSlice"],
+    "apis/policy/v1": ["PodDisruptionBudget"],
     "apis/rbac.authorization.k8s.io/v1": ["Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"],
     "apis/authorization.k8s.io/v1": ["SelfSubjectAccessReview", "SubjectAccessReview", "SelfSubjectRulesReview"],
     "apis/apiextensions.k8s.io/v1": ["CustomResourceDefinition"],

@@ -191,7 +191,7 @@ fn kubectl_drives_the_demo_until_ctrl_c() {
 
 fn looks(demo: &Demo) {
     let resources = demo.kubectl("api-resources --api-group=kaos.tools");
-    for kind in ["Agent", "ModelAPI", "MCPServer", "PolicyRevision"] {
+    for kind in ["Agent", "ModelAPI", "MCPServer", "MemoryStore", "PolicyRevision"] {
         assert!(resources.contains(kind), "{resources}");
     }
     let explained = demo.kubectl("explain agents.spec.waitForDependencies");

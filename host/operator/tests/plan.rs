@@ -193,7 +193,7 @@ fn settings_of_a_policy_that_there_is_not_are_a_question_that_cannot_be_answered
     let folder = Folder::new("plan-misspelt");
     for (name, told) in [
         ("agnet", "there is no policy agnet: did you mean agent?"),
-        ("kite", "there is no policy kite: there are agent, mcpserver, modelapi"),
+        ("kite", "there is no policy kite: there are agent, mcpserver, memorystore, modelapi"),
     ] {
         let ran = plan(&folder, "image: x:2\n", &["--for", name]);
         assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{name}: {}", ran.stderr);

@@ -30,17 +30,30 @@ pub const MANAGER: &str = "kaos-operator";
 /// Annotation of an object that `kubectl apply` made: all that was applied, which says nothing that the object does not.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The manifests of an object as they are to be applied.
-pub(crate) fn stamped(mut manifests: Vec<Value>, owner: &ObjectRef, object: &Value) -> Vec<Value> {
+/// The manifests of an object as they are to be applied; `extra` is the plan's.
+pub(crate) fn stamped(mut manifests: Vec<Value>, owner: &ObjectRef, object: &Value, extra: &str) -> Vec<Value> {
     if leaves_replicas(object) {
         manifests.iter_mut().for_each(without_replicas);
     }
     let hashes: Vec<_> = manifests.iter().map(|manifest| pod_spec_hash(manifest, &manifests)).collect();
+    let kept = kept(extra);
     let stamp = |(mut manifest, hash)| {
-        stamp(&mut manifest, hash, owner);
+        let is_kept = is_claim(&manifest) && manifest["metadata"]["name"].as_str().is_some_and(|it| kept.contains(it));
+        stamp(&mut manifest, hash, owner, is_kept);
         manifest
     };
     manifests.into_iter().zip(hashes).map(stamp).collect()
+}
+
+/// The names of the claims that a plan keeps for longer than the object, as its `extra` says.
+fn kept(extra: &str) -> BTreeSet<String> {
+    let extra: Value = serde_json::from_str(extra).unwrap_or_default();
+    extra["kept"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Whether a manifest is a claim for storage.
+fn is_claim(manifest: &Value) -> bool {
+    manifest["apiVersion"] == "v1" && manifest["kind"] == "PersistentVolumeClaim"
 }
 
 /// Whether somebody else drives the replicas of what an object runs.
@@ -122,7 +135,7 @@ pub fn seal(manifest: &mut Value) {
     entry(entry(manifest, "metadata"), "annotations")[APPLIED_DIGEST] = json!(digest.to_string());
 }
 
-fn stamp(manifest: &mut Value, hash: Option<String>, owner: &ObjectRef) {
+fn stamp(manifest: &mut Value, hash: Option<String>, owner: &ObjectRef, is_kept: bool) {
     let mut reference = json!({
         "apiVersion": owner.api_version,
         "kind": owner.kind,
@@ -138,7 +151,9 @@ fn stamp(manifest: &mut Value, hash: Option<String>, owner: &ObjectRef) {
     }
     let metadata = entry(manifest, "metadata");
     metadata["namespace"] = json!(owner.namespace);
-    metadata["ownerReferences"] = json!([reference]);
+    if !is_kept {
+        metadata["ownerReferences"] = json!([reference]);
+    }
     entry(metadata, "labels")[MANAGED_BY] = json!(MANAGER);
     seal(manifest);
 }
@@ -212,7 +227,24 @@ mod tests {
             json!({"apiVersion": "example.com/v1", "kind": "Shards", "spec": {"replicas": 2}}),
         ];
         let owner = ObjectRef::of(&object).unwrap_or_else(|error| panic!("{error}"));
-        stamped(manifests, &owner, &object)
+        stamped(manifests, &owner, &object, "{}")
+    }
+
+    #[test]
+    fn a_claim_that_is_kept_has_no_owner_and_nothing_else_can_be_kept() {
+        let of = |kind: &str| json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "data"}});
+        let object = json!({
+            "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "n"},
+        });
+        let owner = ObjectRef::of(&object).unwrap_or_else(|error| panic!("{error}"));
+        let manifests = || vec![of("PersistentVolumeClaim"), of("Secret")];
+        let owned = |extra: &str| {
+            let stamped = stamped(manifests(), &owner, &object, extra);
+            stamped.iter().map(|manifest| owners(manifest).len()).collect::<Vec<_>>()
+        };
+        assert_eq!(owned(r#"{"kept": ["data"]}"#), [0, 1]);
+        assert_eq!(owned(r#"{"kept": ["other"]}"#), [1, 1]);
+        assert_eq!(owned("{}"), [1, 1]);
     }
 
     #[test]

@@ -27,10 +27,11 @@ const fn of_cluster(api_version: &'static str, kind: &'static str, plural: &'sta
     Kind { api_version, kind, plural, namespaced: false }
 }
 
-const KINDS: [Kind; 25] = [
+const KINDS: [Kind; 29] = [
     kind("kaos.tools/v1alpha1", "Agent", "agents"),
     kind("kaos.tools/v1alpha1", "ModelAPI", "modelapis"),
     kind("kaos.tools/v1alpha1", "MCPServer", "mcpservers"),
+    kind("kaos.tools/v1alpha1", "MemoryStore", "memorystores"),
     kind("kaos.tools/v1alpha1", "PolicyRevision", "policyrevisions"),
     kind("test.example.com/v1", "Gadget", "gadgets"),
     kind("test.example.com/v1", "Widget", "widgets"),
@@ -43,6 +44,8 @@ const KINDS: [Kind; 25] = [
     kind("v1", "Secret", "secrets"),
     kind("v1", "ServiceAccount", "serviceaccounts"),
     kind("v1", "Event", "events"),
+    kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
+    kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     kind("gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes"),
     kind("coordination.k8s.io/v1", "Lease", "leases"),
     kind("batch/v1", "Job", "jobs"),
@@ -51,6 +54,7 @@ const KINDS: [Kind; 25] = [
     of_cluster("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles"),
     of_cluster("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings"),
     of_cluster("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions"),
+    of_cluster("v1", "PersistentVolume", "persistentvolumes"),
     of_cluster("v1", "Namespace", "namespaces"),
     of_cluster("v1", "Node", "nodes"),
 ];

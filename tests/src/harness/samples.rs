@@ -18,6 +18,13 @@ pub fn model_api_for(name: &str, models: &[&str]) -> Value {
     object("ModelAPI", name, &json!({"mode": "Proxy", "proxyConfig": {"models": models}}))
 }
 
+/// A store of memories in a volume, with models of this ModelAPI.
+pub fn memory_store(name: &str, model_api: &str) -> Value {
+    let model = |model: &str| json!({"modelAPI": model_api, "model": model});
+    let models = json!({"summarization": model("small"), "embedding": model("vectors")});
+    object("MemoryStore", name, &json!({"storage": {"type": "local"}, "models": models}))
+}
+
 /// A server of tools.
 pub fn mcp_server(name: &str) -> Value {
     object(

@@ -111,12 +111,15 @@ impl World {
             "Agent",
             "ModelAPI",
             "MCPServer",
+            "MemoryStore",
             "Gadget",
             "Deployment",
             "Service",
             "ConfigMap",
             "Secret",
             "ServiceAccount",
+            "PersistentVolumeClaim",
+            "PodDisruptionBudget",
         ] {
             for object in self.list(kind).await {
                 lines.push(format!("{} {}", At::of(&object, &self.namespace), version(&object)));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use kaos_tests::control_plane::audit::Request;
 use kaos_tests::harness::World;
 use kaos_tests::harness::read::{reason, text, uid};
-use kaos_tests::harness::samples::{agent, config_map, deployment, mcp_server, model_api};
+use kaos_tests::harness::samples::{agent, config_map, deployment, mcp_server, memory_store, model_api};
 use kaos_tests::harness::scenario::routes;
 use kaos_tests::shipped;
 use serde_json::{Value, json};
@@ -84,20 +84,37 @@ fn taken_by(request: &Request) -> Vec<(&str, String)> {
     let mut taken = vec![(request.verb.as_str(), request.resource.clone())];
     if request.verb == "patch" && request.made() {
         taken.push(("create", request.resource.clone()));
-        let owner = ["agent", "mcpserver", "modelapi"].into_iter().find(|kind| request.name.starts_with(kind));
+        let owner = ["agent", "mcpserver", "memorystore", "modelapi"].into_iter().find(|kind| request.name.starts_with(kind));
         taken.extend(owner.map(|kind| ("update", format!("{kind}s/finalizers"))));
     }
     taken
 }
 
+/// A volume that the claim of a store gets.
+fn volume() -> Value {
+    json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "of-a-store"}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "5Gi"}, "hostPath": {"path": "/of-a-store"},
+        "persistentVolumeReclaimPolicy": "Retain", "storageClassName": ""}})
+}
+
+/// Makes the volume, which no claim of before has.
+async fn provide_volume(world: &World) {
+    world.delete("PersistentVolume/of-a-store").await;
+    world.until_gone("PersistentVolume/of-a-store").await;
+    world.apply(&volume()).await;
+}
+
 fn team() -> Vec<Value> {
-    let mut team = vec![model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]}))];
+    let mut facts = memory_store("facts", "llm");
+    let dsn = json!({"name": "pg", "key": "dsn", "optional": true});
+    facts["spec"]["storage"] = json!({"type": "external", "external": {"connectionSecretRef": dsn}});
+    let mut team = vec![model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]})), facts];
     // As the Go operator left them.
     for object in &mut team {
         let kind = text(&object["kind"]).to_lowercase();
         object["metadata"]["finalizers"] = json!([format!("kaos.tools/{kind}-finalizer")]);
     }
-    team.extend([model_api("other"), model_api("third")]);
+    team.extend([model_api("other"), model_api("third"), memory_store("notes", "llm")]);
     team
 }
 
@@ -108,7 +125,12 @@ fn strangers() -> Vec<Value> {
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "modelapi-other"},
         "spec": {"ports": [{"port": 99}]}});
     let image = "registry.example/stranger";
-    vec![config_map("litellm-config-llm", &json!({})), deployment("mcpserver-echo", image), service, route]
+    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "memorystore-notes-data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "none-such",
+            "resources": {"requests": {"storage": "1Gi"}}}});
+    let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+        "metadata": {"name": "memorystore-facts"}, "spec": {"minAvailable": 1}});
+    vec![config_map("litellm-config-llm", &json!({})), deployment("mcpserver-echo", image), service, route, claim, budget]
 }
 
 /// Children of an object that nobody plans.
@@ -129,13 +151,21 @@ fn settings(name: &str, settings: &str) -> Value {
 
 /// A life in which the objects of a namespace take every right.
 async fn objects_live(world: &World) {
+    provide_volume(world).await;
     world.apply_all(&strangers()).await;
     world.apply_all(&team()).await;
+    // A store looks for its children once its ModelAPI has its own.
     for taken in ["ModelAPI/llm", "MCPServer/echo", "ModelAPI/other", "ModelAPI/third"] {
         world.until("its child's name is taken", taken, |it| reason(it, "Applied") == "OwnershipConflict").await;
     }
-    for stranger in strangers() {
-        world.delete(&at(&stranger)).await;
+    for stranger in &strangers()[..4] {
+        world.delete(&at(stranger)).await;
+    }
+    for taken in ["MemoryStore/notes", "MemoryStore/facts"] {
+        world.until("its child's name is taken", taken, |it| reason(it, "Applied") == "OwnershipConflict").await;
+    }
+    for stranger in &strangers()[4..] {
+        world.delete(&at(stranger)).await;
     }
     until_ready(world, &team()).await;
     for stray in strays(&world.look("ModelAPI/llm").await) {
@@ -143,7 +173,7 @@ async fn objects_live(world: &World) {
         world.until_gone(&at(&stray)).await;
     }
     // Whose a condition is that nobody planned, only the managed fields tell.
-    for object in ["Agent/a", "ModelAPI/llm", "MCPServer/echo"] {
+    for object in ["Agent/a", "ModelAPI/llm", "MCPServer/echo", "MemoryStore/facts"] {
         let mut conditions = world.look(object).await["status"]["conditions"].clone();
         let theirs = json!({"type": "Theirs", "status": "True", "reason": "Theirs", "message": "",
             "lastTransitionTime": "2026-01-01T00:00:00Z"});
@@ -318,6 +348,7 @@ async fn without_what_the_api_server_asks_for_on_the_way_children_are_refused() 
         }
     }
     let operator = release.working_operator().await;
+    provide_volume(&world).await;
     world.apply_all(&team()).await;
     until_ready(&world, &team()).await;
     drop(operator);

@@ -64,7 +64,7 @@ impl Release {
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "prober"}]});
         world.apply(&binding).await;
         // When it looks, one of them may be served already and another not yet.
-        let files = ["Agent", "MCPServer", "ModelAPI"].map(|kind| {
+        let files = ["Agent", "MCPServer", "MemoryStore", "ModelAPI"].map(|kind| {
             let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "name": "a", "uid": "0",
                 "blockOwnerDeletion": true});
             let child = json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -112,7 +112,7 @@ impl Release {
         // What holds objects: nobody is left who would let go of them.
         let names = r#"jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{"\n"}{end}"#;
         let nothing = r#"{"metadata": {"finalizers": null}}"#;
-        for kind in ["agents", "modelapis", "mcpservers", "widgets"] {
+        for kind in ["agents", "modelapis", "mcpservers", "memorystores", "widgets"] {
             let listed = self.cluster.kubectl(&["get", kind, "--all-namespaces", "-o", names]).out;
             for (namespace, name) in listed.lines().filter_map(|line| line.split_once(' ')) {
                 self.cluster.kubectl(&["patch", kind, name, "-n", namespace, "--type=merge", "-p", nothing]);
@@ -238,7 +238,7 @@ impl Drop for Release {
             self.clear_up();
         }
         // The objects at once, the rest on its way: the next test counts objects, and has namespaces of its own.
-        let objects = ["delete", "agents,modelapis,mcpservers", "--all", "--all-namespaces", "--timeout=90s"];
+        let objects = ["delete", "agents,modelapis,mcpservers,memorystores", "--all", "--all-namespaces", "--timeout=90s"];
         self.cluster.kubectl(&objects);
         let namespaces = self.namespaces.borrow();
         let names: Vec<&str> = namespaces.iter().map(String::as_str).collect();

@@ -56,7 +56,7 @@ proptest! {
 /// The sample of each kind that says the most.
 fn one_of_each_kind(subjects: &[Subject]) -> Vec<&Subject> {
     let said = |subject: &&Subject| subject.object.to_string().len();
-    let kinds = ["Agent", "MCPServer", "ModelAPI"];
+    let kinds = ["Agent", "MCPServer", "MemoryStore", "ModelAPI"];
     let of = |kind: &str| subjects.iter().filter(|subject| subject.object["kind"] == kind).max_by_key(said);
     kinds.map(|kind| of(kind).unwrap_or_else(|| panic!("no sample of {kind} becomes a plan"))).into()
 }

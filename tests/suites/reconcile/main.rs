@@ -11,6 +11,7 @@
 //! | `rollout` | B: changes reach the pods, once |
 //! | `ownership` | C: whose objects are touched |
 //! | `texts` | A15: characters that YAML would change |
+//! | `stores` | stores of memories: claims, and what is waited for |
 //! | `unset` | B11: what is removed from an object |
 //! | `takeover` | C8: objects that the Go operator left |
 //! | `status` | D: what users are told |
@@ -48,6 +49,7 @@ mod replicas;
 mod rights;
 mod rollout;
 mod status;
+mod stores;
 mod support;
 mod takeover;
 mod texts;

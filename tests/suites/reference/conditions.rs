@@ -13,11 +13,12 @@ use serde_json::Value;
 
 use crate::{page::ROOT, sources};
 
-const FOLDERS: [&str; 7] = [
+const FOLDERS: [&str; 8] = [
     "host/operator/src",
     "host/policy/src",
     "guest-policies/agent/src",
     "guest-policies/mcpserver/src",
+    "guest-policies/memorystore/src",
     "guest-policies/modelapi/src",
     "guest-policies/sdk/src",
     "guest-policies/workload/src",

@@ -11,7 +11,11 @@ use serde_json::Value;
 use crate::page::ROOT;
 
 /// Set by a setting that no variable of the operator feeds, and a case has variables alone.
-const OF_SETTINGS: [(&str, &str); 1] = [("Agent", "AGENT_DEBUG_MEMORY_ENDPOINTS")];
+const OF_SETTINGS: [(&str, &str); 3] = [
+    ("Agent", "AGENT_DEBUG_MEMORY_ENDPOINTS"),
+    ("MemoryStore", "KAOS_MEMORY_REQUIRE_PRINCIPAL"),
+    ("MemoryStore", "KAOS_MEMORY_REQUIRE_AGENT_IDENTITY"),
+];
 /// Named by the registry of runtimes that the cases have.
 const OF_THE_REGISTRY: [&str; 1] = ["FULL_CONFIG"];
 /// Variables that have a name in them, and the words around it.

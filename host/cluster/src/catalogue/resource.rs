@@ -76,6 +76,10 @@ pub(crate) enum Family {
     ReplicaSet,
     Lease,
     EndpointSlice,
+    /// A PersistentVolumeClaim.
+    Claim,
+    /// A PodDisruptionBudget.
+    Budget,
     Rbac,
     Binding,
     Definition,

@@ -4,6 +4,7 @@
 //! Only what clients can observe with the kinds in use is here; a real server refuses more.
 
 mod blank;
+mod claim;
 mod container;
 mod data;
 mod definition;
@@ -40,6 +41,7 @@ pub(crate) fn normalise(resource: &Resource, object: &mut Value) {
         Family::Pod => pod::fill(object),
         Family::Service => service::fill(object),
         Family::Secret => data::fill_secret(object),
+        Family::Claim => claim::fill(object),
         Family::Event => event::fill(object, ["firstTimestamp", "lastTimestamp", "source"]),
         Family::NewEvent => {
             event::fill(object, ["deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedSource"]);
@@ -80,6 +82,7 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
         Family::Definition => definition::prepare(object),
         Family::Deployment | Family::ReplicaSet => object["status"] = json!({}),
         Family::Service => object["status"] = json!({"loadBalancer": {}}),
+        Family::Claim => object["status"] = json!({"phase": "Pending"}),
         _ if resource.status => drop(object.as_object_mut().and_then(|object| object.remove("status"))),
         _ => {}
     }
@@ -94,8 +97,8 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
 }
 
 fn has_generation(resource: &Resource) -> bool {
-    use Family::{Custom, Definition, Deployment, EndpointSlice, Pod, ReplicaSet};
-    matches!(resource.family, Custom | Definition | Deployment | EndpointSlice | Pod | ReplicaSet)
+    use Family::{Budget, Custom, Definition, Deployment, EndpointSlice, Pod, ReplicaSet};
+    matches!(resource.family, Budget | Custom | Definition | Deployment | EndpointSlice | Pod | ReplicaSet)
 }
 
 /// Whether an update through the main endpoint raises the generation.
@@ -147,6 +150,7 @@ pub(crate) fn check(resource: &Resource, new: &Value, old: Option<&Value>) -> Ve
         Family::Deployment | Family::ReplicaSet => causes.extend(deployment::check(new, old)),
         Family::Pod => causes.extend(pod::check(&new["spec"], "spec")),
         Family::Service => causes.extend(service::check(new, old)),
+        Family::Claim => causes.extend(claim::check(new, old)),
         Family::Definition => causes.extend(definition::check(new)),
         Family::ConfigMap | Family::Secret => causes.extend(data::check(resource.family, new, old)),
         _ => {}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kaos_policy::{
     contract::{Child, Outcome, Reference},
     render::{Assessed, PolicyFailure, Rendered, Renderer, Verdict},
+    stamp::controller,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -70,8 +71,12 @@ impl Context {
             let namespace = reference.namespace.as_deref().unwrap_or_default();
             let live = self.watch.live(&reference.of(), namespace, &reference.name).and_then(|seen| seen.object());
             let live = live.or_else(|| answers.get(&reference).cloned());
-            // What somebody else owns is no child.
-            let live = live.filter(|live| owner(live, uid) == Owner::Ours);
+            // What somebody else owns is no child; what is kept has no owner.
+            let live = live.filter(|live| match owner(live, uid) {
+                Owner::Ours => true,
+                Owner::Orphan => controller(manifest).is_none(),
+                Owner::Other(_) => false,
+            });
             unseen |= live.as_ref().is_some_and(is_unseen);
             Child::new(reference, live.as_ref())
         };

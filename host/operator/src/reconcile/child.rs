@@ -1,6 +1,6 @@
 //! One child: look, decide, and do what was decided.
 
-use kaos_policy::contract::Reference;
+use kaos_policy::{contract::Reference, stamp::controller};
 use serde_json::Value;
 
 use super::{
@@ -137,7 +137,7 @@ impl Context {
                 Err(error) => Err(error),
             };
         }
-        if decision != Decision::Going && owner(&live.object, uid) == Owner::Orphan {
+        if decision != Decision::Going && !is_kept(wanted) && owner(&live.object, uid) == Owner::Orphan {
             self.has_its_owner(wanted, uid).await?;
         }
         let changed = self.change(wanted, &live, decision, memory).await;
@@ -335,6 +335,11 @@ impl Context {
         memory.effort.give_back(child_mark(&wanted.reference()));
         self.read(&wanted.reference()).await.map(Made::Found)
     }
+}
+
+/// Whether the child is to have no owner, so that it stays when the object goes.
+fn is_kept(wanted: &Wanted) -> bool {
+    controller(&wanted.body).is_none()
 }
 
 /// A child that is there, as far as is known. What is done to it is done to the object with this UID or not at all: the

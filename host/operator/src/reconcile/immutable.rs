@@ -34,9 +34,10 @@ pub(super) fn explained(error: CallError, wanted: &Value, live: &Value) -> CallE
     let subject = if fields.is_empty() { "a field".to_owned() } else { fields.join(", ") };
     let text = |field: &str| wanted["metadata"][field].as_str().unwrap_or_default();
     let kind = wanted["kind"].as_str().unwrap_or_default().to_lowercase();
+    let loss = if kind == "persistentvolumeclaim" { ", empty: all that it holds is lost" } else { "" };
     let remedy = format!(
         "{subject} cannot change while the {kind} exists: take the change back, or delete it (kubectl -n {} delete {kind} \
-         {}) and it is made again as planned",
+         {}) and it is made again as planned{loss}",
         text("namespace"),
         text("name"),
     );
@@ -83,6 +84,14 @@ mod tests {
         let told = explained(said, &of("x", 1), &of("y", 2));
         assert!(told.starts_with("spec.selector cannot change while the deployment exists"), "{told}");
         assert!(told.contains("kubectl -n t delete deployment a") && told.ends_with(said), "{told}");
+    }
+
+    #[test]
+    fn with_a_claim_for_storage_its_data_would_go() {
+        let of = |size: &str| json!({"kind": "PersistentVolumeClaim", "spec": {"resources": {"requests": {"storage": size}}}});
+        let said = "spec: Forbidden: spec is immutable after creation except resources.requests for bound claims";
+        let told = explained(said, &of("6Gi"), &of("5Gi"));
+        assert!(told.contains("made again as planned, empty: all that it holds is lost; the API server"), "{told}");
     }
 
     #[test]

@@ -209,7 +209,7 @@ impl Pass<'_> {
         let manifests = guard::plan(&plan, &rules)?;
         let origins = kubernetes::Origins { object: self.object, env: &plan.env, layers: &layers };
         kubernetes::judge(&manifests, self.binding.checks, &origins)?;
-        let manifests = stamp::stamped(manifests, self.reference, self.object);
+        let manifests = stamp::stamped(manifests, self.reference, self.object, &plan.extra);
         let Plan { manifests: _, gates, env, notes, extra } = plan;
         Ok(Planned { manifests, gates, env, overlaid: BTreeMap::new(), notes, extra })
     }

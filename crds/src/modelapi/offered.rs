@@ -1,21 +1,23 @@
-//! Which models a `ModelAPI` offers.
+//! Which models a ModelAPI offers, from what others see of it.
 
-use alloc::{borrow::ToOwned, string::String, vec::Vec};
-use kaos_policy_sdk::Object;
+use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
+use serde_json::Value;
 
-/// The models that `api` offers, as patterns; none where the ModelAPI itself is not in order, which is its
+/// The models that the spec of a ModelAPI offers, as patterns; none where the ModelAPI itself is not in order, which is its
 /// own policy's to tell.
-pub(crate) fn offered(api: &Object) -> Option<Vec<String>> {
+pub fn offered(spec: &Value) -> Option<Vec<String>> {
     // An empty text is none, as for the ModelAPI itself.
-    let text =
-        |path: [&str; 3]| api.str_at(&path).filter(|model| !model.is_empty()).map(|model| vec![model.to_owned()]);
-    match api.str_at(&["spec", "mode"])? {
-        "Hosted" => text(["spec", "hostedConfig", "model"]).or_else(|| text(["spec", "serverConfig", "model"])),
+    let text = |block: &str, field: &str| {
+        let model = spec.get(block)?.get(field)?.as_str().filter(|model| !model.is_empty())?;
+        Some(vec![model.to_owned()])
+    };
+    match spec.get("mode")?.as_str()? {
+        "Hosted" => text("hostedConfig", "model").or_else(|| text("serverConfig", "model")),
         "Proxy" => {
-            let proxy = api.at(&["spec", "proxyConfig"]).filter(|proxy| proxy.is_object())?;
+            let proxy = spec.get("proxyConfig").filter(|proxy| proxy.is_object())?;
             match proxy.get("models").filter(|models| !models.is_null()) {
                 Some(models) => models.as_array()?.iter().map(|model| model.as_str().map(ToOwned::to_owned)).collect(),
-                None => text(["spec", "proxyConfig", "model"]).or_else(|| Some(vec!["*".to_owned()])),
+                None => text("proxyConfig", "model").or_else(|| Some(vec!["*".to_owned()])),
             }
         }
         _ => None,
@@ -29,7 +31,7 @@ mod tests {
 
     #[test]
     fn older_forms_of_a_model_api_offer_what_they_mean() {
-        let api = |spec| offered(&Object::new(json!({"spec": spec})));
+        let api = |spec| offered(&spec);
         assert_eq!(api(json!({"mode": "Proxy", "proxyConfig": {"model": "m"}})).unwrap(), ["m"]);
         assert_eq!(api(json!({"mode": "Proxy", "proxyConfig": {}})).unwrap(), ["*"]);
         assert_eq!(api(json!({"mode": "Hosted", "serverConfig": {"model": "m"}})).unwrap(), ["m"]);

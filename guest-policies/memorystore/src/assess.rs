@@ -1,0 +1,32 @@
+//! What the user is told: phase, endpoint, and the conditions of this kind.
+
+use kaos_policy_sdk::types::{Observation, Report, Subject};
+use kaos_policy_sdk::{SubjectExt, Violations};
+use kaos_workload::{Phase, assess};
+
+use crate::claim::Claims;
+use crate::models::Served;
+use crate::request::{self, workload};
+use crate::settings::Settings;
+
+/// The report on `subject` from what was seen.
+pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
+    let object = subject.object();
+    let settings: Settings = subject.settings().unwrap_or_default();
+    let spec = request::spec(&object).ok();
+    let replicas = spec.as_ref().map(|spec| i64::from(spec.pods()));
+    let workload = workload(&object, subject);
+    let mut said = assess::assess(&workload, Some(settings.service_port), replicas, seen);
+    // This kind has never had another word for it.
+    if said.phase == Phase::Waiting {
+        said.phase = Phase::Pending;
+    }
+    if let Some(spec) = &spec {
+        let served = Served::of(subject, &spec.models, &mut Violations::new());
+        said.conditions.push(assess::dependencies_ready(&served.depends.wanting(&seen.outcome)));
+        let claims = Claims::of(subject, &workload, spec, &settings.volume, &mut Violations::new());
+        said.conditions.extend(claims.conditions());
+        said.conditions.extend(request::telemetry(spec, &settings).condition());
+    }
+    said.into_report()
+}

@@ -1,0 +1,229 @@
+//! The claim for storage: what a store asks for, what there is, and what becomes of the data.
+//!
+//! A claim that is there goes on as it is but for its size: everything else of it never changes. A claim that the store
+//! does not use any more stays in the plan for as long as it is there, so that no edit deletes data.
+
+use alloc::{
+    borrow::ToOwned,
+    string::{String, ToString},
+    vec::Vec,
+};
+use kaos_crds::MemoryStoreSpec;
+use kaos_crds::memorystore::StorageType;
+use kaos_policy_sdk::need::{named, reference};
+use kaos_policy_sdk::quantity::Quantity;
+use kaos_policy_sdk::types::{Condition, Need, Note, Subject};
+use kaos_policy_sdk::{Object, SubjectExt, Violations, condition, note, object};
+use kaos_workload::{Extra, Workload};
+use serde_json::Value;
+
+use crate::settings::Volume;
+use crate::wanted::{SIZE, size};
+
+/// The kind.
+pub(crate) const KIND: &str = "PersistentVolumeClaim";
+/// The id of the need for the store's own claim.
+pub(crate) const OWN: &str = "claim";
+/// The annotation by which an object sets [`Volume::keep`].
+const KEEP: &str = "settings.kaos.tools/volume.keep";
+
+/// The claims of a store.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    /// The one that the pods mount, if they mount any.
+    pub(crate) mounted: Option<String>,
+    /// The store's own, where it is planned.
+    own: Option<Own>,
+    /// What the user should know.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// The store's own claim.
+#[derive(Debug)]
+struct Own {
+    name: String,
+    /// What it is to hold.
+    size: String,
+    /// What it holds by now.
+    holds: Option<String>,
+    /// What it asks for by now, if it is there.
+    asks: Option<String>,
+    access_mode: String,
+    storage_class: String,
+    is_kept: bool,
+}
+
+/// The name of the store's own claim.
+fn own_name(workload: &Workload<'_>) -> String {
+    format!("{}-data", workload.child_name())
+}
+
+/// The need for it.
+pub(crate) fn need(workload: &Workload<'_>) -> Need {
+    named(OWN, reference("v1", KIND, &own_name(workload)))
+}
+
+impl Claims {
+    /// Reads what was found; collects what is wrong with the size.
+    pub(crate) fn of(
+        subject: &Subject,
+        workload: &Workload<'_>,
+        spec: &MemoryStoreSpec,
+        volume: &Volume,
+        wrong: &mut Violations,
+    ) -> Self {
+        let name = own_name(workload);
+        let found = subject.one(OWN).there();
+        let is_local = spec.storage.type_ == StorageType::Local;
+        let given = Some(&volume.claim).filter(|given| is_local && !given.is_empty() && **given != name);
+        let mut claims = Self { mounted: None, own: None, notes: Vec::new() };
+        if is_local && given.is_none() {
+            let own = Own::wanted(name.clone(), size(spec), found.as_ref(), volume, wrong);
+            claims.notes.extend(own.as_it_was(volume));
+            claims.own = Some(own);
+            claims.mounted = Some(name);
+            return claims;
+        }
+        claims.mounted = given.cloned();
+        if let Some(found) = found.filter(|found| is_owned(found, &subject.object())) {
+            let message = format!(
+                "{KIND} {name} is not used any more and stays, since there may be memories in it: when you do not need them, \
+                 kubectl delete persistentvolumeclaim {name}"
+            );
+            claims.notes.push(note::at("spec.storage", note::info("ClaimUnused", message)));
+            claims.own = Some(Own::left(name, &found, volume));
+        }
+        claims
+    }
+
+    /// The names of claims that stay when the store goes.
+    pub(crate) fn kept(&self) -> Vec<&str> {
+        self.own.iter().filter(|own| own.is_kept).map(|own| own.name.as_str()).collect()
+    }
+
+    /// The manifest of the store's own claim.
+    pub(crate) fn manifest(&self, workload: &Workload<'_>, extra: &Extra<'_>) -> Option<Value> {
+        let own = self.own.as_ref()?;
+        let mut spec = object! {
+            "accessModes": vec![own.access_mode.as_str()],
+            "resources": object! { "requests": object! { "storage": own.size.as_str() } },
+        };
+        if !own.storage_class.is_empty() {
+            spec["storageClassName"] = own.storage_class.as_str().into();
+        }
+        let metadata = workload.metadata(&own.name, extra);
+        Some(object! { "apiVersion": "v1", "kind": KIND, "metadata": metadata, "spec": spec })
+    }
+
+    /// What is told of the data: whether it stays when the store goes, and whether there is as much room as is asked for.
+    pub(crate) fn conditions(&self) -> Vec<Condition> {
+        let Some(mounted) = &self.mounted else { return Vec::new() };
+        let Some(own) = self.own.as_ref().filter(|own| own.name == *mounted) else {
+            let message = format!("{KIND} {mounted} is none of this store's own and stays when the store is deleted");
+            return vec![condition::yes("DataKept", "GivenClaim", message)];
+        };
+        let kept = if own.is_kept {
+            let message = format!("{KIND} {mounted} stays when this store is deleted, and is found again by one of its name");
+            condition::yes("DataKept", "Kept", message)
+        } else {
+            let message = format!(
+                "{KIND} {mounted} is deleted with this store, and all memories with it: to keep it, annotate the store with \
+                 {KEEP}: \"true\""
+            );
+            condition::no("DataKept", "GoesWithStore", message)
+        };
+        [kept].into_iter().chain(own.sized()).collect()
+    }
+}
+
+impl Own {
+    /// The claim that `size` asks for, beside the one that there is.
+    fn wanted(name: String, size: &str, found: Option<&Object>, volume: &Volume, wrong: &mut Violations) -> Self {
+        let asks = found.and_then(requested).map(ToOwned::to_owned);
+        let quantity = |text: &str| Quantity::parse(text).ok();
+        if let Some(asks) = &asks
+            && let (Some(wanted), Some(before)) = (quantity(size), quantity(asks))
+            && wanted < before
+        {
+            let message = format!(
+                "is {size}, and {KIND} {name} has {asks}: a volume never shrinks; write {asks} or more, or move the memories \
+                 to a new store"
+            );
+            wrong.add(SIZE, message);
+        }
+        let holds = found.and_then(|found| found.str_at(&["status", "capacity", "storage"])).map(ToOwned::to_owned);
+        let (access_mode, storage_class) = fixed(found, volume);
+        Self { name, size: size.to_owned(), holds, asks, access_mode, storage_class, is_kept: volume.keep }
+    }
+
+    /// A claim that is not used any more, as it is.
+    fn left(name: String, found: &Object, volume: &Volume) -> Self {
+        let size = requested(found).unwrap_or_default().to_owned();
+        let (access_mode, storage_class) = fixed(Some(found), volume);
+        Self { name, asks: Some(size.clone()), size, holds: None, access_mode, storage_class, is_kept: volume.keep }
+    }
+
+    /// The note on settings that a claim that is there cannot follow.
+    fn as_it_was(&self, volume: &Volume) -> Option<Note> {
+        let differs = self.asks.is_some()
+            && (self.access_mode != volume.access_mode || self.storage_class != volume.storage_class);
+        differs.then(|| {
+            let message = format!(
+                "{KIND} {} was made with another class or access mode than the settings say by now, and keeps it: a claim \
+                 that is there cannot change these",
+                self.name
+            );
+            note::info("ClaimAsItWas", message)
+        })
+    }
+
+    /// Condition `VolumeSized`, as soon as there is a claim to tell of.
+    fn sized(&self) -> Option<Condition> {
+        const SIZED: &str = "VolumeSized";
+        let quantity = |text: &str| Quantity::parse(text).ok();
+        let (asks, wanted) = (self.asks.as_deref()?, quantity(&self.size)?);
+        let name = &self.name;
+        if quantity(asks).is_some_and(|asks| asks < wanted) {
+            let message = format!(
+                "{KIND} {name} asks for {asks} and does not grow to {} yet: if its StorageClass does not allow it to \
+                 (allowVolumeExpansion), take the change back",
+                self.size
+            );
+            return Some(condition::no(SIZED, "NotGrown", message));
+        }
+        let holds = self.holds.as_deref()?;
+        Some(if quantity(holds).is_some_and(|holds| holds < wanted) {
+            let message = format!("{KIND} {name} holds {holds} and grows to {}", self.size);
+            condition::no(SIZED, "Growing", message)
+        } else {
+            condition::yes(SIZED, "Sized", format!("{KIND} {name} holds {holds}"))
+        })
+    }
+}
+
+/// What a claim asks for.
+fn requested(claim: &Object) -> Option<&str> {
+    claim.str_at(&["spec", "resources", "requests", "storage"])
+}
+
+/// Access mode and class: those of the claim that is there, where it has others than the settings say.
+fn fixed(found: Option<&Object>, volume: &Volume) -> (String, String) {
+    let (mode, class) = (volume.access_mode.clone(), volume.storage_class.clone());
+    let Some(found) = found else { return (mode, class) };
+    let modes = found.at(&["spec", "accessModes"]).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let has = |wanted: &str| modes.iter().any(|mode| mode.as_str() == Some(wanted));
+    let first = modes.first().and_then(Value::as_str).map(ToOwned::to_owned);
+    // The class of a claim that was made with none comes from the cluster, and is nobody's word here.
+    let live = found.str_at(&["spec", "storageClassName"]).unwrap_or_default();
+    let class = if class.is_empty() { class } else { live.to_string() };
+    (if has(&mode) { mode } else { first.unwrap_or(mode) }, class)
+}
+
+/// Whether a claim belongs to the store and is not going.
+fn is_owned(claim: &Object, store: &Object) -> bool {
+    let uid = store.str_at(&["metadata", "uid"]);
+    let owners = claim.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
+    let is_ours = |owner: &Value| uid.is_some() && owner.get("uid").and_then(Value::as_str) == uid;
+    claim.at(&["metadata", "deletionTimestamp"]).is_none()
+        && owners.is_some_and(|owners| owners.iter().any(is_ours))
+}

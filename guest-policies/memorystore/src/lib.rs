@@ -1,0 +1,86 @@
+//! The kind `MemoryStore`: a service that keeps what Agents remember, in a volume or in a database.
+//!
+//! | step | module |
+//! |---|---|
+//! | what is wrong with the fields | `wanted` |
+//! | the models and who serves them | `models` |
+//! | the claim for storage | `claim` |
+//! | all of it for one subject | `request` |
+//! | variables | `mapping` |
+//! | manifests | `translate` |
+//! | status | `assess` |
+#![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
+
+#[macro_use]
+extern crate alloc;
+
+mod assess;
+mod claim;
+mod mapping;
+mod models;
+mod request;
+mod samples;
+mod settings;
+mod translate;
+mod wanted;
+
+use alloc::{borrow::ToOwned, vec::Vec};
+use kaos_crds::API_VERSION;
+use kaos_policy_sdk::need::resource_type;
+use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
+use kaos_policy_sdk::{Policy, include_json, json};
+use kaos_workload::{ROUTE_API, ROUTE_KIND};
+
+pub use settings::{Settings, Strategy, Volume};
+
+/// The policy of the kind `MemoryStore`.
+#[derive(Debug)]
+pub struct MemoryStore;
+
+impl Policy for MemoryStore {
+    fn describe() -> Descriptor {
+        let route = resource_type(ROUTE_API, ROUTE_KIND);
+        let claims = resource_type("v1", claim::KIND);
+        let claim = Claim {
+            primary: resource_type(API_VERSION, "MemoryStore"),
+            emits: vec![
+                resource_type("apps/v1", "Deployment"),
+                resource_type("v1", "Service"),
+                claims.clone(),
+                resource_type("policy/v1", "PodDisruptionBudget"),
+                route.clone(),
+            ],
+            reads: vec![resource_type(API_VERSION, models::MODEL_API), claims],
+            wishes: vec![route],
+            finalizer: None,
+            retired_finalizers: vec!["kaos.tools/memorystore-finalizer".to_owned()],
+            samples: samples::samples(),
+            extra: json::empty(),
+        };
+        Descriptor {
+            name: "memorystore".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            claims: vec![claim],
+            settings_schema: include_json!("../settings.schema.json").to_owned(),
+            extra: json::empty(),
+        }
+    }
+
+    fn needs(subject: &Subject) -> Vec<Need> {
+        request::needs(subject)
+    }
+
+    fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
+        mapping::map(subject, base)
+    }
+
+    fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
+        translate::translate(subject, &env)
+    }
+
+    fn assess(subject: &Subject, seen: &Observation) -> Report {
+        assess::assess(subject, seen)
+    }
+}
+
+kaos_policy_sdk::export_policy!(MemoryStore, no_std);

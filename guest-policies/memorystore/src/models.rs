@@ -1,0 +1,134 @@
+//! The models of a store and the ModelAPI that serves them.
+//!
+//! The service has one address for both models. So the embedding model, too, is asked of the ModelAPI that serves the
+//! summaries, whichever the object names for it.
+
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use kaos_crds::memorystore::Models;
+use kaos_crds::modelapi::offered;
+use kaos_crds::{API_VERSION, MemoryStoreSpec};
+use kaos_policy_sdk::names::is_dns1123_subdomain;
+use kaos_policy_sdk::need::{named, reference};
+use kaos_policy_sdk::quote::shown;
+use kaos_policy_sdk::types::{Need, Note, Reference, Subject};
+use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, blocker, note};
+use kaos_workload::Dependencies;
+use kaos_workload::models::allowed;
+
+/// The kind that serves models.
+pub(crate) const MODEL_API: &str = "ModelAPI";
+
+/// The reason of the note on a model that the ModelAPI does not offer.
+const NOT_OFFERED: &str = "ModelNotOffered";
+
+/// What was found of the ModelAPIs.
+#[derive(Debug, Default)]
+pub(crate) struct Served {
+    /// The address of the ModelAPI that is asked, and where it comes from.
+    pub(crate) endpoint: Option<(String, String)>,
+    /// What is wrong with the ModelAPIs.
+    pub(crate) depends: Dependencies,
+    /// What the user should know.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// The roles of the models, and the ModelAPI that the object names for each.
+fn roles(models: &Models) -> [(&'static str, &str); 2] {
+    [("summarization", &models.summarization.model_api), ("embedding", &models.embedding.model_api)]
+}
+
+/// The needs of a store.
+pub(crate) fn needs(spec: &MemoryStoreSpec) -> Vec<Need> {
+    let [(_, first), (_, second)] = roles(&spec.models);
+    let names = [Some(first), Some(second).filter(|second| *second != first)];
+    let valid = names.into_iter().flatten().filter(|name| is_dns1123_subdomain(name));
+    valid.map(|name| named(id(name), to(name))).collect()
+}
+
+fn id(name: &str) -> String {
+    format!("{MODEL_API}/{name}")
+}
+
+fn to(name: &str) -> Reference {
+    reference(API_VERSION, MODEL_API, name)
+}
+
+impl Served {
+    /// Reads what was found; collects what is wrong with the models.
+    pub(crate) fn of(subject: &Subject, models: &Models, wrong: &mut Violations) -> Self {
+        let mut served = Self::default();
+        let [first, second] = roles(models);
+        let summarization = served.find(subject, first);
+        if first.1 != second.1 {
+            drop(served.find(subject, second));
+        }
+        if let Some(api) = summarization {
+            served.check_models(models, &api, wrong);
+        }
+        served
+    }
+
+    /// The ModelAPI of a role. The address of the first one is kept.
+    fn find(&mut self, subject: &Subject, (role, name): (&str, &str)) -> Option<Object> {
+        let on = to(name);
+        let quoted = shown(name, 253);
+        let found = match subject.one(&id(name)) {
+            Lookup::There(found) => found,
+            Lookup::Absent | Lookup::Unasked => {
+                let message = format!("{role} ModelAPI \"{quoted}\" not found");
+                self.depends.missing.push(blocker::new(on, "NotFound", message));
+                return None;
+            }
+            Lookup::Unserved => {
+                let message = format!("this cluster does not serve {MODEL_API} of {API_VERSION}");
+                self.depends.missing.push(blocker::new(on, "Unserved", message));
+                return None;
+            }
+            Lookup::Forbidden(why) => {
+                let message = format!("{role} ModelAPI \"{quoted}\" cannot be read: {why}");
+                self.depends.missing.push(blocker::new(on, "Forbidden", message));
+                return None;
+            }
+        };
+        let unready = format!("{role} ModelAPI \"{quoted}\" is not ready");
+        let endpoint = self.depends.endpoint(&on, &unready, &found).map(ToOwned::to_owned);
+        if let (None, Some(endpoint)) = (&self.endpoint, endpoint)
+            && role == "summarization"
+        {
+            self.endpoint = Some((endpoint, format!("{MODEL_API}/{name} status.endpoint")));
+        }
+        Some(found)
+    }
+
+    /// Whether `api`, which is asked for both models, offers them.
+    fn check_models(&mut self, models: &Models, api: &Object, wrong: &mut Violations) {
+        const PATH: &str = "spec.models.embedding.modelAPI";
+        let (summarization, embedding) = (&models.summarization, &models.embedding);
+        // What a ModelAPI that is not in order offers is not known.
+        let offered = api.at(&["spec"]).and_then(offered);
+        let offers = |model: &str| offered.as_ref().is_none_or(|offered| allowed(offered, model));
+        let (asked, other) = (shown(&summarization.model_api, 253), shown(&embedding.model_api, 253));
+        let model = shown(&embedding.model, 100);
+        if asked != other && !offers(&embedding.model) {
+            let message = format!(
+                "the store has one address for both models and asks ModelAPI {asked}, which does not offer {model}: name \
+                 one ModelAPI that offers both, or add the model to ModelAPI {asked}"
+            );
+            return wrong.add(PATH, message);
+        }
+        if asked != other {
+            let message = format!(
+                "the store has one address for both models, so ModelAPI {asked} is asked for {model}, too, and {other} is \
+                 only waited for: name {asked} here"
+            );
+            self.notes.push(note::at(PATH, note::warning("EmbeddingElsewhere", message)));
+        }
+        for (role, model) in [("summarization", summarization), ("embedding", embedding)] {
+            if !offers(&model.model) {
+                let model = shown(&model.model, 100);
+                let message = format!("ModelAPI {asked} does not offer {model}: name one of its models, or add it there");
+                self.notes.push(note::at(format!("spec.models.{role}.model"), note::warning(NOT_OFFERED, message)));
+            }
+        }
+    }
+}

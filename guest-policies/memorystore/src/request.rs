@@ -1,0 +1,97 @@
+//! One `MemoryStore` with everything that decides about it, read once for each of the five functions.
+
+use alloc::vec::Vec;
+use kaos_crds::MemoryStoreSpec;
+use kaos_policy_sdk::types::{Need, Refusal, Subject};
+use kaos_policy_sdk::{Kept, Memo, Object, SubjectExt, refusal};
+use kaos_workload::{Exposure, Kind, Telemetry, Workload, bounds};
+
+use crate::claim::{self, Claims};
+use crate::models::{self, Served};
+use crate::settings::Settings;
+use crate::wanted;
+
+/// The fixed names of the kind.
+pub(crate) static KIND: Kind =
+    Kind { app: "memorystore", prefix: "memorystore", container: "memory", route: "memorystore" };
+
+/// What the object says, its settings, and what it refers to.
+pub(crate) struct Request {
+    pub(crate) object: Object,
+    pub(crate) spec: MemoryStoreSpec,
+    pub(crate) settings: Settings,
+    pub(crate) served: Served,
+    pub(crate) claims: Claims,
+}
+
+/// Which objects a store must be seen with. One that cannot be read needs none: it is refused.
+pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
+    let object = subject.object();
+    let Ok(spec) = spec(&object) else { return Vec::new() };
+    let mut needs = models::needs(&spec);
+    let workload = workload(&object, subject);
+    if workload.check_name(true).is_empty() {
+        needs.push(claim::need(&workload));
+    }
+    needs
+}
+
+/// The spec, or what is wrong with its size or the form of a field.
+pub(crate) fn spec(object: &Object) -> Result<MemoryStoreSpec, Refusal> {
+    bounds::check(object, &[])?;
+    object.get("spec")
+}
+
+impl Request {
+    /// Reads the subject; refuses what is wrong with it, all at once, and waits for what is missing.
+    pub(crate) fn of(subject: &Subject) -> Result<Kept<Self>, Refusal> {
+        static LAST: Memo<Subject, Request> = Memo::new();
+        LAST.get(subject, Self::read)
+    }
+
+    fn read(subject: &Subject) -> Result<Self, Refusal> {
+        let object = subject.object();
+        let settings: Settings = subject.settings()?;
+        let spec = spec(&object)?;
+        let workload = workload(&object, subject);
+        let mut wrong = workload.check_name(true);
+        wanted::check(&spec, &mut wrong);
+        let served = Served::of(subject, &spec.models, &mut wrong);
+        let claims = Claims::of(subject, &workload, &spec, &settings.volume, &mut wrong);
+        wrong.into_result()?;
+        if !served.depends.missing.is_empty() {
+            return Err(refusal::waiting(served.depends.missing));
+        }
+        Ok(Self { object, spec, settings, served, claims })
+    }
+
+    /// The effective telemetry.
+    pub(crate) fn telemetry(&self) -> Telemetry<'_> {
+        telemetry(&self.spec, &self.settings)
+    }
+
+    /// How others reach the store.
+    pub(crate) fn exposure(&self) -> Exposure<'_> {
+        Exposure {
+            service_port: self.settings.service_port,
+            container_port: self.settings.container_port,
+            port_name: &self.settings.port_name,
+            service_type: self.settings.service_type,
+            gateway: &self.settings.gateway,
+            timeout: self.spec.gateway_route.as_ref().and_then(|route| route.timeout.as_deref()),
+            extra: self.settings.extra(),
+        }
+    }
+}
+
+/// What `spec` and `settings` say about telemetry together.
+pub(crate) fn telemetry<'a>(spec: &'a MemoryStoreSpec, settings: &'a Settings) -> Telemetry<'a> {
+    let own = spec.telemetry.as_ref();
+    let endpoint = own.and_then(|own| own.endpoint.as_deref());
+    Telemetry::merge(own.and_then(|own| own.enabled), endpoint, &settings.telemetry, "spec.telemetry")
+}
+
+/// Names and addresses of the object.
+pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
+    Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
+}

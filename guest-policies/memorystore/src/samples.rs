@@ -1,0 +1,22 @@
+//! What the activation gate tries the policy on.
+
+use alloc::{borrow::ToOwned, vec::Vec};
+use kaos_policy_sdk::include_json;
+use kaos_policy_sdk::types::Sample;
+
+/// A store of each type of storage, one with its claim there already, and one that waits.
+pub(crate) fn samples() -> Vec<Sample> {
+    let model = include_json!("../samples/modelapi.json");
+    let local = include_json!("../samples/local.json");
+    let sample = |name: &str, object: &str, beside: &[&str]| Sample {
+        name: name.to_owned(),
+        object: object.to_owned(),
+        beside: beside.iter().map(|&object| object.to_owned()).collect(),
+    };
+    vec![
+        sample("local", local, &[model]),
+        sample("external", include_json!("../samples/external.json"), &[model]),
+        sample("grown", local, &[model, include_json!("../samples/claim.json")]),
+        sample("waiting", local, &[]),
+    ]
+}

@@ -1,0 +1,193 @@
+//! What a cluster may decide about the kind: every value that is not the user's.
+//!
+//! `Default` is the only place where the values stand; `settings.schema.json` is written from it.
+
+use alloc::{borrow::ToOwned, string::String};
+
+use kaos_policy_sdk::Decode;
+use kaos_workload::settings::{Gateway, Probe, PullPolicy, Raw, ServiceType, TelemetrySettings};
+use kaos_workload::{Extra, PodDefaults};
+#[cfg(feature = "schema")]
+use {schemars::JsonSchema, serde::Serialize};
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq, Decode)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Settings {
+    /// Image of stores that set none.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1), extend("x-env" = "DEFAULT_MEMORY_SERVICE_IMAGE")))]
+    pub image: String,
+    /// When the image is pulled.
+    pub image_pull_policy: PullPolicy,
+    /// Port that stores listen on.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub container_port: u16,
+    /// Port of the Service, and of the endpoint.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub service_port: u16,
+    /// Name of both ports.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::port_name"))]
+    pub port_name: String,
+    /// How the Service is published.
+    pub service_type: ServiceType,
+    /// Liveness.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::liveness"))]
+    pub liveness_probe: Probe,
+    /// Readiness.
+    pub readiness_probe: Probe,
+    /// Resources of stores that set none.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::resources"))]
+    pub resources: Raw,
+    /// Security context of the container.
+    pub security_context: Raw,
+    /// Security context of the pod.
+    pub pod_security_context: Raw,
+    /// Whether pods get a token of their service account; null is Kubernetes' default.
+    pub automount_service_account_token: Option<bool>,
+    /// The volume of stores with local storage.
+    pub volume: Volume,
+    /// How many pods of a store with two or more stay when nodes are drained; 0 makes no PodDisruptionBudget.
+    pub min_available: u16,
+    /// Whether stores take only what comes in the name of a user, in the variable `KAOS_MEMORY_REQUIRE_PRINCIPAL`.
+    pub require_principal: bool,
+    /// Whether stores take only what comes from an Agent with an identity, in the variable
+    /// `KAOS_MEMORY_REQUIRE_AGENT_IDENTITY`.
+    pub require_agent_identity: bool,
+    /// Additional labels of every child and pod.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::labels"))]
+    pub extra_labels: Raw,
+    /// Additional annotations of every child and pod.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::annotations"))]
+    pub extra_annotations: Raw,
+    /// The Gateway.
+    pub gateway: Gateway,
+    /// Telemetry.
+    pub telemetry: TelemetrySettings,
+    /// Finalizer for cleanup in order, for example `kaos.tools/memorystore-finalizer`; empty leaves it to owner
+    /// references.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
+    pub finalizer: String,
+}
+
+/// The volume of stores with local storage.
+#[derive(Clone, Debug, PartialEq, Decode)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Volume {
+    /// Name of the volume.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::label_name"))]
+    pub name: String,
+    /// Directory that it is mounted in.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
+    pub mount_path: String,
+    /// Access mode of claims.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^Read(WriteOnce|WriteMany|WriteOncePod)$")))]
+    pub access_mode: String,
+    /// StorageClass of claims; empty is the cluster's default. A claim that is there keeps its own.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_object_name"))]
+    pub storage_class: String,
+    /// Whether claims stay when their store is deleted.
+    pub keep: bool,
+    /// Name of a claim to use instead of one of the store's own; empty makes one. Set it on one object, by annotation.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_object_name"))]
+    pub claim: String,
+    /// How a pod takes the place of another one.
+    pub strategy: Strategy,
+}
+
+/// How a pod takes the place of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+pub enum Strategy {
+    /// The old one stops first.
+    Recreate,
+    /// As Kubernetes does it by default: the new one starts first.
+    RollingUpdate,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let probe = |path, delay, period| Probe { timeout_seconds: 5, ..Probe::http(path, delay, period) };
+        Self {
+            image: "axsauze/kaos-memory-service:0.4.8-dev".to_owned(),
+            image_pull_policy: PullPolicy::IfNotPresent,
+            container_port: 8080,
+            service_port: 8080,
+            port_name: "http".to_owned(),
+            service_type: ServiceType::ClusterIP,
+            liveness_probe: probe("/healthz", 10, 15),
+            readiness_probe: probe("/readyz", 5, 10),
+            resources: Raw::new(),
+            security_context: Raw::new(),
+            pod_security_context: Raw::new(),
+            automount_service_account_token: None,
+            volume: Volume {
+                name: "data".to_owned(),
+                mount_path: "/data/memory".to_owned(),
+                access_mode: "ReadWriteOnce".to_owned(),
+                storage_class: String::new(),
+                keep: false,
+                claim: String::new(),
+                strategy: Strategy::Recreate,
+            },
+            min_available: 1,
+            require_principal: false,
+            require_agent_identity: false,
+            extra_labels: Raw::new(),
+            extra_annotations: Raw::new(),
+            gateway: Gateway::off("30s"),
+            telemetry: TelemetrySettings::off("/health,/ready"),
+            finalizer: String::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Labels and annotations for every child.
+    pub(crate) fn extra(&self) -> Extra<'_> {
+        Extra { labels: &self.extra_labels, annotations: &self.extra_annotations }
+    }
+
+    /// What these settings say about pods.
+    pub(crate) fn pod(&self) -> PodDefaults<'_> {
+        PodDefaults {
+            image: &self.image,
+            image_pull_policy: self.image_pull_policy,
+            container_port: self.container_port,
+            port_name: &self.port_name,
+            liveness_probe: &self.liveness_probe,
+            readiness_probe: &self.readiness_probe,
+            resources: &self.resources,
+            security_context: &self.security_context,
+            pod_security_context: &self.pod_security_context,
+            automount_service_account_token: self.automount_service_account_token,
+            extra: self.extra(),
+        }
+    }
+}
+
+#[cfg(feature = "schema")]
+impl Settings {
+    /// The schema of the settings, as it is in `settings.schema.json`.
+    pub fn schema_text() -> String {
+        kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
+            env: &[("gateway.timeout", "GATEWAY_DEFAULT_MEMORYSTORE_TIMEOUT")],
+            // Nothing that gives a pod more power: who may write an object may not give it that.
+            annotations: &[
+                "image",
+                "imagePullPolicy",
+                "containerPort",
+                "servicePort",
+                "portName",
+                "livenessProbe",
+                "readinessProbe",
+                "resources",
+                "volume",
+                "minAvailable",
+                "gateway.timeout",
+                "telemetry",
+            ],
+        })
+    }
+}

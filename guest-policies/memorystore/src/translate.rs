@@ -1,0 +1,64 @@
+//! The manifests of a store.
+
+use alloc::vec::Vec;
+use kaos_crds::memorystore::StorageType;
+use kaos_policy_sdk::types::{EnvVar, Plan, Refusal, Subject};
+use kaos_policy_sdk::{object, plan};
+use kaos_workload::{PodParts, Workload};
+use serde_json::Value;
+
+use crate::claim;
+use crate::request::{Request, workload};
+use crate::settings::Strategy;
+
+/// The claim for storage, Deployment, Service, disruption budget and HTTPRoute.
+pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
+    let request = Request::of(subject)?;
+    let workload = workload(&request.object, subject);
+    let (spec, settings, claims) = (&request.spec, &request.settings, &request.claims);
+    let mut notes = request.served.notes.clone();
+    notes.extend_from_slice(&claims.notes);
+    notes.extend(request.telemetry().note());
+
+    let container = kaos_workload::container(&request.object, None);
+    let volume = &settings.volume;
+    let mut parts =
+        PodParts { replicas: Some(spec.pods().into()), container: container.as_deref(), ..PodParts::default() };
+    if let Some(claim) = &claims.mounted {
+        let source = object! { "claimName": claim.as_str() };
+        parts.volumes.push(object! { "name": volume.name.as_str(), "persistentVolumeClaim": source });
+        parts.volume_mounts.push(object! { "name": volume.name.as_str(), "mountPath": volume.mount_path.as_str() });
+    }
+    let mut deployment = parts.deployment(&workload, &settings.pod(), env, &mut notes)?;
+    // Two pods over one volume would write into one database, and on two nodes the second could not start.
+    if spec.storage.type_ == StorageType::Local && volume.strategy == Strategy::Recreate {
+        deployment.manifest["spec"]["strategy"] = object! { "type": "Recreate" };
+    }
+
+    let exposure = request.exposure();
+    let mut manifests: Vec<Value> = claims.manifest(&workload, &settings.extra()).into_iter().collect();
+    manifests.push(deployment.manifest);
+    manifests.push(exposure.service(&workload));
+    manifests.extend(budget(&request, &workload));
+    manifests.extend(exposure.route(&workload, subject, &mut notes)?);
+
+    let mut plan = plan::of(&manifests, deployment.env);
+    plan.notes = notes;
+    plan.gates.clone_from(&request.served.depends.unready);
+    plan.extra = plan::extra_keeping(&settings.finalizer, &[claim::OWN], &claims.kept());
+    Ok(plan)
+}
+
+/// The disruption budget of a store with more than one pod.
+fn budget(request: &Request, workload: &Workload<'_>) -> Option<Value> {
+    let least = request.settings.min_available;
+    if request.spec.pods() < 2 || least == 0 {
+        return None;
+    }
+    Some(object! {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": workload.metadata(&workload.child_name(), &request.settings.extra()),
+        "spec": object! { "minAvailable": least, "selector": object! { "matchLabels": workload.selector() } },
+    })
+}

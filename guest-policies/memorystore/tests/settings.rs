@@ -1,0 +1,105 @@
+//! Every setting has its schema, and changes what it should and nothing else.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+#[path = "../../mcpserver/tests/support/settings.rs"]
+mod changes;
+#[path = "../../mcpserver/tests/support/mod.rs"]
+mod support;
+
+use changes::{probe, row};
+use kaos_memorystore::{MemoryStore, Settings};
+use kaos_policy_sdk::testing;
+use kaos_policy_sdk::types::Plan;
+use serde_json::{Value, json};
+
+#[test]
+fn the_schema_in_the_tree_is_the_one_of_the_code() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/settings.schema.json");
+    let text = Settings::schema_text();
+    if std::env::var_os("WRITE_SCHEMA").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    let command = "WRITE_SCHEMA=1 cargo test -p kaos-memorystore --features schema --test settings";
+    assert!(std::fs::read_to_string(path).unwrap() == text, "settings.schema.json is stale: run {command}");
+}
+
+/// A plan that the setting has a part in, with telemetry and routes on.
+fn plan(setting: &str, settings: &Value) -> Plan {
+    let storage = if setting == "minAvailable" {
+        json!({"type": "external", "external": {"connectionSecretRef": {"name": "pg", "key": "dsn"}}})
+    } else {
+        json!({"type": "local"})
+    };
+    let model = json!({"modelAPI": "llm", "model": "m"});
+    let models = json!({"summarization": model, "embedding": model});
+    let object = json!({"metadata": {"name": "t", "namespace": "n"}, "spec": {"storage": storage, "models": models}});
+    let api = json!({
+        "apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI", "metadata": {"name": "llm", "namespace": "n"},
+        "spec": {"mode": "Proxy", "proxyConfig": {"models": ["*"]}}, "status": {"ready": true, "endpoint": "http://llm"},
+    });
+    let subject = testing::subject(&object).settings(settings).serves("gateway.networking.k8s.io/v1", "HTTPRoute");
+    let subject = subject.beside::<MemoryStore>(&[api]).build();
+    testing::plan::<MemoryStore>(&subject).unwrap_or_else(|refused| panic!("{setting}: {refused:?}"))
+}
+
+#[test]
+fn every_setting_changes_exactly_what_it_should() {
+    let mut settings = support::default_settings::<MemoryStore>();
+    settings["gateway"] = json!({"enabled": true, "name": "g", "namespace": "gn", "timeout": "30s"});
+    settings["telemetry"]["enabled"] = json!(true);
+    settings["telemetry"]["endpoint"] = json!("http://o");
+    let pod = "Deployment:/spec/template/spec";
+    let claim = "PersistentVolumeClaim:";
+    let everywhere = "Deployment:/metadata/KEY Deployment:/spec/template/metadata/KEY Service:/metadata/KEY \
+                      HTTPRoute:/metadata/KEY PersistentVolumeClaim:/metadata/KEY";
+    let ports = "@/ports/0/containerPort @/livenessProbe/httpGet/port @/readinessProbe/httpGet/port \
+                 Service:/spec/ports/0/targetPort";
+    let mut rows = vec![
+        row("image", json!("i:1"), "@/image"),
+        row("imagePullPolicy", json!("Always"), "@/imagePullPolicy"),
+        row("containerPort", json!(9), ports),
+        row("servicePort", json!(9), "Service:/spec/ports/0/port HTTPRoute:/spec/rules/0/backendRefs/0/port"),
+        row("portName", json!("web"), "@/ports/0/name Service:/spec/ports/0/name"),
+        row("serviceType", json!("LoadBalancer"), "Service:/spec/type"),
+        row("resources", json!({"limits": {"cpu": "1"}}), "@/resources"),
+        row("securityContext", json!({"runAsNonRoot": true}), "@/securityContext"),
+        row("podSecurityContext", json!({"runAsNonRoot": true}), &format!("{pod}/securityContext")),
+        row("automountServiceAccountToken", json!(false), &format!("{pod}/automountServiceAccountToken")),
+        row("volume.name", json!("x"), &format!("@/volumeMounts/0/name {pod}/volumes/0/name")),
+        row("volume.mountPath", json!("/x"), "@/volumeMounts/0/mountPath @/env/1/value"),
+        row("volume.accessMode", json!("ReadWriteOncePod"), &format!("{claim}/spec/accessModes/0")),
+        row("volume.storageClass", json!("fast"), &format!("{claim}/spec/storageClassName")),
+        // In `extra` of the plan: the host's to act on.
+        row("volume.keep", json!(true), ""),
+        row("volume.claim", json!("mine"), &format!("{claim} {pod}/volumes/0/persistentVolumeClaim/claimName")),
+        row("volume.strategy", json!("RollingUpdate"), "Deployment:/spec/strategy"),
+        row("minAvailable", json!(0), "PodDisruptionBudget:"),
+        row("requirePrincipal", json!(true), "@/env"),
+        row("requireAgentIdentity", json!(true), "@/env"),
+        row("extraLabels", json!({"team": "x"}), &everywhere.replace("KEY", "labels/team")),
+        row("extraAnnotations", json!({"team": "x"}), &everywhere.replace("KEY", "annotations")),
+        row("gateway.enabled", json!(false), "HTTPRoute:"),
+        row("gateway.name", json!("other"), "HTTPRoute:/spec/parentRefs/0/name"),
+        row("gateway.namespace", json!("other"), "HTTPRoute:/spec/parentRefs/0/namespace"),
+        row("gateway.timeout", json!("1m"), "HTTPRoute:/spec/rules/0/timeouts/request"),
+        row("telemetry.enabled", json!(false), "@/env"),
+        row("telemetry.endpoint", json!("http://x"), "@/env/8/value"),
+        row("telemetry.excludedUrls", json!("/x"), "@/env/10/value"),
+        row("finalizer", json!("kaos.tools/memorystore-finalizer"), ""),
+    ];
+    for field in ["livenessProbe", "readinessProbe"] {
+        rows.extend(probe(field, field, "httpGet"));
+    }
+    changes::assert_each_changes_its_places::<MemoryStore>(&settings, &rows, plan);
+}
+
+#[test]
+fn what_the_host_acts_on_is_handed_to_it() {
+    let mut settings = support::default_settings::<MemoryStore>();
+    let extra = |settings: &Value| serde_json::from_str::<Value>(&plan("finalizer", settings).extra).unwrap();
+    assert_eq!(extra(&settings), json!({"optionalNeeds": ["claim"]}));
+    settings["finalizer"] = json!("example.com/x");
+    settings["volume"]["keep"] = json!(true);
+    let all = json!({"finalizer": "example.com/x", "optionalNeeds": ["claim"], "kept": ["memorystore-t-data"]});
+    assert_eq!(extra(&settings), all);
+}

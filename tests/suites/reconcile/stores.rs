@@ -1,0 +1,169 @@
+//! Stores of memories: the claim that holds the data, and the ModelAPI that is waited for.
+
+use kaos_tests::harness::read::{controller, name, uid, variable};
+use kaos_tests::harness::samples::{memory_store, model_api};
+use kaos_tests::harness::{Scenario, World, condition, is_ready, is_true, play, reason};
+use serde_json::{Value, json};
+
+const STORE: &str = "MemoryStore/notes";
+const DATA: &str = "PersistentVolumeClaim/memorystore-notes-data";
+const KEEP: &str = "settings.kaos.tools/volume.keep";
+
+fn external(name: &str) -> Value {
+    let mut store = memory_store(name, "llm");
+    store["spec"]["storage"] =
+        json!({"type": "external", "external": {"connectionSecretRef": {"name": "pg", "key": "dsn", "optional": true}}});
+    store
+}
+
+fn sized(size: &str) -> Value {
+    let mut store = memory_store("notes", "llm");
+    store["spec"]["storage"]["local"] = json!({"persistentVolume": {"size": size}});
+    store
+}
+
+/// A store whose claim is there and told of.
+async fn settled(w: &World, store: &Value) -> Value {
+    w.apply_all(&[model_api("llm"), store.clone()]).await;
+    w.until("it is told of", STORE, |it| condition(it, "DataKept")["status"].is_string() && is_true(it, "Applied")).await;
+    let claim = w.until("it has a claim", DATA, Value::is_object).await;
+    w.quiet().await;
+    claim
+}
+
+#[test]
+fn a_store_waits_for_its_model_api_and_starts_when_it_comes() {
+    play(Scenario::default(), async |w| {
+        w.apply(&external("facts")).await;
+        let waits = |it: &Value| it["status"]["message"] == "summarization ModelAPI \"llm\" not found";
+        let waiting = w.until("it says what it waits for", "MemoryStore/facts", waits).await;
+        assert_eq!((&waiting["status"]["phase"], reason(&waiting, "Accepted")), (&json!("Pending"), "Waiting".to_owned()));
+        assert!(w.look("Deployment/memorystore-facts").await.is_null());
+        w.apply(&model_api("llm")).await;
+        let ready = w.until_ready("MemoryStore/facts").await;
+        let endpoint = format!("http://memorystore-facts.{}.svc.cluster.local:8080", w.namespace);
+        assert_eq!((&ready["status"]["endpoint"], &ready["status"]["phase"]), (&json!(endpoint), &json!("Ready")));
+        let deployment = w.look("Deployment/memorystore-facts").await;
+        assert_eq!(deployment["spec"]["replicas"], 2);
+        assert_eq!(variable(&deployment, "KAOS_MEMORY_STORAGE_TYPE"), "external");
+        let budget = w.look("PodDisruptionBudget/memorystore-facts").await;
+        assert_eq!(budget["spec"]["minAvailable"], 1);
+        w.patch("MemoryStore/facts", &json!({"spec": {"replicas": 1}})).await;
+        w.until_gone("PodDisruptionBudget/memorystore-facts").await;
+    });
+}
+
+#[test]
+fn a_store_over_a_volume_costs_one_write_for_each_child_and_reads_nothing() {
+    play(Scenario::embedded("requests are counted"), async |w| {
+        w.apply(&model_api("llm")).await;
+        w.until_ready("ModelAPI/llm").await;
+        w.quiet().await;
+        w.forget_requests();
+        w.apply(&memory_store("notes", "llm")).await;
+        w.until_ready(STORE).await;
+        w.quiet().await;
+        let mut writes = w.writes_by_type();
+        let statuses = writes.remove("memorystores/status").unwrap_or_default();
+        assert!((1..=2).contains(&statuses), "{statuses} writes of the status: {:#?}", w.writes());
+        let wanted = [("deployments", 1), ("memorystores", 1), ("persistentvolumeclaims", 1), ("services", 1)];
+        assert_eq!(writes, wanted.map(|(of, count)| (of.to_owned(), count)).into(), "{:#?}", w.writes());
+        assert!(w.reads().is_empty(), "{:#?}", w.reads());
+    });
+}
+
+#[test]
+fn a_claim_of_a_size_that_changed_grows_and_is_never_asked_to_shrink() {
+    play(Scenario::embedded("no volume is bound where nothing provides one"), async |w| {
+        let claim = settled(w, &sized("5Gi")).await;
+        assert_eq!(claim["spec"]["resources"]["requests"]["storage"], "5Gi");
+        let holds = |size: &str| json!({"phase": "Bound", "capacity": {"storage": size}});
+        w.patch_status(DATA, &holds("5Gi")).await;
+        w.until("its size is told", STORE, |it| reason(it, "VolumeSized") == "Sized").await;
+        w.apply(&sized("6Gi")).await;
+        w.until("it grows", DATA, |it| it["spec"]["resources"]["requests"]["storage"] == "6Gi").await;
+        w.until("that is told", STORE, |it| reason(it, "VolumeSized") == "Growing").await;
+        w.patch_status(DATA, &holds("6Gi")).await;
+        w.until("it has grown", STORE, |it| reason(it, "VolumeSized") == "Sized").await;
+        w.apply(&sized("4Gi")).await;
+        let refused = w.until("it is refused", STORE, |it| reason(it, "Accepted") == "InvalidSpec").await;
+        assert!(refused["status"]["message"].to_string().contains("a volume never shrinks"), "{refused:#}");
+        w.quiet().await;
+        let kept = w.look(DATA).await;
+        assert_eq!((&kept["spec"]["resources"]["requests"]["storage"], uid(&kept)), (&json!("6Gi"), uid(&claim)));
+        assert_eq!(w.rollouts("memorystore-notes").await, 1);
+    });
+}
+
+#[test]
+fn growth_that_the_server_does_not_take_is_told_with_what_there_is() {
+    play(Scenario::default(), async |w| {
+        let claim = settled(w, &sized("5Gi")).await;
+        w.apply(&sized("6Gi")).await;
+        let told = w.until("it is told", STORE, |it| condition(it, "Applied")["status"] == "False").await;
+        assert_eq!(reason(&told, "VolumeSized"), "NotGrown", "{told:#}");
+        let message = condition(&told, "Applied")["message"].to_string();
+        assert!(message.contains("all that it holds is lost"), "{message}");
+        w.apply(&sized("5Gi")).await;
+        w.until("it is over", STORE, |it| is_true(it, "Applied")).await;
+        assert_eq!(uid(&w.look(DATA).await), uid(&claim));
+    });
+}
+
+#[test]
+fn a_claim_goes_with_its_store_unless_it_is_kept_and_is_found_again() {
+    play(Scenario::default(), async |w| {
+        let claim = settled(w, &memory_store("notes", "llm")).await;
+        assert_eq!(controller(&claim)["kind"], "MemoryStore");
+        w.patch(STORE, &json!({"metadata": {"annotations": {KEEP: "true"}}})).await;
+        w.until("it belongs to nobody", DATA, |it| it["metadata"]["ownerReferences"].is_null()).await;
+        w.until("that is told", STORE, |it| is_true(it, "DataKept")).await;
+        w.quiet().await;
+        w.delete(STORE).await;
+        w.until_gone("Deployment/memorystore-notes").await;
+        w.until_gone(STORE).await;
+        w.quiet().await;
+        assert_eq!(uid(&w.look(DATA).await), uid(&claim));
+        let mut again = memory_store("notes", "llm");
+        again["metadata"]["annotations"] = json!({KEEP: "true"});
+        assert_eq!(uid(&settled(w, &again).await), uid(&claim));
+        w.patch(STORE, &json!({"metadata": {"annotations": {KEEP: null}}})).await;
+        let owned = w.until("it is the store's", DATA, |it| controller(it)["kind"] == "MemoryStore").await;
+        assert_eq!(uid(&owned), uid(&claim));
+    });
+}
+
+#[test]
+fn a_claim_that_is_kept_costs_nothing_while_nothing_changes() {
+    play(Scenario::embedded("requests are counted"), async |w| {
+        let mut store = memory_store("notes", "llm");
+        store["metadata"]["annotations"] = json!({KEEP: "true"});
+        settled(w, &store).await;
+        w.until_ready(STORE).await;
+        w.quiet().await;
+        w.forget_requests();
+        // A pass with nothing to do.
+        w.patch(STORE, &json!({"metadata": {"labels": {"team": "x"}}})).await;
+        w.pass_time(std::time::Duration::from_secs(5)).await;
+        assert!(w.reads().is_empty() && w.writes_by_type().keys().all(|of| of == "memorystores"), "{:#?}", w.writes());
+    });
+}
+
+#[test]
+fn a_store_that_moves_to_a_database_keeps_its_claim_until_somebody_deletes_it() {
+    play(Scenario::default(), async |w| {
+        let claim = settled(w, &memory_store("notes", "llm")).await;
+        w.apply(&external("notes")).await;
+        let moved = |it: &Value| variable(it, "KAOS_MEMORY_STORAGE_TYPE") == "external";
+        w.until("its pods use the database", "Deployment/memorystore-notes", moved).await;
+        w.until_ready(STORE).await;
+        w.quiet().await;
+        assert_eq!(uid(&w.look(DATA).await), uid(&claim));
+        w.delete(DATA).await;
+        w.until_gone(DATA).await;
+        w.quiet().await;
+        let left: Vec<String> = w.list("PersistentVolumeClaim").await.iter().map(|it| name(it).to_owned()).collect();
+        assert_eq!(left, [""; 0]);
+        assert!(is_ready(&w.look(STORE).await));
+    });
+}
