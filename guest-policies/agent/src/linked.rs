@@ -74,7 +74,8 @@ impl Linked {
         let mut linked = Self::default();
         if let Some(api) = linked.find(subject, MODEL_API, model_api) {
             linked.model_api = linked.depend(MODEL_API, model_api, "ModelAPI is not ready", &api);
-            if let (Some(offered), Some(model)) = (api.at(&["spec"]).and_then(offered), wanted.filter(|model| !model.is_empty()))
+            if let (Some(offered), Some(model)) =
+                (api.at(&["spec"]).and_then(offered), wanted.filter(|model| !model.is_empty()))
                 && !models::allowed(&offered, model)
             {
                 wrong.add("spec.model", not_offered(model, model_api, &offered));

@@ -123,7 +123,8 @@ impl Claims {
             return vec![condition::yes("DataKept", "GivenClaim", message)];
         };
         let kept = if own.is_kept {
-            let message = format!("{KIND} {mounted} stays when this store is deleted, and is found again by one of its name");
+            let message =
+                format!("{KIND} {mounted} stays when this store is deleted, and is found again by one of its name");
             condition::yes("DataKept", "Kept", message)
         } else {
             let message = format!(
@@ -224,6 +225,5 @@ fn is_owned(claim: &Object, store: &Object) -> bool {
     let uid = store.str_at(&["metadata", "uid"]);
     let owners = claim.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
     let is_ours = |owner: &Value| uid.is_some() && owner.get("uid").and_then(Value::as_str) == uid;
-    claim.at(&["metadata", "deletionTimestamp"]).is_none()
-        && owners.is_some_and(|owners| owners.iter().any(is_ours))
+    claim.at(&["metadata", "deletionTimestamp"]).is_none() && owners.is_some_and(|owners| owners.iter().any(is_ours))
 }

@@ -126,7 +126,8 @@ impl Served {
         for (role, model) in [("summarization", summarization), ("embedding", embedding)] {
             if !offers(&model.model) {
                 let model = shown(&model.model, 100);
-                let message = format!("ModelAPI {asked} does not offer {model}: name one of its models, or add it there");
+                let message =
+                    format!("ModelAPI {asked} does not offer {model}: name one of its models, or add it there");
                 self.notes.push(note::at(format!("spec.models.{role}.model"), note::warning(NOT_OFFERED, message)));
             }
         }

@@ -86,7 +86,10 @@ fn a_local_store_has_one_pod_over_one_claim() {
     let plan = plan(&subject(&store(&json!({})), &[api("llm", &["*"])]));
     assert_eq!(kinds(&plan), ["PersistentVolumeClaim", "Deployment", "Service"]);
     let deployment = testing::manifest(&plan, "Deployment").value().clone();
-    assert_eq!((&deployment["spec"]["replicas"], &deployment["spec"]["strategy"]), (&json!(1), &json!({"type": "Recreate"})));
+    assert_eq!(
+        (&deployment["spec"]["replicas"], &deployment["spec"]["strategy"]),
+        (&json!(1), &json!({"type": "Recreate"}))
+    );
     let volume = json!({"name": "data", "persistentVolumeClaim": {"claimName": DATA}});
     assert_eq!(deployment["spec"]["template"]["spec"]["volumes"], json!([volume]));
     let claim = testing::manifest(&plan, "PersistentVolumeClaim").value().clone();
@@ -112,10 +115,14 @@ fn what_the_api_server_would_refuse_is_refused_with_its_path() {
     for (more, path) in [
         (json!({"replicas": 2}), "spec.replicas"),
         (json!({"storage": {"type": "external"}}), "spec.storage.external"),
-        (json!({"storage": {"type": "external", "external": {"connectionSecretRef": {"key": "dsn"}}}}),
-            "spec.storage.external.connectionSecretRef"),
-        (json!({"storage": {"type": "local", "local": {"persistentVolume": {"size": "0"}}}}),
-            "spec.storage.local.persistentVolume.size"),
+        (
+            json!({"storage": {"type": "external", "external": {"connectionSecretRef": {"key": "dsn"}}}}),
+            "spec.storage.external.connectionSecretRef",
+        ),
+        (
+            json!({"storage": {"type": "local", "local": {"persistentVolume": {"size": "0"}}}}),
+            "spec.storage.local.persistentVolume.size",
+        ),
         (json!({"mediumTerm": {"compactionTrigger": 100, "compactionTarget": 100}}), "spec.mediumTerm"),
         (json!({"mediumTerm": {"compactionTrigger": 5000}}), "spec.mediumTerm"),
         (json!({"shortTerm": {"tokenBudget": 10}, "mediumTerm": {"compactionTarget": 10}}), "spec.mediumTerm"),
@@ -125,7 +132,8 @@ fn what_the_api_server_would_refuse_is_refused_with_its_path() {
         let refused = refused(&subject(&store(&more), &beside));
         assert_eq!(support::violation(&refused).0, path, "{more}");
     }
-    let marks = json!({"shortTerm": {"tokenBudget": 100}, "mediumTerm": {"compactionTrigger": 100, "compactionTarget": 50}});
+    let marks =
+        json!({"shortTerm": {"tokenBudget": 100}, "mediumTerm": {"compactionTrigger": 100, "compactionTarget": 50}});
     plan(&subject(&store(&marks), &beside));
     plan(&subject(&store(&json!({"mediumTerm": {"compactionTrigger": 0, "compactionTarget": 0}})), &beside));
 }

@@ -7,11 +7,12 @@ use kaos_policy_sdk::types::{Condition, Note, Observation, Outcome, Refusal, Rep
 use kaos_policy_sdk::{SubjectExt, condition};
 use kaos_workload::{assess, notes};
 
+use crate::providers::Config;
 use crate::proxy::{NO_CALLBACK, NO_MODELS};
 use crate::request::{Request, server, workload};
 use crate::settings::Settings;
 use crate::translate::TELEMETRY_UNSUPPORTED;
-use crate::wanted::{Config, Wanted};
+use crate::wanted::Wanted;
 
 /// The report on `subject` from what was seen.
 pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {

@@ -21,6 +21,7 @@ mod litellm;
 mod mapping;
 mod model_names;
 mod older;
+mod providers;
 mod proxy;
 mod request;
 mod samples;

@@ -5,8 +5,9 @@ use kaos_crds::KeySelector;
 use kaos_policy_sdk::env::{ContainerEnv, Env};
 use kaos_policy_sdk::types::{self, EnvSource, EnvVar, Refusal, Subject};
 
+use crate::providers::{Key, Proxy};
 use crate::request::{API_BASE, API_KEY, KIND, Request};
-use crate::wanted::{Key, Proxy, Wanted};
+use crate::wanted::Wanted;
 
 /// The mapping of `subject` over the one of the layer below.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {

@@ -10,7 +10,7 @@ use kaos_policy_sdk::types::{Note, Refusal};
 use kaos_policy_sdk::{Violations, note};
 use kaos_workload::models::{UNLIKELY, is_blank};
 
-use crate::wanted::{Config, Proxy};
+use crate::providers::{Config, Proxy};
 
 /// As many are told: one who reads ten knows what is wrong with all.
 const TOLD: usize = 10;

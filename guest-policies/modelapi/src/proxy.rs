@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::config_yaml::{self, Oddity};
 use crate::litellm::ProxyModels;
+use crate::providers::{Config, Proxy};
 use crate::settings::{ProxyConfigFile, Server};
-use crate::wanted::{Config, Proxy};
 
 /// The reason of the note on a configuration that offers no model.
 pub(crate) const NO_MODELS: &str = "NoModels";

@@ -10,6 +10,7 @@ use kaos_policy_sdk::types::{Note, Refusal};
 use kaos_policy_sdk::{Path, note, refusal};
 use kaos_workload::notes::{self, DEPRECATED, deprecated, ignored};
 
+use crate::providers::{Config, Key, Proxy};
 use crate::{model_names, older};
 
 /// Where one model was written before there was a list.
@@ -22,35 +23,6 @@ const HOSTED_MODEL: &str = "spec.hostedConfig.model";
 pub(crate) enum Wanted {
     Proxy(Proxy),
     Hosted { model: String, path: &'static str },
-}
-
-/// A proxy to model providers.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Proxy {
-    pub(crate) models: Vec<String>,
-    pub(crate) provider: Option<String>,
-    pub(crate) api_base: Option<String>,
-    pub(crate) api_key: Option<Key>,
-    pub(crate) config: Config,
-}
-
-/// Where the provider's key is.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Key {
-    Literal(String),
-    Secret(KeySelector),
-    ConfigMap(KeySelector),
-}
-
-/// Where the proxy's configuration file is.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Config {
-    /// Made from the other fields.
-    Generated,
-    /// The user's own text.
-    Text { text: String, path: &'static str },
-    /// The user's own text in a Secret.
-    Secret(KeySelector),
 }
 
 impl Wanted {

@@ -1,6 +1,6 @@
 //! What an API server would refuse of a merged pod, told as something that the user wrote.
 
-use crate::deployment::{CONTAINER, POD_SPEC, items, name_of};
+use crate::lists::{CONTAINER, POD_SPEC, items, name_of};
 use alloc::{borrow::ToOwned, string::String};
 use kaos_policy_sdk::types::Refusal;
 use kaos_policy_sdk::{Places, quote, refusal};

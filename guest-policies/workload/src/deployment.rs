@@ -5,16 +5,12 @@
 
 use crate::checks::check;
 use crate::kind::{Extra, Workload};
+use crate::lists::{CONTAINER, POD_SPEC, items, name_of};
 use crate::settings::{Probe, PullPolicy, Raw};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Refusal};
 use kaos_policy_sdk::{Places, env, json, note, object, patch, quote, refusal};
 use serde_json::{Map, Value};
-
-/// Where the object says what its container looks like.
-pub(crate) const CONTAINER: &str = "spec.container";
-/// Where the object says what its pod looks like.
-pub(crate) const POD_SPEC: &str = "spec.podSpec";
 
 /// What settings say about the pods of a kind.
 #[derive(Debug)]
@@ -208,14 +204,6 @@ fn containers(pod: &mut Value) -> impl Iterator<Item = &mut Map<String, Value>> 
 
 fn name(container: &Map<String, Value>) -> &str {
     container.get("name").and_then(Value::as_str).unwrap_or_default()
-}
-
-pub(crate) fn name_of(item: &Value) -> Option<&str> {
-    item.get("name").and_then(Value::as_str)
-}
-
-pub(crate) fn items<'a>(value: &'a Value, field: &str) -> &'a [Value] {
-    value.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Gives each container of the policy's own pod its variables; returns which containers these are.

@@ -27,6 +27,7 @@ mod dependencies;
 mod deployment;
 mod expose;
 mod kind;
+mod lists;
 pub mod models;
 pub mod notes;
 mod older;

@@ -84,7 +84,8 @@ fn taken_by(request: &Request) -> Vec<(&str, String)> {
     let mut taken = vec![(request.verb.as_str(), request.resource.clone())];
     if request.verb == "patch" && request.made() {
         taken.push(("create", request.resource.clone()));
-        let owner = ["agent", "mcpserver", "memorystore", "modelapi"].into_iter().find(|kind| request.name.starts_with(kind));
+        let owner =
+            ["agent", "mcpserver", "memorystore", "modelapi"].into_iter().find(|kind| request.name.starts_with(kind));
         taken.extend(owner.map(|kind| ("update", format!("{kind}s/finalizers"))));
     }
     taken
@@ -108,7 +109,8 @@ fn team() -> Vec<Value> {
     let mut facts = memory_store("facts", "llm");
     let dsn = json!({"name": "pg", "key": "dsn", "optional": true});
     facts["spec"]["storage"] = json!({"type": "external", "external": {"connectionSecretRef": dsn}});
-    let mut team = vec![model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]})), facts];
+    let mut team =
+        vec![model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]})), facts];
     // As the Go operator left them.
     for object in &mut team {
         let kind = text(&object["kind"]).to_lowercase();
@@ -130,7 +132,14 @@ fn strangers() -> Vec<Value> {
             "resources": {"requests": {"storage": "1Gi"}}}});
     let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
         "metadata": {"name": "memorystore-facts"}, "spec": {"minAvailable": 1}});
-    vec![config_map("litellm-config-llm", &json!({})), deployment("mcpserver-echo", image), service, route, claim, budget]
+    vec![
+        config_map("litellm-config-llm", &json!({})),
+        deployment("mcpserver-echo", image),
+        service,
+        route,
+        claim,
+        budget,
+    ]
 }
 
 /// Children of an object that nobody plans.

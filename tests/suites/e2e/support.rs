@@ -238,7 +238,8 @@ impl Drop for Release {
             self.clear_up();
         }
         // The objects at once, the rest on its way: the next test counts objects, and has namespaces of its own.
-        let objects = ["delete", "agents,modelapis,mcpservers,memorystores", "--all", "--all-namespaces", "--timeout=90s"];
+        let objects =
+            ["delete", "agents,modelapis,mcpservers,memorystores", "--all", "--all-namespaces", "--timeout=90s"];
         self.cluster.kubectl(&objects);
         let namespaces = self.namespaces.borrow();
         let names: Vec<&str> = namespaces.iter().map(String::as_str).collect();

@@ -11,8 +11,7 @@ const KEEP: &str = "settings.kaos.tools/volume.keep";
 
 fn external(name: &str) -> Value {
     let mut store = memory_store(name, "llm");
-    store["spec"]["storage"] =
-        json!({"type": "external", "external": {"connectionSecretRef": {"name": "pg", "key": "dsn", "optional": true}}});
+    store["spec"]["storage"] = json!({"type": "external", "external": {"connectionSecretRef": {"name": "pg", "key": "dsn", "optional": true}}});
     store
 }
 
@@ -25,7 +24,8 @@ fn sized(size: &str) -> Value {
 /// A store whose claim is there and told of.
 async fn settled(w: &World, store: &Value) -> Value {
     w.apply_all(&[model_api("llm"), store.clone()]).await;
-    w.until("it is told of", STORE, |it| condition(it, "DataKept")["status"].is_string() && is_true(it, "Applied")).await;
+    w.until("it is told of", STORE, |it| condition(it, "DataKept")["status"].is_string() && is_true(it, "Applied"))
+        .await;
     let claim = w.until("it has a claim", DATA, Value::is_object).await;
     w.quiet().await;
     claim
@@ -37,7 +37,10 @@ fn a_store_waits_for_its_model_api_and_starts_when_it_comes() {
         w.apply(&external("facts")).await;
         let waits = |it: &Value| it["status"]["message"] == "summarization ModelAPI \"llm\" not found";
         let waiting = w.until("it says what it waits for", "MemoryStore/facts", waits).await;
-        assert_eq!((&waiting["status"]["phase"], reason(&waiting, "Accepted")), (&json!("Pending"), "Waiting".to_owned()));
+        assert_eq!(
+            (&waiting["status"]["phase"], reason(&waiting, "Accepted")),
+            (&json!("Pending"), "Waiting".to_owned())
+        );
         assert!(w.look("Deployment/memorystore-facts").await.is_null());
         w.apply(&model_api("llm")).await;
         let ready = w.until_ready("MemoryStore/facts").await;

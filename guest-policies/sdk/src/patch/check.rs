@@ -1,8 +1,9 @@
 //! What is wrong with a patch by itself, whatever lies below it.
 
-use super::map::{DIRECTIVE, is_directive};
+use super::directive::{DIRECTIVE, is_directive};
+use super::options::Options;
 use super::table::{Field, PLAIN, Type};
-use super::{Error, Here, Options, Problem};
+use super::{Error, Here, Problem};
 use alloc::string::String;
 use serde_json::{Map, Value};
 

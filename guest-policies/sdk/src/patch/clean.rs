@@ -1,6 +1,6 @@
 //! Content of a patch that has nothing below it: taken over without directives and nulls.
 
-use super::map::{DIRECTIVE, is_directive};
+use super::directive::{DIRECTIVE, is_directive};
 use serde_json::{Map, Value};
 
 /// What `patch` puts where nothing was; none where it only says that something is to go.

@@ -1,19 +1,26 @@
 //! Merging lists: by key, or as sets of plain values.
 
 use super::clean::fresh;
-use super::map::{self, DIRECTIVE};
+use super::directive::DIRECTIVE;
+use super::options::Options;
 use super::order::{arrange, ids, positions};
 use super::table::Type;
-use super::{Error, Here, Options, Problem};
+use super::{Error, Here, Problem};
 use crate::Places;
 use alloc::{string::String, vec::Vec};
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+/// Merges a map with the one that is laid over it.
+type MergeItem =
+    fn(Map<String, Value>, &Map<String, Value>, &Type, Options, &Here<'_>) -> Result<Map<String, Value>, Error>;
 
 /// The items of a list that merges by key.
 #[derive(Clone, Copy)]
 pub(super) struct Items {
     pub(super) key: &'static str,
     pub(super) of: &'static Type,
+    /// Merges one item.
+    pub(super) merge: MergeItem,
 }
 
 /// `base` with the items of `patch` laid over those with the same key; `wanted` is a
@@ -46,7 +53,7 @@ pub(super) fn merge(
     for ((at, item), id) in instructions.content.into_iter().zip(&named) {
         if let Some(to) = known.get(id) {
             if let (Some(Value::Object(slot)), Value::Object(overlay)) = (base.get_mut(to), item) {
-                let merged = map::merge(core::mem::take(slot), overlay, items.of, options, &path.index(at))?;
+                let merged = (items.merge)(core::mem::take(slot), overlay, items.of, options, &path.index(at))?;
                 *slot = merged;
             }
         } else if let Some(item) = fresh(item) {

@@ -1,22 +1,13 @@
 //! Merging maps, and the directives that stand in them.
 
 use super::clean::fresh;
+use super::directive::{DELETE_FROM, DIRECTIVE, ELEMENT_ORDER, RETAIN_KEYS, is_directive};
+use super::options::Options;
 use super::table::{Exclusive, Field, PLAIN, Type};
-use super::{Error, Here, Options, Problem, list, order};
+use super::{Error, Here, Problem, list, order};
 use crate::json::keep;
 use alloc::string::String;
 use serde_json::{Map, Value};
-
-pub(super) const DIRECTIVE: &str = "$patch";
-const RETAIN_KEYS: &str = "$retainKeys";
-const ELEMENT_ORDER: &str = "$setElementOrder/";
-const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
-
-/// Whether a member of this name is an instruction and no content.
-pub(super) fn is_directive(key: &str) -> bool {
-    key.starts_with('$')
-        && (key == DIRECTIVE || key == RETAIN_KEYS || key.starts_with(ELEMENT_ORDER) || key.starts_with(DELETE_FROM))
-}
 
 /// `base` with `patch` laid over it.
 pub(super) fn merge(
@@ -82,7 +73,7 @@ fn member(
             Value::Object(merge(below, patch, of, options, path)?)
         }
         (Value::Array(below), Value::Array(patch), Some(Field::List(key, of))) => {
-            Value::Array(list::merge(below, patch, list::Items { key, of }, wanted, options, path)?)
+            Value::Array(list::merge(below, patch, list::Items { key, of, merge }, wanted, options, path)?)
         }
         (Value::Array(below), Value::Array(patch), Some(Field::Set)) => {
             Value::Array(list::merge_set(below, patch, wanted, path)?)

@@ -19,16 +19,19 @@
 
 mod check;
 mod clean;
+mod directive;
 mod error;
 mod here;
 mod list;
 mod map;
+mod options;
 mod order;
 mod table;
 
 pub use error::{Error, Problem};
 
 use here::Here;
+use options::Options;
 use serde_json::Value;
 use table::Type;
 
@@ -57,14 +60,6 @@ impl Schema {
             Self::Plain => &table::PLAIN,
         }
     }
-}
-
-/// What to do beyond Go's rules.
-#[derive(Clone, Copy, Debug, Default)]
-struct Options {
-    /// Members that exclude each other (`value` and `valueFrom`, the handlers of a probe, the sources of a
-    /// volume) replace each other, and are refused side by side in one patch.
-    exclusive: bool,
 }
 
 /// `base` with `patch` laid over it, by Go's rules.

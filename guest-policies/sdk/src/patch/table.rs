@@ -3,7 +3,7 @@
 //! The keys are the `patchMergeKey` and `patchStrategy` tags of `k8s.io/api` v0.36; what is not listed
 //! here replaces (lists) or merges (maps) as a whole.
 
-use super::map::is_directive;
+use super::directive::is_directive;
 
 /// What is special about the fields of a type.
 pub(super) struct Type {

@@ -1,4 +1,4 @@
-use super::map::is_directive;
+use super::directive::is_directive;
 use super::{Problem, Schema, container, merge, pod_spec};
 use serde_json::{Value, json};
 

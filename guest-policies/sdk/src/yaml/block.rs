@@ -1,7 +1,8 @@
 //! Structure by indentation.
 
+use super::Problem;
 use super::node::{Atom, Members, Properties};
-use super::{Problem, Reader};
+use super::reader::Reader;
 use alloc::vec::Vec;
 use serde_json::Value;
 

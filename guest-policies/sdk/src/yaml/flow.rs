@@ -1,8 +1,9 @@
 //! Structure by brackets.
 
+use super::Problem;
 use super::cursor::{is_flow, is_gap};
 use super::node::{Atom, Members, Properties};
-use super::{Problem, Reader};
+use super::reader::Reader;
 use alloc::vec::Vec;
 use serde_json::Value;
 

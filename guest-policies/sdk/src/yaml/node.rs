@@ -1,45 +1,10 @@
 //! Anchors, tags and keys: what stands before a value, and what is made of it.
 
+use super::Problem;
 use super::cursor::{is_flow, is_gap};
-use super::{MAX_ALIASED, Problem, Reader};
+use super::reader::Reader;
 use alloc::{string::String, vec::Vec};
 use serde_json::{Map, Value};
-
-/// What aliases stand for, and how much that is.
-#[derive(Default)]
-pub(super) struct Anchors<'a> {
-    known: Vec<(&'a str, Value, usize)>,
-    aliased: usize,
-}
-
-impl<'a> Anchors<'a> {
-    fn count(&mut self, size: usize) -> Result<(), Problem> {
-        self.aliased = self.aliased.saturating_add(size);
-        if self.aliased > MAX_ALIASED { Err(Problem::TooManyAliases) } else { Ok(()) }
-    }
-
-    fn set(&mut self, name: &'a str, value: &Value) -> Result<(), Problem> {
-        let size = size(value);
-        self.known.push((name, value.clone(), size));
-        self.count(size)
-    }
-
-    pub(super) fn get(&mut self, name: &str) -> Result<Value, Problem> {
-        let known = self.known.iter().rev().find(|(known, ..)| *known == name);
-        let (value, size) = known.map(|(_, value, size)| (value.clone(), *size)).ok_or(Problem::UnknownAlias)?;
-        self.count(size)?;
-        Ok(value)
-    }
-}
-
-fn size(value: &Value) -> usize {
-    1 + match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(size).sum(),
-        Value::Object(map) => map.iter().map(|(key, value)| key.len() + size(value)).sum(),
-        _ => 0,
-    }
-}
 
 /// What stands before a value.
 #[derive(Clone, Copy, Default)]

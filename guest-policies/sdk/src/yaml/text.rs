@@ -1,7 +1,8 @@
 //! The ways to write a text: plain, in quotes, and as a block of lines.
 
+use super::Problem;
 use super::cursor::{is_flow, is_gap};
-use super::{Problem, Reader};
+use super::reader::Reader;
 use alloc::string::String;
 
 const NOT_CLOSED: Problem = Problem::Syntax("the text ends before this quote is closed");
