@@ -11,7 +11,9 @@ import json, pathlib, subprocess
 KINDS = {
     "api/v1": ["Namespace", "ConfigMap", "Secret", "Service", "ServiceAccount", "Event", "Pod", "Node", "Binding",
                "PersistentVolumeClaim"],
-    "apis/apps/v1": ["Deployment", "ReplicaSet", "Scale"],
+    "apis/apps/v1": ["Deployment", "ReplicaSet", "StatefulSet", "Scale"],
+    "apis/batch/v1": ["Job"],
+    "apis/policy/v1": ["PodDisruptionBudget"],
     "apis/coordination.k8s.io/v1": ["Lease"],
     "apis/events.k8s.io/v1": ["Event"],
     "apis/discovery.k8s.io/v1": ["EndpointSlice"],

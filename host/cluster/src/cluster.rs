@@ -38,6 +38,7 @@ pub struct Builder {
     controllers: bool,
     changes: usize,
     requests: usize,
+    instead: Option<String>,
 }
 
 impl Builder {
@@ -78,6 +79,13 @@ impl Builder {
         self
     }
 
+    /// Says what there is to whoever asks for what is not served. A real server says no more than that it is not.
+    #[must_use]
+    pub fn instead(mut self, there_is: impl Into<String>) -> Self {
+        self.instead = Some(there_is.into());
+        self
+    }
+
     /// Starts it on the current tokio runtime.
     pub fn start(self) -> Cluster {
         let mut state = State::new(self.seed, self.changes);
@@ -93,6 +101,7 @@ impl Builder {
             users: Mutex::new(BTreeMap::new()),
             journal: Journal::new(self.requests),
             clock: self.clock,
+            instead: self.instead,
             poke: Arc::new(Notify::new()),
         };
         let inner = Arc::new(inner);
@@ -121,6 +130,7 @@ impl Cluster {
             controllers: true,
             changes: CHANGES,
             requests: REQUESTS,
+            instead: None,
         }
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct Inner {
     pub(crate) users: Mutex<BTreeMap<String, String>>,
     pub(crate) journal: Journal,
     pub(crate) clock: Arc<dyn Clock>,
+    /// What there is, for whoever asks for what is not served.
+    pub(crate) instead: Option<String>,
     pub(crate) poke: Arc<Notify>,
     pub(crate) settled: signal::Sender,
     pub(crate) cuts: signal::Sender,

@@ -56,6 +56,7 @@ mod state;
 mod status;
 mod storage;
 
+pub use catalogue::kinds;
 pub use clock::{Clock, SystemClock, TokioClock};
 pub use cluster::{Builder, Cluster};
 pub use controllers::{Controller, PodFate};

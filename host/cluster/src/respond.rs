@@ -104,7 +104,11 @@ fn understand(cluster: &Arc<Inner>, parts: &Parts, body: Bytes, user: String) ->
     let options = Options::parse(parts.uri.query().unwrap_or_default())?;
     let Route { verb, target } = {
         let state = lock(&cluster.state);
-        api::route(&state.catalogue, &parts.method, parts.uri.path(), options.watch)?
+        let route = api::route(&state.catalogue, &parts.method, parts.uri.path(), options.watch);
+        route.map_err(|error| match &cluster.instead {
+            Some(there_is) if error.code == StatusCode::NOT_FOUND => ApiError::no_route_but(there_is),
+            _ => error,
+        })?
     };
     Ok(Call {
         verb,

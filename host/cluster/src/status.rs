@@ -111,6 +111,13 @@ impl ApiError {
         error
     }
 
+    /// The same, where somebody said what else there is.
+    pub(crate) fn no_route_but(there_is: &str) -> Self {
+        let mut error = Self::no_route();
+        error.message = format!("{}: {there_is}", error.message);
+        error
+    }
+
     pub(crate) fn already_exists(subject: &Subject) -> Self {
         let message = format!("{} \"{}\" already exists", subject.qualified(), subject.name);
         Self::about(StatusCode::CONFLICT, "AlreadyExists", subject, message)
@@ -186,7 +193,7 @@ impl ApiError {
         Self::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
     }
 
-    fn about(code: StatusCode, reason: &'static str, subject: &Subject, message: String) -> Self {
+    pub(crate) fn about(code: StatusCode, reason: &'static str, subject: &Subject, message: String) -> Self {
         let mut details = json!({"kind": subject.kind});
         for (key, value) in [("name", &subject.name), ("group", &subject.group)] {
             if !value.is_empty() {

@@ -19,6 +19,7 @@ mod route;
 mod scale;
 mod start_watch;
 mod table;
+mod undone;
 mod update;
 mod watch;
 mod write;
@@ -35,7 +36,7 @@ pub(crate) use table::render as render_table;
 pub(crate) use update::controller_update;
 pub(crate) use watch::{Event as WatchEvent, Watch, is_served as watch_is_served};
 
-use crate::{faults::Verb, state::State, status::ApiError};
+use crate::{faults::Verb, state::State, status::ApiError, storage::Key};
 
 /// Answers a request.
 pub(crate) fn handle(state: &mut State, call: &Call, context: &Context<'_>) -> Result<Answer, ApiError> {
@@ -49,6 +50,10 @@ pub(crate) fn handle(state: &mut State, call: &Call, context: &Context<'_>) -> R
     if subresource.is_empty() && !resource.verbs.contains(&call.verb.name()) {
         return Err(ApiError::method_not_allowed());
     }
+    let key = Key::new(namespace, name);
+    if let Some(refusal) = undone::refusal(state, resource, &key, subresource) {
+        return Err(refusal);
+    }
     let served = match subresource {
         "" => true,
         "status" => resource.status,
@@ -58,6 +63,9 @@ pub(crate) fn handle(state: &mut State, call: &Call, context: &Context<'_>) -> R
     };
     if !served {
         return Err(ApiError::no_route());
+    }
+    if call.verb == Verb::Create && !subresource.is_empty() {
+        return Err(ApiError::method_not_allowed());
     }
     let request = request::Request { resource, namespace, name, subresource, call, context };
     match call.verb {

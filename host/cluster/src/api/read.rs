@@ -92,6 +92,7 @@ pub(super) fn check_fields(request: &Request<'_>) -> Result<(), ApiError> {
             }
             Family::Pod => path.starts_with("spec.") || path.starts_with("status."),
             Family::ReplicaSet => path == "status.replicas",
+            Family::Job => path == "status.successful",
             Family::Secret => path == "type",
             Family::Namespace => path == "status.phase",
             Family::Node => path == "spec.unschedulable",

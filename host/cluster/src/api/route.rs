@@ -83,11 +83,13 @@ fn document_verb(method: &Method) -> Result<Verb, ApiError> {
 
 fn verb(method: &Method, target: &Target, watch: bool) -> Result<Verb, ApiError> {
     let many = matches!(target, Target::Objects { .. });
+    let below = matches!(target, Target::Object { subresource, .. } if !subresource.is_empty());
     Ok(match (method.as_str(), many) {
         ("GET", true) if watch => Verb::Watch,
         ("GET", true) => Verb::List,
         ("GET", false) => Verb::Get,
         ("POST", true) => Verb::Create,
+        ("POST", false) if below => Verb::Create,
         ("PUT", false) => Verb::Update,
         ("PATCH", false) => Verb::Patch,
         ("DELETE", false) => Verb::Delete,

@@ -3,6 +3,7 @@
 mod age;
 mod columns;
 mod head;
+mod workloads;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

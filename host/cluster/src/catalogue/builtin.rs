@@ -30,9 +30,11 @@ const ROWS: &[Row] = &[
     Row("", "Binding", "bindings", "", Family::Binding, NAMESPACED),
     Row("apps", "Deployment", "deployments", "deploy", Family::Deployment, NAMESPACED | STATUS | SCALE | CATEGORY_ALL),
     Row("apps", "ReplicaSet", "replicasets", "rs", Family::ReplicaSet, NAMESPACED | STATUS | SCALE | CATEGORY_ALL),
+    Row("apps", "StatefulSet", "statefulsets", "sts", Family::StatefulSet, NAMESPACED | STATUS | SCALE | CATEGORY_ALL),
+    Row("batch", "Job", "jobs", "", Family::Job, NAMESPACED | STATUS | CATEGORY_ALL),
+    Row("policy", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", Family::Budget, NAMESPACED | STATUS),
     Row("coordination.k8s.io", "Lease", "leases", "", Family::Lease, NAMESPACED),
     Row("events.k8s.io", "Event", "events", "ev", Family::NewEvent, NAMESPACED),
-    Row("policy", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", Family::Budget, NAMESPACED | STATUS),
     Row("discovery.k8s.io", "EndpointSlice", "endpointslices", "", Family::EndpointSlice, NAMESPACED),
     Row("rbac.authorization.k8s.io", "Role", "roles", "", Family::Rbac, NAMESPACED),
     Row("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", "", Family::Rbac, NAMESPACED),
@@ -54,6 +56,12 @@ const ROWS: &[Row] = &[
 /// The built-in types; reading their schemas takes a while, so it is done once.
 pub(super) static RESOURCES: LazyLock<Vec<Arc<Resource>>> =
     LazyLock::new(|| resources().into_iter().map(Arc::new).collect());
+
+/// The kinds whose objects are stored: the group, and the kind.
+pub(super) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let stored = ROWS.iter().filter(|row| !matches!(row.4, Family::Review | Family::Binding | Family::NewEvent));
+    stored.map(|row| (row.0, row.1))
+}
 
 /// The rows as resources.
 fn resources() -> Vec<Resource> {

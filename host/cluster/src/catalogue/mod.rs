@@ -15,6 +15,11 @@ use crate::storage::GroupResource;
 /// How a version ranks.
 type Priority = (u8, u64, u64);
 
+/// The kinds that a cluster serves without any definition: the group, which is empty for the core group, and the kind.
+pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+    builtin::kinds()
+}
+
 /// Every served type.
 #[derive(Debug)]
 pub(crate) struct Catalogue {

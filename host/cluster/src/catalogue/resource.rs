@@ -74,6 +74,8 @@ pub(crate) enum Family {
     Node,
     Deployment,
     ReplicaSet,
+    StatefulSet,
+    Job,
     Lease,
     EndpointSlice,
     /// A PersistentVolumeClaim.

@@ -1,20 +1,26 @@
-//! Just enough behaviour: Deployments get `ReplicaSet`s and pods, pods become ready, owners take their dependents with
-//! them, namespaces terminate, definitions are served, Events expire.
+//! Just enough behaviour: Deployments get `ReplicaSet`s and pods, `StatefulSet`s and Jobs get pods, pods become ready or
+//! end, budgets count them, owners take their dependents with them, namespaces terminate, definitions are served, Events
+//! expire.
 //!
 //! Every controller is a function from the state to writes, called for what changed, in the order of keys, until
 //! nothing changes any more. Time enters as an argument and as timers.
 
 mod adopt;
+mod budgets;
 mod definitions;
 mod deployments;
+mod ends;
 mod events;
 mod fate;
 mod garbage;
+mod jobs;
 mod namespaces;
 mod pods;
 mod replica_sets;
 mod rollout;
+mod stateful_sets;
 mod template;
+mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +46,10 @@ enum Work {
     Garbage(Place),
     Deployment(Key),
     ReplicaSet(Key),
+    StatefulSet(Key),
+    Job(Key),
     Pod(Key),
+    Budget(Key),
     Event(Key),
 }
 
@@ -147,10 +156,14 @@ impl Controllers {
                 self.queue.insert(Work::ReplicaSet(key));
             }
             ("", "pods") => {
-                self.queue
-                    .extend(controller_of(object).map(|owner| Work::ReplicaSet(Key::new(&key.namespace, &owner))));
+                self.queue.extend(owner_of_pod(object, &key.namespace));
+                let budgets = state.store.list(&budget_objects(), &key.namespace);
+                self.queue.extend(budgets.map(|(budget, _)| Work::Budget(budget.clone())));
                 self.queue.insert(Work::Pod(key));
             }
+            ("apps", "statefulsets") => drop(self.queue.insert(Work::StatefulSet(key))),
+            ("batch", "jobs") => drop(self.queue.insert(Work::Job(key))),
+            ("policy", "poddisruptionbudgets") => drop(self.queue.insert(Work::Budget(key))),
             ("", "events") if !change.deleted => drop(self.queue.insert(Work::Event(key))),
             ("", "namespaces") => drop(self.queue.insert(Work::Namespace(key.name))),
             ("apiextensions.k8s.io", _) => drop(self.queue.insert(Work::Definition(key))),
@@ -189,6 +202,9 @@ fn perform(state: &mut State, work: &Work, moment: &Moment<'_>) -> Option<Durati
         Work::Garbage(place) => garbage::sync(state, place, moment),
         Work::Deployment(key) => return deployments::sync(state, key, moment),
         Work::ReplicaSet(key) => return replica_sets::sync(state, key, moment),
+        Work::StatefulSet(key) => return stateful_sets::sync(state, key, moment),
+        Work::Job(key) => return jobs::sync(state, key, moment),
+        Work::Budget(key) => budgets::sync(state, key, moment),
         Work::Pod(key) => return pods::sync(state, key, moment),
         Work::Event(key) => return events::sync(state, key, moment),
     }
@@ -207,8 +223,31 @@ fn deployment_objects() -> GroupResource {
     GroupResource::new("apps", "deployments")
 }
 
+fn stateful_set_objects() -> GroupResource {
+    GroupResource::new("apps", "statefulsets")
+}
+
+fn job_objects() -> GroupResource {
+    GroupResource::new("batch", "jobs")
+}
+
+fn budget_objects() -> GroupResource {
+    GroupResource::new("policy", "poddisruptionbudgets")
+}
+
 fn custom_definitions() -> GroupResource {
     GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions")
+}
+
+/// What controls a pod, to be looked at.
+fn owner_of_pod(pod: &Value, namespace: &str) -> Option<Work> {
+    let owner = controller(pod)?;
+    let key = Key::new(namespace, owner["name"].as_str()?);
+    Some(match owner["kind"].as_str()? {
+        "StatefulSet" => Work::StatefulSet(key),
+        "Job" => Work::Job(key),
+        _ => Work::ReplicaSet(key),
+    })
 }
 
 /// The owner that controls an object: its name.

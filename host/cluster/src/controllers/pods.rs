@@ -5,11 +5,11 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Moment, PodFate, controller_of, pods, replica_set_objects, served};
+use super::{Moment, PodFate, controller_of, ends, pods, replica_set_objects, served};
 use crate::{
     api, clock,
     state::State,
-    storage::{Key, meta},
+    storage::{Key, controller, meta},
 };
 
 const NODE: &str = "node-0";
@@ -20,8 +20,11 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
         stop(state, key, &pod);
         return None;
     }
+    if ends::is_over(&pod) {
+        return None;
+    }
     let resource = served(state, &pods())?;
-    let fate = moment.fates.of(&key.namespace, &deployment_of(state, &pod).unwrap_or_default());
+    let fate = moment.fates.of(&key.namespace, &workload_of(state, &pod).unwrap_or_default());
     let now = moment.text();
     if fate == PodFate::Unschedulable && pod["spec"]["nodeName"].is_null() {
         api::controller_update(state, &resource, "status", &pod, &now, |pod| {
@@ -34,6 +37,9 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
         pod = bind(state, key, &pod, &now);
     }
     let started = started(&pod).unwrap_or(moment.now);
+    if ends::ends(&pod) {
+        return ends::sync(state, &resource, &pod, fate, started, moment);
+    }
     let (ready, again) = match fate {
         PodFate::ReadyAfter(after) => {
             let since = Duration::try_from(moment.now.duration_since(started)).unwrap_or_default();
@@ -78,20 +84,23 @@ pub(super) fn ready_since(pod: &Value) -> Option<&str> {
     ready["lastTransitionTime"].as_str()
 }
 
-/// The Deployment that a pod belongs to.
-fn deployment_of(state: &State, pod: &Value) -> Option<String> {
+/// The Deployment, `StatefulSet` or Job that a pod belongs to.
+fn workload_of(state: &State, pod: &Value) -> Option<String> {
+    if controller(pod).is_some_and(|owner| owner["kind"] != "ReplicaSet") {
+        return controller_of(pod);
+    }
     let set = state.store.get(&replica_set_objects(), &Key::new(meta(pod, "namespace"), &controller_of(pod)?))?;
     controller_of(set)
 }
 
 /// An address that depends on the pod alone.
-fn address(pod: &Value) -> String {
+pub(super) fn address(pod: &Value) -> String {
     let hex = meta(pod, "uid").replace('-', "");
     let number = u32::from_str_radix(hex.get(..6).unwrap_or("1"), 16).unwrap_or(1);
     format!("10.{}.{}.{}", 128 + number / 65536 % 64, number / 256 % 256, 1 + number % 254)
 }
 
-fn run(pod: &mut Value, fate: PodFate, ready: bool, address: &str, now: &str) {
+pub(super) fn run(pod: &mut Value, fate: PodFate, ready: bool, address: &str, now: &str) {
     let waiting = match fate {
         PodFate::CrashLoop => Some(("CrashLoopBackOff", "back-off 5m0s restarting failed container")),
         PodFate::ImagePullBackOff => Some(("ImagePullBackOff", "Back-off pulling image")),
@@ -136,7 +145,7 @@ fn run(pod: &mut Value, fate: PodFate, ready: bool, address: &str, now: &str) {
     }
 }
 
-fn set_condition(pod: &mut Value, kind: &str, holds: bool, why: Option<(&str, &str)>, now: &str) {
+pub(super) fn set_condition(pod: &mut Value, kind: &str, holds: bool, why: Option<(&str, &str)>, now: &str) {
     let status = if holds { "True" } else { "False" };
     let mut conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let known = conditions.iter().position(|condition| condition["type"] == *kind);

@@ -1,15 +1,15 @@
 //! `ReplicaSet`s: as many pods as they want.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Moment, adopt, controlled, pods as pod_objects, pods, replica_set_objects, served};
+use super::{Moment, adopt, controlled, pods as pod_objects, pods, replica_set_objects, served, workers};
 use crate::{
-    api::{self, Deletion},
-    kinds::{self, count},
+    api,
+    kinds::count,
     state::State,
-    storage::{GroupResource, Key, meta},
+    storage::{Key, meta},
 };
 
 /// How long pods that could not be made wait for the next try.
@@ -28,17 +28,17 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     if meta(&set, "deletionTimestamp").is_empty() {
         let wanted = usize::try_from(count(&set["spec"]["replicas"])).unwrap_or_default();
         if staying.len() < wanted {
-            failure = missing_account(state, &set);
+            failure = workers::missing_account(state, &set);
         }
         for _ in staying.len()..if failure.is_some() { 0 } else { wanted } {
-            staying.extend(create_pod(state, &set, moment));
+            staying.extend(workers::create(state, &set, None, moment, |_| ()));
         }
         // Pods that are not ready go first, then the youngest.
         staying.sort_by_key(|pod| (!pods::is_ready(pod), std::cmp::Reverse(meta(pod, "name").to_owned())));
         staying.reverse();
         while staying.len() > wanted {
             let Some(pod) = staying.pop() else { break };
-            delete_pod(state, &pod, moment);
+            workers::delete(state, &pod, moment);
         }
     }
     let min_ready = u64::try_from(count(&set["spec"]["minReadySeconds"])).unwrap_or_default();
@@ -69,43 +69,4 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
         object["status"] = status;
     });
     again
-}
-
-/// Why no pod can be made: their service account is not there.
-fn missing_account(state: &State, set: &Value) -> Option<String> {
-    let (namespace, name) = (meta(set, "namespace"), meta(set, "name"));
-    let account = set["spec"]["template"]["spec"]["serviceAccountName"].as_str().unwrap_or("default");
-    let found = state.store.get(&GroupResource::new("", "serviceaccounts"), &Key::new(namespace, account)).is_some();
-    (!found).then(|| {
-        format!(
-            "pods \"{name}-\" is forbidden: error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found"
-        )
-    })
-}
-
-fn create_pod(state: &mut State, set: &Value, moment: &Moment<'_>) -> Option<Arc<Value>> {
-    let resource = served(state, &pod_objects())?;
-    let namespace = meta(set, "namespace");
-    let prefix = format!("{}-", meta(set, "name"));
-    let name = format!("{}{}", prefix.chars().take(58).collect::<String>(), state.suffix());
-    let template = &set["spec"]["template"];
-    let mut metadata = json!({"generateName": prefix, "namespace": namespace, "ownerReferences": [{
-        "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": meta(set, "name"), "uid": meta(set, "uid"),
-        "controller": true, "blockOwnerDeletion": true}]});
-    for field in ["labels", "annotations", "finalizers"] {
-        if !template["metadata"][field].is_null() {
-            metadata[field] = template["metadata"][field].clone();
-        }
-    }
-    let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]});
-    kinds::normalise(&resource, &mut pod);
-    api::stamp(state, &resource, &mut pod, &name, &moment.text());
-    Some(state.store.put(&pod_objects(), &Key::new(namespace, &name), pod))
-}
-
-fn delete_pod(state: &mut State, pod: &Value, moment: &Moment<'_>) {
-    let Some(resource) = served(state, &pod_objects()) else { return };
-    let key = Key::new(meta(pod, "namespace"), meta(pod, "name"));
-    // A pod that is gone already is what was wanted.
-    let _left = api::delete(state, &resource, &key, &Deletion::default(), &moment.text());
 }

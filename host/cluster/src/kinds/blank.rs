@@ -13,6 +13,14 @@ pub(crate) fn blank(resource: &Resource) -> Value {
             json!({"spec": {"selector": null, "strategy": {}, "template": template}, "status": {}})
         }
         (Family::ReplicaSet, _) => json!({"spec": {"selector": null, "template": template}, "status": {"replicas": 0}}),
+        (Family::StatefulSet, _) => {
+            json!({"spec": {"selector": null, "serviceName": "", "template": template, "updateStrategy": {}},
+                "status": {"replicas": 0, "availableReplicas": 0}})
+        }
+        (Family::Job, _) => json!({"spec": {"template": template}, "status": {}}),
+        (Family::Budget, _) => {
+            json!({"spec": {}, "status": {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}})
+        }
         (Family::Pod, _) => json!({"spec": {"containers": null}, "status": {}}),
         (Family::Service, _) => json!({"spec": {}, "status": {"loadBalancer": {}}}),
         (Family::Namespace | Family::Lease | Family::Node, _) => json!({"spec": {}, "status": {}}),

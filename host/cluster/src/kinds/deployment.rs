@@ -35,7 +35,7 @@ pub(super) fn fill_replica_set(object: &mut Value) {
     fill_template(spec);
 }
 
-fn fill_template(spec: &mut Value) {
+pub(super) fn fill_template(spec: &mut Value) {
     if spec["template"]["spec"].is_object() {
         pod::fill_spec(&mut spec["template"]["spec"]);
     }
@@ -43,6 +43,19 @@ fn fill_template(spec: &mut Value) {
 
 /// What is wrong with a Deployment or `ReplicaSet`.
 pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
+    let spec = &new["spec"];
+    let mut causes = check_pods(new, "deployment");
+    if spec["strategy"]["type"] == "RollingUpdate" {
+        causes.extend(rolling(&spec["strategy"]["rollingUpdate"]));
+    }
+    if old.is_some_and(|old| old["spec"]["selector"] != spec["selector"]) {
+        causes.push(Cause::invalid("spec.selector", &go_selector(&spec["selector"]), "field is immutable"));
+    }
+    causes
+}
+
+/// What is wrong with the pods that one of these wants, and with how it selects them.
+pub(super) fn check_pods(new: &Value, kind: &str) -> Vec<Cause> {
     let spec = &new["spec"];
     let mut causes = Vec::new();
     let replicas = spec["replicas"].as_i64().unwrap_or_default();
@@ -54,8 +67,8 @@ pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     if spec["selector"].is_null() {
         causes.push(Cause::required("spec.selector", ""));
     } else if selector.is_empty() {
-        let message = "empty selector is invalid for deployment";
-        causes.push(Cause::invalid("spec.selector", &spec["selector"].to_string(), message));
+        let message = format!("empty selector is invalid for {kind}");
+        causes.push(Cause::invalid("spec.selector", &spec["selector"].to_string(), &message));
     }
     if selector.is_empty() || !selector.matches_labels(labels) {
         let message = "`selector` does not match template `labels`";
@@ -66,12 +79,6 @@ pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     let policy = &spec["template"]["spec"]["restartPolicy"];
     if policy.is_string() && policy != "Always" {
         causes.push(Cause::unsupported("spec.template.spec.restartPolicy", policy, &[json!("Always")]));
-    }
-    if spec["strategy"]["type"] == "RollingUpdate" {
-        causes.extend(rolling(&spec["strategy"]["rollingUpdate"]));
-    }
-    if old.is_some_and(|old| old["spec"]["selector"] != spec["selector"]) {
-        causes.push(Cause::invalid("spec.selector", &go_selector(&spec["selector"]), "field is immutable"));
     }
     causes
 }

@@ -4,16 +4,19 @@
 //! Only what clients can observe with the kinds in use is here; a real server refuses more.
 
 mod blank;
+mod budget;
 mod claim;
 mod container;
 mod data;
 mod definition;
 mod deployment;
 mod event;
+mod job;
 mod names;
 mod pod;
 mod quantity;
 mod service;
+mod stateful_set;
 mod wire;
 
 use serde_json::{Value, json};
@@ -38,6 +41,8 @@ pub(crate) fn normalise(resource: &Resource, object: &mut Value) {
     match resource.family {
         Family::Deployment => deployment::fill(object),
         Family::ReplicaSet => deployment::fill_replica_set(object),
+        Family::StatefulSet => stateful_set::fill(object),
+        Family::Job => job::fill(object),
         Family::Pod => pod::fill(object),
         Family::Service => service::fill(object),
         Family::Secret => data::fill_secret(object),
@@ -60,7 +65,7 @@ pub(crate) fn normalise(resource: &Resource, object: &mut Value) {
 pub(crate) fn undecodable(resource: &Resource, object: &Value) -> Option<String> {
     match resource.family {
         Family::ConfigMap | Family::Secret => data::undecodable(resource.family, object),
-        Family::Deployment | Family::ReplicaSet => deployment::overflow(object),
+        Family::Deployment | Family::ReplicaSet | Family::StatefulSet => deployment::overflow(object),
         _ => None,
     }
 }
@@ -81,6 +86,12 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
         }
         Family::Definition => definition::prepare(object),
         Family::Deployment | Family::ReplicaSet => object["status"] = json!({}),
+        Family::StatefulSet => object["status"] = json!({"replicas": 0, "availableReplicas": 0}),
+        Family::Job => job::prepare(object),
+        Family::Budget => {
+            let none = ["currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"];
+            object["status"] = none.into_iter().map(|field| (field.to_owned(), json!(0))).collect();
+        }
         Family::Service => object["status"] = json!({"loadBalancer": {}}),
         Family::Claim => object["status"] = json!({"phase": "Pending"}),
         _ if resource.status => drop(object.as_object_mut().and_then(|object| object.remove("status"))),
@@ -97,8 +108,11 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
 }
 
 fn has_generation(resource: &Resource) -> bool {
-    use Family::{Budget, Custom, Definition, Deployment, EndpointSlice, Pod, ReplicaSet};
-    matches!(resource.family, Budget | Custom | Definition | Deployment | EndpointSlice | Pod | ReplicaSet)
+    use Family::{Budget, Custom, Definition, Deployment, EndpointSlice, Job, Pod, ReplicaSet, StatefulSet};
+    matches!(
+        resource.family,
+        Budget | Custom | Definition | Deployment | EndpointSlice | Job | Pod | ReplicaSet | StatefulSet
+    )
 }
 
 /// Whether an update through the main endpoint raises the generation.
@@ -148,6 +162,9 @@ pub(crate) fn check(resource: &Resource, new: &Value, old: Option<&Value>) -> Ve
     causes.extend(owners(new));
     match resource.family {
         Family::Deployment | Family::ReplicaSet => causes.extend(deployment::check(new, old)),
+        Family::StatefulSet => causes.extend(stateful_set::check(new, old)),
+        Family::Job => causes.extend(job::check(new, old)),
+        Family::Budget => causes.extend(budget::check(new)),
         Family::Pod => causes.extend(pod::check(&new["spec"], "spec")),
         Family::Service => causes.extend(service::check(new, old)),
         Family::Claim => causes.extend(claim::check(new, old)),

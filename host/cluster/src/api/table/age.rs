@@ -14,7 +14,7 @@ pub(super) fn age(time: &Value, now: Timestamp) -> Value {
     json!(human(since.as_secs()))
 }
 
-fn human(seconds: u64) -> String {
+pub(super) fn human(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
     let pair = |whole: u64, unit: &str, part: u64, small: &str| {
         if part == 0 { format!("{whole}{unit}") } else { format!("{whole}{unit}{part}{small}") }

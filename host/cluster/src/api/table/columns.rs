@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jsonpath_rust::JsonPath as _;
 use serde_json::{Value, json};
 
-use super::{age::age, head::Head};
+use super::{age::age, head::Head, workloads};
 use crate::{
     catalogue::{Column, Family, Resource},
     storage::LabelSelector,
@@ -65,6 +65,24 @@ fn builtin(resource: &Resource) -> &'static [(&'static str, &'static str, i64)] 
             ("Containers", "string", 1),
             ("Images", "string", 1),
             ("Selector", "string", 1),
+        ],
+        Family::StatefulSet => {
+            &[("Ready", "string", 0), ("Age", "string", 0), ("Containers", "string", 1), ("Images", "string", 1)]
+        }
+        Family::Job => &[
+            ("Status", "string", 0),
+            ("Completions", "string", 0),
+            ("Duration", "string", 0),
+            ("Age", "string", 0),
+            ("Containers", "string", 1),
+            ("Images", "string", 1),
+            ("Selector", "string", 1),
+        ],
+        Family::Budget => &[
+            ("Min Available", "string", 0),
+            ("Max Unavailable", "string", 0),
+            ("Allowed Disruptions", "integer", 0),
+            ("Age", "string", 0),
         ],
         Family::Lease => &[("Holder", "string", 0), ("Age", "string", 0)],
         Family::EndpointSlice => {
@@ -155,6 +173,10 @@ pub(super) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<
             number(&status["readyReplicas"]),
             created(),
         ]),
+        Family::StatefulSet => cells
+            .extend([json!(format!("{}/{}", number(&status["readyReplicas"]), number(&spec["replicas"]))), created()]),
+        Family::Job => cells.extend(workloads::job(object, created(), now)),
+        Family::Budget => cells.extend(workloads::budget(object, created())),
         Family::Lease => cells.extend([json!(spec["holderIdentity"].as_str().unwrap_or_default()), created()]),
         Family::EndpointSlice => cells.extend([
             object["addressType"].clone(),
@@ -188,11 +210,13 @@ pub(super) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<
         }
         _ => cells.push(created()),
     }
-    if matches!(resource.family, Family::Deployment | Family::ReplicaSet) {
+    if matches!(resource.family, Family::Deployment | Family::ReplicaSet | Family::StatefulSet | Family::Job) {
         let containers = spec["template"]["spec"]["containers"].as_array().map_or(&[][..], Vec::as_slice);
         cells.push(json!(joined(containers, |container| text(&container["name"]))));
         cells.push(json!(joined(containers, |container| text(&container["image"]))));
-        cells.push(json!(LabelSelector::of_object(&spec["selector"]).text()));
+        if resource.family != Family::StatefulSet {
+            cells.push(json!(LabelSelector::of_object(&spec["selector"]).text()));
+        }
     }
     cells
 }
@@ -253,7 +277,8 @@ fn pod(object: &Value, created: Value) -> [Value; 8] {
     let state = if object["metadata"]["deletionTimestamp"].is_string() {
         "Terminating"
     } else {
-        waiting.or(status["phase"].as_str()).unwrap_or("Unknown")
+        let ended = containers.iter().find_map(|container| container["state"]["terminated"]["reason"].as_str());
+        waiting.or(ended).or(status["phase"].as_str()).unwrap_or("Unknown")
     };
     [
         json!(format!("{ready}/{total}")),

@@ -1,0 +1,65 @@
+//! Pods that end: those of Jobs run for as long as others take to become ready, and then succeed, or fail as the script
+//! says.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Moment, PodFate, pods};
+use crate::{api, catalogue::Resource, state::State, storage::controller};
+
+/// Whether a pod is one that ends by itself.
+pub(super) fn ends(pod: &Value) -> bool {
+    controller(pod).is_some_and(|owner| owner["kind"] == "Job")
+}
+
+/// Whether it did.
+pub(super) fn is_over(pod: &Value) -> bool {
+    matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
+}
+
+/// Has a pod run, and end; returns when it does.
+pub(super) fn sync(
+    state: &mut State,
+    resource: &Resource,
+    pod: &Arc<Value>,
+    fate: PodFate,
+    started: Timestamp,
+    moment: &Moment<'_>,
+) -> Option<Duration> {
+    let now = moment.text();
+    let since = Duration::try_from(moment.now.duration_since(started)).unwrap_or_default();
+    let (end, again) = match fate {
+        PodFate::ReadyAfter(after) if since >= after => (Some(true), None),
+        PodFate::ReadyAfter(after) => (None, after.checked_sub(since)),
+        // One that is not to restart ends with its first crash.
+        PodFate::CrashLoop if pod["spec"]["restartPolicy"] == "Never" => (Some(false), None),
+        _ => (None, None),
+    };
+    let address = pod["status"]["podIP"].as_str().map_or_else(|| pods::address(pod), str::to_owned);
+    api::controller_update(state, resource, "status", pod, &now, |pod| {
+        let runs = matches!(fate, PodFate::ReadyAfter(_));
+        pods::run(pod, if end.is_some() { PodFate::NotReady } else { fate }, runs && end.is_none(), &address, &now);
+        if let Some(succeeded) = end {
+            finish(pod, succeeded, &now);
+        }
+    });
+    again
+}
+
+fn finish(pod: &mut Value, succeeded: bool, now: &str) {
+    let (phase, code, reason, why) =
+        if succeeded { ("Succeeded", 0, "Completed", "PodCompleted") } else { ("Failed", 1, "Error", "PodFailed") };
+    pod["status"]["phase"] = json!(phase);
+    let containers = pod["status"]["containerStatuses"].as_array_mut().into_iter().flatten();
+    for container in containers {
+        let begun = container["state"]["running"]["startedAt"].as_str().unwrap_or(now).to_owned();
+        container["state"] = json!({"terminated": {"exitCode": code, "reason": reason, "startedAt": begun,
+            "finishedAt": now}});
+        container["started"] = json!(false);
+    }
+    for condition in ["ContainersReady", "Ready"] {
+        pods::set_condition(pod, condition, false, Some((why, "")), now);
+    }
+}

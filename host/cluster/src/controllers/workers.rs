@@ -1,0 +1,61 @@
+//! The pods of an owner: made from its template, and deleted.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Moment, pods, served};
+use crate::{
+    api::{self, Deletion},
+    kinds,
+    state::State,
+    storage::{GroupResource, Key, meta},
+};
+
+/// Why no pod can be made: their service account is not there.
+pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
+    let (namespace, name) = (meta(owner, "namespace"), meta(owner, "name"));
+    let account = owner["spec"]["template"]["spec"]["serviceAccountName"].as_str().unwrap_or("default");
+    let found = state.store.get(&GroupResource::new("", "serviceaccounts"), &Key::new(namespace, account)).is_some();
+    (!found).then(|| {
+        format!(
+            "pods \"{name}-\" is forbidden: error looking up service account {namespace}/{account}: serviceaccount \"{account}\" not found"
+        )
+    })
+}
+
+/// Makes a pod of an owner's template, under this name or one of its own; `more` adds what only this one has.
+pub(super) fn create(
+    state: &mut State,
+    owner: &Value,
+    name: Option<String>,
+    moment: &Moment<'_>,
+    more: impl FnOnce(&mut Value),
+) -> Option<Arc<Value>> {
+    let resource = served(state, &pods())?;
+    let namespace = meta(owner, "namespace");
+    let prefix = format!("{}-", meta(owner, "name"));
+    let name = name.unwrap_or_else(|| format!("{}{}", prefix.chars().take(58).collect::<String>(), state.suffix()));
+    let template = &owner["spec"]["template"];
+    let mut metadata = json!({"generateName": prefix, "namespace": namespace, "ownerReferences": [{
+        "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta(owner, "name"),
+        "uid": meta(owner, "uid"), "controller": true, "blockOwnerDeletion": true}]});
+    for field in ["labels", "annotations", "finalizers"] {
+        if !template["metadata"][field].is_null() {
+            metadata[field] = template["metadata"][field].clone();
+        }
+    }
+    let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]});
+    more(&mut pod);
+    kinds::normalise(&resource, &mut pod);
+    api::stamp(state, &resource, &mut pod, &name, &moment.text());
+    Some(state.store.put(&pods(), &Key::new(namespace, &name), pod))
+}
+
+/// Deletes a pod.
+pub(super) fn delete(state: &mut State, pod: &Value, moment: &Moment<'_>) {
+    let Some(resource) = served(state, &pods()) else { return };
+    let key = Key::new(meta(pod, "namespace"), meta(pod, "name"));
+    // A pod that is gone already is what was wanted.
+    let _left = api::delete(state, &resource, &key, &Deletion::default(), &moment.text());
+}

@@ -1,0 +1,207 @@
+//! `StatefulSet`s, Jobs and disruption budgets: what their controllers make and say, and what the server refuses; and what
+//! this cluster does not do.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
+
+mod support;
+
+use std::time::Duration;
+
+use kaos_cluster::{Cluster, PodFate};
+use kube::{
+    Api, Client,
+    api::{DynamicObject, ListParams, LogParams, Patch, PatchParams, PostParams},
+};
+use serde_json::{Value, json};
+use support::{api_of, object, start};
+
+fn api(client: &Client, kind: &str) -> Api<DynamicObject> {
+    let group = match kind {
+        "StatefulSet" => "apps",
+        "Job" => "batch",
+        "PodDisruptionBudget" => "policy",
+        _ => "",
+    };
+    api_of(client, group, "v1", kind, Some("t"))
+}
+
+async fn create(client: &Client, kind: &str, name: &str, spec: Value) -> Result<DynamicObject, kube::Error> {
+    let wanted = object(json!({"metadata": {"name": name}, "spec": spec}));
+    api(client, kind).create(&PostParams::default(), &wanted).await
+}
+
+async fn patch(client: &Client, kind: &str, name: &str, spec: Value) -> Result<DynamicObject, kube::Error> {
+    api(client, kind).patch(name, &PatchParams::default(), &Patch::Merge(json!({"spec": spec}))).await
+}
+
+/// What kube-controller-manager 1.36 says of the same objects was recorded for these tests.
+async fn status(client: &Client, kind: &str, name: &str) -> Value {
+    api(client, kind).get(name).await.unwrap().data["status"].clone()
+}
+
+async fn pods(client: &Client) -> Vec<String> {
+    let listed = api(client, "Pod").list(&ListParams::default()).await.unwrap();
+    listed.items.into_iter().filter_map(|pod| pod.metadata.name).collect()
+}
+
+fn template(image: &str, policy: &str) -> Value {
+    let containers = json!([{"name": "c", "image": image}]);
+    json!({"metadata": {"labels": {"app": "db"}}, "spec": {"restartPolicy": policy, "containers": containers}})
+}
+
+fn set(replicas: i64) -> Value {
+    json!({"replicas": replicas, "serviceName": "db", "selector": {"matchLabels": {"app": "db"}},
+        "template": template("db:1", "Always")})
+}
+
+fn message(error: &kube::Error) -> &str {
+    match error {
+        kube::Error::Api(status) => &status.message,
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stateful_set_makes_its_pods_one_after_the_other_and_replaces_them_from_the_last() {
+    let (cluster, client) = start().await;
+    cluster.set_pods(PodFate::ReadyAfter(Duration::from_secs(5)));
+    create(&client, "StatefulSet", "db", set(2)).await.unwrap();
+    cluster.settled().await;
+    assert_eq!(pods(&client).await, ["db-0"]);
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    cluster.settled().await;
+    assert_eq!(pods(&client).await, ["db-0", "db-1"]);
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    cluster.settled().await;
+    let told = status(&client, "StatefulSet", "db").await;
+    let revision = told["updateRevision"].clone();
+    let complete = json!({
+        "availableReplicas": 2, "collisionCount": 0, "currentReplicas": 2, "currentRevision": revision,
+        "observedGeneration": 1, "readyReplicas": 2, "replicas": 2, "updateRevision": revision, "updatedReplicas": 2,
+    });
+    assert_eq!(told, complete);
+    let pod = api(&client, "Pod").get("db-1").await.unwrap();
+    assert_eq!(pod.data["spec"]["hostname"], "db-1");
+    assert_eq!(pod.metadata.labels.unwrap()["apps.kubernetes.io/pod-index"], "1");
+
+    patch(&client, "StatefulSet", "db", json!({"template": template("db:2", "Always")})).await.unwrap();
+    cluster.settled().await;
+    let during = status(&client, "StatefulSet", "db").await;
+    assert_eq!((&during["readyReplicas"], &during["updatedReplicas"]), (&json!(1), &json!(1)), "{during}");
+    assert_ne!(during["currentRevision"], during["updateRevision"]);
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    cluster.settled().await;
+    let after = status(&client, "StatefulSet", "db").await;
+    assert_eq!(
+        (&after["updatedReplicas"], &after["currentRevision"]),
+        (&json!(2), &after["updateRevision"]),
+        "{after}"
+    );
+    patch(&client, "StatefulSet", "db", json!({"replicas": 0})).await.unwrap();
+    cluster.settled().await;
+    assert!(pods(&client).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_is_complete_when_its_pod_ended_well_and_failed_when_too_many_did_not() {
+    let (cluster, client) = start().await;
+    cluster.set_pods_of("t", "bad", Some(PodFate::CrashLoop));
+    cluster.set_pods_of("t", "once", Some(PodFate::ReadyAfter(Duration::from_secs(3))));
+    create(&client, "Job", "once", json!({"template": template("x:1", "Never")})).await.unwrap();
+    let bad = json!({"backoffLimit": 1, "ttlSecondsAfterFinished": 60, "template": template("x:1", "Never")});
+    create(&client, "Job", "bad", bad).await.unwrap();
+    cluster.settled().await;
+    let during = status(&client, "Job", "once").await;
+    assert_eq!((&during["active"], &during["ready"]), (&json!(1), &json!(1)), "{during}");
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    cluster.settled().await;
+    let told = status(&client, "Job", "once").await;
+    assert_eq!((&told["succeeded"], &told["ready"], &told["active"]), (&json!(1), &json!(0), &Value::Null), "{told}");
+    let conditions: Vec<&Value> = told["conditions"].as_array().unwrap().iter().map(|it| &it["type"]).collect();
+    assert_eq!(conditions, ["SuccessCriteriaMet", "Complete"]);
+    assert!(told["completionTime"].is_string(), "{told}");
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    cluster.settled().await;
+    let told = status(&client, "Job", "bad").await;
+    assert_eq!(
+        (&told["failed"], &told["conditions"][1]["reason"]),
+        (&json!(2), &json!("BackoffLimitExceeded")),
+        "{told}"
+    );
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    cluster.settled().await;
+    assert!(api(&client, "Job").get_opt("bad").await.unwrap().is_none());
+    // Its pods go with it, although a finalizer kept them until they were counted.
+    assert_eq!(pods(&client).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_counts_what_may_go() {
+    let (cluster, client) = start().await;
+    create(&client, "StatefulSet", "db", set(3)).await.unwrap();
+    let selector = json!({"matchLabels": {"app": "db"}});
+    for (name, field, bound) in [
+        ("most", "maxUnavailable", json!(1)),
+        ("least", "minAvailable", json!(3)),
+        ("share", "minAvailable", json!("50%")),
+    ] {
+        create(&client, "PodDisruptionBudget", name, json!({field: bound, "selector": selector})).await.unwrap();
+    }
+    cluster.settled().await;
+    for (name, desired, allowed, reason) in
+        [("most", 2, 1, "SufficientPods"), ("least", 3, 0, "InsufficientPods"), ("share", 2, 1, "SufficientPods")]
+    {
+        let told = status(&client, "PodDisruptionBudget", name).await;
+        let numbers =
+            ["currentHealthy", "desiredHealthy", "expectedPods", "disruptionsAllowed"].map(|it| told[it].as_i64());
+        assert_eq!(numbers, [Some(3), Some(desired), Some(3), Some(allowed)], "{name}: {told}");
+        assert_eq!(told["conditions"][0]["reason"], reason, "{name}: {told}");
+    }
+    cluster.set_pods(PodFate::NotReady);
+    cluster.settled().await;
+    let told = status(&client, "PodDisruptionBudget", "most").await;
+    assert_eq!((&told["currentHealthy"], &told["disruptionsAllowed"]), (&json!(0), &json!(0)), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_real_server_refuses_of_them_is_refused_in_its_words() {
+    let (cluster, client) = start().await;
+    let error = create(&client, "Job", "bad", json!({"template": template("x:1", "Always")})).await.unwrap_err();
+    let told = "spec.template.spec.restartPolicy: Required value: valid values: \"OnFailure\", \"Never\"";
+    assert_eq!(message(&error), format!("Job.batch \"bad\" is invalid: {told}"));
+    let both = json!({"maxUnavailable": 1, "minAvailable": 1});
+    let error = create(&client, "PodDisruptionBudget", "bad", both).await.unwrap_err();
+    assert!(message(&error).ends_with("minAvailable and maxUnavailable cannot be both set"), "{error}");
+    create(&client, "StatefulSet", "db", set(1)).await.unwrap();
+    create(&client, "Job", "once", json!({"template": template("x:1", "Never")})).await.unwrap();
+    cluster.settled().await;
+    let error = patch(&client, "StatefulSet", "db", json!({"serviceName": "x"})).await.unwrap_err();
+    let told = "StatefulSet.apps \"db\" is invalid: spec: Forbidden: updates to statefulset spec for fields other than";
+    assert!(message(&error).starts_with(told), "{error}");
+    let error = patch(&client, "Job", "once", json!({"completions": 3})).await.unwrap_err();
+    assert!(message(&error).ends_with("spec.completions: Invalid value: 3: field is immutable"), "{error}");
+}
+
+#[tokio::test]
+async fn what_it_does_not_do_is_said_with_what_to_do_instead() {
+    let cluster = Cluster::builder().instead("it serves Pods").start();
+    let client = support::client(&cluster);
+    api_of(&client, "", "v1", "Namespace", None)
+        .create(&PostParams::default(), &object(json!({"metadata": {"name": "t"}})))
+        .await
+        .unwrap();
+    let pod = json!({"containers": [{"name": "c", "image": "x"}]});
+    create(&client, "Pod", "web", pod).await.unwrap();
+    let pods: Api<k8s_openapi::api::core::v1::Pod> = Api::namespaced(client.clone(), "t");
+    let error = pods.logs("web", &LogParams::default()).await.unwrap_err();
+    let kube::Error::Api(told) = &error else { panic!("{error}") };
+    assert_eq!((told.code, told.reason.as_str()), (501, "NotImplemented"));
+    assert!(
+        told.message.contains("no container runs in it") && told.message.contains("kubectl describe pod"),
+        "{error}"
+    );
+    let error = pods.logs("nobody", &LogParams::default()).await.unwrap_err();
+    assert_eq!(message(&error), "pods \"nobody\" not found");
+    let ingresses = api_of(&client, "networking.k8s.io", "v1", "Ingress", Some("t"));
+    let error = ingresses.list(&ListParams::default()).await.unwrap_err();
+    assert_eq!(message(&error), "the server could not find the requested resource: it serves Pods");
+}
