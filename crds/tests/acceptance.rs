@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kaos_crds::{AgentSpec, MCPServerSpec, ModelAPISpec, schema};
+use kaos_crds::{AgentSpec, MCPServerSpec, MemoryStoreSpec, ModelAPISpec, schema};
 use kaos_decode::Decode;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
@@ -156,6 +156,7 @@ fn what_is_accepted_is_read_without_losing_a_known_field() {
         let read = match of.kind.as_str() {
             "Agent" => read::<AgentSpec>(&object["spec"]),
             "ModelAPI" => read::<ModelAPISpec>(&object["spec"]),
+            "MemoryStore" => read::<MemoryStoreSpec>(&object["spec"]),
             _ => read::<MCPServerSpec>(&object["spec"]),
         };
         assert_kept(&object["spec"], &read, "spec");

@@ -37,9 +37,17 @@ fn each_file_fits_into_the_annotation_of_a_client_side_apply() {
 }
 
 #[test]
-fn all_kinds_scale_and_belong_to_the_category() {
+fn all_kinds_belong_to_the_category_and_scale_but_for_stores_whose_replicas_have_no_default() {
     for crd in schema::definitions().unwrap() {
         let version = &crd["spec"]["versions"][0];
+        assert_eq!(crd["spec"]["names"]["categories"], json!(["kaos"]));
+        assert_eq!(properties(&crd, "status.phase")["enum"], json!(["Pending", "Ready", "Failed", "Waiting"]));
+        assert_eq!(properties(&crd, "status.conditions")["x-kubernetes-list-map-keys"], json!(["type"]));
+        if crd["spec"]["names"]["kind"] == "MemoryStore" {
+            assert_eq!(version["subresources"], json!({"status": {}}));
+            assert!(properties(&crd, "spec.replicas")["default"].is_null());
+            continue;
+        }
         assert_eq!(
             version["subresources"],
             json!({
@@ -51,10 +59,7 @@ fn all_kinds_scale_and_belong_to_the_category() {
                 "status": {},
             })
         );
-        assert_eq!(crd["spec"]["names"]["categories"], json!(["kaos"]));
         assert_eq!(properties(&crd, "spec.replicas")["default"], defaults::REPLICAS);
-        assert_eq!(properties(&crd, "status.phase")["enum"], json!(["Pending", "Ready", "Failed", "Waiting"]));
-        assert_eq!(properties(&crd, "status.conditions")["x-kubernetes-list-map-keys"], json!(["type"]));
     }
 }
 
@@ -83,6 +88,35 @@ fn every_field_is_described() {
 fn every_state_of_a_revision_is_listed() {
     let revision = schema::revision().unwrap();
     assert_eq!(properties(&revision, "status.state")["enum"], json!(RevisionState::ALL.map(RevisionState::name)));
+}
+
+#[test]
+fn a_store_has_the_columns_the_names_and_the_defaults_that_it_has_always_had() {
+    let [.., store] = schema::definitions().unwrap();
+    let columns = store["spec"]["versions"][0]["additionalPrinterColumns"].as_array().unwrap();
+    let columns: Vec<_> = columns.iter().take(4).map(|it| (it["name"].as_str(), it["jsonPath"].as_str())).collect();
+    let of = |name, path| (Some(name), Some(path));
+    let wanted = [
+        of("Engine", ".spec.engine"),
+        of("Storage", ".spec.storage.type"),
+        of("Ready", ".status.ready"),
+        of("Phase", ".status.phase"),
+    ];
+    assert_eq!(columns, wanted);
+    assert_eq!(store["spec"]["names"]["shortNames"], json!(["memstore", "memstores"]));
+    let mut defaulted = BTreeSet::new();
+    collect_defaults(properties(&store, "spec"), "", &mut defaulted);
+    let wanted = [
+        ".defaultFailureMode",
+        ".engine",
+        ".longTerm.extraction.concurrency",
+        ".maxReadScope",
+        ".storage.external.embeddingDims",
+        ".storage.external.provider",
+        ".storage.local.persistentVolume.size",
+        ".storage.local.provider",
+    ];
+    assert_eq!(defaulted, wanted.map(str::to_owned).into());
 }
 
 #[test]

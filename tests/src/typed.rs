@@ -1,7 +1,7 @@
 //! Whether a manifest is one of its kind: read by the type that Kubernetes' own kinds have, and written again.
 
 use anyhow::{Context, Result, bail, ensure};
-use k8s_openapi::api::{apps::v1::Deployment, core::v1};
+use k8s_openapi::api::{apps::v1::Deployment, core::v1, policy::v1::PodDisruptionBudget};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -24,6 +24,8 @@ fn read_and_written(manifest: &Value) -> Result<Value> {
         ("v1", "ConfigMap") => through::<v1::ConfigMap>(manifest),
         ("v1", "Secret") => through::<v1::Secret>(manifest),
         ("v1", "Service") => through::<v1::Service>(manifest),
+        ("v1", "PersistentVolumeClaim") => through::<v1::PersistentVolumeClaim>(manifest),
+        ("policy/v1", "PodDisruptionBudget") => through::<PodDisruptionBudget>(manifest),
         ("v1", "ServiceAccount") => through::<v1::ServiceAccount>(manifest),
         ("gateway.networking.k8s.io/v1", "HTTPRoute") => route(manifest).map(|()| manifest.clone()),
         _ => bail!("{version} {kind} is no kind that the default policies may emit"),
