@@ -7,6 +7,7 @@ use kaos_workload::{assess, notes};
 use serde_json::{Map, Value};
 
 use crate::linked::Linked;
+use crate::memory::Remembering;
 use crate::request::{self, workload};
 use crate::settings::Settings;
 use crate::wanted::Links;
@@ -23,10 +24,12 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     if let Ok(spec) = request::spec(subject) {
         let links = Links::of(&spec, object.name());
         let linked = Linked::of(subject, &spec.model_api, spec.model(), &links, &mut Violations::new());
+        let memory = Remembering::of(subject, &spec, &settings.memory, &mut Violations::new());
         if matches!(seen.outcome, Outcome::Applied | Outcome::Gated) {
-            said.fields.insert("linkedResources".into(), resources(&linked));
+            said.fields.insert("linkedResources".into(), resources(&linked, &memory));
         }
         said.conditions.push(assess::dependencies_ready(&linked.depends.wanting(&seen.outcome)));
+        said.conditions.extend(memory.conditions(&spec));
         said.conditions.extend(peers_resolved(&links, &linked.absent_peers));
         said.conditions.extend(request::telemetry(&spec, settings).condition());
         let notes = request::notes(&object, &spec, settings);
@@ -35,12 +38,15 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     said.into_report()
 }
 
-/// `status.linkedResources`: the model under the key it has always had, tools and peers under their kind
+/// `status.linkedResources`: the model and the store under the keys that they have always had, tools and peers under their kind
 /// and name.
-fn resources(linked: &Linked) -> Value {
+fn resources(linked: &Linked, memory: &Remembering) -> Value {
     let mut all = Map::new();
     if let Some(api) = &linked.model_api {
         all.insert("modelapi".into(), api.name.as_str().into());
+    }
+    if let Some(store) = &memory.store {
+        all.insert("memorystore".into(), store.as_str().into());
     }
     for server in &linked.servers {
         all.insert(format!("mcpserver/{}", server.name), server.name.as_str().into());

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | what the object asks for, older forms included | `wanted` |
 //! | what it refers to: model, tools, peers | `linked` |
+//! | memory that a store keeps | `memory` |
 //! | a coding harness instead of the default runtime | `harness` |
 //! | all of it for one subject | `request` |
 //! | variables | `mapping` |
@@ -18,6 +19,7 @@ mod assess;
 mod harness;
 mod linked;
 mod mapping;
+mod memory;
 mod request;
 mod samples;
 mod settings;
@@ -31,7 +33,7 @@ use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan,
 use kaos_policy_sdk::{Policy, include_json, json};
 use kaos_workload::{ROUTE_API, ROUTE_KIND};
 
-pub use settings::{HarnessSettings, Settings};
+pub use settings::{AgentIdentity, HarnessSettings, MemorySettings, Settings};
 
 /// The policy of the kind `Agent`.
 #[derive(Debug)]
@@ -44,7 +46,13 @@ impl Policy for Agent {
         let claim = Claim {
             primary: kaos("Agent"),
             emits: vec![resource_type("apps/v1", "Deployment"), resource_type("v1", "Service"), route.clone()],
-            reads: vec![kaos("ModelAPI"), kaos("MCPServer"), kaos("Agent"), resource_type("v1", "ConfigMap")],
+            reads: vec![
+                kaos("ModelAPI"),
+                kaos("MCPServer"),
+                kaos("Agent"),
+                kaos("MemoryStore"),
+                resource_type("v1", "ConfigMap"),
+            ],
             wishes: vec![route],
             finalizer: None,
             retired_finalizers: vec!["kaos.tools/agent-finalizer".to_owned()],

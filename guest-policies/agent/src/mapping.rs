@@ -6,14 +6,17 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use kaos_crds::agent::{Config, Memory, MemoryType, ToolCallMode};
+use kaos_crds::agent::{Config, Memory, MemoryType, ReadScope, ToolCallMode};
 use kaos_policy_sdk::env::{ContainerEnv, Env};
 use kaos_policy_sdk::types::{EnvVar, Refusal, Subject};
 use kaos_policy_sdk::{Object, Violations};
+use kaos_workload::Workload;
 use serde_json::Value;
 
 use crate::linked::Link;
+use crate::memory::{ENDPOINT, named_store, word};
 use crate::request::{KIND, Request, workload};
+use crate::settings::AgentIdentity;
 
 /// The mapping of `subject`, on top of the one of the layer below.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
@@ -39,9 +42,10 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
     if let Some(config) = config {
         reasoning(&mut env, config);
         if let Some(memory) = &config.memory {
-            remembering(&mut env, memory, &request.object);
+            remembering(&mut env, memory, &request);
         }
     }
+    identity(&mut env, &request, &workload);
     if settings.debug_memory_endpoints {
         env.set("AGENT_DEBUG_MEMORY_ENDPOINTS", "true", "settings.debugMemoryEndpoints");
     }
@@ -90,24 +94,54 @@ fn reasoning(env: &mut ContainerEnv<'_>, config: &Config) {
     env.set_some("TOOL_CALL_MODE", config.tool_call_mode.map(ToolCallMode::as_str), "spec.config.toolCallMode");
 }
 
-fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory, object: &Object) {
+fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory, request: &Request) {
     let path = |field: &str| format!("spec.config.memory.{field}");
+    let (settings, object) = (&request.settings.memory, &request.object);
     let kind = memory.effective_type();
+    let required = [
+        ("MEMORY_REQUIRE_PRINCIPAL", settings.require_principal, "settings.memory.requirePrincipal"),
+        ("MEMORY_REQUIRE_AGENT_IDENTITY", settings.require_agent_identity, "settings.memory.requireAgentIdentity"),
+    ];
+    for (name, _, origin) in required.into_iter().filter(|(_, is_required, _)| *is_required) {
+        env.set(name, "true", origin);
+    }
     flag(env, "MEMORY_ENABLED", Some(memory.enabled), &path("enabled"));
     env.set("MEMORY_TYPE", if kind == MemoryType::Local { "local" } else { "remote" }, &path("type"));
-    if kind == MemoryType::Local {
+    if let Some((endpoint, origin)) = &request.memory.endpoint {
+        env.set(ENDPOINT, endpoint, origin);
+    }
+    if kind == MemoryType::Local && settings.local_limits {
         number(env, "MEMORY_CONTEXT_LIMIT", Some(memory.context_limit), &path("contextLimit"));
         number(env, "MEMORY_MAX_SESSIONS", Some(memory.max_sessions), &path("maxSessions"));
         number(env, "MEMORY_MAX_SESSION_EVENTS", Some(memory.max_session_events), &path("maxSessionEvents"));
     }
-    let words =
-        [("MEMORY_MAX_READ_SCOPE", "maxReadScope"), ("MEMORY_TOOLS", "tools"), ("MEMORY_FAILURE_MODE", "failureMode")];
+    // Without a word of the object or of its store, the runtime reads what the session holds.
+    let (scope, origin) =
+        request.memory.scope.as_ref().map_or((ReadScope::Session, path("maxReadScope")), Clone::clone);
+    if settings.always_scope || request.memory.scope.is_some() || named_store(&request.spec).is_some() {
+        env.set("MEMORY_MAX_READ_SCOPE", word(scope), &origin);
+    }
+    let words = [("MEMORY_TOOLS", "tools"), ("MEMORY_FAILURE_MODE", "failureMode")];
     for (name, field) in words {
         env.set_some(name, object.str_at(&["spec", "config", "memory", field]), &path(field));
     }
     if let Some(params) = &memory.client_params {
         number(env, "MEMORY_SHORT_TERM_TOKEN_BUDGET", params.token_budget, &path("clientParams.tokenBudget"));
         flag(env, "MEMORY_ROLLING_SUMMARY", params.rolling_summary, &path("clientParams.rollingSummary"));
+    }
+}
+
+/// Who the Agent is for what it remembers: the name alone would be another Agent's, too, in another namespace.
+fn identity(env: &mut ContainerEnv<'_>, request: &Request, workload: &Workload<'_>) {
+    let memory = request.spec.config.as_ref().and_then(|config| config.memory.as_ref());
+    let is_told = match request.settings.agent_identity {
+        AgentIdentity::Store => named_store(&request.spec).is_some(),
+        AgentIdentity::Memory => memory.is_some(),
+        AgentIdentity::Always => true,
+    };
+    if is_told {
+        let identity = format!("kaos://agent/{}/{}", workload.namespace, workload.name);
+        env.set("AGENT_IDENTITY", identity, "metadata");
     }
 }
 

@@ -8,6 +8,7 @@ use kaos_workload::{Exposure, Kind, Telemetry, Workload, bounds};
 
 use crate::harness::{self, Entry};
 use crate::linked::{self, Linked};
+use crate::memory::{self, Remembering};
 use crate::settings::Settings;
 use crate::wanted::{self, Links};
 
@@ -24,6 +25,7 @@ pub(crate) struct Request {
     pub(crate) spec: Kept<AgentSpec>,
     pub(crate) settings: Kept<Settings>,
     pub(crate) linked: Linked,
+    pub(crate) memory: Remembering,
     pub(crate) harness: Option<Entry>,
 }
 
@@ -32,6 +34,7 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let object = subject.object();
     let (Ok(spec), Ok(settings)) = (spec(subject), settings(subject)) else { return Vec::new() };
     let mut needs = linked::needs(&spec.model_api, &Links::of(&spec, object.name()));
+    needs.extend(memory::need(&spec));
     if spec.harness.is_some() {
         needs.push(harness::need(&settings.harness, &subject.cluster.operator_namespace));
     }
@@ -71,6 +74,7 @@ impl Request {
         }
         let links = Links::of(&spec, object.name());
         let mut linked = Linked::of(subject, &spec.model_api, spec.model(), &links, &mut wrong);
+        let memory = Remembering::of(subject, &spec, &settings.memory, &mut wrong);
         let own_image =
             spec.container.as_ref().and_then(|own| own.image.as_ref()).is_some_and(|image| !image.is_empty());
         let read = |harness| Entry::of(subject, harness, &settings.harness, own_image);
@@ -85,7 +89,7 @@ impl Request {
         if !linked.depends.missing.is_empty() {
             return Err(refusal::waiting(linked.depends.missing));
         }
-        Ok(Self { object, spec, settings, linked, harness })
+        Ok(Self { object, spec, settings, linked, memory, harness })
     }
 
     /// The effective telemetry.

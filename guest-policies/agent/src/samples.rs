@@ -19,6 +19,11 @@ pub(crate) fn samples() -> Vec<Sample> {
         sample("full", include_json!("../samples/full.json"), &[model, server, peer, registry]),
         sample("gated", include_json!("../samples/minimal.json"), &[include_json!("../samples/modelapi-unready.json")]),
         sample("peers", include_json!("../samples/peers.json"), &[model, peer]),
+        sample(
+            "remembering",
+            include_json!("../samples/remembering.json"),
+            &[model, include_json!("../samples/store.json")],
+        ),
         sample("waiting", include_json!("../samples/minimal.json"), &[]),
     ]
 }

@@ -62,6 +62,10 @@ pub struct Settings {
     pub telemetry: TelemetrySettings,
     /// Coding harnesses.
     pub harness: HarnessSettings,
+    /// Memory.
+    pub memory: MemorySettings,
+    /// Which agents are told who they are, in the variable `AGENT_IDENTITY`.
+    pub agent_identity: AgentIdentity,
     /// Finalizer for cleanup in order, for example `kaos.tools/agent-finalizer`; empty leaves it to owner
     /// references.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::any_finalizer"))]
@@ -89,6 +93,37 @@ pub struct HarnessSettings {
     /// Directory for the harness's own state.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
     pub state: String,
+}
+
+/// Settings of memory.
+#[derive(Clone, Debug, PartialEq, Decode)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MemorySettings {
+    /// Whether requests carry the identity of a user, so that memory of a user can be read.
+    pub user_identity: bool,
+    /// Whether agents write memory only in the name of a user, in the variable `MEMORY_REQUIRE_PRINCIPAL`.
+    pub require_principal: bool,
+    /// Whether agents write memory only with an identity, in the variable `MEMORY_REQUIRE_AGENT_IDENTITY`.
+    pub require_agent_identity: bool,
+    /// Whether agents with local memory get its limits, in the variables `MEMORY_CONTEXT_LIMIT`, `MEMORY_MAX_SESSIONS` and
+    /// `MEMORY_MAX_SESSION_EVENTS`.
+    pub local_limits: bool,
+    /// Whether agents with local memory get `MEMORY_MAX_READ_SCOPE` also where they name no scope.
+    pub always_scope: bool,
+}
+
+/// Which agents are told who they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Decode)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum AgentIdentity {
+    /// Those with a store.
+    Store,
+    /// Those with a memory block.
+    Memory,
+    /// All.
+    Always,
 }
 
 impl Default for Settings {
@@ -119,6 +154,14 @@ impl Default for Settings {
                 workspace: "/workspace".to_owned(),
                 state: "/state".to_owned(),
             },
+            memory: MemorySettings {
+                user_identity: false,
+                require_principal: false,
+                require_agent_identity: false,
+                local_limits: true,
+                always_scope: false,
+            },
+            agent_identity: AgentIdentity::Store,
             finalizer: String::new(),
         }
     }

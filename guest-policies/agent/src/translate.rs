@@ -41,6 +41,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     plan.notes = notes;
     if spec.wait_for_dependencies {
         plan.gates.clone_from(&request.linked.depends.unready);
+        plan.gates.extend(request.memory.gate.clone());
     }
     plan.extra = plan::extra(&settings.finalizer, &[]);
     Ok(plan)

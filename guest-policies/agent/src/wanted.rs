@@ -10,6 +10,8 @@ use kaos_policy_sdk::{Violations, note};
 use kaos_workload::models;
 use kaos_workload::notes::{deprecated, older, older_env};
 
+use crate::memory::ENDPOINT;
+
 /// Collects everything that is wrong with the fields themselves.
 pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
     names(spec, wrong);
@@ -28,13 +30,17 @@ pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
 fn remembering(spec: &AgentSpec, memory: &Memory, wrong: &mut Violations) {
     let mut wrong = |field: &str, message: &str| wrong.add(format!("spec.config.memory.{field}"), message);
     if memory.effective_type() == MemoryType::Remote {
-        let own = spec.container.iter().flat_map(|container| &container.env);
-        if !own.into_iter().any(|variable| variable.name == "MEMORY_STORE_ENDPOINT") {
-            wrong(
-                if memory.memory_store.is_some() { "memoryStore" } else { "type" },
-                "this operator has no MemoryStore kind: use type local, or name the store's address in the variable \
-                 MEMORY_STORE_ENDPOINT of spec.container.env",
-            );
+        let mut own = spec.container.iter().flat_map(|container| &container.env);
+        match memory.memory_store.as_deref() {
+            Some(name) if !is_dns1123_subdomain(name) => {
+                wrong("memoryStore", "is no name of an object: use lower-case letters, digits, `-` and `.`");
+            }
+            None if !own.any(|variable| variable.name == ENDPOINT) => wrong(
+                "type",
+                "type 'remote' requires memoryStore to be set: name a MemoryStore, use type local, or name the address of \
+                 another store in the variable MEMORY_STORE_ENDPOINT of spec.container.env",
+            ),
+            _ => {}
         }
         return;
     }

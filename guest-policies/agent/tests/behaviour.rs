@@ -216,7 +216,7 @@ fn every_refusal_names_its_field() {
         (json!({"replicas": -1}), "spec.replicas"),
         (json!({"config": {"reasoningLoopMaxSteps": 0}}), "spec.config.reasoningLoopMaxSteps"),
         (json!({"config": {"memory": {"contextLimit": 101}}}), "spec.config.memory.contextLimit"),
-        (json!({"config": {"memory": {"memoryStore": "s"}}}), "spec.config.memory.memoryStore"),
+        (json!({"config": {"memory": {"memoryStore": "No"}}}), "spec.config.memory.memoryStore"),
         (json!({"config": {"memory": {"type": "remote"}}}), "spec.config.memory.type"),
         (json!({"config": {"memory": {"type": "local", "memoryStore": "s"}}}), "spec.config.memory.memoryStore"),
         (json!({"config": {"memory": {"tools": "read"}}}), "spec.config.memory.tools"),

@@ -73,6 +73,17 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
             vec![env("OTEL_EXPORTER_OTLP_ENDPOINT"), text("status.TelemetryConfigured")],
         ),
         ("telemetry.excludedUrls", json!("/x"), vec![env("OTEL_PYTHON_FASTAPI_EXCLUDED_URLS")]),
+        // What a user may be asked for is in `memory.rs`.
+        ("memory.userIdentity", json!(true), Vec::new()),
+        ("memory.requirePrincipal", json!(true), vec![env("MEMORY_REQUIRE_PRINCIPAL")]),
+        ("memory.requireAgentIdentity", json!(true), vec![env("MEMORY_REQUIRE_AGENT_IDENTITY")]),
+        (
+            "memory.localLimits",
+            json!(false),
+            vec![env("MEMORY_CONTEXT_LIMIT"), env("MEMORY_MAX_SESSIONS"), env("MEMORY_MAX_SESSION_EVENTS")],
+        ),
+        ("memory.alwaysScope", json!(true), vec![env("MEMORY_MAX_READ_SCOPE")]),
+        ("agentIdentity", json!("always"), vec![env("AGENT_IDENTITY")]),
         ("harness.registry", json!("other"), vec![text("needs.harness-registry")]),
         ("harness.gitImage", json!("git:1"), vec![clone("image")]),
         ("harness.branch", json!("dev"), vec![clone("env.REPO_BRANCH")]),
@@ -107,7 +118,7 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
 fn answers(settings: &Value, harness: bool) -> BTreeSet<(String, String)> {
     let mut agent = json!({
         "apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "metadata": {"name": "a", "namespace": "ns"},
-        "spec": {"modelAPI": "llm", "model": "m"},
+        "spec": {"modelAPI": "llm", "model": "m", "config": {"memory": {}}},
     });
     if harness {
         agent["spec"]["harness"] = json!({"runtime": "pi", "workspace": {"repoURL": "https://h/r.git"}});

@@ -65,7 +65,7 @@ pub(crate) const TOO_MANY_NEEDS: &str = "TooManyNeeds";
 struct Condition {
     of: &'static str,
     status: Truth,
-    reason: &'static str,
+    reason: Cow<'static, str>,
     message: String,
 }
 
@@ -117,11 +117,12 @@ pub fn compose(
     };
     let mut conditions = vec![accepted, resolved(rendered, missing), applied];
     conditions.extend(fallback.map(fell_back));
+    let is_ready = in_its_words(is_ready, &own);
     let mut written: Vec<Value> = conditions
         .iter()
         .map(|Condition { of, status, reason, message }| condition(of, *status, reason, message, generation))
         .collect();
-    written.push(condition(is_ready.of, is_ready.status, is_ready.reason, &is_ready.message, of_pods));
+    written.push(condition(is_ready.of, is_ready.status, &is_ready.reason, &is_ready.message, of_pods));
     conditions.push(is_ready);
     for extra in own.iter().filter(|extra| conditions.iter().all(|common| common.of != extra.type_)) {
         written.push(condition(&extra.type_, extra.status, &extra.reason, &extra.message, generation));
@@ -153,6 +154,15 @@ fn optional_needs(rendered: &Rendered) -> Vec<String> {
     ids.filter_map(Value::as_str).map(|id| format!("{}/{id}", rendered.policy.name)).collect()
 }
 
+/// `Ready`, with the reason and the message that the policy has for it, where both say that it does not hold.
+fn in_its_words(is_ready: Condition, own: &[kaos_policy::contract::Condition]) -> Condition {
+    let theirs = own.iter().find(|own| own.type_ == is_ready.of && own.status == is_ready.status);
+    match theirs.filter(|theirs| is_ready.status == Truth::No && !theirs.reason.is_empty()) {
+        Some(theirs) => Condition { reason: theirs.reason.clone().into(), message: theirs.message.clone(), ..is_ready },
+        None => is_ready,
+    }
+}
+
 fn condition(of: &str, status: Truth, reason: &str, message: &str, generation: i64) -> Value {
     let (of, reason, message) = (printable(of), printable(reason), cut(message, STATUS));
     json!({"type": of, "status": status, "reason": reason, "message": message, "observedGeneration": generation})
@@ -180,7 +190,7 @@ fn accepted(rendered: &Rendered) -> Condition {
         Verdict::Refused(Refusal::Waiting(blockers)) => (Truth::Unknown, "Waiting", blocked(blockers)),
         Verdict::Failed(failure) => (Truth::No, "PolicyFailed", failure.to_string()),
     };
-    Condition { of: "Accepted", status, reason, message }
+    Condition { of: "Accepted", status, reason: reason.into(), message }
 }
 
 fn resolved(rendered: &Rendered, missing: &[Reference]) -> Condition {
@@ -199,19 +209,20 @@ fn resolved(rendered: &Rendered, missing: &[Reference]) -> Condition {
         return Condition {
             of,
             status: Truth::No,
-            reason: "NotFound",
+            reason: "NotFound".into(),
             message: format!("{} not found", names.join(", ")),
         };
     }
     if !forbidden.is_empty() {
-        return Condition { of, status: Truth::No, reason: "NotPermitted", message: forbidden.join("; ") };
+        return Condition { of, status: Truth::No, reason: "NotPermitted".into(), message: forbidden.join("; ") };
     }
     if let Verdict::Refused(Refusal::Waiting(blockers)) = &rendered.verdict {
         let is_too_many = blockers.iter().any(|blocker| blocker.reason == TOO_MANY_NEEDS);
         let reason = if is_too_many { TOO_MANY_NEEDS } else { "Waiting" };
-        return Condition { of, status: Truth::No, reason, message: blocked(blockers) };
+        return Condition { of, status: Truth::No, reason: reason.into(), message: blocked(blockers) };
     }
-    Condition { of, status: Truth::Yes, reason: "Resolved", message: "everything that is needed is there".to_owned() }
+    let message = "everything that is needed is there".to_owned();
+    Condition { of, status: Truth::Yes, reason: "Resolved".into(), message }
 }
 
 fn applied(rendered: &Rendered, outcome: &Outcome, hindrance: Hindrance) -> Condition {
@@ -232,11 +243,11 @@ fn applied(rendered: &Rendered, outcome: &Outcome, hindrance: Hindrance) -> Cond
         (Outcome::Failed(message), Verdict::Failed(_)) => (Truth::No, "PolicyFailed", message.clone()),
         (Outcome::Failed(message), _) => (Truth::No, hindrance.reason(), message.clone()),
     };
-    Condition { of: "Applied", status, reason, message }
+    Condition { of: "Applied", status, reason: reason.into(), message }
 }
 
 fn fell_back(why: &str) -> Condition {
-    Condition { of: "PolicyFallback", status: Truth::Yes, reason: "FellBack", message: why.to_owned() }
+    Condition { of: "PolicyFallback", status: Truth::Yes, reason: "FellBack".into(), message: why.to_owned() }
 }
 
 fn ready(ready: bool, outcome: &Outcome, message: String) -> Condition {
@@ -247,7 +258,7 @@ fn ready(ready: bool, outcome: &Outcome, message: String) -> Condition {
         Outcome::Refused(_) => (Truth::No, "Refused"),
         Outcome::Failed(_) => (Truth::No, "Unavailable"),
     };
-    Condition { of: "Ready", status, reason, message }
+    Condition { of: "Ready", status, reason: reason.into(), message }
 }
 
 /// The phase of an object whose pods serve while its newest spec is not applied.

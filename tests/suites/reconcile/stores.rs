@@ -1,7 +1,10 @@
 //! Stores of memories: the claim that holds the data, and the ModelAPI that is waited for.
 
+use std::time::Duration;
+
+use kaos_cluster::PodFate;
 use kaos_tests::harness::read::{controller, name, uid, variable};
-use kaos_tests::harness::samples::{memory_store, model_api};
+use kaos_tests::harness::samples::{agent, memory_store, model_api};
 use kaos_tests::harness::{Scenario, World, condition, is_ready, is_true, play, reason};
 use serde_json::{Value, json};
 
@@ -147,7 +150,7 @@ fn a_claim_that_is_kept_costs_nothing_while_nothing_changes() {
         w.forget_requests();
         // A pass with nothing to do.
         w.patch(STORE, &json!({"metadata": {"labels": {"team": "x"}}})).await;
-        w.pass_time(std::time::Duration::from_secs(5)).await;
+        w.pass_time(Duration::from_secs(5)).await;
         assert!(w.reads().is_empty() && w.writes_by_type().keys().all(|of| of == "memorystores"), "{:#?}", w.writes());
     });
 }
@@ -168,5 +171,75 @@ fn a_store_that_moves_to_a_database_keeps_its_claim_until_somebody_deletes_it() 
         let left: Vec<String> = w.list("PersistentVolumeClaim").await.iter().map(|it| name(it).to_owned()).collect();
         assert_eq!(left, [""; 0]);
         assert!(is_ready(&w.look(STORE).await));
+    });
+}
+
+#[test]
+fn a_store_that_flaps_rolls_no_agent_and_changes_one_condition_of_each() {
+    const AGENTS: usize = 40;
+    play(Scenario::embedded("pods follow a script"), async |w| {
+        w.apply_all(&[model_api("llm"), memory_store("notes", "llm")]).await;
+        w.until_ready(STORE).await;
+        let names: Vec<String> = (0..AGENTS).map(|at| format!("a-{at}")).collect();
+        for name in &names {
+            w.apply(&agent(name, "llm", &json!({"config": {"memory": {"memoryStore": "notes"}}}))).await;
+        }
+        let at: Vec<String> = names.iter().map(|name| format!("Agent/{name}")).collect();
+        let all: Vec<&str> = at.iter().map(String::as_str).collect();
+        w.until_all("all are ready", &all, |all| all.iter().all(is_ready)).await;
+        w.quiet().await;
+        let others = |agent: &Value| {
+            let mut status = agent["status"].clone();
+            status["conditions"].as_array_mut().unwrap().retain(|it| it["type"] != "MemoryDegraded");
+            status
+        };
+        let before = w.look(&at[0]).await;
+        let history = w.history(&at[0]).await;
+        for _ in 0..30 {
+            w.pods_of("memorystore-notes", PodFate::NotReady);
+            w.pass_time(Duration::from_secs(1)).await;
+            w.pods_of("memorystore-notes", PodFate::ReadyAfter(Duration::ZERO));
+            w.pass_time(Duration::from_secs(1)).await;
+        }
+        w.until_ready(STORE).await;
+        let healthy = |it: &Value| reason(it, "MemoryDegraded") == "MemoryHealthy";
+        w.until_all("all are healthy", &all, |all| all.iter().all(healthy)).await;
+        w.quiet().await;
+        let states = history.states();
+        assert!(states.iter().any(|it| reason(it, "MemoryDegraded") == "MemoryStoreNotReady"), "it has never flapped");
+        for state in states {
+            assert_eq!(others(&state), others(&before));
+        }
+        for name in &names {
+            assert_eq!(w.rollouts(&format!("agent-{name}")).await, 1, "{name}");
+        }
+    });
+}
+
+#[test]
+fn an_agent_waits_for_its_store_and_says_why_it_may_not_read_more_than_that() {
+    play(Scenario::default(), async |w| {
+        let of_store = |more: Value| {
+            let mut memory = json!({"memoryStore": "facts"});
+            memory.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"config": {"memory": memory}})
+        };
+        w.apply_all(&[model_api("llm"), agent("a", "llm", &of_store(json!({})))]).await;
+        let waits = |it: &Value| it["status"]["message"] == "MemoryStore facts not found";
+        let waiting = w.until("it waits", "Agent/a", waits).await;
+        assert_eq!(waiting["status"]["phase"], "Waiting");
+        w.apply(&external("facts")).await;
+        let ready = w.until_ready("Agent/a").await;
+        assert_eq!(ready["status"]["linkedResources"]["memorystore"], "facts");
+        let deployment = w.look("Deployment/agent-a").await;
+        let endpoint = format!("http://memorystore-facts.{}.svc.cluster.local:8080", w.namespace);
+        assert_eq!(variable(&deployment, "MEMORY_STORE_ENDPOINT"), endpoint.as_str());
+        assert_eq!(variable(&deployment, "AGENT_IDENTITY"), format!("kaos://agent/{}/a", w.namespace).as_str());
+        w.apply(&agent("b", "llm", &of_store(json!({"maxReadScope": "user"})))).await;
+        let refused = w.until("it is refused", "Agent/b", |it| reason(it, "Ready") == "InvalidMemoryReadScope").await;
+        assert_eq!(
+            (&refused["status"]["phase"], reason(&refused, "Accepted").as_str()),
+            (&json!("Failed"), "InvalidSpec")
+        );
     });
 }

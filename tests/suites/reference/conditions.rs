@@ -33,10 +33,10 @@ const OTHER_WORDS: &str = "
     ClusterRoleBinding ClusterTrustBundle ComponentStatus ConfigMap CronJob CustomResourceDefinition DaemonSet
     Default Deployment DeviceClass Ei EndpointSlice Endpoints Engine Event Failure False FieldsV1 FlowSchema Gateway
     GatewayClass Gi HorizontalPodAutoscaler IfNotPresent Ingress IngressClass IntOrString Invalid Job Ki KiB Kind List
-    LoadBalancer Memo Metrics Mi MiB ModelAPI MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
+    LoadBalancer Memo MemoryStore Metrics Mi MiB ModelAPI MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
     MutatingWebhookConfiguration Name Namespace NamespaceTerminating NetworkPolicy Never Node NodePort Normal Null
     PassLookup PathPrefix PersistentVolume PersistentVolumeClaim Pi Pod PodDisruptionBudget PodSecurityPolicy Policy
-    PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Queue Reconcile Recreate Ref ReferenceGrant
+    PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Queue ReadWriteOnce Reconcile Recreate Ref ReferenceGrant
     ReplacePrefixMatch ReplicaFailure ResourceSlice RollingUpdate RuntimeClass Schema Secret Service ServiceAccount ServiceCIDR
     ServiceUnavailable StatefulSet Status StorageClass StorageVersion String Ti TooManyRequests True Unconfined
     Update ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration

@@ -11,8 +11,10 @@ use serde_json::Value;
 use crate::page::ROOT;
 
 /// Set by a setting that no variable of the operator feeds, and a case has variables alone.
-const OF_SETTINGS: [(&str, &str); 3] = [
+const OF_SETTINGS: [(&str, &str); 5] = [
     ("Agent", "AGENT_DEBUG_MEMORY_ENDPOINTS"),
+    ("Agent", "MEMORY_REQUIRE_PRINCIPAL"),
+    ("Agent", "MEMORY_REQUIRE_AGENT_IDENTITY"),
     ("MemoryStore", "KAOS_MEMORY_REQUIRE_PRINCIPAL"),
     ("MemoryStore", "KAOS_MEMORY_REQUIRE_AGENT_IDENTITY"),
 ];

@@ -100,6 +100,7 @@ impl Case {
             "ModelAPI" if seen.str_at(&["spec", "mode"]) == Some("Hosted") => ("modelapi", 11434),
             "ModelAPI" => ("modelapi", 8000),
             "MCPServer" => ("mcpserver", 8000),
+            "MemoryStore" => ("memorystore", 8080),
             "Agent" if seen.at(&["spec", "agentNetwork", "expose"]) != Some(&json!(false)) => ("agent", 8000),
             _ => return object.clone(),
         };

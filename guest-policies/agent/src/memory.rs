@@ -1,0 +1,170 @@
+//! Memory of an Agent that a store keeps: which store, what may be read of it, and how it fares.
+//!
+//! A store that is missing or not ready holds back the first creation and nothing else: an Agent that runs goes on without.
+//! Its address stays as long as the store has one, ready or not, so that a store that flaps rolls no pod.
+
+use alloc::{borrow::ToOwned, string::String};
+use kaos_crds::agent::{Memory, MemoryType, ReadScope};
+use kaos_crds::{API_VERSION, AgentSpec};
+use kaos_policy_sdk::names::is_dns1123_subdomain;
+use kaos_policy_sdk::need::{named, reference};
+use kaos_policy_sdk::quote::shown;
+use kaos_policy_sdk::types::{Blocker, Condition, Need, Reference, Subject};
+use kaos_policy_sdk::{Lookup, Object, SubjectExt, Violations, blocker, condition};
+use kaos_workload::Dependencies;
+
+use crate::settings::MemorySettings;
+
+/// The kind that keeps memories.
+const KIND: &str = "MemoryStore";
+/// The field of what may be read.
+const SCOPE: &str = "spec.config.memory.maxReadScope";
+/// The variable of the store's address.
+pub(crate) const ENDPOINT: &str = "MEMORY_STORE_ENDPOINT";
+/// The type of the condition on the store.
+const DEGRADED: &str = "MemoryDegraded";
+
+/// What is known of the memory of an Agent that has a block for it.
+#[derive(Debug, Default)]
+pub(crate) struct Remembering {
+    /// The store's name, where it is there.
+    pub(crate) store: Option<String>,
+    /// Its address, and where that comes from.
+    pub(crate) endpoint: Option<(String, String)>,
+    /// What may be read, and where that comes from.
+    pub(crate) scope: Option<(ReadScope, String)>,
+    /// Why the first creation waits.
+    pub(crate) gate: Option<Blocker>,
+    /// What is wrong with the store for an Agent that runs.
+    degraded: Option<String>,
+    /// Why the scope cannot be.
+    invalid: Option<String>,
+}
+
+/// The memory block of a spec.
+fn block(spec: &AgentSpec) -> Option<&Memory> {
+    spec.config.as_ref()?.memory.as_ref()
+}
+
+/// The store that a spec names. One whose address the user names is somebody else's to answer for.
+pub(crate) fn named_store(spec: &AgentSpec) -> Option<&str> {
+    let memory = block(spec).filter(|memory| memory.effective_type() == MemoryType::Remote)?;
+    let name = memory.memory_store.as_deref().filter(|name| is_dns1123_subdomain(name))?;
+    let mut own = spec.container.iter().flat_map(|container| &container.env);
+    (!own.any(|variable| variable.name == ENDPOINT)).then_some(name)
+}
+
+fn to(name: &str) -> Reference {
+    reference(API_VERSION, KIND, name)
+}
+
+fn id(name: &str) -> String {
+    format!("{KIND}/{name}")
+}
+
+/// The need for the store.
+pub(crate) fn need(spec: &AgentSpec) -> Option<Need> {
+    named_store(spec).map(|name| named(id(name), to(name)))
+}
+
+/// The word of a scope.
+pub(crate) const fn word(scope: ReadScope) -> &'static str {
+    match scope {
+        ReadScope::Session => "session",
+        ReadScope::Agent => "agent",
+        ReadScope::User => "user",
+    }
+}
+
+impl Remembering {
+    /// Reads what was found; collects what is wrong with the scope.
+    pub(crate) fn of(subject: &Subject, spec: &AgentSpec, settings: &MemorySettings, wrong: &mut Violations) -> Self {
+        let mut known = Self::default();
+        let Some(memory) = block(spec) else { return known };
+        let own = memory.max_read_scope.map(|scope| (scope, SCOPE.to_owned()));
+        let most = named_store(spec).and_then(|name| known.find(subject, name));
+        known.scope = own.or_else(|| most.clone());
+        if named_store(spec).is_some() {
+            known.invalid = invalid(known.scope.as_ref(), most.as_ref(), known.store.as_deref(), settings);
+        }
+        if let Some(invalid) = &known.invalid {
+            wrong.add(SCOPE, invalid.as_str());
+        }
+        known
+    }
+
+    /// The store of this name: its address, and what it lets be read.
+    fn find(&mut self, subject: &Subject, name: &str) -> Option<(ReadScope, String)> {
+        let unready = format!("{KIND} {} is not ready", shown(name, 253));
+        let found = match subject.one(&id(name)) {
+            Lookup::There(found) => found,
+            Lookup::Forbidden(why) => {
+                let message = format!("{KIND} {} cannot be read: {why}", shown(name, 253));
+                self.is_without(blocker::new(to(name), "Forbidden", message));
+                return None;
+            }
+            Lookup::Absent | Lookup::Unserved | Lookup::Unasked => {
+                self.is_without(blocker::not_found(to(name)));
+                return None;
+            }
+        };
+        self.store = Some(name.to_owned());
+        let mut depends = Dependencies::default();
+        let endpoint = depends.endpoint(&to(name), &unready, &found);
+        self.endpoint = endpoint.map(|endpoint| (endpoint.to_owned(), format!("{KIND}/{name} status.endpoint")));
+        self.gate = depends.missing.iter().chain(&depends.unready).next().cloned();
+        self.degraded = depends.missing.iter().chain(&depends.failing).next().map(|it| it.message.clone());
+        Some((most(&found), format!("{KIND}/{name} spec.maxReadScope")))
+    }
+
+    fn is_without(&mut self, blocker: Blocker) {
+        self.degraded = Some(blocker.message.clone());
+        self.gate = Some(blocker);
+    }
+
+    /// Condition `MemoryDegraded` of an Agent with a memory block, and what the scope says about `Ready`.
+    pub(crate) fn conditions(&self, spec: &AgentSpec) -> impl Iterator<Item = Condition> {
+        let degraded = block(spec).map(|_| match (&self.degraded, &self.store) {
+            (Some(message), _) => condition::yes(DEGRADED, "MemoryStoreNotReady", message.clone()),
+            (None, Some(name)) => condition::no(DEGRADED, "MemoryHealthy", format!("{KIND} {name} is ready")),
+            (None, None) => condition::no(DEGRADED, "MemoryHealthy", "Memory is healthy"),
+        });
+        let invalid = self.invalid.as_ref();
+        let invalid = invalid.map(|message| condition::no("Ready", "InvalidMemoryReadScope", message.clone()));
+        degraded.into_iter().chain(invalid)
+    }
+}
+
+/// The widest scope that a store lets be read.
+fn most(store: &Object) -> ReadScope {
+    match store.str_at(&["spec", "maxReadScope"]) {
+        Some("session") => ReadScope::Session,
+        Some("user") => ReadScope::User,
+        _ => ReadScope::Agent,
+    }
+}
+
+/// Why a scope cannot be, as the store and the cluster are.
+fn invalid(
+    scope: Option<&(ReadScope, String)>,
+    most: Option<&(ReadScope, String)>,
+    store: Option<&str>,
+    settings: &MemorySettings,
+) -> Option<String> {
+    let rank = |scope: ReadScope| scope as u8;
+    let (scope, _) = scope?;
+    if let (Some((most, _)), Some(store)) = (most, store)
+        && rank(*scope) > rank(*most)
+    {
+        let (scope, most) = (word(*scope), word(*most));
+        return Some(format!(
+            "config.memory.maxReadScope \"{scope}\" exceeds MemoryStore \"{store}\" maxReadScope \"{most}\": name {most}, \
+             or have the store allow more"
+        ));
+    }
+    (*scope == ReadScope::User && !settings.user_identity).then(|| {
+        "config.memory.maxReadScope references user scope, but cluster security posture has no user identity: name session or \
+         agent, or set memory.userIdentity of the policy where requests carry one"
+            .to_owned()
+    })
+}

@@ -1,0 +1,169 @@
+//! Agents whose memory a store keeps: what they wait for, what they are told, and what is refused.
+
+#![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
+
+use kaos_agent::{Agent, Settings};
+use kaos_policy_sdk::types::{Condition, Outcome, Plan, Refusal, Subject, Truth};
+use kaos_policy_sdk::{Policy, testing};
+use kaos_workload::schema::{leaves, with};
+use serde_json::{Value, json};
+
+const ENDPOINT: &str = "http://memorystore-s.ns.svc.cluster.local:8080";
+
+fn settings(changed: &[(&str, Value)]) -> Value {
+    let schema: Value = serde_json::from_str(&Settings::schema_text()).unwrap();
+    let defaults = leaves(&schema).into_iter().map(|(path, leaf)| (path, leaf["default"].clone()));
+    let changed = changed.iter().map(|(path, value)| ((*path).to_owned(), value.clone()));
+    defaults.chain(changed).fold(json!({}), |settings, (path, value)| with(&settings, &path, value))
+}
+
+fn agent(memory: &Value) -> Value {
+    let spec = json!({"modelAPI": "llm", "model": "m", "config": {"memory": memory}});
+    json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "metadata": {"name": "a", "namespace": "ns"}, "spec": spec})
+}
+
+fn store(scope: &str, status: &Value) -> Value {
+    json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "MemoryStore", "metadata": {"name": "s", "namespace": "ns"},
+           "spec": {"maxReadScope": scope}, "status": status})
+}
+
+fn up() -> Value {
+    json!({"ready": true, "endpoint": ENDPOINT})
+}
+
+fn seen_with(agent: &Value, store: Option<Value>, changed: &[(&str, Value)]) -> Subject {
+    let api = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI", "metadata": {"name": "llm", "namespace": "ns"},
+        "spec": {"mode": "Proxy", "proxyConfig": {"models": ["*"]}}, "status": {"ready": true, "endpoint": "http://llm"}});
+    let beside: Vec<Value> = [Some(api), store].into_iter().flatten().collect();
+    testing::subject(agent).settings(&settings(changed)).beside::<Agent>(&beside).build()
+}
+
+fn seen(agent: &Value, store: Option<Value>) -> Subject {
+    seen_with(agent, store, &[])
+}
+
+fn plan(subject: &Subject) -> Plan {
+    testing::plan::<Agent>(subject).unwrap_or_else(|refused| panic!("{refused:?}"))
+}
+
+fn value<'a>(plan: &'a Plan, name: &str) -> Option<&'a str> {
+    testing::env_value(&plan.env, "agent", name)
+}
+
+fn condition(subject: &Subject, outcome: Outcome, of: &str) -> Option<Condition> {
+    let report = Agent::assess(subject, &testing::observation(outcome).build());
+    report.conditions.into_iter().find(|condition| condition.type_ == of)
+}
+
+#[test]
+fn an_agent_of_a_store_that_is_ready_has_its_address_its_scope_and_an_identity() {
+    let subject = seen(&agent(&json!({"memoryStore": "s"})), Some(store("user", &up())));
+    assert!(matches!(testing::plan::<Agent>(&subject), Err(Refusal::Invalid(_))), "the scope is the store's");
+    let subject = seen(&agent(&json!({"memoryStore": "s"})), Some(store("agent", &up())));
+    let plan = plan(&subject);
+    assert!(plan.gates.is_empty());
+    for (name, wanted) in [
+        ("MEMORY_TYPE", "remote"),
+        ("MEMORY_STORE_ENDPOINT", ENDPOINT),
+        ("MEMORY_MAX_READ_SCOPE", "agent"),
+        ("AGENT_IDENTITY", "kaos://agent/ns/a"),
+    ] {
+        assert_eq!(value(&plan, name), Some(wanted), "{name}");
+    }
+    let healthy = condition(&subject, Outcome::Applied, "MemoryDegraded").unwrap();
+    assert_eq!((healthy.status, healthy.reason.as_str()), (Truth::No, "MemoryHealthy"));
+    assert_eq!(healthy.message, "MemoryStore s is ready");
+    let report = Agent::assess(&subject, &testing::observation(Outcome::Applied).build());
+    let fields: Value = serde_json::from_str(&report.fields).unwrap();
+    assert_eq!(fields["linkedResources"], json!({"modelapi": "llm", "memorystore": "s"}));
+}
+
+#[test]
+fn a_store_that_is_missing_or_not_ready_holds_back_the_first_creation_and_is_told_afterwards() {
+    for (store, message) in [
+        (None, "MemoryStore s not found"),
+        (Some(store("agent", &json!({"phase": "Pending"}))), "MemoryStore s is not ready"),
+        (Some(store("agent", &json!({"ready": false, "endpoint": ENDPOINT}))), "MemoryStore s is not ready"),
+    ] {
+        let mut object = agent(&json!({"memoryStore": "s"}));
+        let subject = seen(&object, store.clone());
+        let planned = plan(&subject);
+        assert_eq!(planned.gates.iter().map(|gate| gate.message.as_str()).collect::<Vec<_>>(), [message]);
+        let degraded = condition(&subject, Outcome::Applied, "MemoryDegraded").unwrap();
+        assert_eq!((degraded.status, degraded.reason.as_str()), (Truth::Yes, "MemoryStoreNotReady"));
+        assert_eq!(degraded.message, message);
+        object["spec"]["waitForDependencies"] = json!(false);
+        assert!(plan(&seen(&object, store)).gates.is_empty());
+    }
+}
+
+#[test]
+fn the_address_stays_while_the_store_has_one_so_that_nothing_rolls() {
+    let manifests = |ready: bool| {
+        let status = json!({"ready": ready, "endpoint": ENDPOINT});
+        plan(&seen(&agent(&json!({"memoryStore": "s"})), Some(store("agent", &status)))).manifests
+    };
+    assert_eq!(manifests(true), manifests(false));
+    let none = plan(&seen(&agent(&json!({"memoryStore": "s"})), None));
+    assert_eq!(value(&none, "MEMORY_STORE_ENDPOINT"), None);
+}
+
+#[test]
+fn a_scope_that_cannot_be_is_refused_and_is_the_reason_of_ready() {
+    for (own, most, message) in [
+        ("agent", "session", "config.memory.maxReadScope \"agent\" exceeds MemoryStore \"s\" maxReadScope \"session\""),
+        ("user", "agent", "config.memory.maxReadScope \"user\" exceeds MemoryStore \"s\" maxReadScope \"agent\""),
+        (
+            "user",
+            "user",
+            "config.memory.maxReadScope references user scope, but cluster security posture has no user identity",
+        ),
+    ] {
+        let object = agent(&json!({"memoryStore": "s", "maxReadScope": own}));
+        let subject = seen(&object, Some(store(most, &up())));
+        let Err(Refusal::Invalid(wrong)) = testing::plan::<Agent>(&subject) else { panic!("{own} of {most} is taken") };
+        assert_eq!(wrong[0].path, "spec.config.memory.maxReadScope");
+        assert!(wrong[0].message.starts_with(message), "{}", wrong[0].message);
+        let ready = condition(&subject, Outcome::Refused(Refusal::Invalid(wrong)), "Ready").unwrap();
+        assert_eq!((ready.status, ready.reason.as_str()), (Truth::No, "InvalidMemoryReadScope"));
+        assert!(ready.message.starts_with(message));
+    }
+    let object = agent(&json!({"memoryStore": "s", "maxReadScope": "user"}));
+    let with_users = [("memory.userIdentity", json!(true))];
+    let taken = plan(&seen_with(&object, Some(store("user", &up())), &with_users));
+    assert_eq!(value(&taken, "MEMORY_MAX_READ_SCOPE"), Some("user"));
+}
+
+#[test]
+fn an_address_that_the_user_names_is_nobody_elses_to_answer_for() {
+    let mut object = agent(&json!({"memoryStore": "s", "maxReadScope": "user"}));
+    object["spec"]["container"] = json!({"env": [{"name": "MEMORY_STORE_ENDPOINT", "value": "http://mine"}]});
+    let subject = seen(&object, None);
+    let planned = plan(&subject);
+    assert!(planned.gates.is_empty());
+    assert_eq!(
+        (value(&planned, "MEMORY_STORE_ENDPOINT"), value(&planned, "AGENT_IDENTITY")),
+        (Some("http://mine"), None)
+    );
+    let healthy = condition(&subject, Outcome::Applied, "MemoryDegraded").unwrap();
+    assert_eq!((healthy.status, healthy.message.as_str()), (Truth::No, "Memory is healthy"));
+}
+
+#[test]
+fn who_is_told_its_identity_is_a_setting() {
+    let identity = |memory: Option<&str>, setting: &str| {
+        let mut object = agent(&json!({}));
+        if memory.is_none() {
+            object["spec"]["config"] = json!({});
+        }
+        let changed = [("agentIdentity", json!(setting))];
+        value(&plan(&seen_with(&object, None, &changed)), "AGENT_IDENTITY").is_some()
+    };
+    let local = Some("local");
+    assert_eq!([identity(local, "store"), identity(local, "memory"), identity(None, "memory")], [false, true, false]);
+    assert!(identity(None, "always"));
+    assert_eq!(
+        condition(&seen(&agent(&json!({})), None), Outcome::Applied, "MemoryDegraded").unwrap().status,
+        Truth::No
+    );
+}
