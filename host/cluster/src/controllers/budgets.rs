@@ -23,7 +23,8 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) {
     let selects = |pod: &Value| !spec["selector"].is_null() && (selector.is_empty() || selector.matches(pod));
     let found = state.store.list(&pods(), &key.namespace).map(|(_, pod)| pod).filter(|pod| selects(pod));
     let found: Vec<Arc<Value>> = found.cloned().collect();
-    let healthy = found.iter().filter(|pod| super::pods::is_ready(pod) && meta(pod, "deletionTimestamp").is_empty());
+    let healthy =
+        found.iter().filter(|pod| super::pod_status::is_ready(pod) && meta(pod, "deletionTimestamp").is_empty());
     let healthy = i64::try_from(healthy.count()).unwrap_or_default();
     let (expected, desired) = match (&spec["minAvailable"], &spec["maxUnavailable"]) {
         (Value::Number(number), _) => {

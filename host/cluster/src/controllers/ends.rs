@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Moment, PodFate, pods};
+use super::{Moment, PodFate, pod_status};
 use crate::{api, catalogue::Resource, state::State, storage::controller};
 
 /// Whether a pod is one that ends by itself.
@@ -37,10 +37,16 @@ pub(super) fn sync(
         PodFate::CrashLoop if pod["spec"]["restartPolicy"] == "Never" => (Some(false), None),
         _ => (None, None),
     };
-    let address = pod["status"]["podIP"].as_str().map_or_else(|| pods::address(pod), str::to_owned);
+    let address = pod["status"]["podIP"].as_str().map_or_else(|| pod_status::address(pod), str::to_owned);
     api::controller_update(state, resource, "status", pod, &now, |pod| {
         let runs = matches!(fate, PodFate::ReadyAfter(_));
-        pods::run(pod, if end.is_some() { PodFate::NotReady } else { fate }, runs && end.is_none(), &address, &now);
+        pod_status::run(
+            pod,
+            if end.is_some() { PodFate::NotReady } else { fate },
+            runs && end.is_none(),
+            &address,
+            &now,
+        );
         if let Some(succeeded) = end {
             finish(pod, succeeded, &now);
         }
@@ -60,6 +66,6 @@ fn finish(pod: &mut Value, succeeded: bool, now: &str) {
         container["started"] = json!(false);
     }
     for condition in ["ContainersReady", "Ready"] {
-        pods::set_condition(pod, condition, false, Some((why, "")), now);
+        pod_status::set_condition(pod, condition, false, Some((why, "")), now);
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     let again = step(state, &job, &mut status, &active, moment);
     let active = controlled(state, &pod_objects(), &key.namespace, meta(&job, "uid"));
     let active: Vec<_> = active.iter().filter(|pod| !is_over(pod)).collect();
-    let ready = active.iter().filter(|pod| super::pods::is_ready(pod)).count();
+    let ready = active.iter().filter(|pod| super::pod_status::is_ready(pod)).count();
     write(state, key, status, active.len(), ready, moment);
     again
 }

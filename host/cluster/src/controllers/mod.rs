@@ -14,7 +14,10 @@ mod events;
 mod fate;
 mod garbage;
 mod jobs;
+mod moment;
 mod namespaces;
+mod objects;
+mod pod_status;
 mod pods;
 mod replica_sets;
 mod rollout;
@@ -24,18 +27,21 @@ mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
 pub(crate) use fate::Fates;
 pub use fate::PodFate;
+pub(crate) use moment::Moment;
+
+use objects::{
+    budget_objects, controlled, controller_of, custom_definitions, deployment_objects, job_objects, pods,
+    replica_set_objects, served, stateful_set_objects,
+};
 
 use crate::{
-    catalogue::Resource,
-    clock,
     state::State,
-    storage::{Change, GroupResource, Key, Place, controller, meta, owners},
+    storage::{Change, Key, Place, controller, meta, owners},
 };
 
 /// What is to be looked at.
@@ -69,19 +75,6 @@ impl Work {
             Self::Deployment(_) => Some(Controller::Deployments),
             _ => None,
         }
-    }
-}
-
-/// What a controller knows besides the state.
-pub(crate) struct Moment<'a> {
-    pub(crate) now: Timestamp,
-    pub(crate) instant: Instant,
-    pub(crate) fates: &'a Fates,
-}
-
-impl Moment<'_> {
-    fn text(&self) -> String {
-        clock::text(self.now)
     }
 }
 
@@ -211,34 +204,6 @@ fn perform(state: &mut State, work: &Work, moment: &Moment<'_>) -> Option<Durati
     None
 }
 
-fn pods() -> GroupResource {
-    GroupResource::new("", "pods")
-}
-
-fn replica_set_objects() -> GroupResource {
-    GroupResource::new("apps", "replicasets")
-}
-
-fn deployment_objects() -> GroupResource {
-    GroupResource::new("apps", "deployments")
-}
-
-fn stateful_set_objects() -> GroupResource {
-    GroupResource::new("apps", "statefulsets")
-}
-
-fn job_objects() -> GroupResource {
-    GroupResource::new("batch", "jobs")
-}
-
-fn budget_objects() -> GroupResource {
-    GroupResource::new("policy", "poddisruptionbudgets")
-}
-
-fn custom_definitions() -> GroupResource {
-    GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions")
-}
-
 /// What controls a pod, to be looked at.
 fn owner_of_pod(pod: &Value, namespace: &str) -> Option<Work> {
     let owner = controller(pod)?;
@@ -248,29 +213,4 @@ fn owner_of_pod(pod: &Value, namespace: &str) -> Option<Work> {
         "Job" => Work::Job(key),
         _ => Work::ReplicaSet(key),
     })
-}
-
-/// The owner that controls an object: its name.
-fn controller_of(object: &Value) -> Option<String> {
-    controller(object)?["name"].as_str().map(str::to_owned)
-}
-
-/// Whether an object is controlled by the owner with this UID.
-fn is_controlled_by(object: &Value, uid: &str) -> bool {
-    controller(object).is_some_and(|owner| owner["uid"] == *uid)
-}
-
-/// The objects of a type in a namespace that an owner controls.
-fn controlled(state: &State, resource: &GroupResource, namespace: &str, uid: &str) -> Vec<std::sync::Arc<Value>> {
-    let objects = state.store.dependents(uid).into_iter();
-    objects
-        .filter(|place| place.resource == *resource && place.key.namespace == namespace)
-        .filter_map(|place| state.store.get(&place.resource, &place.key).cloned())
-        .filter(|object| is_controlled_by(object, uid))
-        .collect()
-}
-
-/// The served type of stored objects.
-fn served(state: &State, resource: &GroupResource) -> Option<std::sync::Arc<Resource>> {
-    state.catalogue.of_storage(resource).cloned()
 }

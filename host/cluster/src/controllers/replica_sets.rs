@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Moment, adopt, controlled, pods as pod_objects, pods, replica_set_objects, served, workers};
+use super::{Moment, adopt, controlled, pod_status, pods as pod_objects, replica_set_objects, served, workers};
 use crate::{
     api,
     kinds::count,
@@ -34,7 +34,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
             staying.extend(workers::create(state, &set, None, moment, |_| ()));
         }
         // Pods that are not ready go first, then the youngest.
-        staying.sort_by_key(|pod| (!pods::is_ready(pod), std::cmp::Reverse(meta(pod, "name").to_owned())));
+        staying.sort_by_key(|pod| (!pod_status::is_ready(pod), std::cmp::Reverse(meta(pod, "name").to_owned())));
         staying.reverse();
         while staying.len() > wanted {
             let Some(pod) = staying.pop() else { break };
@@ -42,14 +42,14 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
         }
     }
     let min_ready = u64::try_from(count(&set["spec"]["minReadySeconds"])).unwrap_or_default();
-    let available: Vec<_> = staying.iter().map(|pod| pods::availability(pod, min_ready, moment.now)).collect();
+    let available: Vec<_> = staying.iter().map(|pod| pod_status::availability(pod, min_ready, moment.now)).collect();
     let retry = failure.is_some().then_some(RETRY);
     let again = available.iter().filter_map(|pod| pod.err().flatten()).chain(retry).min();
     let resource = served(state, &replica_set_objects())?;
     let set = state.store.get(&replica_set_objects(), key).cloned()?;
     let now = moment.text();
     api::controller_update(state, &resource, "status", &set, &now, |object| {
-        let ready = staying.iter().filter(|pod| pods::is_ready(pod)).count();
+        let ready = staying.iter().filter(|pod| pod_status::is_ready(pod)).count();
         let available = available.iter().filter(|pod| pod.is_ok()).count();
         let mut status = json!({"replicas": staying.len(), "observedGeneration": object["metadata"]["generation"],
             "terminatingReplicas": going.len()});

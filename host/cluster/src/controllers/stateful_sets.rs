@@ -6,7 +6,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{Moment, adopt, controlled, pods, pods as pod_objects, served, stateful_set_objects, template, workers};
+use super::{
+    Moment, adopt, controlled, pod_status, pods as pod_objects, served, stateful_set_objects, template, workers,
+};
 use crate::{
     api,
     kinds::count,
@@ -49,7 +51,7 @@ fn step(state: &mut State, set: &Value, revision: &str, moment: &Moment<'_>) {
     let is_ordered = spec["podManagementPolicy"] != "Parallel";
     let min_ready = u64::try_from(count(&spec["minReadySeconds"])).unwrap_or_default();
     let serves = |pod: &Arc<Value>| {
-        meta(pod, "deletionTimestamp").is_empty() && pods::availability(pod, min_ready, moment.now).is_ok()
+        meta(pod, "deletionTimestamp").is_empty() && pod_status::availability(pod, min_ready, moment.now).is_ok()
     };
     let (first, wanted) = (count(&spec["ordinals"]["start"]), count(&spec["replicas"]));
     let last = first.saturating_add(wanted);
@@ -108,12 +110,12 @@ fn report(state: &mut State, key: &Key, revision: &str, moment: &Moment<'_>) -> 
     let resource = served(state, &stateful_set_objects())?;
     let min_ready = u64::try_from(count(&set["spec"]["minReadySeconds"])).unwrap_or_default();
     let pods: Vec<Arc<Value>> = ordinals(state, &set).into_values().collect();
-    let available: Vec<_> = pods.iter().map(|pod| pods::availability(pod, min_ready, moment.now)).collect();
+    let available: Vec<_> = pods.iter().map(|pod| pod_status::availability(pod, min_ready, moment.now)).collect();
     let stays = |pod: &&Arc<Value>| meta(pod, "deletionTimestamp").is_empty();
     let of = |revision: &str| {
         pods.iter().filter(stays).filter(|pod| pod["metadata"]["labels"][REVISION] == *revision).count()
     };
-    let ready = pods.iter().filter(|pod| pods::is_ready(pod)).count();
+    let ready = pods.iter().filter(|pod| pod_status::is_ready(pod)).count();
     let updated = of(revision);
     let wanted = usize::try_from(count(&set["spec"]["replicas"])).unwrap_or_default();
     let known = set["status"]["currentRevision"].as_str().unwrap_or(revision);
