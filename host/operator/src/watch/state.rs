@@ -157,7 +157,7 @@ impl State {
                 }
             }
         }
-        desired.extend(self.contested_specs().map(|spec| (spec, Extract::default())));
+        desired.extend(self.contested_specs().into_iter().map(|spec| (spec, Extract::default())));
         desired
     }
 
