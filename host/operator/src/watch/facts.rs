@@ -109,6 +109,12 @@ impl Facts {
         }
     }
 
+    /// Whether an object is needed and was not read yet.
+    #[cfg(test)]
+    pub(super) fn is_to_be_read(&self, name: &str) -> bool {
+        self.dirty.contains_key(name)
+    }
+
     /// An object is needed no longer.
     pub(super) fn forget(&mut self, name: &str) {
         self.known.remove(name);

@@ -24,6 +24,9 @@ use crate::{hashing::hash, queue::Urgency};
 pub(super) struct ByLabel {
     of_name: BTreeMap<Arc<str>, Labelled>,
     names: BTreeMap<u64, BTreeSet<Arc<str>>>,
+    /// How often it was decided whether anything selects an object.
+    #[cfg(test)]
+    decided: std::sync::atomic::AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -82,6 +85,13 @@ impl ByLabel {
     /// Whether an object has all of these labels.
     fn carries(&self, name: &str, labels: &Labels) -> bool {
         self.has(name, &marks(labels))
+    }
+
+    /// Whether one of these selectors, as the hashes of its labels, selects an object.
+    fn is_selected(&self, name: &str, selectors: &[Vec<u64>]) -> bool {
+        #[cfg(test)]
+        self.decided.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        selectors.iter().any(|marks| self.has(name, marks))
     }
 
     fn has(&self, name: &str, marks: &[u64]) -> bool {
@@ -256,24 +266,46 @@ impl State {
         wakes
     }
 
-    /// A target is needed now that was not before, or the other way round.
-    pub(super) fn need_changed(&mut self, target: &Target) {
-        let is_needed = self.needs.who(target).next().is_some();
-        let namespace = target.namespace().map(str::to_owned);
-        let spec = Spec::new(&target.of(), namespace, super::plan::Select::Wide);
-        let Some(slot) = self.slots.get(&spec) else { return };
-        let names: Vec<Arc<str>> = match target {
-            Target::Named(reference) => vec![reference.name.as_str().into()],
-            Target::Labelled(selector) => slot.labels.matching(&selector.labels),
-        };
-        for name in names {
-            let keep = is_needed || self.is_wanted(&spec, &name);
-            let Some(slot) = self.slots.get_mut(&spec) else { return };
-            if keep {
-                slot.facts.want(&name);
-                slot.errand.notify_one();
-            } else {
-                slot.facts.forget(&name);
+    /// Targets are needed now that were not before, or the other way round. Whether an object is needed still is decided once
+    /// for all of them: an object may go that had hundreds of selectors.
+    pub(super) fn needs_changed(&mut self, changed: &[Arc<Target>]) {
+        // By object, whether something new needs it.
+        let mut concerned: BTreeMap<Spec, BTreeMap<Arc<str>, bool>> = BTreeMap::new();
+        for target in changed {
+            let is_needed = self.needs.who(target).next().is_some();
+            let spec = Spec::new(&target.of(), target.namespace().map(str::to_owned), super::plan::Select::Wide);
+            let Some(slot) = self.slots.get(&spec) else { continue };
+            let names: Vec<Arc<str>> = match &**target {
+                Target::Named(reference) => vec![reference.name.as_str().into()],
+                Target::Labelled(selector) => slot.labels.matching(&selector.labels),
+            };
+            let names_of = concerned.entry(spec).or_default();
+            for name in names {
+                *names_of.entry(name).or_default() |= is_needed;
+            }
+        }
+        for (spec, names) in concerned {
+            let selectors = self.needs.selectors(&spec.of, spec.namespace.as_deref());
+            let selectors: Vec<Vec<u64>> = selectors.map(|(selector, _)| marks(&selector.labels)).collect();
+            let is_wanted = |name: &str| {
+                let is_selected = |slot: &Slot| slot.labels.is_selected(name, &selectors);
+                self.is_named(&spec, name) || self.slots.get(&spec).is_some_and(is_selected)
+            };
+            let decided: Vec<(Arc<str>, bool)> = names
+                .into_iter()
+                .map(|(name, is_needed)| {
+                    let keep = is_needed || is_wanted(&name);
+                    (name, keep)
+                })
+                .collect();
+            let Some(slot) = self.slots.get_mut(&spec) else { continue };
+            for (name, keep) in decided {
+                if keep {
+                    slot.facts.want(&name);
+                    slot.errand.notify_one();
+                } else {
+                    slot.facts.forget(&name);
+                }
             }
         }
     }
@@ -281,11 +313,13 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use kaos_policy::contract::ResourceType;
+    use std::sync::atomic::Ordering;
+
+    use kaos_policy::contract::{ResourceType, Selector};
     use serde_json::json;
 
     use super::*;
-    use crate::watch::item::Extract;
+    use crate::watch::{item::Extract, needs::named, plan::Select};
 
     fn item(version: u64, labels: &serde_json::Value) -> Item {
         let object =
@@ -317,5 +351,58 @@ mod tests {
         assert!(!index.gone("one", 4) && index.gone("one", 6));
         assert_eq!(found(&index, &[]), ["other"]);
         assert!(index.gone("other", 9) && index.names.is_empty() && index.of_name.is_empty());
+    }
+
+    fn config_map() -> ResourceType {
+        ResourceType::new("v1", "ConfigMap")
+    }
+
+    fn labelled(number: usize) -> Target {
+        let labels = labels(&[(&format!("l{number}"), "1")]);
+        Target::Labelled(Selector { of: config_map(), namespace: Some("t".to_owned()), labels })
+    }
+
+    #[test]
+    fn when_an_object_with_many_selectors_goes_it_is_decided_once_of_each_name_whether_it_is_needed() {
+        const SELECTORS: usize = 100;
+        const NAMES: usize = 40;
+        let all: serde_json::Map<String, serde_json::Value> =
+            (0..SELECTORS).map(|number| (format!("l{number}"), json!("1"))).collect();
+        let spec = Spec::new(&config_map(), Some("t".to_owned()), Select::Wide);
+        let (shelf, facts, index, errand) = Default::default();
+        let mut slot = Slot {
+            id: 1,
+            of: Arc::new(config_map()),
+            extract: Extract::default(),
+            shelf,
+            facts,
+            labels: index,
+            errand,
+        };
+        for number in 0..NAMES {
+            let mut labels = all.clone();
+            if number == 0 {
+                labels.insert("kept".to_owned(), json!("1"));
+            }
+            slot.labels.put(&format!("c{number}").into(), &item(1, &json!(labels)));
+        }
+        let allowance = crate::watch::Allowance::default();
+        let mut state = State { allowance, ..State::default() };
+        state.slots.insert(spec.clone(), slot);
+        let key = |name: &str| ObjectKey::new(ResourceType::new("x.io/v1", "Widget"), "t", name);
+        let kept = labels(&[("kept", "1")]);
+        let kept = Target::Labelled(Selector { of: config_map(), namespace: Some("t".to_owned()), labels: kept });
+        let named = named(&config_map(), Some("t"), "c1");
+        state.set_needs(&key("small"), [kept, named].into()).unwrap();
+        state.set_needs(&key("greedy"), (0..SELECTORS).map(labelled).collect()).unwrap();
+        let slot = |state: &State| {
+            let slot = state.slots.get(&spec).unwrap();
+            let wanted =
+                (0..NAMES).filter(|number| slot.facts.is_to_be_read(&format!("c{number}"))).collect::<Vec<_>>();
+            (wanted, slot.labels.decided.load(Ordering::Relaxed))
+        };
+        assert_eq!(slot(&state), ((0..NAMES).collect(), 0), "something new needs all of them");
+        state.set_needs(&key("greedy"), BTreeSet::new()).unwrap();
+        assert_eq!(slot(&state), (vec![0, 1], NAMES - 1), "one is needed by its name");
     }
 }

@@ -217,8 +217,8 @@ impl State {
         let mut wakes = Wakes::new();
         for target in &changed {
             wakes.extend(self.ledger.note(target, &self.needs));
-            self.need_changed(target);
         }
+        self.needs_changed(&changed);
         Ok((!changed.is_empty(), wakes))
     }
 
