@@ -26,6 +26,8 @@ pub(super) struct Checks {
     processors: Processors,
     home: String,
     under_way: BTreeMap<String, Check>,
+    /// Of checks that nobody wants to know of any more and that have not ended yet: cancelled when they have.
+    leaving: Vec<CancellationToken>,
     ended: Arc<Notify>,
 }
 
@@ -68,8 +70,8 @@ impl Drop for Check {
 impl Checks {
     /// Nothing yet. The operator's namespace is `home`.
     pub(super) fn new(gatekeeper: Gatekeeper, processors: Processors, home: &str) -> Self {
-        let (under_way, ended) = (BTreeMap::new(), Arc::default());
-        Self { gatekeeper, processors, home: home.to_owned(), under_way, ended }
+        let (under_way, leaving, ended) = (BTreeMap::new(), Vec::new(), Arc::default());
+        Self { gatekeeper, processors, home: home.to_owned(), under_way, leaving, ended }
     }
 
     /// Waits until one comes to its end.
@@ -149,13 +151,20 @@ impl Checks {
 
     /// Ends the checks of revisions that nobody wants to know of any more.
     pub(super) fn keep(&mut self, is_wanted: impl Fn(&str) -> bool) {
-        self.under_way.retain(|revision, _| is_wanted(revision));
+        self.end(|revision, _| !is_wanted(revision));
     }
 
     /// Ends what goes on, which is then open again. Gives what is to be waited for.
     fn end_all(&mut self) -> Vec<CancellationToken> {
-        let going_on = self.under_way.extract_if(.., |_, check| !check.over.is_cancelled());
-        going_on.map(|(_, check)| check.over.clone()).collect()
+        self.end(|_, check| !check.over.is_cancelled());
+        std::mem::take(&mut self.leaving)
+    }
+
+    /// Ends checks, which are open again. They take their time to end.
+    fn end(&mut self, is_ended: impl Fn(&str, &Check) -> bool) {
+        let ended = self.under_way.extract_if(.., |revision, check| is_ended(revision, check));
+        self.leaving.extend(ended.map(|(_, check)| check.over.clone()));
+        self.leaving.retain(|over| !over.is_cancelled());
     }
 
     fn share(&self, namespace: &str) -> Share {
@@ -189,6 +198,10 @@ mod tests {
             told("begins");
             while name == "slow" && (order.is_wanted)() {
                 std::thread::sleep(Duration::from_millis(1));
+            }
+            if name == "slow" {
+                // A child is ended, and takes its time.
+                std::thread::sleep(Duration::from_millis(50));
             }
             told("ends");
             Err(if name == "slow" { CompileError::Unwanted } else { CompileError::Killed })
@@ -237,6 +250,16 @@ mod tests {
         let (checked, _) = checks.take("owners").await.unwrap();
         assert_eq!(checked.unwrap_err(), CompileError::Killed.into());
         assert!(checks.take("owners").await.is_none(), "it is told once");
+    }
+
+    #[tokio::test]
+    async fn the_next_check_waits_for_one_that_nobody_wants_to_know_of_and_that_has_not_ended_yet() {
+        let (mut checks, compiler) = checks();
+        checks.begin("one", "greedy", package("slow"));
+        compiler.until(&["slow begins"]).await;
+        checks.keep(|_| false);
+        checks.begin("two", "other", package("quick"));
+        compiler.until(&["slow begins", "slow ends", "quick begins", "quick ends"]).await;
     }
 
     #[tokio::test]
