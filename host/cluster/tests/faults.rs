@@ -211,3 +211,35 @@ async fn stored_roles_decide_where_rbac_is_on() {
     bindings.delete("b", &DeleteParams::default()).await.unwrap();
     assert_eq!(code(api.list(&ListParams::default()).await), 403);
 }
+
+#[tokio::test(start_paused = true)]
+async fn rules_reviews_list_what_the_stored_roles_give_in_a_namespace_and_say_where_they_cannot() {
+    let (cluster, client) = start().await;
+    let operator = kube::Client::new(cluster.service().as_user("system:serviceaccount:t:op"), "t");
+    let reviews = api_of(&operator, "authorization.k8s.io", "v1", "SelfSubjectRulesReview", None);
+    let ask = async |namespace: &str| {
+        let review = object(json!({"spec": {"namespace": namespace}}));
+        reviews.create(&PostParams::default(), &review).await.map(|answer| answer.data["status"].clone())
+    };
+    let everything = json!([{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]);
+    assert_eq!(ask("t").await.unwrap()["resourceRules"], everything);
+    assert_eq!(code(ask("").await), 400);
+    cluster.authorise(|_| true);
+    let told = ask("t").await.unwrap();
+    assert_eq!((&told["incomplete"], &told["resourceRules"]), (&json!(true), &json!([])));
+    cluster.authorise_by_rbac();
+    let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}]);
+    let roles = api_of(&client, "rbac.authorization.k8s.io", "v1", "Role", Some("t"));
+    let role = object(json!({"metadata": {"name": "r"}, "rules": rules}));
+    roles.create(&PostParams::default(), &role).await.unwrap();
+    let bindings = api_of(&client, "rbac.authorization.k8s.io", "v1", "RoleBinding", Some("t"));
+    let binding = object(
+        json!({"metadata": {"name": "b"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
+        "subjects": [{"kind": "ServiceAccount", "name": "op", "namespace": "t"}]}),
+    );
+    bindings.create(&PostParams::default(), &binding).await.unwrap();
+    for (namespace, given) in [("t", rules), ("*", json!([])), ("default", json!([]))] {
+        let told = ask(namespace).await.unwrap();
+        assert_eq!((&told["incomplete"], &told["resourceRules"]), (&json!(false), &given), "{namespace}");
+    }
+}

@@ -21,7 +21,7 @@ fn what_serves_goes_on_when_somebody_deletes_its_record() {
         let before = world.look("ConfigMap/w").await;
 
         // A check would take for ever, and there is to be none.
-        let check = Fault::on(&["create"]).of("selfsubjectaccessreviews");
+        let check = Fault::on(&["create"]).of("selfsubjectrulesreviews");
         world.break_it(check.slow(Duration::from_hours(1)).if_ever());
         world.delete(&format!("kaos-system:PolicyRevision/{}", name(&record))).await;
         until_written_again(world, "own", &record).await;
@@ -98,7 +98,7 @@ fn one_whose_record_is_deleted_while_it_is_checked_does_not_replace_what_serves(
     play(scenario(), async |world| {
         first_edition_serves(world, &json!({})).await;
         let told = world.history("Widget/w").await;
-        let check = Fault::on(&["create"]).of("selfsubjectaccessreviews");
+        let check = Fault::on(&["create"]).of("selfsubjectrulesreviews");
         world.break_it(check.slow(Duration::from_secs(5)).times(1));
         world.apply(&package("widgets", "2", "")).await;
         let checked = until_state(world, "widgets", "Checking").await;

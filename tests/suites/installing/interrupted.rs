@@ -16,7 +16,7 @@ async fn package_waits(world: &World) {
 /// Starts an operator that gets no further with the package than to check it.
 async fn checks(world: &World) {
     let hour = Duration::from_hours(1);
-    world.break_it(Fault::on(&["create"]).of("selfsubjectaccessreviews").slow(hour));
+    world.break_it(Fault::on(&["create"]).of("selfsubjectrulesreviews").slow(hour));
     let before = told(world, "attempts").await;
     world.spawn();
     world

@@ -250,7 +250,7 @@ fn on_a_fresh_cluster_nothing_is_made_by_one_package_that_another_one_makes_othe
         world.apply(&package("b-scoped", "2", "scope: {namespaces: [test]}")).await;
         let told = world.history("Widget/w").await;
         // Long enough for a pass between two packages.
-        let review = Fault::on(&["create"]).of("selfsubjectaccessreviews");
+        let review = Fault::on(&["create"]).of("selfsubjectrulesreviews");
         world.break_it(review.slow(Duration::from_secs(2)));
         world.start().await;
         until_edition(world, "ConfigMap/w", "2").await;

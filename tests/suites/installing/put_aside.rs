@@ -1,11 +1,16 @@
 //! What was put aside stays so until somebody asks, whatever it comes back as.
 
-use kaos_tests::harness::play;
+use std::time::Duration;
+
 use kaos_tests::harness::read::name;
+use kaos_tests::harness::{Fault, play};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::last_good::widgets;
-use crate::support::{first_edition_serves, package, retry, scenario, states, until_edition, until_state, widget};
+use crate::support::{
+    first_edition_serves, package, package_in, retry, scenario, states, until_edition, until_state, widget,
+};
 
 #[test]
 fn what_was_put_aside_is_tried_again_when_somebody_asks() {
@@ -75,5 +80,26 @@ fn what_was_put_aside_stays_so_when_an_edit_brings_it_back() {
         world.delete(&all[0]).await;
         until_edition(world, &all[0], "6").await;
         assert_eq!(states(world, "widgets").await.iter().filter(|state| *state == "Active").count(), 1);
+    });
+}
+
+#[test]
+fn a_failing_policy_is_put_aside_while_the_api_server_is_asked_about_the_rights_of_another() {
+    play(scenario().installing(true), async |world| {
+        first_edition_serves(world, &json!({})).await;
+        world.apply(&package("widgets", "2 traps", "")).await;
+        until_edition(world, "ConfigMap/w", "2").await;
+        let asked = Fault::on(&["create"]).of("selfsubjectrulesreviews");
+        world.break_it(asked.slow(Duration::from_mins(5)));
+        world.apply(&package_in("test", "own", "3", "")).await;
+        world.until_hit().await;
+        let began = Instant::now();
+        world.apply(&widget("w", &json!({"fragile": true}))).await;
+        until_state(world, "widgets", "Quarantined").await;
+        assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
+        until_edition(world, "ConfigMap/w", "1").await;
+        until_state(world, "own", "Checking").await;
+        world.mend();
+        until_edition(world, "ConfigMap/w", "3").await;
     });
 }

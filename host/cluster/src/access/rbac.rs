@@ -12,27 +12,36 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 /// Whether a binding gives the user of a request a rule that covers it. `system:masters`, to which `admin` belongs, may
 /// do everything.
 pub(super) fn allows(store: &Store, attempt: &Attempt) -> bool {
-    if attempt.user == "admin" {
-        return true;
+    attempt.user == "admin"
+        || given(store, &attempt.user, &attempt.namespace)
+            .any(|rules| rules.as_array().is_some_and(|rules| rules.iter().any(|rule| covers(rule, attempt))))
+}
+
+/// The rules that bindings give a user in a namespace. One that no namespace has gives those that hold everywhere.
+pub(super) fn rules(store: &Store, user: &str, namespace: &str) -> Vec<Value> {
+    if user == "admin" {
+        return vec![super::everything()];
     }
-    let covers = |rules: &Value| rules.as_array().is_some_and(|rules| rules.iter().any(|rule| covers(rule, attempt)));
+    let given = given(store, user, namespace).filter_map(|rules| rules.as_array().cloned());
+    given.flatten().filter(|rule| rule["resources"].is_array()).collect()
+}
+
+/// The rules of each role that a binding gives a user, everywhere or in a namespace.
+fn given<'a>(store: &'a Store, user: &'a str, namespace: &'a str) -> impl Iterator<Item = &'a Value> {
     let of = |plural: &str, namespace: &str, name: &str| {
-        store.get(&GroupResource::new(GROUP, plural), &Key::new(namespace, name)).map(|role| role["rules"].clone())
+        store.get(&GroupResource::new(GROUP, plural), &Key::new(namespace, name)).map(|role| &role["rules"])
     };
-    let given = |binding: &Value| {
-        let namespace = meta(binding, "namespace");
+    let everywhere = store.list(&GroupResource::new(GROUP, "clusterrolebindings"), "");
+    let is_somewhere = !namespace.is_empty();
+    let here = is_somewhere.then(|| store.list(&GroupResource::new(GROUP, "rolebindings"), namespace));
+    let bindings = everywhere.chain(here.into_iter().flatten()).map(|(_, binding)| binding);
+    bindings.filter(|binding| names(binding, user)).filter_map(move |binding| {
         let role = binding["roleRef"]["name"].as_str().unwrap_or_default();
-        let rules = match binding["roleRef"]["kind"].as_str() {
-            Some("Role") => of("roles", namespace, role),
+        match binding["roleRef"]["kind"].as_str() {
+            Some("Role") => of("roles", meta(binding, "namespace"), role),
             _ => of("clusterroles", "", role),
-        };
-        names(binding, &attempt.user) && rules.is_some_and(|rules| covers(&rules))
-    };
-    let everywhere = GroupResource::new(GROUP, "clusterrolebindings");
-    let in_namespace = GroupResource::new(GROUP, "rolebindings");
-    store.list(&everywhere, "").any(|(_, binding)| given(binding))
-        || (!attempt.namespace.is_empty()
-            && store.list(&in_namespace, &attempt.namespace).any(|(_, binding)| given(binding)))
+        }
+    })
 }
 
 /// Whether a binding names a user, by itself, as a service account or by a group.

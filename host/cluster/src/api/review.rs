@@ -1,4 +1,4 @@
-//! Access reviews: answered from the rules that a test set, never stored.
+//! Access reviews: answered from the rules that a test set, or from the stored roles, never stored.
 
 use http::StatusCode;
 use serde_json::json;
@@ -11,8 +11,9 @@ pub(super) fn answer(state: &State, request: &Request<'_>) -> Result<Answer, Api
     let mut review = decode::object(request)?;
     let spec = &review["spec"];
     if request.resource.kind == "SelfSubjectRulesReview" {
-        let everything = json!([{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]);
-        review["status"] = json!({"incomplete": false, "nonResourceRules": [], "resourceRules": everything});
+        let namespace = spec["namespace"].as_str().filter(|namespace| !namespace.is_empty());
+        let namespace = namespace.ok_or_else(|| ApiError::bad_request("no namespace on request"))?;
+        review["status"] = request.context.access.rules(&request.call.user, namespace, &state.store);
     } else {
         let user = spec["user"].as_str().unwrap_or(&request.call.user);
         let attributes = if spec["resourceAttributes"].is_object() {

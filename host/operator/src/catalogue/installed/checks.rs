@@ -41,8 +41,15 @@ struct Check {
     task: JoinHandle<()>,
 }
 
-/// Tells that a check is over.
-struct Over(CancellationToken, Arc<Notify>);
+/// Tells that something is over that goes on beside everything else.
+pub(super) struct Over(CancellationToken, Arc<Notify>);
+
+impl Over {
+    /// Cancels `over` and notifies when it is dropped.
+    pub(super) fn new(over: CancellationToken, told: Arc<Notify>) -> Self {
+        Self(over, told)
+    }
+}
 
 impl Drop for Over {
     fn drop(&mut self) {
@@ -51,7 +58,7 @@ impl Drop for Over {
     }
 }
 
-/// How far the check of a revision is.
+/// How far the check of a revision is, or a question about it.
 pub(super) enum Stand {
     /// Nobody began it, or it was ended for something else.
     Open,
@@ -99,7 +106,7 @@ impl Checks {
         let before = self.end_all();
         let (gatekeeper, share) = (self.gatekeeper.clone(), self.share(namespace));
         let (ends, over) = (share.ends.clone(), CancellationToken::new());
-        let (tells, (answer, checked)) = (Over(over.clone(), Arc::clone(&self.ended)), oneshot::channel());
+        let (tells, (answer, checked)) = (Over::new(over.clone(), Arc::clone(&self.ended)), oneshot::channel());
         let task = tokio::spawn(async move {
             let _tells = tells;
             // Two at once could take more memory than there is.

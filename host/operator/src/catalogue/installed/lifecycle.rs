@@ -30,6 +30,7 @@ use super::{
     checks::Checks,
     fitted::Fitted,
     news::News,
+    questions::Questions,
     records::Records,
     roster::{Content, Roster},
     sources::{Found, Held, Sources},
@@ -45,6 +46,7 @@ pub(super) struct Lifecycle {
     /// What the process began with of the operator's own ConfigMap.
     began_with: Option<Layer>,
     checks: Checks,
+    questions: Questions,
     sources: Sources,
     records: Records,
     store: Store,
@@ -96,12 +98,14 @@ impl Lifecycle {
         let news = News::new(tools.client.clone(), tools.instance.clone());
         let turns = Turns::new(&tools.duties.operator_namespace);
         let checks = Checks::new(gatekeeper, tools.processors.clone(), &tools.duties.operator_namespace);
+        let questions = Questions::new(tools.client.clone(), &tools.duties.operator_namespace);
         let roster = Roster { own, entries: BTreeMap::new() };
         Self {
             tools,
             settings,
             began_with,
             checks,
+            questions,
             sources,
             records,
             store,
@@ -125,12 +129,13 @@ impl Lifecycle {
         }
     }
 
-    /// Waits until packages or records changed, or a check came to its end.
+    /// Waits until packages or records changed, or a check or a question came to its end.
     pub(super) async fn changed(&self) {
         tokio::select! {
             () = self.sources.changed() => {}
             () = self.records.changed() => {}
             () = self.checks.changed() => {}
+            () = self.questions.changed() => {}
         }
     }
 
@@ -163,6 +168,7 @@ impl Lifecycle {
         self.records.refresh();
         self.records.settle().await;
         let current = self.current(&found);
+        self.questions.keep(|name| current.contains(name));
         self.checks.keep(|name| current.contains(name) || self.roster.entries.contains_key(name));
         let begins = !self.restored;
         if begins {

@@ -1,7 +1,7 @@
 //! Policies that somebody installs while the operator runs: from ConfigMaps, through the gate, into service, and out of it
 //! again when they fail.
 //!
-//! One task does it all but the checks, one step after another, off the path of passes. It is level-triggered: it looks at what there is
+//! One task does it all but checks and questions, one step after another, off the path of passes. It is level-triggered: it looks at what there is
 //! and at what it wrote down, and takes the next step.
 //!
 //! | module | what it does |
@@ -11,6 +11,7 @@
 //! | `store` | keeps the bytes of what was let in |
 //! | `gatekeeper` | every step from a package to a policy |
 //! | `checks` | packages that are being checked, beside everything else |
+//! | `questions` | what is asked about rights, beside everything else |
 //! | `rights` | whether the operator may do what a policy claims |
 //! | `claims` | since when a revision claims its place |
 //! | `roster` | which revisions are to serve, and what comes of that |
@@ -25,6 +26,7 @@ mod fitted;
 mod gatekeeper;
 mod lifecycle;
 mod news;
+mod questions;
 mod records;
 mod rights;
 mod roster;

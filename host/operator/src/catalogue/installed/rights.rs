@@ -1,46 +1,79 @@
-//! Whether the operator may do what a policy claims, asked of the API server.
+//! Whether the operator may do what a policy claims, asked of the API server: once for each namespace.
+//!
+//! An API server may be unable to list all rules that hold in a namespace, and then says so. Only what its list does not
+//! give is asked for by itself then.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
+use futures_util::{StreamExt as _, stream};
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, ResourceRule, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec, SelfSubjectRulesReview,
+    SelfSubjectRulesReviewSpec,
+};
 use kaos_policy::{contract::HOME, policy::Policy};
 use kube::{Api, Client, api::PostParams};
+use tokio::sync::Semaphore;
 
 use super::StepError;
 use crate::rbac::{Duties, Rule, claimed, rules};
 
-/// Rights that are named, at most: whoever lacks so many lacks a `ClusterRole`, and each is asked for by itself.
+/// Rights that are named, at most: whoever lacks so many lacks a `ClusterRole`.
 const NAMED: usize = 16;
+/// Namespaces that are asked about at once for one policy.
+const AT_ONCE: usize = 8;
+/// No namespace has this name. Only rules that hold everywhere hold there.
+const EVERYWHERE: &str = "*";
 
-/// The rights that a policy takes beyond those that `own` policies take, and that the operator does not have. In `barred`
-/// namespaces it has none, and nothing is done.
-pub(super) async fn missing(
-    client: &Client,
-    policy: &Policy,
-    own: &[&Policy],
-    duties: &Duties,
-    barred: &BTreeSet<String>,
-) -> Result<Vec<String>, StepError> {
+/// Rights that are wanted in a namespace, or in all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wanted {
+    namespace: Option<String>,
+    rules: Vec<Rule>,
+}
+
+/// One right: what it takes to do one thing to one resource.
+#[derive(Debug, Clone, Copy)]
+struct Right<'a> {
+    group: &'a str,
+    resource: &'a str,
+    name: Option<&'a str>,
+    verb: &'a str,
+}
+
+/// The rights that a policy takes beyond those that `own` policies take. In `barred` namespaces the operator has none, and
+/// nothing is done.
+pub(super) fn wanted(policy: &Policy, own: &[&Policy], duties: &Duties, barred: &BTreeSet<String>) -> Vec<Wanted> {
     let (had, wanted) = (rules(own, duties), claimed(policy, duties));
+    let beyond = |wanted: Vec<Rule>, had: &[Rule]| -> Vec<Rule> {
+        wanted.into_iter().filter(|rule| !had.contains(rule)).collect()
+    };
+    let working = beyond(wanted.working, &had.working);
+    let operator = beyond(wanted.operator, &had.operator);
     let places: Vec<Option<String>> = match duties.namespaces() {
         None => vec![None],
         Some(namespaces) => namespaces.difference(barred).cloned().map(Some).collect(),
     };
+    let mut by_place: BTreeMap<Option<String>, Vec<Rule>> =
+        places.into_iter().map(|place| (place, working.clone())).collect();
+    by_place.entry(Some(duties.operator_namespace.clone())).or_default().extend(operator);
+    by_place.retain(|_, rules| !rules.is_empty());
+    by_place.into_iter().map(|(namespace, rules)| Wanted { namespace, rules }).collect()
+}
+
+/// What of these rights the operator does not have. The permits bound how many namespaces are asked about at once, for all
+/// policies.
+pub(super) async fn missing(client: &Client, wanted: &[Wanted], permits: &Semaphore) -> Result<Vec<String>, StepError> {
+    let refused = async |wanted: &Wanted| {
+        let _permit = permits.acquire().await;
+        wanted.refused(client).await
+    };
+    let mut answers = std::pin::pin!(stream::iter(wanted).map(refused).buffered(AT_ONCE));
     let mut missing = Vec::new();
-    let enough = |missing: &[String]| missing.len() >= NAMED;
-    for rule in wanted.working.iter().filter(|rule| !had.working.contains(rule)) {
-        for place in &places {
-            if enough(&missing) {
-                return Ok(missing);
-            }
-            missing.extend(refused(client, rule, place.as_deref()).await?);
+    while let Some(refused) = answers.next().await {
+        missing.extend(refused?);
+        if missing.len() >= NAMED {
+            break;
         }
-    }
-    for rule in wanted.operator.iter().filter(|rule| !had.operator.contains(rule)) {
-        if enough(&missing) {
-            return Ok(missing);
-        }
-        missing.extend(refused(client, rule, Some(&duties.operator_namespace)).await?);
     }
     Ok(missing)
 }
@@ -63,45 +96,6 @@ pub(super) fn remedy(duties: &Duties) -> String {
     }
 }
 
-/// What of a rule the operator may not do in a namespace, or in all.
-async fn refused(client: &Client, rule: &Rule, namespace: Option<&str>) -> Result<Vec<String>, StepError> {
-    let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());
-    let mut refused = Vec::new();
-    for resource in &rule.resources {
-        let mut verbs = BTreeSet::new();
-        for verb in &rule.verbs {
-            let (plural, subresource) =
-                resource.split_once('/').map_or((resource.as_str(), None), |(plural, sub)| (plural, Some(sub)));
-            let attributes = ResourceAttributes {
-                group: Some(rule.group.clone()),
-                resource: Some(plural.to_owned()),
-                subresource: subresource.map(str::to_owned),
-                verb: Some((*verb).to_owned()),
-                namespace: namespace.map(str::to_owned),
-                name: rule.names.iter().next().cloned(),
-                ..ResourceAttributes::default()
-            };
-            let review = SelfSubjectAccessReview {
-                spec: SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() },
-                ..SelfSubjectAccessReview::default()
-            };
-            let what = || format!("ask whether the operator may {verb} {resource}");
-            let answer =
-                api.create(&PostParams::default(), &review).await.map_err(|error| StepError::new(what(), &error))?;
-            if !answer.status.is_some_and(|status| status.allowed) {
-                verbs.insert(*verb);
-            }
-        }
-        if !verbs.is_empty() {
-            let verbs: Vec<&str> = verbs.into_iter().collect();
-            let group = if rule.group.is_empty() { String::new() } else { format!(".{}", rule.group) };
-            let place = namespace.map(|namespace| format!(" in {namespace}")).unwrap_or_default();
-            refused.push(format!("{} {resource}{group}{place}", verbs.join(", ")));
-        }
-    }
-    Ok(refused)
-}
-
 /// What is missing where that `ClusterRole` is there and the operator has its rights all the same not: the chart binds the
 /// operator to all of them, and nothing else does.
 pub(super) fn unbound(duties: &Duties, policy: &Policy) -> String {
@@ -115,3 +109,117 @@ pub(super) fn unbound(duties: &Duties, policy: &Policy) -> String {
          account"
     )
 }
+
+impl Wanted {
+    /// What of it the operator may not do.
+    async fn refused(&self, client: &Client) -> Result<Vec<String>, StepError> {
+        let Self { namespace, rules } = self;
+        let (given, is_whole) = self.given(client).await?;
+        let mut refused = Vec::new();
+        for rule in rules {
+            for resource in &rule.resources {
+                let mut verbs = Vec::new();
+                for verb in rule.verbs.iter().copied() {
+                    if !self.allows(client, rule, (resource, verb), (&given, is_whole)).await? {
+                        verbs.push(verb);
+                    }
+                }
+                if !verbs.is_empty() {
+                    let group = if rule.group.is_empty() { String::new() } else { format!(".{}", rule.group) };
+                    let place = namespace.as_ref().map(|namespace| format!(" in {namespace}")).unwrap_or_default();
+                    refused.push(format!("{} {resource}{group}{place}", verbs.join(", ")));
+                }
+            }
+            if refused.len() >= NAMED {
+                break;
+            }
+        }
+        Ok(refused)
+    }
+
+    /// Whether the operator may do one thing with a resource of a rule, by the rules that it has; where these are not the
+    /// whole, it is asked for by itself.
+    async fn allows(
+        &self,
+        client: &Client,
+        rule: &Rule,
+        (resource, verb): (&str, &str),
+        (given, is_whole): (&[ResourceRule], bool),
+    ) -> Result<bool, StepError> {
+        let names = rule.names.iter().map(|name| Some(name.as_str()));
+        let names: Vec<Option<&str>> = if rule.names.is_empty() { vec![None] } else { names.collect() };
+        for name in names {
+            let right = Right { group: &rule.group, resource, name, verb };
+            if given.iter().any(|given| right.is_given_by(given)) {
+                continue;
+            }
+            if is_whole || !right.is_allowed(client, self.namespace.as_deref()).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The rules that the operator has there, and whether these are all.
+    async fn given(&self, client: &Client) -> Result<(Vec<ResourceRule>, bool), StepError> {
+        let namespace = self.namespace.clone().unwrap_or_else(|| EVERYWHERE.to_owned());
+        let what = match &self.namespace {
+            Some(namespace) => format!("ask what the operator may do in namespace {namespace}"),
+            None => "ask what the operator may do everywhere".to_owned(),
+        };
+        let review = SelfSubjectRulesReview {
+            spec: SelfSubjectRulesReviewSpec { namespace: Some(namespace) },
+            ..SelfSubjectRulesReview::default()
+        };
+        let api: Api<SelfSubjectRulesReview> = Api::all(client.clone());
+        let answer = api.create(&PostParams::default(), &review).await.map_err(|error| StepError::new(what, &error))?;
+        let status = answer.status.unwrap_or_default();
+        Ok((status.resource_rules, !status.incomplete && status.evaluation_error.is_none()))
+    }
+}
+
+impl Right<'_> {
+    /// Whether a rule gives it.
+    fn is_given_by(&self, rule: &ResourceRule) -> bool {
+        let has = |list: Option<&Vec<String>>, wanted: &[&str]| {
+            list.is_some_and(|list| list.iter().any(|item| wanted.contains(&item.as_str())))
+        };
+        let any = self.resource.split_once('/').map(|(_, subresource)| format!("*/{subresource}"));
+        let resources = [Some("*"), Some(self.resource), any.as_deref()];
+        let resources: Vec<&str> = resources.into_iter().flatten().collect();
+        let names = rule.resource_names.as_ref().filter(|names| !names.is_empty());
+        let is_named = names.is_none() || self.name.is_some_and(|name| has(names, &[name]));
+        has(Some(&rule.verbs), &["*", self.verb])
+            && has(rule.api_groups.as_ref(), &["*", self.group])
+            && has(rule.resources.as_ref(), &resources)
+            && is_named
+    }
+
+    /// Whether the operator has it in a namespace, or in all.
+    async fn is_allowed(&self, client: &Client, namespace: Option<&str>) -> Result<bool, StepError> {
+        let Self { group, resource, name, verb } = *self;
+        let (plural, subresource) =
+            resource.split_once('/').map_or((resource, None), |(plural, sub)| (plural, Some(sub)));
+        let attributes = ResourceAttributes {
+            group: Some(group.to_owned()),
+            resource: Some(plural.to_owned()),
+            subresource: subresource.map(str::to_owned),
+            verb: Some(verb.to_owned()),
+            namespace: namespace.map(str::to_owned),
+            name: name.map(str::to_owned),
+            ..ResourceAttributes::default()
+        };
+        let review = SelfSubjectAccessReview {
+            spec: SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() },
+            ..SelfSubjectAccessReview::default()
+        };
+        let what = || format!("ask whether the operator may {verb} {resource}");
+        let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());
+        let answer =
+            api.create(&PostParams::default(), &review).await.map_err(|error| StepError::new(what(), &error))?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
-use kaos_policy::{gate::LoadError, settings::Layer};
+use kaos_policy::{gate::LoadError, policy::Policy, settings::Layer};
 use tokio::time::Instant;
 
 use super::{Found, Held, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn, naming::others_of};
@@ -13,6 +13,7 @@ use crate::{
         installed::{
             Tools,
             checks::Stand,
+            questions::Missing,
             rights,
             roster::{Content, Entry, Unfit},
             sources::{MOST, NoPackage},
@@ -80,12 +81,17 @@ impl Lifecycle {
             // The end of this check, or of the one before it, is told.
             return Ok(false);
         }
+        if matches!(self.questions.stand(name), Stand::UnderWay) {
+            // The answer is told.
+            return Ok(false);
+        }
         if package.component.is_some() {
             // Also what only waits for rights: the API server is asked about each.
             self.turns.take(&found.source.namespace);
         }
         // What the API server does not answer leaves the check open, for this process to go on with.
-        let admitted = match self.examine(name, found, &package).await? {
+        let Some(examined) = self.examine(name, found, &package).await? else { return Ok(false) };
+        let admitted = match examined {
             Ok(entry) => {
                 let content = entry.content.clone();
                 let activated = self.activate(name, found, &package, entry).await;
@@ -157,51 +163,45 @@ impl Lifecycle {
         passed(self.records.status(name).since.as_deref(), self.tools.clock.now()).clamp(PATIENCE.0, LOOK_AGAIN)
     }
 
-    /// Every check that does not take knowing what serves beside it.
+    /// Every check that does not take knowing what serves beside it; none while the API server is asked about rights.
     async fn examine(
         &mut self,
         name: &str,
         found: &Found,
         package: &Package,
-    ) -> Result<Result<Entry, NotAdmitted>, StepError> {
+    ) -> Result<Option<Result<Entry, NotAdmitted>>, StepError> {
         let reach = match self.reach(package) {
             Ok(reach) => reach,
-            Err(refused) => return Ok(Err(refused)),
+            Err(refused) => return Ok(Some(Err(refused))),
         };
         let content = match self.waiting.get(name) {
             // It passed the gate, and what was missing was not its own.
             Some(content) => content.clone(),
             None => match self.content(name, package).await {
                 Ok(content) => content,
-                Err(refused) => return Ok(Err(refused)),
+                Err(refused) => return Ok(Some(Err(refused))),
             },
         };
         if let Content::Settings(policy, _) = &content {
             self.turns.take(&found.source.namespace);
             if let Err(refused) = self.tried(policy, package, &reach).await {
-                return Ok(Err(refused));
+                return Ok(Some(Err(refused)));
             }
         }
         if let Content::Policy(policy, _) = &content {
-            let own: Vec<_> = self.roster.own.iter().map(|offer| &*offer.member.policy).collect();
-            let Tools { client, duties, watch, .. } = &self.tools;
-            let missing = match rights::missing(client, policy, &own, duties, &watch.barred()).await {
-                Ok(missing) => missing,
-                Err(error) => {
-                    // It passed the gate, which takes its time.
-                    self.waiting.insert(name.to_owned(), content);
-                    return Err(error);
-                }
-            };
+            // It passed the gate, which takes its time.
+            self.waiting.insert(name.to_owned(), content.clone());
+            let Some(missing) = self.missing(name, policy, found) else { return Ok(None) };
+            let missing = missing?;
             if !missing.is_empty() {
+                let duties = &self.tools.duties;
                 let remedy = rights::remedy(duties) + &rights::unbound(duties, policy);
                 let message = format!("the operator may not {}: {remedy}", missing.join("; "));
                 let turn = Turn::new(RevisionState::NotPermitted, "NotPermitted", message);
-                self.waiting.insert(name.to_owned(), content);
-                return Ok(Err(NotAdmitted { turn, again: true }));
+                return Ok(Some(Err(NotAdmitted { turn, again: true })));
             }
         }
-        Ok(Ok(Entry {
+        Ok(Some(Ok(Entry {
             source: found.source.clone(),
             age: found.age.clone(),
             reach,
@@ -210,7 +210,22 @@ impl Lifecycle {
             on_refusal: package.file.on_refusal,
             since: None,
             predecessor: None,
-        }))
+        })))
+    }
+
+    /// The rights that a policy is missing; none while the API server is asked, which begins here.
+    fn missing(&mut self, name: &str, policy: &Policy, found: &Found) -> Option<Missing> {
+        if let Some(missing) = self.questions.take(name) {
+            return Some(missing);
+        }
+        let own: Vec<_> = self.roster.own.iter().map(|offer| &*offer.member.policy).collect();
+        let Tools { duties, watch, .. } = &self.tools;
+        let wanted = rights::wanted(policy, &own, duties, &watch.barred());
+        if wanted.is_empty() {
+            return Some(Ok(Vec::new()));
+        }
+        self.questions.begin(name, &found.source.namespace, wanted);
+        None
     }
 
     /// Settings alone, tried on the samples of the policy that they are for: what its schema takes, Kubernetes may refuse.

@@ -20,7 +20,7 @@ impl Lifecycle {
         let sources: Vec<_> = found.iter().map(|found| &found.source).collect();
         for package in self.turns.begin(&sources).into_iter().map(|at| &found[at]) {
             let mut step = self.advance(package).await;
-            if is_fresh && self.until_checked(package).await {
+            while is_fresh && self.until_checked(package).await {
                 step = self.advance(package).await;
             }
             match step {
@@ -55,14 +55,18 @@ impl Lifecycle {
         Ok((wait, advanced))
     }
 
-    /// Waits for the check of a package of the operator's own namespace, if it is under way: what is made before it serves
-    /// would be made twice. Says whether it was.
+    /// Waits for the check of a package of the operator's own namespace, or for its rights, if that is under way: what is
+    /// made before it serves would be made twice. Says whether it was.
     async fn until_checked(&mut self, found: &Found) -> bool {
         let is_own = found.source.namespace == self.tools.duties.operator_namespace;
         let Some(name) = self.name_of(found).filter(|_| is_own) else { return false };
         let mut waited = false;
         while matches!(self.checks.stand(&name), Stand::UnderWay) {
             self.checks.changed().await;
+            waited = true;
+        }
+        while matches!(self.questions.stand(&name), Stand::UnderWay) {
+            self.questions.changed().await;
             waited = true;
         }
         waited

@@ -1,0 +1,93 @@
+//! What the API server is asked about rights, beside everything else: what serves is judged meanwhile, and a question whose
+//! package is gone is ended.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use kube::Client;
+use tokio::{
+    sync::{Notify, Semaphore, oneshot},
+    task::JoinHandle,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    StepError,
+    checks::{Over, Stand},
+    rights::{Wanted, missing},
+};
+
+/// Namespaces that are asked about at once for all policies of namespaces; as many for those of the operator's own, which
+/// wait for no tenant.
+const AT_ONCE: usize = 8;
+
+/// The rights that are missing, in words.
+pub(super) type Missing = Result<Vec<String>, StepError>;
+
+/// Everything that is being asked.
+pub(super) struct Questions {
+    client: Client,
+    home: String,
+    under_way: BTreeMap<String, Question>,
+    permits: [Arc<Semaphore>; 2],
+    ended: Arc<Notify>,
+}
+
+/// A question, which ends with this.
+struct Question {
+    over: CancellationToken,
+    answer: oneshot::Receiver<Missing>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Questions {
+    /// Nothing yet. The operator's namespace is `home`.
+    pub(super) fn new(client: Client, home: &str) -> Self {
+        let permits = [(); 2].map(|()| Arc::new(Semaphore::new(AT_ONCE)));
+        Self { client, home: home.to_owned(), under_way: BTreeMap::new(), permits, ended: Arc::default() }
+    }
+
+    /// Waits until one is answered.
+    pub(super) async fn changed(&self) {
+        self.ended.notified().await;
+    }
+
+    /// How far the question of a revision is.
+    pub(super) fn stand(&self, revision: &str) -> Stand {
+        match self.under_way.get(revision) {
+            None => Stand::Open,
+            Some(question) if question.over.is_cancelled() => Stand::Ended,
+            Some(_) => Stand::UnderWay,
+        }
+    }
+
+    /// Begins to ask which of these rights a revision from a namespace is missing.
+    pub(super) fn begin(&mut self, revision: &str, namespace: &str, wanted: Vec<Wanted>) {
+        let permits = Arc::clone(&self.permits[usize::from(namespace == self.home)]);
+        let (client, over, (tells, answer)) = (self.client.clone(), CancellationToken::new(), oneshot::channel());
+        let tells_end = Over::new(over.clone(), Arc::clone(&self.ended));
+        let task = tokio::spawn(async move {
+            let _tells_end = tells_end;
+            let _ = tells.send(missing(&client, &wanted, &permits).await);
+        });
+        self.under_way.insert(revision.to_owned(), Question { over, answer, task });
+    }
+
+    /// The answer about a revision; none if there is none yet.
+    pub(super) fn take(&mut self, revision: &str) -> Option<Missing> {
+        if !matches!(self.stand(revision), Stand::Ended) {
+            return None;
+        }
+        self.under_way.remove(revision)?.answer.try_recv().ok()
+    }
+
+    /// Ends the questions of revisions that nobody wants to know of any more.
+    pub(super) fn keep(&mut self, is_wanted: impl Fn(&str) -> bool) {
+        self.under_way.retain(|revision, _| is_wanted(revision));
+    }
+}
