@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-const TESTS: [(&str, fn()); 10] = [
+const TESTS: [(&str, fn()); 11] = [
     ("a_policy_compiled_in_a_child_passes_the_gate", a_policy_compiled_in_a_child_passes_the_gate),
     ("a_bomb_ends_when_its_processor_time_does", a_bomb_ends_when_its_processor_time_does),
     ("a_bomb_ends_when_its_memory_does", a_bomb_ends_when_its_memory_does),
@@ -43,6 +43,7 @@ const TESTS: [(&str, fn()); 10] = [
         types_that_take_for_ever_to_compare_end_with_their_time,
     ),
     ("a_component_that_nobody_wants_any_more_is_not_compiled", a_component_that_nobody_wants_any_more_is_not_compiled),
+    ("a_child_gives_way_to_whoever_compiles", a_child_gives_way_to_whoever_compiles),
     ("code_without_end_is_not_read", code_without_end_is_not_read),
     ("a_child_that_is_killed_says_nothing_of_its_component", a_child_that_is_killed_says_nothing_of_its_component),
     ("what_does_not_compile_is_told_why", what_does_not_compile_is_told_why),
@@ -138,6 +139,35 @@ fn a_component_that_nobody_wants_any_more_is_not_compiled() {
     let error = error.map(|made| made.code.len()).unwrap_err();
     assert_eq!((&error, asked.get()), (&CompileError::Unwanted, 4));
     assert!(!error.is_lasting(), "it says nothing about a component");
+}
+
+/// The parent and the niceness of a process, as the kernel tells them.
+fn parent_and_niceness(process: &str) -> Option<(u32, i32)> {
+    let told = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name of a program may have blanks and brackets in it.
+    let fields: Vec<&str> = told.rsplit_once(')')?.1.split_whitespace().collect();
+    Some((fields.get(1)?.parse().ok()?, fields.get(16)?.parse().ok()?))
+}
+
+fn a_child_gives_way_to_whoever_compiles() {
+    let limits = CompileLimits { memory: 4 << 30, cpu_seconds: 5, ..CompileLimits::default() };
+    let bounds = Bounds { bytes: usize::MAX, function_bytes: u64::MAX, ..Bounds::default() };
+    let (_, own) = parent_and_niceness("self").unwrap();
+    let children = || {
+        let processes =
+            std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let told = processes.filter_map(|process| parent_and_niceness(&process));
+        told.filter(|(parent, _)| *parent == std::process::id()).map(|(_, niceness)| niceness).max()
+    };
+    let (bomb, seen) = (bomb(), std::cell::Cell::new(None));
+    let expected = Some((own + 10).min(19));
+    let is_wanted = || {
+        seen.set(seen.get().max(children()));
+        seen.get() != expected
+    };
+    let error = compiler(limits).compile(&Order { component: &bomb, bounds, is_wanted: &is_wanted });
+    let error = error.map(|made| made.code.len()).unwrap_err();
+    assert_eq!((error, seen.get()), (CompileError::Unwanted, expected));
 }
 
 fn code_without_end_is_not_read() {
