@@ -73,6 +73,55 @@ async fn a_policy_goes_from_pack_by_kubectl_into_service_and_an_edit_of_its_sett
 }
 
 #[tokio::test]
+async fn policy_remove_says_what_serves_then_and_takes_out_what_kubectl_applied_with_the_chunks_it_left() {
+    let release = Release::install(&[]).await;
+    let _operator = release.working_operator().await;
+    let world = release.world("removed").await;
+    world.apply_all(&team()).await;
+    until_ready(&world, &team()).await;
+    let component = write(release.cluster.folder(), "{image: registry.example/agent:5}");
+    release.apply(&release.packed(&component, &["--without-rights"]));
+    until_active(&release, "policy-agent").await;
+    until_image(&world, AGENT, "registry.example/agent:5").await;
+    let chunk = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "immutable": true, "binaryData": {"part": "AAAA"},
+        "metadata": {
+            "name": "policy-agent-0000-1", "namespace": SYSTEM, "labels": {"kaos.tools/policy": "chunk"},
+            "annotations": {"kaos.tools/policy-index": "policy-agent"},
+        },
+    });
+    let system = release.over(SYSTEM);
+    system.apply(&chunk).await;
+
+    let policy = |arguments: &[&str]| {
+        release.cluster.operator(&release.cluster.kubeconfig(), &[&["policy"], arguments].concat())
+    };
+    assert!(policy(&["list"]).err.contains("policy-agent-0000-1"), "chunks that nothing lists are told");
+    let told = policy(&["remove", "policy-agent", "--dry-run"]).expect();
+    for part in [
+        "goes: ConfigMap kaos-system/policy-agent (",
+        "goes: ConfigMap kaos-system/policy-agent-0000-1 (a chunk)",
+        "answers for kaos.tools/v1alpha1 Agent, which the operator brought along",
+        "registry.example/agent:5",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!system.look("ConfigMap/policy-agent").await.is_null());
+    let told = policy(&["remove", "policy-agent"]).expect();
+    assert!(told.contains("kaos-operator policy rollback kaos-system/policy-agent"), "{told}");
+    for gone in ["ConfigMap/policy-agent", "ConfigMap/policy-agent-0000-1"] {
+        assert!(system.look(gone).await.is_null(), "{gone}");
+    }
+    let other = |it: &Value| it["spec"]["template"]["spec"]["containers"][0]["image"] != "registry.example/agent:5";
+    world.until("what the operator brought along answers", AGENT, other).await;
+    assert!(!policy(&["list"]).expect().contains("policy-agent"), "what is over is listed when somebody asks");
+    policy(&["rollback", "policy-agent"]).expect();
+    until_image(&world, AGENT, "registry.example/agent:5").await;
+    policy(&["remove", "policy-agent", "--with-history"]).expect();
+    assert!(!policy(&["list", "--all"]).expect().contains("policy-agent"), "its records are gone, too");
+}
+
+#[tokio::test]
 async fn policies_in_the_charts_values_serve_and_go_with_the_values() {
     let release = Release::prepare().await;
     let folder = release.cluster.folder();
