@@ -9,7 +9,8 @@ import json, pathlib, re, sys
 
 KINDS = [  # group folder, version, kind
     "core.v1.Namespace", "core.v1.ConfigMap", "core.v1.Secret", "core.v1.Service", "core.v1.ServiceAccount", "core.v1.Pod",
-    "core.v1.Event", "apps.v1.Deployment", "apps.v1.ReplicaSet", "coordination.v1.Lease", "events.v1.Event", "rbac.v1.Role",
+    "core.v1.Event", "apps.v1.Deployment", "apps.v1.ReplicaSet", "apps.v1.StatefulSet", "batch.v1.Job", "policy.v1.PodDisruptionBudget",
+    "coordination.v1.Lease", "events.v1.Event", "rbac.v1.Role",
     "rbac.v1.RoleBinding", "rbac.v1.ClusterRole", "rbac.v1.ClusterRoleBinding", "authorization.v1.SelfSubjectAccessReview",
     "authorization.v1.SelfSubjectRulesReview", "authorization.v1.SubjectAccessReview", "autoscaling.v1.Scale",
 ]

@@ -19,7 +19,7 @@
 //! |---|---|
 //! | `cluster`, `inner` | the handle: start, connect, script, look inside; and the parts that handles share |
 //! | [`faults`] | what goes wrong, and the journal of requests |
-//! | `controllers` | Deployments, pods, garbage collection, namespaces, definitions |
+//! | `controllers` | Deployments, `StatefulSet`s, Jobs, pods, budgets, garbage collection, namespaces, definitions |
 //! | `http`, `respond` | requests in, answers and streams out |
 //! | `api` | what each request means |
 //! | `apply` | managed fields, server-side apply, strategic merge |

@@ -31,7 +31,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     count_ended(state, &pods, &mut status, moment);
     let active: Vec<Arc<Value>> = pods.into_iter().filter(|pod| !is_over(pod)).collect();
     if ended(&status).is_some() || !meta(&job, "deletionTimestamp").is_empty() {
-        active.iter().for_each(|pod| workers::delete(state, pod, moment));
+        delete_all(state, &active, moment);
         write(state, key, status, 0, 0, moment);
         return after_end(state, key, moment);
     }
@@ -71,7 +71,7 @@ fn step(
         status["completionTime"] = json!(now);
     }
     if ended(status).is_some() {
-        active.iter().for_each(|pod| workers::delete(state, pod, moment));
+        delete_all(state, active, moment);
         return None;
     }
     let wanted = match completions {
@@ -83,7 +83,7 @@ fn step(
     let wanted = usize::try_from(wanted).unwrap_or_default();
     // Of a Job without completions, those that run end by themselves once one succeeded.
     let surplus = if completions.is_none() && succeeded > 0 { active.len() } else { wanted };
-    active.iter().skip(surplus).for_each(|pod| workers::delete(state, pod, moment));
+    delete_all(state, active.get(surplus..).unwrap_or_default(), moment);
     if active.len() >= wanted {
         return None;
     }
@@ -125,7 +125,15 @@ fn let_go(state: &mut State, key: &Key, moment: &Moment<'_>) {
     let of_job = |pod: &Value| controller(pod).is_some_and(|it| it["kind"] == "Job" && it["name"] == *key.name);
     let pods = state.store.list(&pod_objects(), &key.namespace).map(|(_, pod)| Arc::clone(pod));
     let pods: Vec<Arc<Value>> = pods.filter(|pod| of_job(pod) && is_tracked(pod)).collect();
-    pods.iter().for_each(|pod| untrack(state, pod, moment));
+    for pod in &pods {
+        untrack(state, pod, moment);
+    }
+}
+
+fn delete_all(state: &mut State, pods: &[Arc<Value>], moment: &Moment<'_>) {
+    for pod in pods {
+        workers::delete(state, pod, moment);
+    }
 }
 
 fn is_tracked(pod: &Value) -> bool {
@@ -186,12 +194,10 @@ fn after_end(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Durati
     let stays = Duration::from_secs(u64::try_from(job["spec"]["ttlSecondsAfterFinished"].as_i64()?).ok()?);
     let since = ended(&job["status"]).and_then(clock::parse)?;
     let passed = Duration::try_from(moment.now.duration_since(since)).unwrap_or_default();
-    match stays.checked_sub(passed).filter(|left| !left.is_zero()) {
-        Some(left) => Some(left),
-        None => {
-            let resource = served(state, &job_objects())?;
-            let _gone = api::delete(state, &resource, key, &Deletion::default(), &moment.text());
-            None
-        }
+    let left = stays.checked_sub(passed).filter(|left| !left.is_zero());
+    if left.is_none() {
+        let resource = served(state, &job_objects())?;
+        let _gone = api::delete(state, &resource, key, &Deletion::default(), &moment.text());
     }
+    left
 }
