@@ -5,6 +5,7 @@
 //! | what the object asks for, older forms included | `wanted` |
 //! | what it refers to: model, tools, peers | `linked` |
 //! | memory that a store keeps | `memory` |
+//! | a ServiceAccount of the Agent's own | `account` |
 //! | a coding harness instead of the default runtime | `harness` |
 //! | all of it for one subject | `request` |
 //! | variables | `mapping` |
@@ -15,6 +16,7 @@
 #[macro_use]
 extern crate alloc;
 
+mod account;
 mod assess;
 mod harness;
 mod linked;
@@ -33,7 +35,7 @@ use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan,
 use kaos_policy_sdk::{Policy, include_json, json};
 use kaos_workload::{ROUTE_API, ROUTE_KIND};
 
-pub use settings::{AgentIdentity, HarnessSettings, MemorySettings, Settings};
+pub use settings::{AccountSettings, AgentIdentity, HarnessSettings, MemorySettings, Settings};
 
 /// The policy of the kind `Agent`.
 #[derive(Debug)]
@@ -45,7 +47,12 @@ impl Policy for Agent {
         let kaos = |kind: &str| resource_type(API_VERSION, kind);
         let claim = Claim {
             primary: kaos("Agent"),
-            emits: vec![resource_type("apps/v1", "Deployment"), resource_type("v1", "Service"), route.clone()],
+            emits: vec![
+                resource_type("apps/v1", "Deployment"),
+                resource_type("v1", "Service"),
+                resource_type("v1", "ServiceAccount"),
+                route.clone(),
+            ],
             reads: vec![
                 kaos("ModelAPI"),
                 kaos("MCPServer"),

@@ -13,6 +13,7 @@ use kaos_policy_sdk::{Object, Violations};
 use kaos_workload::Workload;
 use serde_json::Value;
 
+use crate::account;
 use crate::linked::Link;
 use crate::memory::{ENDPOINT, named_store, word};
 use crate::request::{KIND, Request, workload};
@@ -58,6 +59,10 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
     env.set_some("LOG_LEVEL", Some(&settings.log_level), "settings.logLevel");
     if let (Some(harness), Some(runtime)) = (&spec.harness, &request.harness) {
         runtime.set_env(&mut all, KIND.container, harness, &settings.harness);
+    }
+    if settings.service_account.enabled {
+        let mut env = all.container(KIND.container);
+        account::set_env(&mut env, &identity_of(&workload), &settings.service_account);
     }
     Ok(all.into_vars())
 }
@@ -140,9 +145,12 @@ fn identity(env: &mut ContainerEnv<'_>, request: &Request, workload: &Workload<'
         AgentIdentity::Always => true,
     };
     if is_told {
-        let identity = format!("kaos://agent/{}/{}", workload.namespace, workload.name);
-        env.set("AGENT_IDENTITY", identity, "metadata");
+        env.set("AGENT_IDENTITY", identity_of(workload), "metadata");
     }
+}
+
+fn identity_of(workload: &Workload<'_>) -> String {
+    format!("kaos://agent/{}/{}", workload.namespace, workload.name)
 }
 
 fn working_alone(env: &mut ContainerEnv<'_>, config: &Config) {

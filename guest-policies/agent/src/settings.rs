@@ -60,6 +60,8 @@ pub struct Settings {
     pub gateway: Gateway,
     /// Telemetry.
     pub telemetry: TelemetrySettings,
+    /// A ServiceAccount for each agent.
+    pub service_account: AccountSettings,
     /// Coding harnesses.
     pub harness: HarnessSettings,
     /// Memory.
@@ -93,6 +95,24 @@ pub struct HarnessSettings {
     /// Directory for the harness's own state.
     #[cfg_attr(feature = "schema", schemars(schema_with = "kaos_workload::shape::directory"))]
     pub state: String,
+}
+
+/// Settings of the `ServiceAccount` of each agent.
+#[derive(Clone, Debug, PartialEq, Decode)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AccountSettings {
+    /// Whether each agent has one, with a token of its own for those that it calls and no other token.
+    pub enabled: bool,
+    /// For whom the token is.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    pub audience: String,
+    /// For how many seconds a token holds before it is renewed.
+    #[cfg_attr(feature = "schema", schemars(range(min = 600, max = 4_294_967_295_u32)))]
+    pub expiration_seconds: u32,
+    /// File of the token; its directory is a mount of its own.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^/[^:]+/[-_a-zA-Z0-9][-._a-zA-Z0-9]*$")))]
+    pub token_path: String,
 }
 
 /// Settings of memory.
@@ -154,6 +174,12 @@ impl Default for Settings {
                 workspace: "/workspace".to_owned(),
                 state: "/state".to_owned(),
             },
+            service_account: AccountSettings {
+                enabled: false,
+                audience: "kaos-gateway".to_owned(),
+                expiration_seconds: 3600,
+                token_path: "/var/run/secrets/kaos-agent/token".to_owned(),
+            },
             memory: MemorySettings {
                 user_identity: false,
                 require_principal: false,
@@ -185,7 +211,11 @@ impl Settings {
             resources: &self.resources,
             security_context: &self.security_context,
             pod_security_context: &self.pod_security_context,
-            automount_service_account_token: self.automount_service_account_token,
+            automount_service_account_token: if self.service_account.enabled {
+                Some(false)
+            } else {
+                self.automount_service_account_token
+            },
             extra: self.extra(),
         }
     }
@@ -196,7 +226,12 @@ impl Settings {
     /// The schema of the settings, as it is in `settings.schema.json`.
     pub fn schema_text() -> String {
         kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
-            env: &[("gateway.timeout", "GATEWAY_DEFAULT_AGENT_TIMEOUT")],
+            env: &[
+                ("gateway.timeout", "GATEWAY_DEFAULT_AGENT_TIMEOUT"),
+                ("serviceAccount.audience", "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_AUDIENCE"),
+                ("serviceAccount.expirationSeconds", "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_EXPIRATION_SECONDS"),
+                ("serviceAccount.tokenPath", "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_TOKEN_PATH"),
+            ],
             // Nothing that gives a pod more power: who may write an object may not give it that.
             annotations: &[
                 "image",
@@ -209,6 +244,7 @@ impl Settings {
                 "livenessProbe",
                 "readinessProbe",
                 "resources",
+                "serviceAccount.enabled",
                 "gateway.timeout",
                 "telemetry",
             ],

@@ -1,9 +1,11 @@
 //! The manifests of an Agent.
 
+use alloc::vec::Vec;
 use kaos_policy_sdk::plan;
 use kaos_policy_sdk::types::{EnvVar, Plan, Refusal, Subject};
 use kaos_workload::PodParts;
 
+use crate::account;
 use crate::harness;
 use crate::request::{self, Request, workload};
 
@@ -15,6 +17,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     let mut notes = request::notes(&request.object, spec, settings);
     notes.extend_from_slice(&request.linked.absent_peers);
 
+    let account = account::name(&workload);
     let container = kaos_workload::container(&request.object, Some(&["spec", "resources"]));
     let mut parts = PodParts {
         replicas: spec.replicas.map(i64::from),
@@ -25,9 +28,17 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     if spec.harness.as_ref().is_some_and(|harness| harness.workspace.is_some()) {
         harness::add_workspace(&mut parts, &settings.harness);
     }
+    if settings.service_account.enabled {
+        account::mount(&mut parts, &settings.service_account);
+        parts.service_account = Some(&account);
+    }
     let image = request.harness.as_ref().map_or(&settings.image, |harness| &harness.image);
     let deployment = parts.deployment(&workload, &settings.pod(image), env, &mut notes)?;
-    let mut manifests = vec![deployment.manifest];
+    let mut manifests = Vec::new();
+    if settings.service_account.enabled {
+        manifests.push(account::manifest(&workload, &settings.extra()));
+    }
+    manifests.push(deployment.manifest);
 
     let exposure = request.exposure();
     if spec.exposed() {

@@ -18,6 +18,8 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
     let text = |path: &str| path.to_owned();
     let env = |name: &str| format!("{D}.env.{name}");
     let clone = |path: &str| format!("Deployment.spec.template.spec.initContainers.0.{path}");
+    let token =
+        |path: &str| format!("Deployment.spec.template.spec.volumes.0.projected.sources.0.serviceAccountToken.{path}");
     let everywhere = |path: &str| -> Vec<String> {
         ["Deployment", "Deployment.spec.template", "HTTPRoute", "Service"]
             .map(|owner| format!("{owner}.metadata.{path}"))
@@ -73,6 +75,13 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
             vec![env("OTEL_EXPORTER_OTLP_ENDPOINT"), text("status.TelemetryConfigured")],
         ),
         ("telemetry.excludedUrls", json!("/x"), vec![env("OTEL_PYTHON_FASTAPI_EXCLUDED_URLS")]),
+        ("serviceAccount.audience", json!("others"), vec![token("audience")]),
+        ("serviceAccount.expirationSeconds", json!(700), vec![token("expirationSeconds")]),
+        (
+            "serviceAccount.tokenPath",
+            json!("/run/other"),
+            vec![token("path"), main("volumeMounts.0.mountPath"), env("AGENT_AUTH_TOKEN_FILE")],
+        ),
         // What a user may be asked for is in `memory.rs`.
         ("memory.userIdentity", json!(true), Vec::new()),
         ("memory.requirePrincipal", json!(true), vec![env("MEMORY_REQUIRE_PRINCIPAL")]),
@@ -204,6 +213,8 @@ fn changed(before: &Value, after: &Value, harness: bool) -> BTreeSet<String> {
 fn each_setting_changes_exactly_what_it_is_for() {
     let (_, settings) = base();
     for (path, value, expected) in table() {
+        let is_account = path.starts_with("serviceAccount.");
+        let settings = with(&settings, "serviceAccount.enabled", json!(is_account));
         let difference = changed(&settings, &with(&settings, path, value), path.starts_with("harness."));
         assert_eq!(difference, expected.into_iter().collect(), "{path}");
     }
@@ -217,12 +228,24 @@ fn the_switches_add_and_take_away_all_that_belongs_to_them() {
     let telemetry = changed(&settings, &with(&settings, "telemetry.enabled", json!(false)), false);
     let its = |path: &String| path.contains(".env.OTEL_") || path == "status.TelemetryConfigured";
     assert!(telemetry.iter().all(its) && telemetry.len() == 6, "{telemetry:?}");
+    let account = changed(&settings, &with(&settings, "serviceAccount.enabled", json!(true)), false);
+    let places = [
+        "ServiceAccount.",
+        "Deployment.spec.template.spec.automountServiceAccountToken",
+        "Deployment.spec.template.spec.serviceAccountName",
+        "Deployment.spec.template.spec.volumes.0.",
+        &format!("{D}.volumeMounts.0."),
+        &format!("{D}.env.AGENT_AUTH_IDENTITY"),
+        &format!("{D}.env.AGENT_AUTH_TOKEN_FILE"),
+    ];
+    assert!(account.iter().all(|path| places.iter().any(|place| path.starts_with(place))), "{account:?}");
+    assert!(places.iter().all(|place| account.iter().any(|path| path.starts_with(place))), "{account:?}");
 }
 
 #[test]
 fn every_setting_is_tested() {
     let tested: BTreeSet<String> = table().into_iter().map(|(path, ..)| path.to_owned()).collect();
-    let switches = ["gateway.enabled".to_owned(), "telemetry.enabled".to_owned()];
+    let switches = ["gateway.enabled", "telemetry.enabled", "serviceAccount.enabled"].map(str::to_owned);
     let tested: BTreeSet<String> = tested.into_iter().chain(switches).collect();
     let all: BTreeSet<String> = leaves(&base().0).into_iter().map(|(path, _)| path).collect();
     assert_eq!(all, tested);
@@ -241,6 +264,9 @@ fn the_environment_of_the_go_operator_feeds_the_settings_that_it_fed() {
         "GATEWAY_DEFAULT_AGENT_TIMEOUT",
         "GATEWAY_NAME",
         "GATEWAY_NAMESPACE",
+        "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_AUDIENCE",
+        "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_EXPIRATION_SECONDS",
+        "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_TOKEN_PATH",
     ];
     assert_eq!(fed, known.map(ToOwned::to_owned).into());
 }

@@ -111,6 +111,7 @@ fn team() -> Vec<Value> {
     facts["spec"]["storage"] = json!({"type": "external", "external": {"connectionSecretRef": dsn}});
     let mut team =
         vec![model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]})), facts];
+    team[2]["metadata"]["annotations"] = json!({"settings.kaos.tools/serviceAccount.enabled": "true"});
     // As the Go operator left them.
     for object in &mut team {
         let kind = text(&object["kind"]).to_lowercase();
@@ -132,6 +133,7 @@ fn strangers() -> Vec<Value> {
             "resources": {"requests": {"storage": "1Gi"}}}});
     let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
         "metadata": {"name": "memorystore-facts"}, "spec": {"minAvailable": 1}});
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "kaos-agent-a"}});
     vec![
         config_map("litellm-config-llm", &json!({})),
         deployment("mcpserver-echo", image),
@@ -139,6 +141,7 @@ fn strangers() -> Vec<Value> {
         route,
         claim,
         budget,
+        account,
     ]
 }
 
@@ -170,7 +173,7 @@ async fn objects_live(world: &World) {
     for stranger in &strangers()[..4] {
         world.delete(&at(stranger)).await;
     }
-    for taken in ["MemoryStore/notes", "MemoryStore/facts"] {
+    for taken in ["MemoryStore/notes", "MemoryStore/facts", "Agent/a"] {
         world.until("its child's name is taken", taken, |it| reason(it, "Applied") == "OwnershipConflict").await;
     }
     for stranger in &strangers()[4..] {
@@ -318,6 +321,8 @@ fn misses((resource, verb): (&str, &str), request: &Request) -> bool {
         && match owner {
             // The only child of a ModelAPI that comes before its Deployment.
             Some("modelapi") => request.resource == "configmaps" && request.name.ends_with("-llm"),
+            // Likewise for an Agent with an account of its own.
+            Some("agent") => request.resource == "serviceaccounts",
             Some(kind) => request.resource == "deployments" && request.name.starts_with(kind),
             None => request.resource == resource,
         }

@@ -11,6 +11,7 @@
 //! | `rollout` | B: changes reach the pods, once |
 //! | `ownership` | C: whose objects are touched |
 //! | `texts` | A15: characters that YAML would change |
+//! | `accounts` | a ServiceAccount for each Agent |
 //! | `stores` | stores of memories: claims, and what is waited for |
 //! | `unset` | B11: what is removed from an object |
 //! | `takeover` | C8: objects that the Go operator left |
@@ -31,6 +32,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 #![allow(clippy::float_cmp, reason = "metrics count in floats")]
 
+mod accounts;
 mod backoff;
 mod bad_input;
 mod behind;

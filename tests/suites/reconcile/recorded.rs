@@ -63,7 +63,8 @@ async fn outcome(w: &World, case: &Case, wanted: &Value) -> Value {
     let looked_at: Vec<String> =
         case.about.primary.iter().cloned().chain(also.map(|(kind, name)| format!("{kind}/{name}"))).collect();
     for owner in &looked_at {
-        for kind in ["Deployment", "Service", "ConfigMap", "HTTPRoute"] {
+        let kinds = ["Deployment", "Service", "ConfigMap", "PersistentVolumeClaim", "PodDisruptionBudget", "HTTPRoute"];
+        for kind in kinds {
             for child in w.owned(owner, kind).await {
                 children.push(played::recorded_form(child));
             }

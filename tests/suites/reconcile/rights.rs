@@ -9,7 +9,7 @@ use kaos_operator::rbac::Scope;
 use kaos_policy::guard::UserPrivileges;
 use kaos_tests::gadget::gadget;
 use kaos_tests::harness::faults::OPERATOR;
-use kaos_tests::harness::samples::{agent, mcp_server, model_api};
+use kaos_tests::harness::samples::{agent, mcp_server, memory_store, model_api};
 use kaos_tests::harness::{Scenario, World, condition, is_ready, play, reason};
 use serde_json::{Value, json};
 
@@ -31,7 +31,13 @@ fn asked(w: &World, refused: bool) -> BTreeSet<(String, String, String)> {
 
 /// A life: made, with what an earlier operator left, changed, healed, pruned, deleted.
 async fn live(w: &World) {
-    let objects = [web(), model_api("llm"), mcp_server("echo"), agent("a", "llm", &json!({"mcpServers": ["echo"]}))];
+    let objects = [
+        web(),
+        model_api("llm"),
+        mcp_server("echo"),
+        memory_store("notes", "llm"),
+        agent("a", "llm", &json!({"mcpServers": ["echo"]})),
+    ];
     for mut object in objects {
         let kind = object["kind"].as_str().unwrap().to_lowercase();
         if kind != "gadget" {
@@ -39,8 +45,9 @@ async fn live(w: &World) {
         }
         w.apply(&object).await;
     }
-    let all = ["Gadget/web", "ModelAPI/llm", "MCPServer/echo", "Agent/a"];
+    let all = ["Gadget/web", "ModelAPI/llm", "MCPServer/echo", "MemoryStore/notes", "Agent/a"];
     w.until_all("all are ready", &all, |all| all.iter().all(is_ready)).await;
+    store_lives(w).await;
     w.delete("Deployment/web").await;
     w.apply(&web_with(&json!({"leaveOut": ["Service"], "image": "registry.example/gadget:2"}))).await;
     w.until_gone("Service/web").await;
@@ -48,6 +55,25 @@ async fn live(w: &World) {
     w.delete("Gadget/web").await;
     w.until_gone("Gadget/web").await;
     w.until_all("its children are gone", &CHILDREN, |all| all.iter().all(Value::is_null)).await;
+}
+
+/// A store loses a claim that nobody planned, moves to a database, and has one pod in the end.
+async fn store_lives(w: &World) {
+    let store = w.look("MemoryStore/notes").await;
+    let owner = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "MemoryStore", "name": "notes", "controller": true,
+        "uid": store["metadata"]["uid"]});
+    let labels = json!({"app.kubernetes.io/managed-by": "kaos-operator"});
+    let metadata = json!({"name": "stray", "labels": labels, "ownerReferences": [owner]});
+    let spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
+    w.apply(&json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec})).await;
+    w.until_gone("PersistentVolumeClaim/stray").await;
+    let secret = json!({"name": "pg", "key": "dsn"});
+    let storage = json!({"type": "external", "local": null, "external": {"connectionSecretRef": secret}});
+    w.patch("MemoryStore/notes", &json!({"spec": {"storage": storage}})).await;
+    w.until("it has a budget", "PodDisruptionBudget/memorystore-notes", Value::is_object).await;
+    w.patch("MemoryStore/notes", &json!({"spec": {"replicas": 1}})).await;
+    w.until_gone("PodDisruptionBudget/memorystore-notes").await;
+    w.until_ready("MemoryStore/notes").await;
 }
 
 #[test]

@@ -11,7 +11,9 @@ use serde_json::Value;
 use crate::page::ROOT;
 
 /// Set by a setting that no variable of the operator feeds, and a case has variables alone.
-const OF_SETTINGS: [(&str, &str); 5] = [
+const OF_SETTINGS: [(&str, &str); 7] = [
+    ("Agent", "AGENT_AUTH_IDENTITY"),
+    ("Agent", "AGENT_AUTH_TOKEN_FILE"),
     ("Agent", "AGENT_DEBUG_MEMORY_ENDPOINTS"),
     ("Agent", "MEMORY_REQUIRE_PRINCIPAL"),
     ("Agent", "MEMORY_REQUIRE_AGENT_IDENTITY"),
