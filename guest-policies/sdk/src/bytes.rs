@@ -1,16 +1,17 @@
-//! Comparing bytes eight at a time. What Rust brings for bare Wasm takes them one by one, and a pass compares all that
-//! its policy was asked with what it was asked before.
+//! Compares bytes eight at a time. Rust's own `memcmp` for bare Wasm compares single bytes, and a pass compares every
+//! question to a policy with the previous one.
 
-/// What differs first in `count` bytes: less than zero where the byte of `one` is smaller, zero where nothing differs.
+/// Compares `count` bytes. Returns a negative number if the first differing byte of `one` is smaller, and zero if all
+/// bytes are equal.
 ///
 /// # Safety
 ///
-/// Both point to `count` bytes that may be read.
+/// Both pointers must be valid for reads of `count` bytes.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "the two exports below are all that there is of it")]
 unsafe fn compare(mut one: *const u8, mut other: *const u8, mut count: usize) -> i32 {
     while count >= 8 {
-        // SAFETY: at least eight bytes are left, and nothing is said of their alignment.
+        // SAFETY: at least eight bytes are left, and the read needs no alignment.
         let (a, b) = unsafe { (one.cast::<u64>().read_unaligned(), other.cast::<u64>().read_unaligned()) };
         if a != b {
             return if a.swap_bytes() < b.swap_bytes() { -1 } else { 1 };
@@ -28,20 +29,20 @@ unsafe fn compare(mut one: *const u8, mut other: *const u8, mut count: usize) ->
     0
 }
 
-/// The names by which compiled code asks for it; those of Rust itself give way.
+/// The names under which compiled code calls the comparison. The versions in Rust's own library are weak and give way.
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 mod component {
-    // SAFETY: as the C standard has it, the caller's bytes may be read.
+    // SAFETY: the C standard requires the caller to pass readable bytes.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn memcmp(one: *const u8, other: *const u8, count: usize) -> i32 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees it.
         unsafe { super::compare(one, other, count) }
     }
 
     // SAFETY: as above.
     #[unsafe(no_mangle)]
     unsafe extern "C" fn bcmp(one: *const u8, other: *const u8, count: usize) -> i32 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees it.
         unsafe { memcmp(one, other, count) }
     }
 }
@@ -61,7 +62,7 @@ mod tests {
             let (one, other) = ([same.clone(), a].concat(), [same, b].concat());
             for start in 0..one.len().min(8) {
                 let (one, other) = (&one[start..], &other[start..]);
-                // SAFETY: both have this length.
+                // SAFETY: both slices have this length.
                 let found = unsafe { compare(one.as_ptr(), other.as_ptr(), one.len()) };
                 prop_assert_eq!(found.cmp(&0), one.cmp(other));
             }

@@ -1,25 +1,25 @@
-//! Durations as Go and the Gateway API write them.
+//! Parses durations of Go and of the Gateway API.
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// What is wrong with a duration.
+/// An invalid duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Not Go's format.
+    /// Does not follow Go's format.
     #[error("must be a duration such as 1h30m, 90s or 500ms")]
     NotGo,
-    /// Not the Gateway API's format.
+    /// Does not follow the Gateway API's format.
     #[error("must be one to four parts such as 1h, 30m, 10s or 500ms, each with at most five digits")]
     NotGateway,
-    /// Larger than Go can count, or than the Gateway API can say.
+    /// Exceeds what Go can count, or what the Gateway API can express.
     #[error("must be less than 292 years, and of the Gateway API less than 100000h")]
     TooLong,
 }
 
-/// A duration of Go: `1h30m`, `1.5s`, `0`; not below zero.
+/// Parses a Go duration such as `1h30m`, `1.5s` or `0`. Negative durations are errors.
 pub fn parse_go(text: &str) -> Result<Duration, Error> {
     let text = text.strip_prefix('+').unwrap_or(text);
     if text == "0" {
@@ -44,15 +44,15 @@ pub fn parse_go(text: &str) -> Result<Duration, Error> {
     }
 }
 
-/// Numbers of one duration of the Gateway API.
+/// The largest number of parts in a Gateway API duration.
 const PARTS: usize = 4;
-/// Digits of one number in it.
+/// The largest number of digits in one part.
 const DIGITS: usize = 5;
-/// Its units, in milliseconds.
+/// The units of a part, in milliseconds.
 const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
-/// A duration of the Gateway API (the timeouts of an `HTTPRoute`): one to four parts of at most five digits
-/// each, with `h`, `m`, `s` or `ms`.
+/// Parses a duration of the Gateway API (the timeouts of an `HTTPRoute`): one to four parts of at most five digits
+/// each, with the units `h`, `m`, `s` or `ms`.
 pub fn parse_gateway(text: &str) -> Result<Duration, Error> {
     let parts = parts(text)?;
     if parts.iter().all(|(digits, _)| digits.len() <= DIGITS) {
@@ -62,8 +62,8 @@ pub fn parse_gateway(text: &str) -> Result<Duration, Error> {
     }
 }
 
-/// `text` as the Gateway API takes it: itself whenever possible. A number that has too many digits is spelled anew:
-/// `100000s` is `27h46m40s`. Too long is what no spelling can say, 100000 hours.
+/// Returns `text` in a form that the Gateway API accepts, unchanged if possible. A number with too many digits is
+/// split: `100000s` becomes `27h46m40s`. Durations of 100000 hours or more are [`Error::TooLong`].
 pub fn for_gateway(text: &str) -> Result<Cow<'_, str>, Error> {
     let parts = parts(text)?;
     if parts.iter().all(|(digits, _)| digits.len() <= DIGITS) {
@@ -85,14 +85,14 @@ pub fn for_gateway(text: &str) -> Result<Cow<'_, str>, Error> {
     Ok(if spelled.is_empty() { Cow::Borrowed("0s") } else { Cow::Owned(spelled) })
 }
 
-/// The numbers of a duration with what their units are worth.
+/// Splits a duration into its numbers, each with the milliseconds of its unit.
 fn parts(mut text: &str) -> Result<Vec<(&str, u64)>, Error> {
     let mut found = Vec::new();
     while !text.is_empty() {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, rest) = text.split_at(digits);
         let letters = rest.bytes().take_while(|byte| !byte.is_ascii_digit()).count();
-        // Between digits and the next digit lie whole characters.
+        // Only whole characters lie between two groups of digits, so the split is valid.
         let (unit, rest) = rest.split_at(letters);
         let (_, size) = UNITS.iter().find(|(name, _)| *name == unit).ok_or(Error::NotGateway)?;
         if digits == 0 || found.len() == PARTS {
@@ -104,7 +104,7 @@ fn parts(mut text: &str) -> Result<Vec<(&str, u64)>, Error> {
     if found.is_empty() { Err(Error::NotGateway) } else { Ok(found) }
 }
 
-/// All parts together, in milliseconds.
+/// Adds up all parts, in milliseconds.
 fn sum(parts: &[(&str, u64)]) -> Result<u64, Error> {
     parts.iter().try_fold(0_u64, |sum, (digits, unit)| {
         let number: u64 = digits.parse().map_err(|_| Error::TooLong)?;
@@ -124,7 +124,7 @@ fn unit_nanos(unit: &str) -> Option<u128> {
     })
 }
 
-/// `number` with a fraction, times `unit`, cut to whole nanoseconds.
+/// Multiplies `number`, which may have a fraction, by `unit`. Cuts the result to whole nanoseconds.
 fn part(number: &str, unit: u128) -> Result<u128, Error> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {

@@ -1,41 +1,43 @@
-//! From a policy author's type to a component's exports.
+//! Turns a policy author's type into a component's exports.
 
 use crate::types::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject};
 use alloc::vec::Vec;
 
-/// The version of `wit/policy.wit` that this SDK speaks; every component carries it in the custom section
-/// `kaos:policy`, so that a host can tell before it compiles anything.
+/// The version of `wit/policy.wit` that this SDK speaks. Every component carries it in the custom section
+/// `kaos:policy`, so that a host can check it before compilation.
 pub const CONTRACT_VERSION: &str = "0.1.0";
 
 /// A policy: five pure functions.
 pub trait Policy {
-    /// Name, version, the kinds it claims, and the schema of its settings.
+    /// Returns the name and version of the policy, the kinds it claims, and the schema of its settings.
     fn describe() -> Descriptor;
-    /// Which objects it must see; asked again with what was found until nothing new is asked for.
+    /// Returns the objects that the policy must see. The host calls this again with the objects it found, until the
+    /// policy names no new ones.
     fn needs(subject: &Subject) -> Vec<Need>;
-    /// The env-var mapping; `base` is that of the layer below, empty for the lowest.
+    /// Returns the mapping of environment variables. `base` is the mapping of the layer below; it is empty for the
+    /// lowest layer.
     fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal>;
-    /// The manifests, given the mapping.
+    /// Returns the manifests, given the final mapping.
     fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal>;
-    /// What to tell the user, from what is really there.
+    /// Returns the status to show to the user, judged from the live children.
     fn assess(subject: &Subject, seen: &Observation) -> Report;
 }
 
-/// An environment overlay: changes the env mapping of a kind and nothing else.
+/// An environment overlay: changes the mapping of environment variables of a kind, and nothing else.
 pub trait Overlay {
-    /// As [`Policy::describe`].
+    /// See [`Policy::describe`].
     fn describe() -> Descriptor;
-    /// As [`Policy::needs`].
+    /// See [`Policy::needs`].
     fn needs(subject: &Subject) -> Vec<Need>;
-    /// As [`Policy::map_env`].
+    /// See [`Policy::map_env`].
     fn map_env(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal>;
 }
 
-/// Makes a component of a type that implements [`Policy`]. Outside Wasm nothing but the type is checked, so
-/// that plain `cargo test` runs the same code natively.
+/// Makes a component of a type that implements [`Policy`]. Outside of Wasm it only checks the type, so that plain
+/// `cargo test` runs the same code natively.
 ///
-/// The message of a panic and its place in the source reach whoever runs the policy. `export_policy!(MyPolicy, no_std)` is
-/// for a policy without the standard library (`#![no_std]`), which has no other panic handler.
+/// The host reports the message and the source location of a panic. Use `export_policy!(MyPolicy, no_std)` for a policy
+/// without the standard library (`#![no_std]`): it adds the panic handler that such a policy lacks.
 #[macro_export]
 macro_rules! export_policy {
     ($policy:ty $(, $no_std:ident)?) => {
@@ -83,7 +85,8 @@ macro_rules! export_overlay {
     };
 }
 
-/// `tell_panics`, which every function of a component calls first, and the handler where there is no standard library.
+/// Defines `tell_panics`, which every export calls first, and the panic handler of a policy without the standard
+/// library.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __panics {
@@ -104,7 +107,7 @@ macro_rules! __panics {
     };
 }
 
-/// The three exports that both worlds have, and the custom section with the contract's version.
+/// The three exports that both worlds share, and the custom section with the contract's version.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __shared_exports {

@@ -1,28 +1,29 @@
-//! The memory of a component: freed blocks are kept by size and handed out again, new ones come off the end.
+//! The allocator of a component: keeps freed blocks by size and reuses them, and takes new blocks from the end of
+//! memory.
 //!
-//! A sandbox lives for one pass and has one thread, so a general allocator's care for fragmentation and its eight
-//! kilobytes are not needed. Sizes are rounded up to 8 bytes, and above 64 bytes to a quarter of a power of two.
+//! A sandbox lives for one pass and has one thread. It does not need a general allocator, which fights fragmentation
+//! and adds eight kilobytes. Sizes are rounded up to 8 bytes, and above 64 bytes to a quarter of a power of two.
 
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
 
 const PAGE: usize = 64 * 1024;
-/// How much memory is asked for at once, in pages, where there is that much.
+/// The number of pages to request at once, if that much memory is available.
 const AT_ONCE: usize = 4;
-/// Blocks begin at multiples of this.
+/// Every block begins at a multiple of this.
 const ALIGN: usize = 8;
 const CLASSES: usize = 9 + 4 * (usize::BITS as usize - 6);
 
 /// The state of the heap.
 pub(crate) struct Heap {
-    /// For each class the first free block; each holds the address of the next.
+    /// The first free block of each class. Each free block holds the address of the next.
     free: [*mut u8; CLASSES],
-    /// The part that was never handed out.
+    /// The start of the memory that was never handed out.
     next: *mut u8,
     room: usize,
 }
 
-/// The number of the class that holds `size` bytes, and how many its blocks have.
+/// Returns the class for `size` bytes, and the size of its blocks.
 const fn class(size: usize) -> (usize, usize) {
     if size <= 64 {
         let eighths = if size == 0 { 1 } else { size.div_ceil(8) };
@@ -39,14 +40,15 @@ impl Heap {
         Self { free: [ptr::null_mut(); CLASSES], next: ptr::null_mut(), room: 0 }
     }
 
-    /// A block for `layout`; null if there is no memory. `grow` adds pages and says where they begin.
+    /// Returns a block for `layout`, or null if there is no memory. `grow` adds pages and returns their start.
     ///
     /// # Safety
     ///
-    /// What `grow` gives belongs to this heap alone.
+    /// The pages that `grow` returns must belong to this heap alone.
     pub(crate) unsafe fn alloc(&mut self, layout: Layout, grow: impl FnMut(usize) -> Option<NonNull<u8>>) -> *mut u8 {
         let (size, align) = (layout.size(), layout.align());
-        // Nothing in Rust or in the contract asks for more than 16; such a block is not used again.
+        // Neither Rust nor the contract asks for an alignment above 16. A block with a larger alignment is never
+        // reused.
         let slack = if align > ALIGN { align } else { 0 };
         let Some(wanted) = size.checked_add(slack).filter(|wanted| isize::try_from(*wanted).is_ok()) else {
             return ptr::null_mut();
@@ -66,27 +68,28 @@ impl Heap {
         if slack == 0 { block } else { block.wrapping_add(block.align_offset(align)) }
     }
 
-    /// Takes a block back.
+    /// Frees a block.
     ///
     /// # Safety
     ///
-    /// `block` is one of [`alloc`](Self::alloc) with this `layout`, or of [`realloc`](Self::realloc) with its size.
+    /// `block` must come from [`alloc`](Self::alloc) with this `layout`, or from [`realloc`](Self::realloc) with its
+    /// size.
     pub(crate) unsafe fn dealloc(&mut self, block: *mut u8, layout: Layout) {
         if layout.align() <= ALIGN {
             let (class, _) = class(layout.size());
-            // SAFETY: every block has room for an address, and nobody else uses this one from now on.
+            // SAFETY: every block has room for an address, and the caller no longer uses this one.
             unsafe { block.cast::<*mut u8>().write(self.free[class]) };
             self.free[class] = block;
         }
     }
 
-    /// `block` with room for `size` bytes where it lies; none if it has to move.
+    /// Resizes `block` to `size` bytes in place. Returns false if the block has to move.
     ///
     /// # Safety
     ///
-    /// As for [`dealloc`](Self::dealloc).
+    /// See [`dealloc`](Self::dealloc).
     pub(crate) unsafe fn realloc(&mut self, block: *mut u8, layout: Layout, size: usize) -> bool {
-        // A block that shrinks counts as one of the smaller class from now on.
+        // A block that shrinks counts as a block of the smaller class from now on.
         if size <= layout.size() {
             return true;
         }
@@ -107,7 +110,7 @@ impl Heap {
         self.room -= size;
     }
 
-    /// Makes room for `size` bytes in one piece.
+    /// Gets `size` contiguous bytes from `grow`.
     fn extend(&mut self, size: usize, mut grow: impl FnMut(usize) -> Option<NonNull<u8>>) -> bool {
         let pages = size.div_ceil(PAGE);
         let (pages, start) = match grow(pages.max(AT_ONCE)) {
@@ -145,7 +148,7 @@ mod component {
     #[inline(never)]
     fn grow(pages: usize) -> Option<NonNull<u8>> {
         let before = memory_grow::<0>(pages);
-        // No page is the first: the stack and the data lie there.
+        // Zero is never returned: the stack and the data occupy the first page.
         if before == usize::MAX { None } else { NonNull::new((before * PAGE) as *mut u8) }
     }
 
@@ -153,19 +156,19 @@ mod component {
     unsafe impl GlobalAlloc for Component {
         #[inline(never)]
         unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-            // SAFETY: there is one thread, and new pages belong to nobody.
+            // SAFETY: there is one thread, and nothing else uses the new pages.
             unsafe { (*self.0.get()).alloc(layout, grow) }
         }
 
         #[inline(never)]
         unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees it.
             unsafe { (*self.0.get()).dealloc(block, layout) }
         }
 
         #[inline(never)]
         unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-            // SAFETY: the caller's; the two blocks do not overlap, and both have `layout.size()` bytes.
+            // SAFETY: the caller guarantees it; the two blocks do not overlap, and both have `layout.size()` bytes.
             unsafe {
                 if (*self.0.get()).realloc(block, layout, size) {
                     return block;
@@ -188,7 +191,7 @@ mod tests {
     use core::ptr::NonNull;
     use proptest::prelude::*;
 
-    /// Pages in one piece, as a component has them.
+    /// Contiguous pages, like the memory of a component.
     struct Memory {
         words: Vec<u64>,
         used: usize,

@@ -1,6 +1,6 @@
-//! JSON as the contract wants it: canonical, which is to say with sorted keys.
+//! JSON in the contract's canonical form, with sorted keys.
 //!
-//! `serde_json` sorts already: its map is a tree as long as nobody turns on its feature `preserve_order`.
+//! `serde_json` sorts keys already, as long as its feature `preserve_order` is off: its map is a tree.
 
 use crate::types::Json;
 use alloc::{borrow::ToOwned, string::String};
@@ -8,24 +8,24 @@ use serde_json::Map;
 #[doc(hidden)]
 pub use serde_json::Value;
 
-/// The canonical text of `value`.
+/// Returns the canonical text of `value`.
 pub fn text(value: &Value) -> Json {
     // Writing a value cannot fail: its keys are texts and its numbers finite.
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// An object of these members, each given as a name and something that is a value: `object! { "port": 80 }`.
+/// Builds an object from members, each given as a name and a value: `object! { "port": 80 }`.
 ///
-/// Values are moved in; `serde_json::json!` writes each one anew, and its code stands wherever it is used.
+/// It moves the values. `serde_json::json!` would serialize each one again, and would repeat its code at every call.
 #[macro_export]
 macro_rules! object {
     ($($name:literal: $value:expr),* $(,)?) => {
-        // The values are taken out of the array: what is left needs no code that drops it.
+        // The function takes the values out of the array, so the array needs no code that drops it.
         $crate::json::object(&mut *::core::mem::ManuallyDrop::new([$(($name, $crate::json::Value::from($value))),*]))
     };
 }
 
-/// As [`object!`](crate::object!); all values are taken out of `members`.
+/// Builds the object of [`object!`](crate::object!). Takes all values out of `members`.
 #[inline(never)]
 pub fn object(members: &mut [(&str, Value)]) -> Value {
     let mut map = Map::new();
@@ -35,20 +35,20 @@ pub fn object(members: &mut [(&str, Value)]) -> Value {
     Value::Object(map)
 }
 
-/// The text of an object with nothing in it, for `extra` fields.
+/// Returns the text of an empty object, for `extra` fields.
 pub fn empty() -> Json {
     "{}".to_owned()
 }
 
-/// The value that `text` spells; none if it is not JSON.
+/// Parses `text`; returns `None` if it is not JSON.
 pub fn parse(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok()
 }
 
-/// Drops all members but those that are `kept`.
+/// Keeps only the members for which `kept` returns true.
 ///
-/// The map's own way to take one out has the code that brings a tree back into balance: two kilobytes of a component,
-/// for objects of a few members.
+/// Does not use the map's own removal: that would add code to rebalance a tree, two kilobytes of a component, for
+/// objects of a few members.
 #[inline(never)]
 pub fn keep(map: &mut Map<String, Value>, kept: &dyn Fn(&str, &Value) -> bool) {
     if map.iter().all(|(name, value)| kept(name, value)) {
@@ -61,8 +61,8 @@ pub fn keep(map: &mut Map<String, Value>, kept: &dyn Fn(&str, &Value) -> bool) {
     }
 }
 
-/// Removes every member that is null, an empty object or an empty array, from the inside out: what
-/// builders leave behind when nothing was set.
+/// Removes every member that is null, an empty object or an empty array, starting at the innermost ones. Builders leave
+/// such members behind when nothing was set.
 pub fn prune(value: &mut Value) {
     match value {
         Value::Object(map) => {

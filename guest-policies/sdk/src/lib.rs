@@ -1,26 +1,26 @@
-//! Everything a KAOS policy is written with.
+//! The library for authors of KAOS policies.
 //!
-//! Implement [`Policy`] (five plain functions) or [`Overlay`] (three), and name the type in
-//! [`export_policy!`] or [`export_overlay!`]. The rest of the crate is what those functions need:
+//! Implement [`Policy`] (five plain functions) or [`Overlay`] (three), and pass the type to [`export_policy!`] or
+//! [`export_overlay!`]. The rest of the crate helps you write those functions:
 //!
 //! | to | use |
 //! |---|---|
-//! | read the object, its settings and what was found | [`SubjectExt`], [`Object`], [`Lookup`] |
+//! | read the object, its settings and the objects that the host found | [`SubjectExt`], [`Object`], [`Lookup`] |
 //! | ask for other objects | [`need`] |
-//! | read a subject once for all questions of a pass | [`Memo`] |
-//! | find what is there twice in long lists | [`Places`] |
-//! | build the env mapping | [`mod@env`] |
-//! | lay a user's partial pod spec over the policy's | [`patch`] |
+//! | decode a subject once for all calls of a pass | [`Memo`] |
+//! | find duplicates in long lists | [`Places`] |
+//! | build the mapping of environment variables | [`mod@env`] |
+//! | merge a user's partial pod spec into the policy's | [`patch`] |
 //! | answer: refusals, gates, notes, conditions, plans | [`refusal`], [`blocker`], [`note`], [`condition`], [`plan`] |
 //! | put text into YAML or a shell command | [`quote`] |
 //! | make and check names | [`names`] |
 //! | read quantities and durations | [`quantity`], [`duration`] |
 //! | put a JSON file into the component | [`include_json!`] |
 //! | parse YAML | [`yaml`] |
-//! | test all of it in a few lines | [`testing`] |
+//! | test a policy in a few lines | [`testing`] |
 //!
-//! A whole policy is in `examples/banner.rs`, a whole overlay in `examples/region.rs`, each with its tests. What
-//! they come down to:
+//! `examples/banner.rs` is a complete policy and `examples/region.rs` a complete overlay, each with tests. This is the
+//! core of such a policy:
 //!
 //! ```
 //! use kaos_policy_sdk::types::{EnvVar, Plan, Refusal, Subject};
@@ -47,7 +47,7 @@
 #[macro_use]
 extern crate alloc;
 
-/// The generated bindings, one module a world; [`types`] has what authors need of them.
+/// The generated bindings, one module per world. [`types`] exports the parts that authors need.
 #[doc(hidden)]
 pub mod bindings {
     pub use kaos_policy_bindings_overlay as overlay;
@@ -55,7 +55,7 @@ pub mod bindings {
 }
 #[cfg(any(test, all(target_arch = "wasm32", target_os = "unknown")))]
 mod bytes;
-/// For derived code.
+/// Used by derived code.
 #[doc(hidden)]
 pub mod decode {
     pub use kaos_decode::{Decode, Error, Fields, Value, variant};

@@ -1,23 +1,23 @@
-//! What was worked out for a question, for the next question about the same.
+//! Keeps the last computed answer, for the next call about the same input.
 //!
-//! A sandbox lives for one pass, in which a policy is asked several times about one object: what it read of it the
-//! first time need not be read again. Only the last is kept, and it is used only where the question is equal, so
-//! that no answer depends on what was asked before. Outside of a sandbox nothing is kept: such a process has many
-//! objects and many threads.
+//! A sandbox lives for one pass, and the host calls its policy several times about one object. The memo saves the
+//! policy from decoding that object again. It keeps only the last answer and returns it only for an equal question, so
+//! no answer depends on earlier calls. Outside of a sandbox it keeps nothing: such a process has many objects and many
+//! threads.
 
 #[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
 use alloc::sync::Arc;
 #[cfg(any(test, all(target_arch = "wasm32", target_os = "unknown")))]
 use {alloc::boxed::Box, core::cell::Cell};
 
-/// What a [`Memo`] gives: in a sandbox it stays until the sandbox ends, with no code that would drop it.
+/// The answer of a [`Memo`]. In a sandbox it lives until the sandbox ends, so no code drops it.
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 pub type Kept<T> = &'static T;
-/// What a [`Memo`] gives: in a sandbox it stays until the sandbox ends, elsewhere until nobody has it.
+/// The answer of a [`Memo`]. Outside of a sandbox it is dropped with its last reference.
 #[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
 pub type Kept<T> = Arc<T>;
 
-/// A place for the last answer to a question of type `K`.
+/// Holds the last answer to a question of type `K`.
 pub struct Memo<K: 'static, T: 'static> {
     #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
     last: Last<K, T>,
@@ -30,7 +30,7 @@ pub struct Memo<K: 'static, T: 'static> {
 unsafe impl<K, T> Sync for Memo<K, T> {}
 
 impl<K: Clone + PartialEq, T> Memo<K, T> {
-    /// Nothing yet; meant for a `static`.
+    /// Creates an empty memo, for a `static`.
     #[must_use]
     #[allow(clippy::new_without_default, reason = "of no use but in a static")]
     pub const fn new() -> Self {
@@ -41,7 +41,7 @@ impl<K: Clone + PartialEq, T> Memo<K, T> {
         Self { last }
     }
 
-    /// The answer to `question`; `answer` is called unless it is known. Errors are not kept.
+    /// Returns the answer to `question`. Calls `answer` unless the memo has the answer. Does not keep errors.
     #[cfg_attr(
         not(all(target_arch = "wasm32", target_os = "unknown")),
         allow(clippy::unused_self, reason = "of use in a sandbox only")
@@ -73,7 +73,7 @@ impl<K: Clone + PartialEq, T> Last<K, T> {
     fn get<E>(&self, question: &K, answer: impl FnOnce(&K) -> Result<T, E>) -> Result<&'static T, E> {
         let (asked, known) = match self.0.take() {
             Some((asked, known)) if asked == *question => (asked, known),
-            // There are as many as a pass has different questions: a few.
+            // Each leak is bounded: a pass asks only a few different questions.
             _ => (question.clone(), &*Box::leak(Box::new(answer(question)?))),
         };
         self.0.set(Some((asked, known)));

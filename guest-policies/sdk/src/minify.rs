@@ -1,7 +1,7 @@
-//! JSON text without the space between its tokens, made by the compiler: a policy's schema and samples are
-//! readable files and take no more room in the component than they must.
+//! Strips the whitespace between JSON tokens at compile time. A policy's schema and samples stay readable files, and
+//! take little room in the component.
 
-/// The text of a JSON file, relative to the source file, without the space between its tokens.
+/// Includes a JSON file as text without whitespace between tokens. The path is relative to the source file.
 #[macro_export]
 macro_rules! include_json {
     ($path:literal) => {{
@@ -16,7 +16,7 @@ macro_rules! include_json {
     }};
 }
 
-/// How long `text` is without space.
+/// Returns the length of `text` without whitespace.
 #[doc(hidden)]
 pub const fn __minified_len(text: &str) -> usize {
     let mut scan = Scan::new(text);
@@ -27,7 +27,7 @@ pub const fn __minified_len(text: &str) -> usize {
     length
 }
 
-/// `text` without space; `N` is its [`__minified_len`].
+/// Returns `text` without whitespace. `N` is its [`__minified_len`].
 #[doc(hidden)]
 pub const fn __minified<const N: usize>(text: &str) -> [u8; N] {
     let mut scan = Scan::new(text);
@@ -40,7 +40,7 @@ pub const fn __minified<const N: usize>(text: &str) -> [u8; N] {
     bytes
 }
 
-/// Goes through a text and passes over what is space between tokens.
+/// Walks through a text and skips the whitespace between tokens.
 struct Scan<'a> {
     rest: &'a [u8],
     in_string: bool,

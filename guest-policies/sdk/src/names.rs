@@ -1,15 +1,15 @@
-//! Names and labels: valid, and short enough.
+//! Shortens and checks names and labels.
 
 use alloc::{borrow::ToOwned, string::String};
 
-/// The longest name of a Service and the longest value of a label.
+/// The maximum length of a Service's name and of a label's value.
 pub const LABEL_MAX: usize = 63;
 
 const SUBDOMAIN_MAX: usize = 253;
 const HASH_LEN: usize = 8;
 
-/// `name` where it has at most `max` characters; otherwise its beginning and a hash of all of it, so that
-/// different names stay different. A valid name gives a valid name, as long as `max` is at least 10.
+/// Returns `name` if it has at most `max` characters. Otherwise returns its beginning and a hash of the whole name, so
+/// that different names stay different. A valid name stays valid if `max` is at least 10.
 pub fn shorten(name: &str, max: usize) -> String {
     if name.len() <= max {
         return name.to_owned();
@@ -20,7 +20,7 @@ pub fn shorten(name: &str, max: usize) -> String {
     format!("{kept}-{:08x}", hash(name))
 }
 
-/// FNV-1a over 64 bits, folded to 32: no secret is kept by it, only accidents are kept apart.
+/// FNV-1a over 64 bits, folded to 32. The hash prevents accidental collisions; it protects no secret.
 fn hash(text: &str) -> u32 {
     let long = text
         .bytes()
@@ -28,17 +28,17 @@ fn hash(text: &str) -> u32 {
     u32::try_from((long >> 32) ^ (long & 0xffff_ffff)).unwrap_or_default()
 }
 
-/// Why `name` is no DNS-1123 label (containers, namespaces, ports of a kind); none if it is one.
+/// Returns why `name` is not a DNS-1123 label (containers, namespaces), or `None` if it is one.
 pub fn dns1123_label(name: &str) -> Option<String> {
     label(name, LABEL_MAX, |c| c.is_ascii_lowercase() || c.is_ascii_digit(), "a lower-case letter or a digit")
 }
 
-/// Why `name` is no DNS-1035 label (Services); none if it is one.
+/// Returns why `name` is not a DNS-1035 label (Services), or `None` if it is one.
 pub fn dns1035_label(name: &str) -> Option<String> {
     label(name, LABEL_MAX, |c| c.is_ascii_lowercase(), "a lower-case letter")
 }
 
-/// Why `name` is no DNS-1123 subdomain (the names of most objects); none if it is one.
+/// Returns why `name` is not a DNS-1123 subdomain (the names of most objects), or `None` if it is one.
 pub fn dns1123_subdomain(name: &str) -> Option<String> {
     if name.len() > SUBDOMAIN_MAX {
         return Some(too_long(name, SUBDOMAIN_MAX));
@@ -48,12 +48,12 @@ pub fn dns1123_subdomain(name: &str) -> Option<String> {
     })
 }
 
-/// Whether `name` is a DNS-1123 subdomain, without the words on why not.
+/// Returns whether `name` is a DNS-1123 subdomain, without building a message.
 pub fn is_dns1123_subdomain(name: &str) -> bool {
     name.len() <= SUBDOMAIN_MAX && name.split('.').all(|part| is_label(part, SUBDOMAIN_MAX, true))
 }
 
-/// Whether `name` is a DNS-1035 label, without the words on why not.
+/// Returns whether `name` is a DNS-1035 label, without building a message.
 pub fn is_dns1035_label(name: &str) -> bool {
     is_label(name, LABEL_MAX, false)
 }
@@ -68,12 +68,12 @@ fn is_label(name: &str, max: usize, digit_first: bool) -> bool {
         && !name.ends_with('-')
 }
 
-/// Why `value` is no label value; none if it is one. Empty is one.
+/// Returns why `value` is not a label value, or `None` if it is one. The empty text is one.
 pub fn label_value(value: &str) -> Option<String> {
     if value.is_empty() { None } else { word(value) }
 }
 
-/// Why `key` is no label or annotation key; none if it is one.
+/// Returns why `key` is not a key of a label or annotation, or `None` if it is one.
 pub fn qualified_name(key: &str) -> Option<String> {
     match key.split_once('/') {
         Some((prefix, name)) => dns1123_subdomain(prefix).or_else(|| word(name)),

@@ -1,4 +1,4 @@
-//! Reading any Kubernetes object.
+//! Reads any Kubernetes object.
 
 use crate::refusal;
 use crate::types::Refusal;
@@ -6,23 +6,23 @@ use alloc::{string::String, sync::Arc};
 use kaos_decode::Decode;
 use serde_json::Value;
 
-/// A Kubernetes object. Everything that is missing or of another type reads as absent, so that nothing in
-/// here can fail; only [`Object::get`] judges.
+/// A Kubernetes object. A member that is missing or has another type reads as absent, so that reading never fails. Only
+/// [`Object::get`] reports errors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object {
     value: Arc<Value>,
-    /// Whether there was a text that could not be read: what is absent may well be there.
+    /// Whether the text could not be parsed. Members that read as absent may exist in it.
     unread: bool,
 }
 
 impl Object {
-    /// The object in `value`.
+    /// Wraps `value`.
     pub fn new(value: Value) -> Self {
         Self { value: Arc::new(value), unread: false }
     }
 
-    /// The object in `text`. If that is not JSON, or is nested deeper than 127 levels, [`Object::get`] refuses every
-    /// field; what is not nested so deeply can be seen all the same, and the object still has its name.
+    /// Parses `text`. If `text` is not JSON or is nested deeper than 127 levels, [`Object::get`] refuses every field.
+    /// The less deeply nested members, such as the name, can still be read.
     pub fn parse(text: &str) -> Self {
         match serde_json::from_str(text) {
             Ok(value) => Self::new(value),
@@ -30,69 +30,69 @@ impl Object {
         }
     }
 
-    /// `metadata.name`, or the empty string.
+    /// Returns `metadata.name`, or the empty string.
     pub fn name(&self) -> &str {
         self.str_at(&["metadata", "name"]).unwrap_or_default()
     }
 
-    /// `metadata.namespace`, or the empty string.
+    /// Returns `metadata.namespace`, or the empty string.
     pub fn namespace(&self) -> &str {
         self.str_at(&["metadata", "namespace"]).unwrap_or_default()
     }
 
-    /// `metadata.generation`, or 0.
+    /// Returns `metadata.generation`, or 0.
     pub fn generation(&self) -> i64 {
         self.at(&["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default()
     }
 
-    /// One label.
+    /// Returns the value of one label.
     pub fn label(&self, key: &str) -> Option<&str> {
         self.str_at(&["metadata", "labels", key])
     }
 
-    /// One annotation.
+    /// Returns the value of one annotation.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.str_at(&["metadata", "annotations", key])
     }
 
-    /// `apiVersion`, or the empty string.
+    /// Returns `apiVersion`, or the empty string.
     pub fn api_version(&self) -> &str {
         self.str_at(&["apiVersion"]).unwrap_or_default()
     }
 
-    /// `kind`, or the empty string.
+    /// Returns `kind`, or the empty string.
     pub fn kind(&self) -> &str {
         self.str_at(&["kind"]).unwrap_or_default()
     }
 
-    /// Whether `status.ready` is true.
+    /// Returns whether `status.ready` is true.
     pub fn is_ready(&self) -> bool {
         self.at(&["status", "ready"]) == Some(&Value::Bool(true))
     }
 
-    /// `status.endpoint` where it is not empty.
+    /// Returns `status.endpoint` unless it is empty.
     pub fn endpoint(&self) -> Option<&str> {
         self.str_at(&["status", "endpoint"]).filter(|endpoint| !endpoint.is_empty())
     }
 
-    /// The entry of `status.conditions` with this type.
+    /// Returns the entry of `status.conditions` with this type.
     pub fn condition(&self, kind: &str) -> Option<&Value> {
         let conditions = self.at(&["status", "conditions"])?.as_array()?;
         conditions.iter().find(|condition| condition.get("type").and_then(Value::as_str) == Some(kind))
     }
 
-    /// The value at this path of member names.
+    /// Returns the value at this path of member names.
     pub fn at(&self, path: &[&str]) -> Option<&Value> {
         path.iter().try_fold(self.value(), |value, key| value.get(key))
     }
 
-    /// The text at this path of member names.
+    /// Returns the text at this path of member names.
     pub fn str_at(&self, path: &[&str]) -> Option<&str> {
         self.at(path)?.as_str()
     }
 
-    /// Member `field` as a type of the caller's; an invalid one is refused with the exact path, for
-    /// example `spec.config.memory.contextLimit`. A field that is not there reads as an empty object.
+    /// Decodes the member `field` into a type of the caller. An invalid member is refused with its exact path, for
+    /// example `spec.config.memory.contextLimit`. A missing member reads as an empty object.
     pub fn get<T: Decode>(&self, field: &str) -> Result<T, Refusal> {
         if self.unread {
             return Err(refusal::invalid(field, "cannot be read: nest it less than 128 levels deep"));
@@ -102,13 +102,13 @@ impl Object {
         T::decode(value).map_err(|error| refusal::invalid(error.path().under(field), error.message()))
     }
 
-    /// The whole object.
+    /// Returns the whole object.
     pub fn value(&self) -> &Value {
         &self.value
     }
 }
 
-/// `text` with a null for each list and object that is nested deeper than a reader goes.
+/// Replaces by null each list and object in `text` that is nested too deeply for the parser.
 #[cold]
 fn shallow(text: &str) -> String {
     const DEEPEST: usize = 100;

@@ -1,17 +1,17 @@
-//! The last words of a component: where it panicked and with which message, for the host to read after the trap.
+//! Records where a component panicked and with which message. The host reads the record after the trap.
 //!
-//! A component imports nothing, so it cannot print; and one that trapped answers nothing. What it wrote stays in its
-//! memory, and there the host looks for [`MARK`]. Behind it stand the length of the text (four bytes, the lowest first) and
-//! the text. `docs/reference/contract.md` describes the record for policies that use another SDK.
+//! A component imports nothing, so it cannot print, and a component that trapped returns nothing. But its memory
+//! remains, and the host searches it for [`MARK`]. After the mark come the length of the text (four bytes,
+//! little-endian) and the text. `docs/reference/contract.md` describes the record for policies that use another SDK.
 
 use core::fmt::{self, Display, Write};
 
-/// Begins the record; the record begins at a multiple of its length.
+/// Begins the record. The record is aligned to the length of the mark.
 const MARK: [u8; 16] = *b"kaos:last-words:";
-/// Bytes of the text. What is longer is cut.
+/// The size of the text in bytes. Longer texts are cut.
 const ROOM: usize = 748;
 
-/// What the host looks for.
+/// The record that the host searches for.
 #[repr(C, align(16))]
 struct Record {
     mark: [u8; 16],
@@ -24,13 +24,13 @@ impl Record {
         Self { mark: MARK, length: [0; 4], text: [0; ROOM] }
     }
 
-    /// Puts the words of a panic into the record.
+    /// Writes the message of a panic into the record.
     fn tell(&mut self, panic: &dyn Display) {
         let mut pen = Pen { room: &mut self.text, used: 0 };
-        // Ends with an error where the room does; what was written until then stays.
+        // Returns an error when the room is full. The text written until then stays.
         let _ = write!(pen, "{panic}");
         let used = pen.used;
-        // No text is longer than its room.
+        // The text is never longer than its room, so the conversion succeeds.
         self.length = u32::try_from(used).unwrap_or_default().to_le_bytes();
     }
 }
@@ -57,19 +57,19 @@ mod component {
     use core::cell::UnsafeCell;
     use core::fmt::Display;
 
-    /// A place that is written once, by the only thread that there is.
+    /// Memory that is written once, by the only thread of the component.
     struct Place(UnsafeCell<Record>);
 
     // SAFETY: a component has one thread, and nothing runs after its panic.
     unsafe impl Sync for Place {}
 
-    /// No code of the component reads it: without the attribute the compiler would leave it out.
+    /// No code of the component reads the record. Without `#[used]` the compiler would drop it.
     #[used]
     static RECORD: Place = Place(UnsafeCell::new(Record::new()));
 
-    /// Leaves the words of a panic where the host finds them.
+    /// Writes the message of a panic where the host finds it.
     pub fn tell(panic: &dyn Display) {
-        // SAFETY: as for `Place`.
+        // SAFETY: there is one thread, and nothing runs after its panic.
         unsafe { &mut *RECORD.0.get() }.tell(panic);
     }
 }

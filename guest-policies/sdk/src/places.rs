@@ -1,26 +1,26 @@
-//! Texts and where they stand: finds what is there twice in lists of thousands.
+//! Texts with their positions, to find duplicates in lists of thousands.
 //!
-//! A tree in which every node tells two groups of texts apart by the first bit in which they differ. A map would copy
-//! each text and compare it with twenty others; a table of hashes could be filled so that everything falls into one
-//! place. Here a text costs a step for each bit that matters, whoever chose the texts.
+//! The data structure is a tree. Each node separates two groups of texts by the first bit in which they differ. A map
+//! would copy each text and compare it with twenty others, and an attacker could fill a hash table so that all texts
+//! collide. In this tree a lookup costs one step per deciding bit, for any texts.
 
 use alloc::vec::Vec;
 
-/// Texts, each with a number that says where it stands.
+/// Texts, each with a number for its position.
 #[derive(Clone, Debug)]
 pub struct Places<'a> {
     texts: Vec<(&'a str, usize)>,
     nodes: Vec<Node>,
-    /// Of no meaning while there is no text.
+    /// Meaningless while there is no text.
     root: Link,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// The position in the text that decides, and the bit of what stands there.
+    /// The index of the deciding byte, and the bit of its symbol.
     at: usize,
     bit: u16,
-    /// Texts without this bit, and texts with it.
+    /// The texts without this bit, and the texts with it.
     below: [Link; 2],
 }
 
@@ -30,7 +30,8 @@ enum Link {
     Node(usize),
 }
 
-/// What stands at a position: a text that ends before it differs from every longer one.
+/// Returns the symbol at an index. The end of a text has a symbol of its own, so that a text differs from its
+/// extensions.
 fn symbol(text: &str, at: usize) -> u16 {
     text.as_bytes().get(at).map_or(0, |byte| u16::from(*byte) + 1)
 }
@@ -42,13 +43,13 @@ impl Node {
 }
 
 impl<'a> Places<'a> {
-    /// No texts.
+    /// Creates an empty collection.
     #[must_use]
     pub const fn new() -> Self {
         Self { texts: Vec::new(), nodes: Vec::new(), root: Link::Text(0) }
     }
 
-    /// Adds `text`, which stands at `place`. A text that is there already stays where it was; this is that place.
+    /// Adds `text` with the position `place`. If `text` exists, keeps its position and returns it.
     #[inline(never)]
     pub fn insert(&mut self, text: &'a str, place: usize) -> Option<usize> {
         let own = Link::Text(self.texts.len());
@@ -85,22 +86,22 @@ impl<'a> Places<'a> {
         None
     }
 
-    /// Where `text` stands.
+    /// Returns the position of `text`.
     pub fn get(&self, text: &str) -> Option<usize> {
         self.nearest(text).filter(|(near, _)| *near == text).map(|(_, place)| place)
     }
 
-    /// How many texts there are.
+    /// Returns the number of texts.
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no texts.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
 
-    /// The only text that can be equal to `text`.
+    /// Returns the only text that can equal `text`.
     fn nearest(&self, text: &str) -> Option<(&'a str, usize)> {
         let mut link = self.root;
         loop {
@@ -122,7 +123,7 @@ impl Default for Places<'_> {
 }
 
 impl<'a> FromIterator<&'a str> for Places<'a> {
-    /// Each text stands where it comes first.
+    /// Keeps the first position of each text.
     fn from_iter<T: IntoIterator<Item = &'a str>>(texts: T) -> Self {
         let mut places = Self::new();
         for (at, text) in texts.into_iter().enumerate() {

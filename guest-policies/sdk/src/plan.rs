@@ -1,11 +1,11 @@
-//! Putting a plan together.
+//! Builds plans.
 
 use crate::json;
 use crate::types::{EnvVar, Plan};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use serde_json::{Map, Value};
 
-/// A plan of `manifests` with the final `env` mapping; gates and notes are added to its fields.
+/// Builds a plan of `manifests` and the final mapping `env`. Add gates and notes to the fields of the result.
 pub fn of(manifests: &[Value], env: Vec<EnvVar>) -> Plan {
     Plan {
         manifests: manifests.iter().map(json::text).collect(),
@@ -16,13 +16,13 @@ pub fn of(manifests: &[Value], env: Vec<EnvVar>) -> Plan {
     }
 }
 
-/// What a plan says in its `extra`: the finalizer that it asks for, if it is not empty, and the needs that it is complete
+/// Returns the `extra` of a plan: the finalizer that it asks for, unless empty, and the needs that the plan is complete
 /// without.
 pub fn extra(finalizer: &str, optional_needs: &[&str]) -> String {
     extra_keeping(finalizer, optional_needs, &[])
 }
 
-/// As [`extra`], with the names of PersistentVolumeClaims that stay when the object goes.
+/// Like [`extra`], with the names of PersistentVolumeClaims to keep when the object is deleted.
 pub fn extra_keeping(finalizer: &str, optional_needs: &[&str], kept: &[&str]) -> String {
     let mut members = Map::new();
     if !finalizer.is_empty() {

@@ -1,18 +1,18 @@
-//! Kubernetes quantities: `500m`, `1Gi`, `2e3`.
+//! Parses Kubernetes quantities: `500m`, `1Gi`, `2e3`.
 
-/// A quantity, exact down to a billionth; below that it is rounded up, as Kubernetes does.
+/// A quantity, exact to a billionth. Smaller fractions are rounded up, as in Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quantity {
     nanos: i128,
 }
 
-/// Not a quantity.
+/// The text is not a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a quantity such as 500m, 1.5 or 2Gi")]
 pub struct Error;
 
 impl Quantity {
-    /// The quantity that `text` spells, or what is wrong with it.
+    /// Parses `text`.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let (negative, unsigned) = match text.as_bytes().first() {
             Some(b'-') => (true, &text[1..]),
@@ -30,13 +30,13 @@ impl Quantity {
         Ok(Self { nanos: if negative { -nanos } else { nanos } })
     }
 
-    /// Whether it is below zero.
+    /// Returns whether the quantity is negative.
     pub fn is_negative(&self) -> bool {
         self.nanos < 0
     }
 }
 
-/// What a suffix multiplies with: a base and its exponent.
+/// Returns the factor of a suffix, as a base and its exponent.
 fn scale(suffix: &str) -> Option<(i128, i32)> {
     Some(match suffix {
         "" => (10, 0),
@@ -59,7 +59,8 @@ fn scale(suffix: &str) -> Option<(i128, i32)> {
     })
 }
 
-/// `whole.fraction * base^exponent` in billionths, rounded up; what does not fit counts as the largest.
+/// Returns `whole.fraction * base^exponent` in billionths, rounded up. A value that does not fit becomes the largest
+/// one.
 fn nanos(whole: &str, fraction: &str, base: i128, exponent: i32) -> Option<i128> {
     let digits = |text: &str| {
         text.bytes().try_fold(0_i128, |sum, digit| sum.checked_mul(10)?.checked_add(i128::from(digit - b'0')))
@@ -81,7 +82,8 @@ fn nanos(whole: &str, fraction: &str, base: i128, exponent: i32) -> Option<i128>
     })
 }
 
-/// For more digits than can be counted: the largest if they stand before the point, refused otherwise.
+/// Handles more digits than fit into the type: returns the largest value if the excess is before the point, and refuses
+/// the text otherwise.
 fn too_much(whole: &str, fraction: &str, exponent: i32) -> Option<i128> {
     (exponent >= 0 && whole.trim_start_matches('0').len() > fraction.len()).then_some(i128::MAX)
 }

@@ -1,31 +1,30 @@
-//! What a policy says besides manifests: refusals, gates, notes and conditions, built so that the call
-//! reads as the sentence it makes.
+//! Builds the parts of an answer besides manifests: refusals, gates, notes and conditions. Calls read like sentences.
 
 use crate::types::{Refusal, Violation};
 use alloc::{string::String, vec::Vec};
 
-/// "No plan can be made."
+/// Builds refusals: no plan can be made.
 pub mod refusal {
     use crate::types::{Blocker, Refusal, Violation};
     use alloc::{string::String, vec::Vec};
 
-    /// The object is wrong at `path`; `message` says what is wrong and what to do.
+    /// The object is invalid at `path`. `message` says what is wrong and how to fix it.
     pub fn invalid(path: impl Into<String>, message: impl Into<String>) -> Refusal {
         Refusal::Invalid(vec![Violation { path: path.into(), message: message.into() }])
     }
 
-    /// Nothing correct can be made before one of `blockers` appears or changes.
+    /// No correct plan is possible until one of `blockers` appears or changes.
     pub fn waiting(blockers: Vec<Blocker>) -> Refusal {
         Refusal::Waiting(blockers)
     }
 
-    /// Nothing can be made before the cluster or the policy changes.
+    /// No plan is possible until the cluster or the policy changes.
     pub fn unsupported(message: impl Into<String>) -> Refusal {
         Refusal::Unsupported(message.into())
     }
 }
 
-/// Other objects that something waits for: in a refusal, or as gates of a plan.
+/// Builds blockers: other objects that a refusal or a plan gate waits for.
 pub mod blocker {
     use crate::types::{Blocker, Reference};
     use alloc::string::String;
@@ -35,56 +34,56 @@ pub mod blocker {
         Blocker { on, reason: reason.into(), message: message.into() }
     }
 
-    /// `ModelAPI llm not found`.
+    /// Waits for an absent object, with the message `ModelAPI llm not found`.
     pub fn not_found(on: Reference) -> Blocker {
         let message = format!("{} {} not found", on.kind, on.name);
         new(on, "NotFound", message)
     }
 
-    /// `ModelAPI llm has no endpoint yet`.
+    /// Waits for an endpoint, with the message `ModelAPI llm has no endpoint yet`.
     pub fn no_endpoint(on: Reference) -> Blocker {
         let message = format!("{} {} has no endpoint yet", on.kind, on.name);
         new(on, "NoEndpoint", message)
     }
 }
 
-/// Things that the user should know and that stop nothing.
+/// Builds notes: messages for the user that stop nothing.
 pub mod note {
     use crate::types::{Note, Severity};
     use alloc::{borrow::ToOwned, string::String};
 
-    /// Worth knowing.
+    /// A note that is worth knowing.
     pub fn info(reason: &str, message: impl Into<String>) -> Note {
         Note { severity: Severity::Info, reason: reason.to_owned(), message: message.into(), path: None }
     }
 
-    /// Probably not what the user wants.
+    /// A note about something that the user probably did not intend.
     pub fn warning(reason: &str, message: impl Into<String>) -> Note {
         Note { severity: Severity::Warning, reason: reason.to_owned(), message: message.into(), path: None }
     }
 
-    /// `note`, about the object's field at `path`.
+    /// Attaches `note` to the object's field at `path`.
     pub fn at(path: impl Into<String>, note: Note) -> Note {
         Note { path: Some(path.into()), ..note }
     }
 }
 
-/// Conditions of a report.
+/// Builds conditions of a report.
 pub mod condition {
     use crate::types::{Condition, Truth};
     use alloc::{borrow::ToOwned, string::String};
 
-    /// `kind` holds.
+    /// The condition `kind` holds.
     pub fn yes(kind: &str, reason: &str, message: impl Into<String>) -> Condition {
         new(kind, Truth::Yes, reason, message.into())
     }
 
-    /// `kind` does not hold.
+    /// The condition `kind` does not hold.
     pub fn no(kind: &str, reason: &str, message: impl Into<String>) -> Condition {
         new(kind, Truth::No, reason, message.into())
     }
 
-    /// Nobody can tell now.
+    /// The condition `kind` cannot be judged now.
     pub fn unknown(kind: &str, reason: &str, message: impl Into<String>) -> Condition {
         new(kind, Truth::Unknown, reason, message.into())
     }
@@ -94,22 +93,22 @@ pub mod condition {
     }
 }
 
-/// Collects what is wrong with an object, so that a user sees all of it at once.
+/// Collects violations, so that the user sees all mistakes in an object at once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Violations(Vec<Violation>);
 
 impl Violations {
-    /// None so far.
+    /// Creates an empty collection.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// `path` is wrong; `message` says why and what to do.
+    /// Adds a violation at `path`. `message` says what is wrong and how to fix it.
     pub fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.0.push(Violation { path: path.into(), message: message.into() });
     }
 
-    /// Adds the violation unless `holds`; gives `holds` back.
+    /// Adds the violation unless `holds` is true. Returns `holds`.
     pub fn require(&mut self, holds: bool, path: &str, message: &str) -> bool {
         if !holds {
             self.add(path, message);
@@ -117,8 +116,8 @@ impl Violations {
         holds
     }
 
-    /// The value of `result`, or none with its violations collected. A refusal that is no matter of the
-    /// object's fields (waiting, unsupported) is handed back at once.
+    /// Returns the value of `result`, or collects its violations and returns `None`. Returns other refusals (waiting,
+    /// unsupported) at once, because they do not concern the object's fields.
     pub fn collect<T>(&mut self, result: Result<T, Refusal>) -> Result<Option<T>, Refusal> {
         match result {
             Ok(value) => Ok(Some(value)),
@@ -130,12 +129,12 @@ impl Violations {
         }
     }
 
-    /// Whether nothing is wrong.
+    /// Returns whether there are no violations.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A refusal with everything that is wrong, if anything is.
+    /// Returns a refusal with all violations, if there are any.
     pub fn into_result(self) -> Result<(), Refusal> {
         if self.0.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.0)) }
     }

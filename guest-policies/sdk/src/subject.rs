@@ -1,4 +1,4 @@
-//! What a policy may know, through typed views.
+//! Typed views of the policy's input.
 
 use crate::blocker;
 use crate::memo::Memo;
@@ -12,39 +12,39 @@ use serde_json::Value;
 
 /// Typed views of a [`Subject`].
 pub trait SubjectExt {
-    /// The primary object.
+    /// Returns the primary object.
     fn object(&self) -> Object;
-    /// The effective settings as a type of the policy's.
+    /// Decodes the effective settings into a type of the policy.
     fn settings<T: Decode>(&self) -> Result<T, Refusal>;
-    /// The object that the named need `id` asked for.
+    /// Returns the object that the named need `id` asked for.
     fn one(&self, id: &str) -> Lookup<Object>;
-    /// The objects that the labelled need `id` asked for.
+    /// Returns the objects that the labelled need `id` asked for.
     fn list(&self, id: &str) -> Lookup<Vec<Object>>;
-    /// What may be known of the Secret that need `id` asked for.
+    /// Returns the facts that a policy may know of the Secret that need `id` asked for.
     fn secret(&self, id: &str) -> Lookup<SecretFacts>;
-    /// Whether this cluster serves a type that the claim wishes for.
+    /// Returns whether this cluster serves an optional type of the claim.
     fn serves(&self, api_version: &str, kind: &str) -> bool;
-    /// The DNS name of a Service in `namespace`: `<service>.<namespace>.svc.<domain>`.
+    /// Returns the DNS name of a Service in `namespace`: `<service>.<namespace>.svc.<domain>`.
     fn service_host(&self, service: &str, namespace: &str) -> String;
 }
 
-/// The answer to one need.
+/// The result of one need.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lookup<T> {
-    /// It is there. A list may be empty.
+    /// The object exists. A list may be empty.
     There(T),
-    /// It was looked for and is not there.
+    /// The host looked for the object and did not find it.
     Absent,
     /// The cluster does not serve this type now.
     Unserved,
-    /// It may not be read; the text says why.
+    /// The object may not be read. The text says why.
     Forbidden(String),
-    /// This need was not answered: it is not among those that the policy asked for.
+    /// The host did not answer this need: the policy did not ask for it.
     Unasked,
 }
 
 impl<T> Lookup<T> {
-    /// What is there, and nothing in all other cases.
+    /// Returns the found object, and `None` in all other cases.
     pub fn there(self) -> Option<T> {
         match self {
             Self::There(found) => Some(found),
@@ -52,8 +52,8 @@ impl<T> Lookup<T> {
         }
     }
 
-    /// What is there; otherwise a refusal that waits for `on`, with the reason (`NotFound`, `Unserved`,
-    /// `Forbidden`).
+    /// Returns the found object. Otherwise returns a refusal that waits for `on`, with the reason `NotFound`,
+    /// `Unserved` or `Forbidden`.
     pub fn or_wait(self, on: Reference) -> Result<T, Refusal> {
         let blocked = match self {
             Self::There(found) => return Ok(found),

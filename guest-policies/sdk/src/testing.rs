@@ -1,4 +1,4 @@
-//! Short tests of policies. Not in the Wasm that ships.
+//! Helpers for short tests of policies. Not part of the shipped Wasm.
 
 use crate::types::{
     Answer, Blocker, Child, Cluster, EnvSource, EnvVar, Found, Note, Observation, Outcome, Plan, Reference, Refusal,
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug)]
 pub struct SubjectBuilder(Subject);
 
-/// A subject around `object`: no settings, nothing found, domain `cluster.local`, operator namespace
+/// Starts a subject for `object`: no settings, no found objects, the domain `cluster.local`, and the operator namespace
 /// `kaos-system`.
 pub fn subject(object: &Value) -> SubjectBuilder {
     SubjectBuilder(Subject {
@@ -29,48 +29,48 @@ pub fn subject(object: &Value) -> SubjectBuilder {
 }
 
 impl SubjectBuilder {
-    /// The effective settings.
+    /// Sets the effective settings.
     #[must_use]
     pub fn settings(mut self, settings: &Value) -> Self {
         self.0.settings = json::text(settings);
         self
     }
 
-    /// Need `id` found these objects; none of them means that it is absent.
+    /// Answers need `id` with these objects. An empty list means that the object is absent.
     #[must_use]
     pub fn found(self, id: &str, objects: &[Value]) -> Self {
         self.answer(id, Answer::Objects(objects.iter().map(json::text).collect()))
     }
 
-    /// Need `id` asked for a Secret that is there with these keys.
+    /// Answers need `id` with a Secret that has these keys.
     #[must_use]
     pub fn secret(self, id: &str, keys: &[&str]) -> Self {
         let keys = keys.iter().map(|key| (*key).to_owned()).collect();
         self.answer(id, Answer::Secret(SecretFacts { present: true, keys, digest: "digest".to_owned() }))
     }
 
-    /// Need `id` was answered so.
+    /// Answers need `id` with any answer.
     #[must_use]
     pub fn answer(mut self, id: &str, answer: Answer) -> Self {
         self.0.found.push(Found { id: id.to_owned(), answer });
         self
     }
 
-    /// The cluster serves this type of the claim's wishes.
+    /// Marks an optional type of the claim as served by the cluster.
     #[must_use]
     pub fn serves(mut self, api_version: &str, kind: &str) -> Self {
         self.0.cluster.served.push(need::resource_type(api_version, kind));
         self
     }
 
-    /// The cluster's DNS domain.
+    /// Sets the cluster's DNS domain.
     #[must_use]
     pub fn domain(mut self, domain: &str) -> Self {
         domain.clone_into(&mut self.0.cluster.domain);
         self
     }
 
-    /// Answers `P`'s needs from `beside`, round by round as the host does.
+    /// Answers the needs of `P` from the objects in `beside`, in rounds like the host.
     #[must_use]
     pub fn beside<P: Policy>(mut self, beside: &[Value]) -> Self {
         let objects: Vec<Object> = beside.iter().cloned().map(Object::new).collect();
@@ -89,7 +89,7 @@ impl SubjectBuilder {
         self
     }
 
-    /// The subject.
+    /// Returns the subject.
     pub fn build(self) -> Subject {
         self.0
     }
@@ -131,27 +131,28 @@ fn is(object: &Object, api_version: &str, kind: &str) -> bool {
     object.api_version() == api_version && object.kind() == kind
 }
 
-/// An object without a namespace lives in the default one that its file would be applied to: any.
+/// Returns whether an object lives in the wanted namespace. An object without a namespace matches any: its file would
+/// be applied to the current one.
 fn lives_in(object: &Object, asked: Option<&str>, primary: &str) -> bool {
     let wanted = asked.unwrap_or(primary);
     wanted.is_empty() || object.namespace().is_empty() || object.namespace() == wanted
 }
 
-/// What `P` makes of `subject`: its mapping, then its plan.
+/// Returns the plan of `P` for `subject`: computes the mapping, then the plan.
 pub fn plan<P: Policy>(subject: &Subject) -> Result<Plan, Refusal> {
     P::translate(subject, P::map_env(subject, Vec::new())?)
 }
 
-/// The manifests of `plan`.
+/// Returns the manifests of `plan`.
 pub fn manifests(plan: &Plan) -> Vec<Object> {
     plan.manifests.iter().map(|text| Object::parse(text)).collect()
 }
 
-/// The only manifest of `kind` in `plan`.
+/// Returns the only manifest of `kind` in `plan`.
 ///
 /// # Panics
 ///
-/// If there is none, or more than one: a test has then failed.
+/// Fails the test if `plan` has no such manifest, or more than one.
 #[allow(clippy::panic, reason = "a test that lacks a manifest has failed")]
 pub fn manifest(plan: &Plan, kind: &str) -> Object {
     let mut found = manifests(plan).into_iter().filter(|manifest| manifest.kind() == kind);
@@ -166,7 +167,7 @@ pub fn manifest(plan: &Plan, kind: &str) -> Object {
 #[derive(Clone, Debug)]
 pub struct ObservationBuilder(Observation);
 
-/// An observation after `outcome`, with nothing in it.
+/// Starts an empty observation after `outcome`.
 pub fn observation(outcome: Outcome) -> ObservationBuilder {
     ObservationBuilder(Observation {
         outcome,
@@ -179,7 +180,7 @@ pub fn observation(outcome: Outcome) -> ObservationBuilder {
 }
 
 impl ObservationBuilder {
-    /// A child that lives.
+    /// Adds a live child.
     #[must_use]
     pub fn child(mut self, live: &Value) -> Self {
         let object = Object::new(live.clone());
@@ -188,14 +189,14 @@ impl ObservationBuilder {
         self
     }
 
-    /// A child that is planned and not there.
+    /// Adds a planned child that does not exist.
     #[must_use]
     pub fn missing(mut self, identity: Reference) -> Self {
         self.0.children.push(Child { identity, live: None });
         self
     }
 
-    /// The plan's gates, env and notes.
+    /// Adds the plan's gates, mapping and notes.
     #[must_use]
     pub fn plan(mut self, plan: &Plan) -> Self {
         self.0.gates.clone_from(&plan.gates);
@@ -204,27 +205,27 @@ impl ObservationBuilder {
         self
     }
 
-    /// One gate.
+    /// Adds one gate.
     #[must_use]
     pub fn gate(mut self, gate: Blocker) -> Self {
         self.0.gates.push(gate);
         self
     }
 
-    /// One note.
+    /// Adds one note.
     #[must_use]
     pub fn note(mut self, note: Note) -> Self {
         self.0.notes.push(note);
         self
     }
 
-    /// The observation.
+    /// Returns the observation.
     pub fn build(self) -> Observation {
         self.0
     }
 }
 
-/// The value of the literal variable `name` of `container`.
+/// Returns the value of the literal variable `name` of `container`.
 pub fn env_value<'a>(env: &'a [EnvVar], container: &str, name: &str) -> Option<&'a str> {
     env.iter().find(|var| var.container == container && var.name == name).and_then(|var| match &var.source {
         EnvSource::Literal(value) => Some(value.as_str()),

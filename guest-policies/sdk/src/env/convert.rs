@@ -1,4 +1,4 @@
-//! Between the mapping and the `env` arrays of Kubernetes.
+//! Converts between the mapping and the `env` arrays of Kubernetes.
 
 use super::order::{order, picked};
 use crate::Path;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 const NO_LIST: &str = "must be a list of variables";
 
-/// The `env` array of one container. An empty value is left out, as API servers do.
+/// Returns the `env` array of one container. Omits empty values, as API servers do.
 pub fn to_json(vars: &[EnvVar], container: &str) -> Vec<Value> {
     vars.iter().filter(|var| var.container == container).map(entry).collect()
 }
@@ -37,15 +37,16 @@ fn selector_json(selector: &KeySelector) -> Value {
     Value::Object(map)
 }
 
-/// The variables in an `env` array that stands at `path` of the object; entry `i` gets the origin
-/// `path[i]`. Of entries with the same name the last one holds, as in Kubernetes; it stands where the first one does.
+/// Reads the variables of the `env` array at `path` of the object. Entry `i` gets the origin `path[i]`. If several
+/// entries share a name, the value of the last one counts, as in Kubernetes. The variable keeps the position of the
+/// first one.
 pub fn from_json(container: &str, list: &[Value], path: &str) -> Result<Vec<EnvVar>, Refusal> {
     let vars = all(container, list, path)?;
     let order = order(vars.iter().map(|var| Some(definition(var))));
     Ok(picked(vars, &order))
 }
 
-/// As [`from_json`], with every entry.
+/// Like [`from_json`], but keeps entries with repeated names.
 pub(super) fn all(container: &str, list: &[Value], path: &str) -> Result<Vec<EnvVar>, Refusal> {
     let mut wrong = Violations::new();
     let path = Path::new(path);
@@ -59,16 +60,18 @@ pub(super) fn all(container: &str, list: &[Value], path: &str) -> Result<Vec<Env
     wrong.into_result().map(|()| vars)
 }
 
-/// What a variable is called, and the text in which it may refer to others.
+/// Returns the name of a variable, and the text that may refer to other variables.
 pub(super) fn definition(var: &EnvVar) -> (&str, &str) {
     let text = if let EnvSource::Literal(text) = &var.source { text.as_str() } else { "" };
     (&var.name, text)
 }
 
-/// The final mapping as a pod spec carries it after all merges, init containers included, in which each variable is
-/// there once (see [`each_once`](super::each_once)). A variable that
-/// is as in `known` keeps its origin; any other came from the patch and gets the origin `patched`, for
-/// example `spec.podSpec`. So does what is wrong: [`check_patch`] tells it as the user wrote it.
+/// Reads the final mapping from a pod spec after all merges, init containers included. Each variable must occur once in
+/// it (see [`each_once`](super::each_once)).
+///
+/// A variable that equals its entry in `known` keeps its origin. Every other variable came from the patch and gets the
+/// origin `patched`, for example `spec.podSpec`. Violations get this origin too; [`check_patch`] reports them at the
+/// place where the user wrote them.
 pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<Vec<EnvVar>, Refusal> {
     let mut wrong = Violations::new();
     let mut vars = Vec::with_capacity(known.len());
@@ -88,7 +91,7 @@ pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<
             let (container, name) = (container.to_owned(), name.to_owned());
             let mut var = EnvVar { container, name, source, origin: String::new() };
             let before = places.get(&var.name).and_then(|at| known.get(at));
-            // One value may be told in two ways.
+            // The same value can be expressed in two ways.
             let same = before.filter(|before| before.source == var.source || entry(before) == entry(&var));
             same.map_or(patched, |same| same.origin.as_str()).clone_into(&mut var.origin);
             vars.push(var);
@@ -97,8 +100,8 @@ pub fn of_pod_spec(pod_spec: &Value, known: &[EnvVar], patched: &str) -> Result<
     wrong.into_result().map(|()| vars)
 }
 
-/// What is wrong with the variables in a patch of a pod spec that stands at `root` of the object. Said before the
-/// patch is merged: in what comes of that an item has another place.
+/// Checks the variables in a patch of a pod spec that stands at `root` of the object. Call it before the merge: the
+/// merge moves items, and then the paths would no longer match the user's text.
 pub fn check_patch(patch: &Value, root: &str) -> Result<(), Refusal> {
     let mut wrong = Violations::new();
     for (_, (list, at), env) in env_lists(patch) {
@@ -107,7 +110,7 @@ pub fn check_patch(patch: &Value, root: &str) -> Result<(), Refusal> {
             wrong.add(place, NO_LIST);
             continue;
         };
-        // An instruction to the merge is no variable.
+        // A directive of the merge is not a variable.
         for (at, item) in items.iter().enumerate().filter(|(_, item)| item.get("$patch").is_none()) {
             variable(item, &place, at, &mut wrong);
         }
@@ -115,8 +118,8 @@ pub fn check_patch(patch: &Value, root: &str) -> Result<(), Refusal> {
     wrong.into_result()
 }
 
-/// The `env` of each container of a pod spec: whose it is, in which list it is and at which place, and what stands
-/// there.
+/// Iterates over the `env` of each container of a pod spec: the container's name, its list and position in that list,
+/// and the value of `env`.
 fn env_lists(pod_spec: &Value) -> impl Iterator<Item = (&str, (&'static str, usize), &Value)> {
     ["initContainers", "containers", "ephemeralContainers"].into_iter().flat_map(move |list| {
         let containers = pod_spec.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -127,7 +130,7 @@ fn env_lists(pod_spec: &Value) -> impl Iterator<Item = (&str, (&'static str, usi
     })
 }
 
-/// Name and source of item number `at` of the list at `path`.
+/// Reads name and source of item number `at` of the list at `path`.
 fn variable<'a>(item: &'a Value, path: &Path, at: usize, wrong: &mut Violations) -> Option<(&'a str, EnvSource)> {
     let Some(name) = name(item) else {
         wrong.add(path.index(at).key("name"), "is required; it is the variable's name");
@@ -167,7 +170,7 @@ fn source(item: &Value, path: &Path, at: usize, wrong: &mut Violations) -> Optio
     }
 }
 
-/// The typed source where the type says all that `from` says; the text otherwise.
+/// Returns a typed source if the type covers every member of `from`, and otherwise the JSON text.
 fn reference(from: &Map<String, Value>) -> EnvSource {
     let typed = match from.iter().next() {
         Some((kind, content)) if from.len() == 1 => match kind.as_str() {

@@ -1,4 +1,4 @@
-//! Building the mapping: the user's variables win over the operator's.
+//! Builds the mapping: the user's variables win over the operator's.
 
 use super::convert;
 use super::order::{order, picked};
@@ -16,28 +16,28 @@ pub struct Env {
 #[derive(Clone, Debug, PartialEq)]
 struct Entry {
     var: EnvVar,
-    /// Whether it stays when the operator sets another value.
+    /// Whether the variable stays when the operator sets another value.
     stays: bool,
 }
 
 impl Env {
-    /// An empty mapping.
+    /// Creates an empty mapping.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A mapping on top of the one of the layer below, all of which gives way to what is set here: also what the user
-    /// wrote, whose origin says where (`spec.container.env[0]`).
+    /// Starts from the mapping of the layer below. Every variable set here replaces one of that mapping, even one that
+    /// the user wrote, which its origin shows (`spec.container.env[0]`).
     pub fn over(base: Vec<EnvVar>) -> Self {
         Self { entries: base.into_iter().map(|var| Entry { var, stays: false }).collect() }
     }
 
-    /// The variables of one container.
+    /// Returns the variables of one container.
     pub fn container<'a>(&'a mut self, name: &'a str) -> ContainerEnv<'a> {
         ContainerEnv { env: self, container: name }
     }
 
-    /// The finished mapping.
+    /// Returns the finished mapping.
     pub fn into_vars(self) -> Vec<EnvVar> {
         self.entries.into_iter().map(|entry| entry.var).collect()
     }
@@ -51,9 +51,9 @@ pub struct ContainerEnv<'a> {
 }
 
 impl ContainerEnv<'_> {
-    /// The operator's variable `name`, which the process sees as `value`, whatever that holds: for Kubernetes, `$(NAME)`
-    /// in it is escaped. What came by [`user`](Self::user) or [`hold`](Self::hold) stays; anything else of this name is
-    /// replaced in place.
+    /// Sets the operator's variable `name`. The process sees exactly `value`, because `$(NAME)` in it is escaped for
+    /// Kubernetes. A variable set by [`user`](Self::user) or [`hold`](Self::hold) stays. Any other variable of this
+    /// name is replaced in place.
     pub fn set(&mut self, name: &str, value: impl Into<String>, origin: &str) -> &mut Self {
         let mut value = value.into();
         if value.bytes().any(|byte| byte == b'$') {
@@ -62,7 +62,7 @@ impl ContainerEnv<'_> {
         self.bind(name, EnvSource::Literal(value), origin)
     }
 
-    /// As [`set`](Self::set), and nothing at all for no value or an empty one.
+    /// Like [`set`](Self::set), but does nothing if the value is absent or empty.
     pub fn set_some(&mut self, name: &str, value: Option<&str>, origin: &str) -> &mut Self {
         match value {
             Some(value) if !value.is_empty() => self.set(name, value, origin),
@@ -70,12 +70,13 @@ impl ContainerEnv<'_> {
         }
     }
 
-    /// As [`set`](Self::set), with any source, a literal one as Kubernetes spells it.
+    /// Like [`set`](Self::set), but takes any source. A literal is not escaped: Kubernetes expands `$(NAME)` in it.
     pub fn bind(&mut self, name: &str, source: EnvSource, origin: &str) -> &mut Self {
         self.put(name, source, origin, false)
     }
 
-    /// As [`bind`](Self::bind), for a value that stays when the operator sets another one later. The user's wins.
+    /// Like [`bind`](Self::bind), but the value stays when the operator sets another one later. The user's value still
+    /// wins.
     pub fn hold(&mut self, name: &str, source: EnvSource, origin: &str) -> &mut Self {
         self.put(name, source, origin, true)
     }
@@ -91,10 +92,11 @@ impl ContainerEnv<'_> {
         self
     }
 
-    /// The user's variables from the `env` array at `path` of the object, in the user's order. One that is there
-    /// already gets the user's value and stays in its place, where what refers to it finds it; if the user's value
-    /// refers to something behind that place, it stands in the user's order. What the operator sets under these names
-    /// later is ignored.
+    /// Adds the user's variables from the `env` array at `path` of the object, in the user's order.
+    ///
+    /// A variable that exists already gets the user's value and keeps its position, so that references to it still
+    /// work. If the user's value refers to a variable after that position, it moves to the user's position instead.
+    /// Later calls that set these names for the operator are ignored.
     pub fn user(&mut self, list: &[Value], path: &str) -> Result<&mut Self, Refusal> {
         let vars = convert::all(self.container, list, path)?;
         let mut both = core::mem::take(&mut self.env.entries);
@@ -107,17 +109,17 @@ impl ContainerEnv<'_> {
         Ok(self)
     }
 
-    /// Whether `name` is set.
+    /// Returns whether `name` is set.
     pub fn has(&self, name: &str) -> bool {
         self.position(name).is_some()
     }
 
-    /// The source of `name`.
+    /// Returns the source of `name`.
     pub fn get(&self, name: &str) -> Option<&EnvSource> {
         self.position(name).map(|at| &self.env.entries[at].var.source)
     }
 
-    /// Drops `name`, whoever set it.
+    /// Removes `name`, also if the user set it.
     pub fn remove(&mut self, name: &str) -> &mut Self {
         if let Some(at) = self.position(name) {
             self.env.entries.remove(at);
@@ -126,7 +128,7 @@ impl ContainerEnv<'_> {
     }
 
     fn position(&self, name: &str) -> Option<usize> {
-        // Names differ in length more often than containers do.
+        // Compares names first: they differ in length more often than container names do.
         self.env.entries.iter().position(|entry| entry.var.name == name && entry.var.container == self.container)
     }
 }

@@ -1,7 +1,7 @@
-//! The env-var mapping: typed sources, an origin for every value, no name twice.
+//! The mapping of environment variables: typed sources, an origin for every value, and each name once per container.
 //!
-//! Building it is [`Env`]; the way to and from a container's `env` array is [`to_json`], [`from_json`] and
-//! [`of_pod_spec`]; [`check_patch`] comes before a user's pod spec is merged, and [`each_once`] after that.
+//! [`Env`] builds the mapping. [`to_json`], [`from_json`] and [`of_pod_spec`] convert it to and from a container's
+//! `env` array. Call [`check_patch`] before you merge a user's pod spec, and [`each_once`] after it.
 
 mod convert;
 mod mapping;
@@ -16,23 +16,23 @@ use crate::json;
 use crate::types::{EnvSource, KeySelector};
 use serde_json::Value;
 
-/// The value, as Kubernetes spells it: `$(NAME)` stands for a variable defined before. [`ContainerEnv::set`] is for a text
-/// that means itself.
+/// Returns a literal value as Kubernetes reads it: `$(NAME)` stands for a variable defined before. For text that
+/// Kubernetes must not expand, use [`ContainerEnv::set`].
 pub fn literal(value: impl Into<String>) -> EnvSource {
     EnvSource::Literal(value.into())
 }
 
-/// A key of a Secret.
+/// Returns a reference to a key of a Secret.
 pub fn secret_key(name: &str, key: &str) -> EnvSource {
     EnvSource::SecretKey(KeySelector { name: name.to_owned(), key: key.to_owned(), optional: false })
 }
 
-/// A field of the pod, for example `metadata.name`.
+/// Returns a reference to a field of the pod, for example `metadata.name`.
 pub fn field(path: &str) -> EnvSource {
     EnvSource::FieldPath(path.to_owned())
 }
 
-/// Any other `valueFrom`, as Kubernetes spells it.
+/// Returns any other source, given as the `valueFrom` of Kubernetes.
 pub fn other(value_from: &Value) -> EnvSource {
     EnvSource::Other(json::text(value_from))
 }

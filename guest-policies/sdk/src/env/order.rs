@@ -1,15 +1,15 @@
-//! Which of several definitions of a variable holds, and where it stands.
+//! Decides which of several definitions of a variable counts, and at which position.
 //!
-//! Kubernetes puts a value in place of `$(NAME)` only where NAME is defined before, so that the order of variables is
-//! part of what they mean. Of two definitions the last holds, and it stands where the first stood: what comes between
-//! may refer to it. If it refers to something between the two itself, it stands where it was said.
+//! Kubernetes expands `$(NAME)` only if NAME is defined earlier, so the order of variables is part of their meaning.
+//! The last definition of a name counts. It takes the position of the first one, because variables in between may refer
+//! to it. If the last definition itself refers to a variable in between, it keeps its own position.
 
 use crate::Places;
 use crate::quote::references;
 use alloc::vec::Vec;
 use serde_json::Value;
 
-/// Leaves each variable of an `env` array once. Says whether any was there more than once.
+/// Keeps each variable of an `env` array once. Returns whether any occurred more than once.
 pub fn each_once(list: &mut Vec<Value>) -> bool {
     let order = order(list.iter().map(|var| {
         let text = |field: &str| var.get(field).and_then(Value::as_str);
@@ -22,11 +22,11 @@ pub fn each_once(list: &mut Vec<Value>) -> bool {
     is_repeated
 }
 
-/// The definitions that stay, by their number, in the order in which they stand. Each is a name and a text that may
-/// refer to other names; nothing is something else, which stays where it is.
+/// Returns the indexes of the definitions to keep, in their final order. A definition is a name and a text that may
+/// refer to other names. `None` is an item that is not a variable; it keeps its position.
 pub(super) fn order<'a>(definitions: impl Iterator<Item = Option<(&'a str, &'a str)>>) -> Vec<usize> {
     let mut names = Places::new();
-    // Where each name stands in `all`, in the order in which names came.
+    // The position of each name in `all`, in the order in which the names first occurred.
     let mut stands: Vec<usize> = Vec::new();
     let mut all: Vec<Option<usize>> = Vec::new();
     for (at, definition) in definitions.enumerate() {
@@ -49,7 +49,7 @@ pub(super) fn order<'a>(definitions: impl Iterator<Item = Option<(&'a str, &'a s
     all.into_iter().flatten().collect()
 }
 
-/// The items of these numbers, in this order.
+/// Picks the items with these indexes, in this order.
 pub(super) fn picked<T>(items: Vec<T>, order: &[usize]) -> Vec<T> {
     let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
     order.iter().filter_map(|at| items.get_mut(*at)?.take()).collect()

@@ -1,4 +1,4 @@
-//! What is wrong with a patch by itself, whatever lies below it.
+//! Checks a patch on its own, without the value that it is merged into.
 
 use super::directive::{DIRECTIVE, is_directive};
 use super::options::Options;
@@ -7,7 +7,7 @@ use super::{Error, Here, Problem};
 use alloc::string::String;
 use serde_json::{Map, Value};
 
-/// Refuses directives that are none and, by `options`, two members of which only one may be set.
+/// Refuses unknown directives and, depending on `options`, members that exclude each other.
 pub(super) fn object(patch: &Map<String, Value>, of: &Type, options: Options, path: &Here<'_>) -> Result<(), Error> {
     match patch.get(DIRECTIVE).map(Value::as_str) {
         Some(Some("delete")) => return Ok(()),
@@ -15,7 +15,7 @@ pub(super) fn object(patch: &Map<String, Value>, of: &Type, options: Options, pa
         Some(_) => return Err(Error::new(path.key(DIRECTIVE), Problem::UnknownDirective)),
     }
     if options.exclusive {
-        // An empty text counts as nothing, as on an API server: `value: ""` may stand beside `valueFrom`.
+        // The empty text counts as unset, as on an API server: `value: ""` is allowed together with `valueFrom`.
         let said = |value: &Value| !value.is_null() && value != "";
         let mut rivals = patch.iter().filter(|(key, value)| of.exclusive.rivals(key) && said(value));
         if let (Some((one, _)), Some((other, _))) = (rivals.next(), rivals.next()) {

@@ -1,9 +1,9 @@
-//! Content of a patch that has nothing below it: taken over without directives and nulls.
+//! Copies the content of a patch where the base has no value: without directives and nulls.
 
 use super::directive::{DIRECTIVE, is_directive};
 use serde_json::{Map, Value};
 
-/// What `patch` puts where nothing was; none where it only says that something is to go.
+/// Returns the value that `patch` creates. Returns `None` if the patch only deletes.
 pub(super) fn fresh(patch: &Value) -> Option<Value> {
     match patch {
         Value::Null => None,
@@ -24,7 +24,7 @@ pub(super) fn fresh(patch: &Value) -> Option<Value> {
     }
 }
 
-/// As [`fresh`], for an item of a list: one with a directive is an instruction, not content.
+/// Like [`fresh`], for an item of a list: an item with a directive is an instruction, not content.
 fn fresh_item(item: &Value) -> Option<Value> {
     if item.get(DIRECTIVE).is_some() { None } else { fresh(item) }
 }

@@ -1,11 +1,11 @@
-//! What can be wrong with a patch.
+//! Mistakes in a patch.
 
 use super::here::Here;
 use crate::Path;
 use crate::types::{Refusal, Violation};
 use alloc::string::{String, ToString};
 
-/// What is wrong with a patch, and where.
+/// A mistake in a patch, and its path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {problem}")]
 pub struct Error {
@@ -16,25 +16,25 @@ pub struct Error {
 /// The kinds of mistakes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// A patch, or an item of a list that merges by key, is no object.
+    /// A patch is not an object, or an item of a list that merges by key is not one.
     #[error("must be an object")]
     NotAnObject,
-    /// A directive that takes a list has none.
+    /// The value of a directive that takes a list is not a list.
     #[error("must be a list")]
     NotAList,
-    /// An item of a list that merges by key does not have it.
+    /// An item of a list that merges by key lacks the key.
     #[error("each item needs the field {0}, which tells it from the others")]
     NoMergeKey(&'static str),
-    /// The policy's own manifest has such an item.
+    /// The policy's own manifest has an item without the merge key.
     #[error("cannot be merged: an item of the list below it has no {0}")]
     BaseWithoutMergeKey(&'static str),
     /// The items of a list of plain values are of different types.
     #[error("all items must be of one type")]
     MixedItems,
-    /// `$patch` with a word that is none of its.
+    /// The value of `$patch` is unknown.
     #[error("$patch must be delete, merge or replace")]
     UnknownDirective,
-    /// A member stands beside another one that excludes it.
+    /// A member is set together with another one that excludes it.
     #[error("must not be set beside {0}; remove one of them")]
     NotBeside(String),
     /// `$patch: merge` in a list.
@@ -43,7 +43,7 @@ pub enum Problem {
     /// A field is set that `$retainKeys` does not list.
     #[error("$retainKeys must list every field that is set here; {0} is missing")]
     NotRetained(String),
-    /// The patch's items are not a part of `$setElementOrder`, in its order.
+    /// The patch's items are missing from `$setElementOrder`, or have another order there.
     #[error("$setElementOrder must list every item of the patch, in the same order")]
     OrderMismatch,
 }
@@ -55,17 +55,17 @@ impl Error {
         Self { path: path.path(), problem }
     }
 
-    /// Where, from the root of the patch.
+    /// Returns the path from the root of the patch.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is wrong.
+    /// Returns the kind of mistake.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
 
-    /// As a refusal, for a patch that stands at `root` of the object, for example `spec.podSpec`.
+    /// Returns a refusal for a patch that stands at `root` of the object, for example `spec.podSpec`.
     pub fn under(&self, root: &str) -> Refusal {
         let message = self.problem.to_string();
         Refusal::Invalid(vec![Violation { path: self.path.under(root).into(), message }])

@@ -1,8 +1,8 @@
-//! Where a merge is: a path that costs nothing until something is wrong there.
+//! The current path of a merge. It allocates only when an error needs the path.
 
 use crate::Path;
 
-/// A place below another.
+/// A step below another one.
 #[derive(Clone, Copy)]
 pub(super) struct Here<'a> {
     step: Step<'a>,
@@ -20,17 +20,17 @@ impl<'a> Here<'a> {
     /// The root of the patch.
     pub(super) const ROOT: Here<'static> = Here { step: Step::Root, above: None };
 
-    /// The member `name`.
+    /// Steps into the member `name`.
     pub(super) fn key(&'a self, name: &'a str) -> Self {
         Self { step: Step::Key(name), above: Some(self) }
     }
 
-    /// The item number `index`.
+    /// Steps into the item number `index`.
     pub(super) fn index(&'a self, index: usize) -> Self {
         Self { step: Step::Index(index), above: Some(self) }
     }
 
-    /// All of it.
+    /// Returns the whole path.
     #[inline(never)]
     pub(super) fn path(&self) -> Path {
         let above = self.above.map(Self::path).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Merging lists: by key, or as sets of plain values.
+//! Merges lists: by key, or as sets of plain values.
 
 use super::clean::fresh;
 use super::directive::DIRECTIVE;
@@ -10,7 +10,7 @@ use crate::Places;
 use alloc::{string::String, vec::Vec};
 use serde_json::{Map, Value};
 
-/// Merges a map with the one that is laid over it.
+/// Merges one map into another.
 type MergeItem =
     fn(Map<String, Value>, &Map<String, Value>, &Type, Options, &Here<'_>) -> Result<Map<String, Value>, Error>;
 
@@ -23,8 +23,7 @@ pub(super) struct Items {
     pub(super) merge: MergeItem,
 }
 
-/// `base` with the items of `patch` laid over those with the same key; `wanted` is a
-/// `$setElementOrder` list.
+/// Merges the items of `patch` into the items of `base` with the same key. `wanted` is a `$setElementOrder` list.
 pub(super) fn merge(
     mut base: Vec<Value>,
     patch: &[Value],
@@ -66,13 +65,13 @@ pub(super) fn merge(
         None => Ok(arrange(base, &own, &named, &below)),
         Some(wanted) => {
             let wanted = ordered(wanted, key, &named, path)?;
-            // Go reuses the room of deleted items for new ones, which then count as having been below.
+            // Go reuses the slots of deleted items for new ones, which then count as items of the base.
             Ok(arrange(base, &own, &wanted, &own[..length.min(own.len())]))
         }
     }
 }
 
-/// `base` and `patch` as one set.
+/// Merges `base` and `patch` as one set.
 pub(super) fn merge_set(
     base: Vec<Value>,
     patch: &[Value],
@@ -103,7 +102,7 @@ pub(super) fn merge_set(
     }
 }
 
-/// The ids of a `$setElementOrder` list, of which the patch's must be a part in the same order.
+/// Returns the ids of a `$setElementOrder` list. It must contain all ids of the patch in the same order.
 fn ordered(wanted: &Value, key: Option<&'static str>, named: &[String], path: &Here<'_>) -> Result<Vec<String>, Error> {
     let list = wanted.as_array().ok_or_else(|| Error::new(*path, Problem::OrderMismatch))?;
     let wanted = ids(list, key, path, Problem::NoMergeKey)?;
@@ -123,7 +122,7 @@ fn single(item: &Value, key: &'static str, path: &Here<'_>) -> Result<String, Er
     }
 }
 
-/// A patch list, sorted into content and instructions.
+/// A patch list, split into content and directives.
 struct Instructions<'a> {
     replace: bool,
     deleted: Vec<String>,

@@ -1,4 +1,4 @@
-//! Merging maps, and the directives that stand in them.
+//! Merges maps, and applies the directives in them.
 
 use super::clean::fresh;
 use super::directive::{DELETE_FROM, DIRECTIVE, ELEMENT_ORDER, RETAIN_KEYS, is_directive};
@@ -9,7 +9,7 @@ use crate::json::keep;
 use alloc::string::String;
 use serde_json::{Map, Value};
 
-/// `base` with `patch` laid over it.
+/// Merges `patch` into `base`.
 pub(super) fn merge(
     mut base: Map<String, Value>,
     patch: &Map<String, Value>,
@@ -31,7 +31,7 @@ pub(super) fn merge(
     if options.exclusive {
         make_room(&mut base, patch, &of.exclusive);
     }
-    // What is to go is null until the end.
+    // Members to delete become null first, and are removed at the end.
     let mut has_nulls = false;
     let is_ordered = patch.keys().any(|key| key.starts_with(ELEMENT_ORDER));
     for (key, value) in patch {
@@ -58,7 +58,7 @@ pub(super) fn merge(
     Ok(base)
 }
 
-/// One member that is there already.
+/// Merges one member that exists in both.
 fn member(
     below: Value,
     patch: &Value,
@@ -83,7 +83,7 @@ fn member(
     Ok(Some(merged))
 }
 
-/// `$retainKeys`: what it does not list goes.
+/// Applies `$retainKeys`: removes every member that it does not list.
 fn retain_keys(base: &mut Map<String, Value>, patch: &Map<String, Value>, path: &Here<'_>) -> Result<(), Error> {
     let Some(keys) = patch.get(RETAIN_KEYS) else { return Ok(()) };
     let keys = keys.as_array().ok_or_else(|| Error::new(path.key(RETAIN_KEYS), Problem::NotAList))?;
@@ -96,7 +96,7 @@ fn retain_keys(base: &mut Map<String, Value>, patch: &Map<String, Value>, path: 
     Ok(())
 }
 
-/// Takes out of `base` what cannot stand beside what `patch` sets.
+/// Removes the members of `base` that exclude a member of `patch`.
 fn make_room(base: &mut Map<String, Value>, patch: &Map<String, Value>, exclusive: &Exclusive) {
     let sets = |key: &str| patch.get(key).is_some_and(|value| !value.is_null());
     if let Exclusive::By(kind) = exclusive {
@@ -108,7 +108,7 @@ fn make_room(base: &mut Map<String, Value>, patch: &Map<String, Value>, exclusiv
     }
 }
 
-/// `$deleteFromPrimitiveList/field`.
+/// Applies `$deleteFromPrimitiveList/field`.
 fn delete_from(base: &mut Map<String, Value>, field: &str, gone: &Value, path: &Here<'_>) -> Result<(), Error> {
     let gone = gone.as_array().ok_or_else(|| Error::new(*path, Problem::NotAList))?;
     if let Some(Value::Array(items)) = base.get_mut(field) {
@@ -117,7 +117,7 @@ fn delete_from(base: &mut Map<String, Value>, field: &str, gone: &Value, path: &
     Ok(())
 }
 
-/// `$setElementOrder/field` without a patch of the field.
+/// Applies `$setElementOrder/field` without a patch of the field.
 fn set_order(
     base: &mut Map<String, Value>,
     field: &str,

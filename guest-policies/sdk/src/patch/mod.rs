@@ -1,19 +1,22 @@
 //! Strategic merge patch on JSON, with the merge keys of pod specs, Deployments and Services.
 //!
-//! [`merge`] follows Go's `strategicpatch`, list order included; [`pod_spec`] and [`container`] are what a
-//! policy wants on top: a member takes the place of another that it excludes, two of them in one patch are
-//! refused, and the policy's own container stays first where the patch only adds others.
+//! [`merge`] follows Go's `strategicpatch`, including the order of lists. [`pod_spec`] and [`container`] add three
+//! rules for policies:
 //!
-//! Five deviations from Go, each where Go's result is one that nobody wants:
+//! - a member replaces another one that it excludes;
+//! - two members of one patch that exclude each other are refused;
+//! - the policy's own container stays first if the patch only adds containers.
 //!
-//! - no directive and no null is ever left in the result;
-//! - `$patch: replace` or `merge` on something that is not there puts its content there;
-//! - a `$patch` that is none is refused everywhere, and not only where there is something below it; so are a
-//!   `$deleteFromPrimitiveList` that is no list, and an item whose merge key is null;
-//! - fields that the tables do not know merge like plain maps, and their lists replace, instead of failing;
-//! - ports merge by number and protocol, as in server-side apply, so that 53/UDP and 53/TCP are both kept.
+//! The merge deviates from Go in five places where Go's result helps nobody:
 //!
-//! `tests/data/strategic-merge.json` has what Go makes of each kind of patch, and lists every deviation.
+//! - the result never contains a directive or a null;
+//! - `$patch: replace` or `merge` on an absent value creates its content;
+//! - an unknown `$patch` is refused everywhere, not only on existing values; so are a `$deleteFromPrimitiveList` that
+//!   is not a list, and an item with a null merge key;
+//! - fields outside of the tables merge like plain maps, and their lists replace, instead of failing;
+//! - ports merge by number and protocol, as in server-side apply, so that 53/UDP and 53/TCP both stay.
+//!
+//! `tests/data/strategic-merge.json` contains Go's result for each kind of patch, and lists every deviation.
 
 #![allow(clippy::similar_names, reason = "a patch has a path, and both words are better than any other")]
 
@@ -35,7 +38,7 @@ use options::Options;
 use serde_json::Value;
 use table::Type;
 
-/// The type that is patched; it says which lists are merged by which key.
+/// The type of the patched value. It determines the merge key of each list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schema {
     /// `PodSpec`.
@@ -62,13 +65,13 @@ impl Schema {
     }
 }
 
-/// `base` with `patch` laid over it, by Go's rules.
+/// Merges `patch` into `base` by Go's rules.
 pub fn merge(base: Value, patch: &Value, schema: Schema) -> Result<Value, Error> {
     run(base, patch, schema, Options::default())
 }
 
-/// The policy's pod spec with the user's partial one laid over it. `own` names the policy's container:
-/// it stays first unless the patch says where it goes by naming it.
+/// Merges the user's partial pod spec into the policy's. `own` names the policy's container: it stays first unless the
+/// patch names it.
 pub fn pod_spec(base: Value, patch: &Value, own: &str) -> Result<Value, Error> {
     let mut merged = run(base, patch, Schema::PodSpec, Options { exclusive: true })?;
     if !names(patch, own)
@@ -80,7 +83,7 @@ pub fn pod_spec(base: Value, patch: &Value, own: &str) -> Result<Value, Error> {
     Ok(merged)
 }
 
-/// The policy's container with the user's partial one laid over it.
+/// Merges the user's partial container into the policy's.
 pub fn container(base: Value, patch: &Value) -> Result<Value, Error> {
     run(base, patch, Schema::Container, Options { exclusive: true })
 }
@@ -101,7 +104,7 @@ fn run(base: Value, patch: &Value, schema: Schema, options: Options) -> Result<V
     map::merge(base, patch, of, options, &path).map(Value::Object)
 }
 
-/// Whether `patch` says anything of the container `own`, or of the order of containers.
+/// Returns whether `patch` mentions the container `own` among its containers or in their order.
 fn names(patch: &Value, own: &str) -> bool {
     ["containers", "$setElementOrder/containers"].iter().any(|list| {
         let items = patch.get(list).and_then(Value::as_array);

@@ -1,9 +1,9 @@
-//! What to do beyond Go's rules.
+//! Rules beyond Go's.
 
-/// What to do beyond Go's rules.
+/// Rules beyond Go's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Options {
-    /// Members that exclude each other (`value` and `valueFrom`, the handlers of a probe, the sources of a
-    /// volume) replace each other, and are refused side by side in one patch.
+    /// Members that exclude each other (`value` and `valueFrom`, the handlers of a probe, the sources of a volume)
+    /// replace each other. One patch that sets two of them is refused.
     pub(super) exclusive: bool,
 }

@@ -1,15 +1,15 @@
-//! The order of merged lists, as Go makes it.
+//! Orders merged lists as Go does.
 //!
-//! Items that the patch names keep the patch's order among themselves, all others keep the order they had.
-//! The two rows are then zipped: an item from below goes first only if both heads were below already and it
-//! came before the other one; in all other cases the patch's item does.
+//! Items that the patch names keep the patch's order; all others keep the base's order. The two sequences are then
+//! zipped. The base's item goes first only if both heads existed in the base and it came before the other one. In all
+//! other cases the patch's item goes first.
 
 use super::{Error, Here, Problem};
 use crate::{Places, json};
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use serde_json::{Map, Value};
 
-/// What tells items apart: the value of the merge key, or the item itself.
+/// Returns the ids of items: the value of the merge key, or the item itself.
 pub(super) fn ids(
     items: &[Value],
     key: Option<&'static str>,
@@ -29,12 +29,12 @@ pub(super) fn ids(
     items.iter().enumerate().map(id).collect()
 }
 
-/// Texts stand for themselves; everything else is marked, so that `8000` is not `"8000"`.
+/// Texts are their own ids. Ids of other values are marked, so that `8000` differs from `"8000"`.
 fn id(value: &Value) -> String {
     value.as_str().map_or_else(|| format!("\0{}", json::text(value)), ToOwned::to_owned)
 }
 
-/// What tells ports of one number apart. A port is TCP's where nothing is said.
+/// Returns what distinguishes ports of the same number. The default protocol is TCP.
 fn protocol<'a>(key: &str, map: &'a Map<String, Value>) -> &'a str {
     if key != "containerPort" && key != "port" {
         return "";
@@ -42,15 +42,14 @@ fn protocol<'a>(key: &str, map: &'a Map<String, Value>) -> &'a str {
     map.get("protocol").and_then(Value::as_str).filter(|protocol| *protocol != "TCP").unwrap_or_default()
 }
 
-/// Where each id stands first.
+/// Returns the first position of each id.
 pub(super) fn positions(ids: &[String]) -> Places<'_> {
     ids.iter().map(String::as_str).collect()
 }
 
-/// `items` (with their `own` ids), those that `wanted` names in its order, and the others as they were
-/// `below`.
+/// Orders `items` (with their ids `own`): items in `wanted` follow its order, the others keep their order in `below`.
 pub(super) fn arrange(items: Vec<Value>, own: &[String], wanted: &[String], below: &[String]) -> Vec<Value> {
-    // A place for each position instead of a sort, whose code would be larger than all of this.
+    // Uses one slot per position instead of a sort, whose code would be larger than this whole file.
     let mut named: Vec<Vec<_>> = wanted.iter().map(|_| Vec::new()).collect();
     let mut others = Vec::new();
     let (wanted, below) = (positions(wanted), positions(below));

@@ -1,17 +1,17 @@
-//! Which lists merge by which key, and which members exclude each other.
+//! The tables: which lists merge by which key, and which members exclude each other.
 //!
-//! The keys are the `patchMergeKey` and `patchStrategy` tags of `k8s.io/api` v0.36; what is not listed
-//! here replaces (lists) or merges (maps) as a whole.
+//! The keys are the `patchMergeKey` and `patchStrategy` tags of `k8s.io/api` v0.36. Other lists are replaced as a
+//! whole, and other maps are merged.
 
 use super::directive::is_directive;
 
-/// What is special about the fields of a type.
+/// The special fields of a type.
 pub(super) struct Type {
     pub(super) fields: &'static [(&'static str, Field)],
     pub(super) exclusive: Exclusive,
 }
 
-/// What is special about one field.
+/// The merge rule of one field.
 #[derive(Clone, Copy)]
 pub(super) enum Field {
     /// An object with special fields of its own.
@@ -22,19 +22,19 @@ pub(super) enum Field {
     Set,
 }
 
-/// Members of an object of which only one may be set.
+/// Members of an object that exclude each other.
 pub(super) enum Exclusive {
     None,
-    /// These.
+    /// At most one of these may be set.
     Among(&'static [&'static str]),
-    /// All but this one.
+    /// At most one member may be set, not counting this one.
     AllBut(&'static str),
-    /// All that came with another value of this one.
+    /// Another value of this member removes all members of the base.
     By(&'static str),
 }
 
 impl Exclusive {
-    /// Whether `key` cannot stand beside the others of its group.
+    /// Returns whether `key` excludes the others of its group.
     pub(super) fn rivals(&self, key: &str) -> bool {
         match self {
             Self::None | Self::By(_) => false,
@@ -102,7 +102,7 @@ pub(super) static CONTAINER: Type = keys(&[
 static ENV: Type =
     Type { fields: &[("valueFrom", Object(&ONE_MEMBER))], exclusive: Exclusive::Among(&["value", "valueFrom"]) };
 
-/// `valueFrom` of a variable: one source, nothing else.
+/// The `valueFrom` of a variable: exactly one source.
 static ONE_MEMBER: Type = Type { fields: &[], exclusive: Exclusive::AllBut("") };
 
 static LIFECYCLE: Type = keys(&[("postStart", Object(&HANDLER)), ("preStop", Object(&HANDLER))]);

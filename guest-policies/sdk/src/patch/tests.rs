@@ -2,10 +2,10 @@ use super::directive::is_directive;
 use super::{Problem, Schema, container, merge, pod_spec};
 use serde_json::{Value, json};
 
-/// What Go's `strategicpatch` makes of many bases and patches; `tests/data/go` prints it.
+/// The results of Go's `strategicpatch` for many bases and patches, printed by `tests/data/go`.
 const VECTORS: &str = include_str!("../../tests/data/strategic-merge.json");
 
-/// `value` as Go would have it without the directives and nulls that it leaves behind.
+/// Removes the directives and nulls that Go leaves in `value`.
 fn tidy(value: &mut Value) {
     match value {
         Value::Object(map) => {

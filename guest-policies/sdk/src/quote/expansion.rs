@@ -2,11 +2,11 @@
 
 use alloc::string::String;
 
-/// `text` so that the process sees exactly this, and no variable in it. Kubernetes expands before any shell sees the
-/// text, inside of quotes too: what is quoted for a shell has to go through here as well.
+/// Escapes `text` so that the process sees exactly this text, with no variable expanded. Kubernetes expands before a
+/// shell sees the text, also inside of quotes. So pass text that is quoted for a shell through this function as well.
 ///
-/// A `$` that says nothing to Kubernetes stays alone, so that most texts stay as they are. Before a sign outside of
-/// ASCII it does not: of that, Kubernetes would take the first byte for a character.
+/// A `$` without a meaning for Kubernetes stays single, so that most texts stay unchanged. A `$` before a non-ASCII
+/// character is doubled, because Kubernetes would take the first byte of that character for a whole one.
 pub fn unexpanded(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut rest = text;
@@ -22,14 +22,14 @@ pub fn unexpanded(text: &str) -> String {
     escaped
 }
 
-/// The variables that Kubernetes looks for in `text`, in order.
+/// Iterates over the variables that Kubernetes looks for in `text`, in order.
 pub(crate) fn references(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     core::iter::from_fn(move || {
         while let Some(at) = dollar(rest) {
             let after = rest.get(at + 1..).unwrap_or_default();
             match after.bytes().next() {
-                // Without an end there is none later either.
+                // Without a closing parenthesis here, no later reference has one either.
                 Some(b'(') => {
                     let end = after.bytes().position(|byte| byte == b')')?;
                     rest = after.get(end + 1..).unwrap_or_default();

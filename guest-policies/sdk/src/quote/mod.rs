@@ -1,4 +1,4 @@
-//! Putting text where it cannot be escaped from.
+//! Quotes text so that it cannot escape from its context.
 
 mod expansion;
 mod shell;

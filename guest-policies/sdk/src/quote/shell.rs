@@ -1,9 +1,9 @@
-//! POSIX shell.
+//! Quotes for POSIX shells.
 
 use alloc::{borrow::ToOwned, string::String};
 
-/// `text` as one word of a POSIX shell, whatever it holds. Plain words stay as they are. A NUL cannot
-/// be passed to a program and is left out.
+/// Returns `text` as one word of a POSIX shell. Plain words stay unchanged. NUL is left out, because no program can
+/// receive it.
 pub fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '%' | '+' | ',' | '-' | '.' | '/' | ':' | '@' | '_');
     if !text.is_empty() && text.chars().all(plain) {

@@ -1,9 +1,9 @@
-//! YAML.
+//! Quotes for YAML.
 
 use alloc::string::String;
 use core::fmt::Write;
 
-/// `text` as a double-quoted YAML scalar on one line, whatever it holds.
+/// Returns `text` as a double-quoted YAML scalar on one line.
 pub fn scalar(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -28,7 +28,8 @@ pub fn scalar(text: &str) -> String {
     quoted
 }
 
-/// Printable by YAML's own definition, and no line break of YAML 1.1 or a byte-order mark.
+/// Returns whether `c` is printable by YAML's definition, and is neither a line break of YAML 1.1 nor a byte-order
+/// mark.
 fn is_plain(c: char) -> bool {
     matches!(c, ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}' | '\u{10000}'..)
 }

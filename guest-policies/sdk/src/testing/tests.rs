@@ -5,7 +5,7 @@ use crate::types::{
 use crate::{Lookup, Policy, SubjectExt, blocker, json, need, note, refusal};
 use serde_json::{Value, json};
 
-/// Wants a ConfigMap, then the Secret that this one names.
+/// A policy that needs a ConfigMap, then the Secret that the ConfigMap names.
 struct Chain;
 
 impl Policy for Chain {
@@ -83,7 +83,7 @@ fn a_secret_that_is_not_there_is_answered_as_absent() {
     assert_eq!(subject.secret("a-secret"), Lookup::Absent);
 }
 
-/// Wants the Secrets with a label.
+/// A policy that needs all Secrets with a label.
 struct Greedy;
 
 impl Policy for Greedy {

@@ -1,11 +1,11 @@
-//! The YAML reader against a parser for everybody: what that one reads, this one reads as the same.
+//! Compares the YAML reader with a general parser: both must read the same values.
 
 use super::{parse, scalar};
 use proptest::prelude::*;
 use saphyr_parser::{Event, Parser};
 use serde_json::{Map, Value};
 
-/// What the other parser makes of `text`; none where it finds a mistake, or something that JSON has no place for.
+/// Returns the other parser's value of `text`. Returns `None` if it reports an error, or if JSON cannot hold the value.
 fn other(text: &str) -> Option<Value> {
     let mut open: Vec<(usize, Value, Option<String>)> = Vec::new();
     let mut anchors: Vec<(usize, Value)> = Vec::new();
@@ -35,7 +35,7 @@ fn other(text: &str) -> Option<Value> {
                 }
                 let tag = tag.filter(|tag| tag.is_yaml_core_schema()).map(|tag| tag.suffix.clone());
                 let plain = matches!(style, saphyr_parser::ScalarStyle::Plain);
-                // Nothing at all comes as a sign for null.
+                // The other parser reports an empty value as `~`.
                 (anchor, scalar::resolve(&text, plain, tag.as_deref()))
             }
             Event::Alias(anchor) => (0, anchors.iter().rev().find(|(known, _)| *known == anchor)?.1.clone()),
@@ -58,7 +58,7 @@ fn other(text: &str) -> Option<Value> {
     Some(document.unwrap_or_default())
 }
 
-/// Pieces of YAML in any order: much of it is none, and what is left is odd.
+/// Generates pieces of YAML in any order. Many results are invalid, and the valid ones are unusual.
 fn texts() -> impl Strategy<Value = String> {
     const PIECES: [&str; 56] = [
         "a", "b c", "- ", "- ", "\n", "\n", "\n", "\n  ", "\n  ", "\n    ", "\n- ", "\n  - ", ": ", ": ", ":", "k: ",
@@ -75,8 +75,8 @@ proptest! {
     #[test]
     fn what_another_parser_reads_is_read_as_the_same(text in texts()) {
         let text = text.trim_end_matches(' ');
-        // Left out: tabs as indentation and keys that are nothing, which are refused here more often; markers, which
-        // count inside of texts here.
+        // Excluded: tabs as indentation and empty keys, which this reader refuses more often; and document markers,
+        // which this reader recognizes inside of texts.
         let odd = |line: &str| {
             line.starts_with("...") || line.starts_with("---") || line.trim_start_matches([' ', '-', '?']).starts_with(['\t', ':'])
         };

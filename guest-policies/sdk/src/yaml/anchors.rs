@@ -1,10 +1,10 @@
-//! What aliases stand for.
+//! Anchored values, and the bound on their reuse.
 
 use super::{MAX_ALIASED, Problem};
 use alloc::vec::Vec;
 use serde_json::Value;
 
-/// What aliases stand for, and how much that is.
+/// The anchored values, and how much their aliases added.
 #[derive(Default)]
 pub(super) struct Anchors<'a> {
     known: Vec<(&'a str, Value, usize)>,

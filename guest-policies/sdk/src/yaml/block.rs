@@ -1,4 +1,4 @@
-//! Structure by indentation.
+//! Reads structure by indentation.
 
 use super::Problem;
 use super::node::{Atom, Members, Properties};
@@ -6,14 +6,14 @@ use super::reader::Reader;
 use alloc::vec::Vec;
 use serde_json::Value;
 
-/// What a value stands behind.
+/// The token before a value.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Place {
-    /// `- ` or `? `, or nothing at all: a list or an object may begin in the same line.
+    /// `- ` or `? `, or the start of the document. A list or an object may begin on the same line.
     Entry,
-    /// `---`, behind which only a value on the next line may have structure.
+    /// `---`. Only a value on the next line may have structure.
     Marker,
-    /// `key:`; a list may be indented no more than the key.
+    /// `key:`. A list may have the same indentation as the key.
     Member,
 }
 
@@ -24,7 +24,7 @@ const TABS: Problem = Problem::Syntax("indent with spaces, not with tabs");
 const INDENTATION: Problem = Problem::Syntax("is indented more than what it belongs to");
 
 impl<'a> Reader<'a> {
-    /// The value behind `place`, of something that is indented by `parent`.
+    /// Reads the value after `place`, in a structure that is indented by `parent`.
     pub(super) fn block(&mut self, parent: isize, place: Place) -> Result<Value, Problem> {
         let (properties, atom) = self.node(parent, place)?;
         self.value(properties, atom)
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether nothing comes any more that is indented enough.
+    /// Returns whether no more content with enough indentation follows.
     fn is_over(&self, parent: isize, place: Place) -> bool {
         let cursor = &self.cursor;
         let outside = || {
@@ -61,7 +61,8 @@ impl<'a> Reader<'a> {
         cursor.peek() == 0 || cursor.marker() || (cursor.begins_line() && outside())
     }
 
-    /// A value whose properties were read: `own`, and `near` ones in its line, which are its key's if it has one.
+    /// Reads a value after its properties. `own` are properties of the value. `near` are properties on the same line;
+    /// they belong to its first key if it has one.
     fn content(
         &mut self,
         parent: isize,
@@ -94,7 +95,7 @@ impl<'a> Reader<'a> {
         Ok((own.or(near), value))
     }
 
-    /// Whether what was read is a key.
+    /// Returns whether the atom just read is a key.
     fn is_key(&mut self) -> bool {
         let end = self.cursor;
         self.cursor.blanks();
@@ -105,7 +106,7 @@ impl<'a> Reader<'a> {
         is_key
     }
 
-    /// Whether another entry comes, for a list or an object that is indented by `column`.
+    /// Returns whether another entry follows in a list or an object that is indented by `column`.
     fn goes_on(&mut self, column: isize) -> Result<bool, Problem> {
         self.cursor.space();
         if self.cursor.peek() == 0 || self.cursor.marker() {
@@ -134,7 +135,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An object, whose first key may have been read.
+    /// Reads an object. The first key may have been read already.
     fn object(&mut self, column: isize, mut first: Option<Atom>) -> Result<Value, Problem> {
         self.enter()?;
         let mut members = Members::default();
@@ -164,7 +165,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A key, up to its colon if it has one.
+    /// Reads a key, up to its colon if it has one.
     fn key(&mut self, column: isize) -> Result<Atom, Problem> {
         if self.cursor.indicator(b'?') {
             self.cursor.skip(1);
@@ -181,7 +182,7 @@ impl<'a> Reader<'a> {
         if self.cursor.same_line(&start) && self.is_key() { Ok(key) } else { Err(NO_KEY) }
     }
 
-    /// A value that is written without indentation.
+    /// Reads a value that needs no indentation.
     pub(super) fn atom(&mut self, parent: isize, in_flow: bool) -> Result<Atom, Problem> {
         match self.cursor.peek() {
             b'*' => self.alias(),

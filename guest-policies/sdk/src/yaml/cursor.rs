@@ -1,20 +1,20 @@
-//! The place in the text: bytes ahead, lines and their indentation. Knows nothing of values.
+//! A position in the text: the bytes ahead, lines and their indentation. Knows nothing about values.
 
-/// A place in a text. Behind the end, and at a NUL, there is nothing but zeros.
+/// A position in a text. Reads zeros after the end and from a NUL on.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
     text: &'a str,
     at: usize,
-    /// Where the line begins.
+    /// Where the current line begins.
     line: usize,
 }
 
-/// Whether a byte separates tokens.
+/// Returns whether a byte separates tokens.
 pub(super) const fn is_gap(byte: u8) -> bool {
     matches!(byte, 0 | b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Whether a byte is part of the structure between brackets.
+/// Returns whether a byte is part of the structure between brackets.
 pub(super) const fn is_flow(byte: u8) -> bool {
     matches!(byte, b',' | b'[' | b']' | b'{' | b'}')
 }
@@ -42,22 +42,22 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// Whether both stand in one line.
+    /// Returns whether both positions are on one line.
     pub(super) fn same_line(&self, other: &Self) -> bool {
         self.line == other.line
     }
 
-    /// The text from `start` to here.
+    /// Returns the text from `start` to here.
     pub(super) fn since(&self, start: usize) -> &'a str {
         self.text.get(start..self.at).unwrap_or_default()
     }
 
-    /// An indicator is one only where a gap comes after it.
+    /// Returns whether this is the indicator `byte`. An indicator counts only before a gap.
     pub(super) fn indicator(&self, byte: u8) -> bool {
         self.peek() == byte && is_gap(self.ahead(1))
     }
 
-    /// Where in the line this is; with a tab in the indentation, where the tab is.
+    /// Returns the column of this position, or the column of the tab if the indentation has one.
     pub(super) fn column(&self) -> isize {
         let before = self.since(self.line);
         let width =
@@ -65,17 +65,17 @@ impl<'a> Cursor<'a> {
         width.cast_signed()
     }
 
-    /// Whether there is nothing but space before this in its line.
+    /// Returns whether only whitespace precedes this position on its line.
     pub(super) fn begins_line(&self) -> bool {
         self.since(self.line).bytes().all(is_gap)
     }
 
-    /// Whether a tab is in the indentation, where no structure may follow it.
+    /// Returns whether the indentation contains a tab. No structure may follow a tab.
     pub(super) fn tabbed(&self) -> bool {
         self.begins_line() && self.since(self.line).bytes().any(|byte| byte == b'\t')
     }
 
-    /// Whether this is `---` or `...` on a line of its own.
+    /// Returns whether this is `---` or `...` at the start of a line.
     pub(super) fn marker(&self) -> bool {
         let first = self.peek();
         self.at == self.line
@@ -101,7 +101,7 @@ impl<'a> Cursor<'a> {
         true
     }
 
-    /// How many lines end here, with the space between them.
+    /// Skips line breaks and the whitespace after them. Returns the number of breaks.
     pub(super) fn line_breaks(&mut self) -> usize {
         let mut count = 0;
         while self.line_break() {
@@ -111,7 +111,7 @@ impl<'a> Cursor<'a> {
         count
     }
 
-    /// To the end of the line, which is returned.
+    /// Skips to the end of the line. Returns the skipped text.
     pub(super) fn skip_line(&mut self) -> &'a str {
         let start = self.at;
         while !matches!(self.peek(), 0 | b'\n' | b'\r') {
@@ -120,7 +120,7 @@ impl<'a> Cursor<'a> {
         self.since(start)
     }
 
-    /// Over space, comments and line breaks to the next token.
+    /// Skips whitespace, comments and line breaks to the next token.
     pub(super) fn space(&mut self) {
         loop {
             self.blanks();
@@ -134,7 +134,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Line and column for people.
+    /// Returns line and column, counted from 1.
     pub(super) fn place(&self) -> (usize, usize) {
         let before = self.text.get(..self.at).unwrap_or(self.text);
         let lines = before.bytes().filter(|byte| *byte == b'\n').count();

@@ -1,4 +1,4 @@
-//! A whole text: directives, one document, and its end.
+//! Reads a whole text: directives, one document, and its end.
 
 use super::Problem;
 use super::block::Place;

@@ -1,13 +1,13 @@
-//! What is wrong with a YAML text, and the bounds that it is held to.
+//! Errors of the YAML reader, and its bounds.
 
 use alloc::string::String;
 
-/// How deep lists and objects may be nested.
+/// The maximum nesting depth of lists and objects.
 pub const MAX_DEPTH: usize = 64;
-/// How much aliases may add: values and bytes of text together.
+/// The maximum size that aliases may add: values plus bytes of text.
 pub const MAX_ALIASED: usize = 1 << 20;
 
-/// What is wrong with a YAML text, and where. Lines and columns count from 1.
+/// An error in a YAML text, and its position. Lines and columns count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {problem}")]
 pub struct Error {
@@ -15,14 +15,14 @@ pub struct Error {
     pub line: usize,
     /// The column.
     pub column: usize,
-    /// What is wrong there.
+    /// The kind of error.
     pub problem: Problem,
 }
 
-/// The kinds of mistakes.
+/// The kinds of errors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// No YAML.
+    /// The text is not YAML.
     #[error("{0}")]
     Syntax(&'static str),
     /// A second document.
@@ -34,16 +34,16 @@ pub enum Problem {
     /// Aliases add more than [`MAX_ALIASED`].
     #[error("aliases repeat too much; write out what is needed")]
     TooManyAliases,
-    /// An alias of something that is not complete, or not there.
+    /// An alias of an anchor that does not exist, or whose value is incomplete.
     #[error("this alias has no anchor before it")]
     UnknownAlias,
-    /// A key twice in one object.
+    /// A key occurs twice in one object.
     #[error("the key \"{}\" is there twice; remove one", crate::quote::shown(.0, 100))]
     DuplicateKey(String),
-    /// A list or object as a key.
+    /// A key is a list or an object.
     #[error("a key must be plain text")]
     ComplexKey,
-    /// `<<` with something else than objects.
+    /// The value of `<<` is neither an object nor a list of objects.
     #[error("<< takes an object, or a list of objects")]
     BadMerge,
 }

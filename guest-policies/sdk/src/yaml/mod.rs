@@ -1,11 +1,16 @@
-//! YAML text to JSON values: one document, core schema, anchors and merge keys, all of it bounded.
+//! Converts YAML text to JSON values: one document, core schema, anchors and merge keys, all of it bounded.
 //!
-//! A component has to be small, and events, spans and a choice of inputs are most of a parser for everybody: this one
-//! goes down the text once and makes the value on its way. What is in it: `block` has the structure that indentation
-//! makes, `flow` that of brackets, `text` the ways to write a text, `node` anchors, tags and keys, and `scalar` what
-//! numbers and booleans look like. That it reads what others read is tested against one of them.
+//! A component has to be small. Most of a general parser consists of events, spans and a choice of inputs. This reader
+//! goes through the text once and builds the value on the way. A test compares it with a general parser.
 //!
-//! Of tags, those of the core schema under `!!` count; others say nothing about JSON.
+//! The modules:
+//!
+//! - `document` reads a whole text, `block` structure by indentation, and `flow` structure by brackets;
+//! - `text` reads plain, quoted and block texts;
+//! - `node` reads anchors, tags and keys; `anchors` holds the anchored values;
+//! - `scalar` recognizes numbers and booleans.
+//!
+//! Only tags of the core schema (`!!`) have an effect. Other tags mean nothing in JSON.
 
 mod anchors;
 mod block;
@@ -26,13 +31,13 @@ use anchors::Anchors;
 use cursor::Cursor;
 use reader::{Reader, Scalar};
 
-/// The one document in `text`; an empty text is null.
+/// Parses the only document in `text`. An empty text is null.
 pub fn parse(text: &str) -> Result<Value, Error> {
     read(text, scalar::resolve)
 }
 
-/// As [`parse`], but what looks like a number or a boolean is the text that it is written as: for documents that have
-/// texts only, in which `1.10` is no other way to write `1.1`.
+/// Like [`parse`], but keeps numbers and booleans as the text in the document. For documents that hold only texts:
+/// there, `1.10` must not become `1.1`.
 pub fn parse_texts(text: &str) -> Result<Value, Error> {
     read(text, scalar::as_text)
 }

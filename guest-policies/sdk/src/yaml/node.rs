@@ -1,4 +1,4 @@
-//! Anchors, tags and keys: what stands before a value, and what is made of it.
+//! Reads anchors, tags and keys, and builds values with them.
 
 use super::Problem;
 use super::cursor::{is_flow, is_gap};
@@ -6,7 +6,7 @@ use super::reader::Reader;
 use alloc::{string::String, vec::Vec};
 use serde_json::{Map, Value};
 
-/// What stands before a value.
+/// The anchor and the tag before a value.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Properties<'a> {
     anchor: Option<&'a str>,
@@ -18,7 +18,7 @@ impl Properties<'_> {
         self.anchor.is_none() && self.tag.is_none()
     }
 
-    /// These, and of `others` what these do not say.
+    /// Fills in missing properties from `others`.
     pub(super) fn or(self, others: Self) -> Self {
         Self { anchor: self.anchor.or(others.anchor), tag: self.tag.or(others.tag) }
     }
@@ -27,20 +27,20 @@ impl Properties<'_> {
 /// A value that may turn out to be a key.
 pub(super) enum Atom {
     Text(String),
-    /// A text that may be a number or the like.
+    /// A text without quotes, which may be a number or a boolean.
     Plain(String),
     Value(Value),
 }
 
 impl Atom {
-    /// What counts for a value that is not there.
+    /// Returns the atom of an absent value.
     pub(super) fn nothing() -> Self {
         Self::Plain(String::new())
     }
 }
 
 impl<'a> Reader<'a> {
-    /// Anchors and tags, with the space after each in their line.
+    /// Reads anchors and tags, with the whitespace after each on the line.
     pub(super) fn properties(&mut self) -> Result<Properties<'a>, Problem> {
         let mut found = Properties::default();
         loop {
@@ -60,16 +60,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value that an alias stands for.
+    /// Returns the value of an alias.
     pub(super) fn alias(&mut self) -> Result<Atom, Problem> {
         self.cursor.skip(1);
         let name = name(&mut self.cursor);
         self.anchors.get(name).map(Atom::Value)
     }
 
-    /// `atom` as a value; anchored, where it has an anchor.
+    /// Turns `atom` into a value. Records the value if it has an anchor.
     pub(super) fn value(&mut self, properties: Properties<'a>, atom: Atom) -> Result<Value, Problem> {
-        // What is under `!!` is of the core schema; any other tag leaves the text what it looks like.
+        // Tags under `!!` belong to the core schema. Any other tag is ignored.
         let tag = properties.tag.and_then(|tag| tag.strip_prefix('!'));
         let value = match atom {
             Atom::Text(text) => (self.scalar)(&text, false, tag),
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The name of an anchor, an alias or a tag.
+/// Reads the name of an anchor, an alias or a tag.
 fn name<'a>(cursor: &mut super::Cursor<'a>) -> &'a str {
     let start = cursor.at();
     let verbatim = cursor.peek() == b'<';
@@ -125,7 +125,7 @@ impl Members {
     }
 }
 
-/// Members of `from` that are not there yet; of a list, the first object wins.
+/// Adds the members of `from` that do not exist yet. In a list of objects, earlier ones win.
 fn merge(members: &mut Map<String, Value>, from: Value) -> Result<(), Problem> {
     match from {
         Value::Object(from) => {

@@ -1,24 +1,24 @@
-//! The state of one reading.
+//! The state of the reader.
 
 use super::anchors::Anchors;
 use super::cursor::Cursor;
 use super::{MAX_DEPTH, Problem};
 use serde_json::Value;
 
-/// What a scalar means: its text, whether it is written without quotes, and the suffix of its tag of the core schema.
+/// Resolves a scalar from its text, whether it is unquoted, and the suffix of its core-schema tag.
 pub(super) type Scalar = fn(&str, bool, Option<&str>) -> Value;
 
-/// What is read, and what is known by now. Where it stands when something is wrong is where the mistake is.
+/// The input and everything known so far. On an error, the cursor is at the mistake.
 pub(super) struct Reader<'a> {
     pub(super) cursor: Cursor<'a>,
     pub(super) anchors: Anchors<'a>,
-    /// How many lists and objects are open.
+    /// The number of open lists and objects.
     pub(super) depth: usize,
     pub(super) scalar: Scalar,
 }
 
 impl Reader<'_> {
-    /// One list or object more is open.
+    /// Opens another list or object.
     pub(super) fn enter(&mut self) -> Result<(), Problem> {
         self.depth += 1;
         if self.depth > MAX_DEPTH { Err(Problem::TooDeep) } else { Ok(()) }

@@ -1,9 +1,9 @@
-//! What a scalar means: by the core schema of YAML 1.2, or as a text.
+//! Resolves scalars: by the core schema of YAML 1.2, or as texts.
 
 use alloc::{borrow::ToOwned, string::String};
 use serde_json::{Number, Value};
 
-/// The value of a scalar; `tag` is the suffix of a tag of the core schema.
+/// Returns the value of a scalar. `tag` is the suffix of a core-schema tag.
 pub(super) fn resolve(text: &str, plain: bool, tag: Option<&str>) -> Value {
     let known = match tag {
         Some("str") => None,
@@ -14,7 +14,7 @@ pub(super) fn resolve(text: &str, plain: bool, tag: Option<&str>) -> Value {
     known.unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// The text of a scalar, unless it says that there is none.
+/// Returns the text of a scalar, or null if the scalar is an untagged null.
 pub(super) fn as_text(text: &str, plain: bool, tag: Option<&str>) -> Value {
     if plain && tag.is_none() && is_null(text) { Value::Null } else { Value::String(text.to_owned()) }
 }
@@ -32,8 +32,8 @@ fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// Numbers that JSON can hold, spelled as JSON has them and read by its parser: the standard library's have tables and
-/// code of their own, which would be the largest part of all this. Infinities and the like stay text.
+/// Parses numbers that JSON can hold. Rewrites them as JSON and uses the JSON parser: the tables and code of the
+/// standard library's float parser would be the largest part of this reader. Infinities and similar values stay texts.
 fn number(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix('-').or_else(|| text.strip_prefix('+')).unwrap_or(text);
     let radix = [("0x", 16), ("0o", 8)].into_iter().find_map(|(mark, radix)| Some((text.strip_prefix(mark)?, radix)));
@@ -57,7 +57,7 @@ fn number(text: &str) -> Option<Number> {
     let mut spelled = String::new();
     let significant = or_zero(before.get(zeros..).unwrap_or_default());
     let is_whole = dot.is_none() && exponent.is_empty();
-    // The sign of a zero is a matter of fractions.
+    // Only fractions keep the sign of a zero.
     if text.starts_with('-') && !(is_whole && significant == "0") {
         spelled.push('-');
     }
@@ -77,7 +77,7 @@ fn or_zero(digits: &str) -> &str {
     if digits.is_empty() { "0" } else { digits }
 }
 
-/// The number that these digits spell.
+/// Returns the number with these digits.
 fn whole(digits: &str, radix: u32) -> Option<u64> {
     let step = |number: u64, c: char| number.checked_mul(radix.into())?.checked_add(c.to_digit(radix)?.into());
     if digits.is_empty() { None } else { digits.chars().try_fold(0, step) }

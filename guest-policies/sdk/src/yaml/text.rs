@@ -1,4 +1,4 @@
-//! The ways to write a text: plain, in quotes, and as a block of lines.
+//! Reads texts: plain, quoted, and as a block of lines.
 
 use super::Problem;
 use super::cursor::{is_flow, is_gap};
@@ -8,7 +8,7 @@ use alloc::string::String;
 const NOT_CLOSED: Problem = Problem::Syntax("the text ends before this quote is closed");
 const NO_ESCAPE: Problem = Problem::Syntax("behind a backslash in double quotes there must be an escape of YAML");
 
-/// What stands between two lines that are folded into one.
+/// Appends the separator of two lines that are folded into one.
 fn fold(text: &mut String, breaks: usize) {
     if breaks == 1 {
         text.push(' ');
@@ -17,7 +17,7 @@ fn fold(text: &mut String, breaks: usize) {
 }
 
 impl Reader<'_> {
-    /// A text without quotes, over as many lines as are indented by more than `parent`.
+    /// Reads a text without quotes, over all lines that are indented by more than `parent`.
     pub(super) fn plain(&mut self, parent: isize, in_flow: bool) -> Result<String, Problem> {
         let cursor = &mut self.cursor;
         let ends_at = |byte: u8, next: u8| {
@@ -63,13 +63,13 @@ impl Reader<'_> {
         }
     }
 
-    /// A text in quotes of either kind.
+    /// Reads a text in single or double quotes.
     pub(super) fn quoted(&mut self) -> Result<String, Problem> {
         let open = self.cursor;
         let quote = open.peek();
         self.cursor.skip(1);
         let mut text = String::new();
-        // What was escaped is not trimmed.
+        // Escaped whitespace is not trimmed.
         let mut kept = 0;
         loop {
             let cursor = &mut self.cursor;
@@ -112,7 +112,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands for one character, behind its backslash.
+    /// Reads the escape after a backslash. Returns the character that it stands for.
     fn escape(&mut self) -> Result<char, Problem> {
         let byte = self.cursor.peek();
         self.cursor.skip(1);
@@ -138,7 +138,7 @@ impl Reader<'_> {
                     _ => 8,
                 };
                 let mut code = self.hexadecimal(digits)?;
-                // JSON writes what is beyond 16 bits as a pair.
+                // JSON writes characters beyond 16 bits as a surrogate pair.
                 if (0xd800..0xdc00).contains(&code) && self.cursor.peek() == b'\\' && self.cursor.ahead(1) == b'u' {
                     self.cursor.skip(2);
                     let low = self.hexadecimal(4)?;
@@ -160,7 +160,7 @@ impl Reader<'_> {
         Ok(code)
     }
 
-    /// A text behind `|` or `>`, indented by more than `parent`.
+    /// Reads a text after `|` or `>`, indented by more than `parent`.
     pub(super) fn block_text(&mut self, parent: isize) -> Result<String, Problem> {
         let cursor = &mut self.cursor;
         let folded = cursor.peek() == b'>';
@@ -210,7 +210,7 @@ impl Reader<'_> {
             text.push_str(cursor.skip_line());
             (any, was_deeper) = (true, deeper);
             cursor.line_break();
-            // The end of the text ends a line, too.
+            // The end of the input also ends the line.
             breaks = 1;
         }
         match chomp {
