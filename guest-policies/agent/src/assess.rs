@@ -1,4 +1,4 @@
-//! What the user is told: phase, endpoint, what the Agent is linked to, and the conditions of this kind.
+//! Reports to the user: phase, endpoint, linked objects, and the conditions of this kind.
 
 use alloc::vec::Vec;
 use kaos_policy_sdk::types::{Condition, Note, Observation, Outcome, Report, Subject};
@@ -12,7 +12,7 @@ use crate::request::{self, workload};
 use crate::settings::Settings;
 use crate::wanted::Links;
 
-/// The report on `subject` from what was seen.
+/// Builds the report on `subject` from the observation.
 pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let object = subject.object();
     let (read, default) = (request::settings(subject), Settings::default());
@@ -38,8 +38,8 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     said.into_report()
 }
 
-/// `status.linkedResources`: the model and the store under the keys that they have always had, tools and peers under their kind
-/// and name.
+/// Builds `status.linkedResources`. Model and store keep their historic keys; tools and peers have keys of kind and
+/// name.
 fn resources(linked: &Linked, memory: &Remembering) -> Value {
     let mut all = Map::new();
     if let Some(api) = &linked.model_api {
@@ -57,7 +57,7 @@ fn resources(linked: &Linked, memory: &Remembering) -> Value {
     Value::Object(all)
 }
 
-/// Condition `PeersResolved` of an Agent that has peers.
+/// Builds the condition `PeersResolved` of an Agent with peers.
 fn peers_resolved(links: &Links<'_>, absent: &[Note]) -> Option<Condition> {
     const RESOLVED: &str = "PeersResolved";
     let first = absent.first();

@@ -1,7 +1,7 @@
-//! A coding harness instead of the default runtime, and the Git repository that it works on.
+//! Runs an Agent in a coding harness instead of the default runtime, on a clone of a Git repository.
 //!
-//! The clone script holds no text of the user's: URL, branch and token come in variables. The token is
-//! handed to Git by a credential helper that is set for this one command, so that it is written nowhere.
+//! The clone script contains no text from the user: URL, branch and token arrive in variables. A credential helper, set
+//! for this one command, passes the token to Git, so the token is never written to disk.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_crds::agent::{Harness, Workspace};
@@ -16,18 +16,18 @@ use crate::settings::HarnessSettings;
 
 /// The id of the need for the registry.
 const REGISTRY: &str = "harness-registry";
-/// The key of the registry's ConfigMap.
+/// The key in the registry's ConfigMap.
 const KEY: &str = "runtimes.yaml";
-/// The init container that clones.
+/// The init container that clones the repository.
 const CLONE: &str = "workspace-clone";
-/// What it runs.
+/// The script of the init container.
 const SCRIPT: &str = r#"set -eu
 helper='!f() { test "$1" = get || exit 0; echo username=x-access-token; printf "password=%s\n" "$GIT_TOKEN"; }; f'
 if [ -z "${GIT_TOKEN:-}" ]; then helper=; fi
 exec git -c credential.helper= -c "credential.helper=$helper" clone --depth 1 --single-branch --branch "$REPO_BRANCH" -- "$REPO_URL" "$WORKSPACE"
 "#;
 
-/// What the registry says about a harness.
+/// The registry's entry for a harness.
 #[derive(Debug, Default, PartialEq, Decode)]
 #[serde(default)]
 pub(crate) struct Entry {
@@ -35,7 +35,7 @@ pub(crate) struct Entry {
     driver: String,
 }
 
-/// The need for the registry.
+/// Returns the need for the registry.
 pub(crate) fn need(settings: &HarnessSettings, operator_namespace: &str) -> Need {
     named(REGISTRY, reference(settings, operator_namespace))
 }
@@ -44,7 +44,7 @@ fn reference(settings: &HarnessSettings, operator_namespace: &str) -> Reference 
     reference_in(operator_namespace, "v1", "ConfigMap", &settings.registry)
 }
 
-/// Checks what the user wrote about the workspace.
+/// Checks the user's workspace fields.
 pub(crate) fn check(harness: &Harness, wrong: &mut Violations) {
     let Some(workspace) = &harness.workspace else { return };
     let host = workspace.repo_url.strip_prefix("https://").unwrap_or_default();
@@ -67,7 +67,7 @@ pub(crate) fn check(harness: &Harness, wrong: &mut Violations) {
     }
 }
 
-/// Whether `text` has a space, or a control character.
+/// Returns whether `text` contains whitespace or a control character.
 fn has_gap(text: &str) -> bool {
     text.bytes().any(|byte| byte.is_ascii_whitespace() || byte.is_ascii_control())
 }
@@ -77,7 +77,7 @@ fn branch(workspace: &Workspace) -> Option<&str> {
 }
 
 impl Entry {
-    /// The registry's entry for `harness`; `own_image` is the user's, which wins.
+    /// Returns the registry's entry for `harness`. If `own_image` is true, the user's image wins.
     pub(crate) fn of(
         subject: &Subject,
         harness: &Harness,
@@ -103,7 +103,7 @@ impl Entry {
         Ok(runtime)
     }
 
-    /// The variables of the harness, and those of the container that clones.
+    /// Sets the variables of the harness and of the init container.
     pub(crate) fn set_env(&self, env: &mut Env, own: &str, harness: &Harness, settings: &HarnessSettings) {
         env.container(own)
             .set("HARNESS_DRIVER", &self.driver, &format!("ConfigMap/{} {KEY}", settings.registry))
@@ -129,7 +129,8 @@ impl Entry {
 
 fn token(secret: &kaos_crds::KeySelector) -> EnvSource {
     match secret.optional {
-        // Only the plain forms are typed; a written `false` is kept as it is.
+        // The typed form cannot distinguish `optional: false` from an absent field, so a written `false` is kept as
+        // JSON.
         Some(false) => other(&object! {
             "secretKeyRef": object! { "name": secret.name.as_str(), "key": secret.key.as_str(), "optional": false },
         }),
@@ -141,7 +142,7 @@ fn token(secret: &kaos_crds::KeySelector) -> EnvSource {
     }
 }
 
-/// The volumes and the init container of a workspace.
+/// Adds the volumes and the init container of a workspace.
 pub(crate) fn add_workspace(parts: &mut PodParts<'_>, settings: &HarnessSettings) {
     let mount = |name: &str, path: &str| object! { "name": name, "mountPath": path };
     for (name, path) in [("workspace", &settings.workspace), ("state", &settings.state)] {

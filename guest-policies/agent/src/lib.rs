@@ -2,12 +2,12 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | what the object asks for, older forms included | `wanted` |
-//! | what it refers to: model, tools, peers | `linked` |
+//! | the fields of the object, older forms included | `wanted` |
+//! | the objects it refers to: model, tools, peers | `linked` |
 //! | memory that a store keeps | `memory` |
 //! | a ServiceAccount of the Agent's own | `account` |
 //! | a coding harness instead of the default runtime | `harness` |
-//! | all of it for one subject | `request` |
+//! | everything about one subject | `request` |
 //! | variables | `mapping` |
 //! | manifests | `translate` |
 //! | status | `assess` |
@@ -37,7 +37,7 @@ use kaos_workload::{ROUTE_API, ROUTE_KIND};
 
 pub use settings::{AccountSettings, AgentIdentity, HarnessSettings, MemorySettings, Settings};
 
-/// The policy of the kind `Agent`.
+/// The default policy of the kind `Agent`.
 #[derive(Debug)]
 pub struct Agent;
 

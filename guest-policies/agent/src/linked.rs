@@ -1,7 +1,8 @@
-//! What an Agent refers to: its ModelAPI, its MCP servers, its peers.
+//! The objects that an Agent refers to: its ModelAPI, its MCP servers and its peers.
 //!
-//! One that is missing, or has no address yet, leaves no correct manifest: the Agent waits. One that has an
-//! address and is not ready is a gate of the first creation. A peer is neither: it is picked up when it comes.
+//! Without the ModelAPI, an MCP server, or the address of one, no correct manifest is possible: the Agent waits. One
+//! that has an address but is not ready becomes a plan gate. Peers hold nothing back: the Agent includes a peer once
+//! the peer has an address.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::API_VERSION;
@@ -19,28 +20,28 @@ const MODEL_API: &str = "ModelAPI";
 const MCP_SERVER: &str = "MCPServer";
 const AGENT: &str = "Agent";
 
-/// One object with its address.
+/// A referenced object, with its address.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) name: String,
     pub(crate) endpoint: String,
-    /// Where the address comes from.
+    /// Origin of the address.
     pub(crate) origin: String,
 }
 
-/// Everything that an Agent refers to, as far as it is there.
+/// The objects that an Agent refers to and that were found.
 #[derive(Debug, Default)]
 pub(crate) struct Linked {
     pub(crate) model_api: Option<Link>,
     pub(crate) servers: Vec<Link>,
     pub(crate) peers: Vec<Link>,
-    /// What is wrong with any of it, but for the peers.
+    /// Problems of the ModelAPI and the MCP servers.
     pub(crate) depends: Dependencies,
-    /// Peers that are left out.
+    /// Notes on peers that are left out.
     pub(crate) absent_peers: Vec<Note>,
 }
 
-/// The needs of these links.
+/// Returns the needs for these links.
 pub(crate) fn needs(model_api: &str, links: &Links<'_>) -> Vec<Need> {
     let mut needs = Vec::new();
     for (kind, names) in [(MODEL_API, &[model_api][..]), (MCP_SERVER, &links.servers), (AGENT, &links.peers)] {
@@ -63,7 +64,7 @@ fn to(kind: &str, name: &str) -> Reference {
 }
 
 impl Linked {
-    /// Reads what was found; collects what is wrong with the model.
+    /// Reads the found objects. Collects violations about the model.
     pub(crate) fn of(
         subject: &Subject,
         model_api: &str,
@@ -93,7 +94,7 @@ impl Linked {
         linked
     }
 
-    /// The object, or a blocker that says why not.
+    /// Returns the object, or records why it is missing.
     fn find(&mut self, subject: &Subject, kind: &str, name: &str) -> Option<Object> {
         match subject.one(&id(kind, name)).or_wait(to(kind, name)) {
             Ok(found) => Some(found),
@@ -105,7 +106,7 @@ impl Linked {
         }
     }
 
-    /// The link to an object that is there.
+    /// Returns the link to a found object, if it has an address.
     fn depend(&mut self, kind: &str, name: &str, unready: &str, found: &Object) -> Option<Link> {
         let endpoint = self.depends.endpoint(&to(kind, name), unready, found)?;
         Some(link(kind, name, endpoint))
@@ -138,7 +139,7 @@ impl Linked {
     }
 }
 
-/// The message on a model that is not offered; as long as a message may be, whatever the spec holds.
+/// Builds the message about a model that the ModelAPI does not offer. Its length is bounded for every spec.
 fn not_offered(model: &str, model_api: &str, offered: &[String]) -> String {
     let (model, model_api, offered) = (shown(model, 100), shown(model_api, 253), shown(&offered.join(" "), 1000));
     format!("model \"{model}\" not supported by ModelAPI \"{model_api}\" (supported: [{offered}])")

@@ -1,6 +1,6 @@
-//! The variables of an Agent, in the order that its runtime has always been given them.
+//! Maps the variables of an Agent, in the historic order of its runtime.
 //!
-//! The user's own stand after the instructions; where they have a name of the operator's, they win.
+//! The user's variables follow the instructions. If a name exists on both sides, the user's value wins.
 
 use alloc::{
     string::{String, ToString},
@@ -19,7 +19,7 @@ use crate::memory::{ENDPOINT, named_store, word};
 use crate::request::{KIND, Request, workload};
 use crate::settings::AgentIdentity;
 
-/// The mapping of `subject`, on top of the one of the layer below.
+/// Returns the mapping of `subject`, on top of the mapping of the layer below.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let workload = workload(&request.object, subject);
@@ -67,7 +67,7 @@ pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, R
     Ok(all.into_vars())
 }
 
-/// The user's variables: the older place first, so that the newer one wins.
+/// Adds the user's variables: first from the older field, so that the newer field wins.
 fn users(env: &mut ContainerEnv<'_>, object: &Object) -> Result<(), Refusal> {
     let mut wrong = Violations::new();
     for path in [["spec", "config", "env"], ["spec", "container", "env"]] {
@@ -78,7 +78,7 @@ fn users(env: &mut ContainerEnv<'_>, object: &Object) -> Result<(), Refusal> {
     wrong.into_result()
 }
 
-/// How it reasons and calls tools.
+/// Sets the variables for reasoning and for tool calls.
 fn reasoning(env: &mut ContainerEnv<'_>, config: &Config) {
     let older = config.agentic_loop.as_ref();
     let origin = if config.reasoning_loop_max_steps.is_none() && older.is_some_and(|older| older.max_steps.is_some()) {
@@ -176,8 +176,8 @@ fn number(env: &mut ContainerEnv<'_>, name: &str, value: Option<i32>, origin: &s
     env.set_some(name, value.map(|value| i64::from(value).to_string()).as_deref(), origin);
 }
 
-/// The names of the MCP servers, and the address of each. A name stands in its variable as it is: that is
-/// what the runtime looks for.
+/// Sets the names of the MCP servers, and the address of each. The name of a variable contains the server's name
+/// unchanged, as the runtime expects.
 fn tools(env: &mut ContainerEnv<'_>, servers: &[Link]) {
     env.set_some("MCP_SERVERS", Some(&names(servers)), "spec.mcpServers");
     for server in servers {

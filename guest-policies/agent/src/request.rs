@@ -1,4 +1,4 @@
-//! One `Agent` with everything that decides about it, read once for each of the five functions.
+//! Everything that decides about one `Agent`, decoded once for all five functions.
 
 use alloc::{string::String, vec::Vec};
 use kaos_crds::AgentSpec;
@@ -15,11 +15,11 @@ use crate::wanted::{self, Links};
 /// The fixed names of the kind.
 pub(crate) static KIND: Kind = Kind { app: "agent", prefix: "agent", container: "agent", route: "agent" };
 
-/// MCP servers and peers of one Agent. Each is looked up, beside its ModelAPI and the registry of runtimes; the host lets
-/// a policy ask for 256 objects.
+/// The lists of MCP servers and peers. The policy needs every entry, the ModelAPI and the registry of runtimes; the
+/// host allows 256 needs per policy.
 const LINKS: [bounds::List; 2] = [(&["spec", "mcpServers"], 90), (&["spec", "agentNetwork", "access"], 160)];
 
-/// What the object says, its settings, and what it refers to.
+/// The object, its settings, and the objects it refers to.
 pub(crate) struct Request {
     pub(crate) object: Object,
     pub(crate) spec: Kept<AgentSpec>,
@@ -29,7 +29,7 @@ pub(crate) struct Request {
     pub(crate) harness: Option<Entry>,
 }
 
-/// Which objects an Agent must be seen with. One that cannot be read needs none: it is refused.
+/// Returns the needs of an Agent. An Agent that cannot be decoded has none, because it is refused.
 pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     let object = subject.object();
     let (Ok(spec), Ok(settings)) = (spec(subject), settings(subject)) else { return Vec::new() };
@@ -41,7 +41,7 @@ pub(crate) fn needs(subject: &Subject) -> Vec<Need> {
     needs
 }
 
-/// The spec, or what is wrong with its size or the form of a field.
+/// Decodes the spec. Refuses fields that are too large or malformed.
 pub(crate) fn spec(subject: &Subject) -> Result<Kept<AgentSpec>, Refusal> {
     static LAST: Memo<String, AgentSpec> = Memo::new();
     LAST.get(&subject.object, |_| {
@@ -51,14 +51,14 @@ pub(crate) fn spec(subject: &Subject) -> Result<Kept<AgentSpec>, Refusal> {
     })
 }
 
-/// The settings.
+/// Decodes the settings.
 pub(crate) fn settings(subject: &Subject) -> Result<Kept<Settings>, Refusal> {
     static LAST: Memo<String, Settings> = Memo::new();
     LAST.get(&subject.settings, |_| subject.settings())
 }
 
 impl Request {
-    /// Reads the subject; refuses what is wrong with it, all at once, and waits for what is missing.
+    /// Decodes the subject. Refuses all violations at once, and waits for missing objects.
     pub(crate) fn of(subject: &Subject) -> Result<Kept<Self>, Refusal> {
         static LAST: Memo<Subject, Request> = Memo::new();
         LAST.get(subject, Self::read)
@@ -92,12 +92,12 @@ impl Request {
         Ok(Self { object, spec, settings, linked, memory, harness })
     }
 
-    /// The effective telemetry.
+    /// Returns the effective telemetry.
     pub(crate) fn telemetry(&self) -> Telemetry<'_> {
         telemetry(&self.spec, &self.settings)
     }
 
-    /// How others reach the Agent.
+    /// Returns the input of the Agent's Service and route.
     pub(crate) fn exposure(&self) -> Exposure<'_> {
         Exposure {
             service_port: self.settings.service_port,
@@ -111,19 +111,19 @@ impl Request {
     }
 }
 
-/// What `spec` and `settings` say about telemetry together.
+/// Merges telemetry from `spec` and `settings`.
 pub(crate) fn telemetry<'a>(spec: &'a AgentSpec, settings: &'a Settings) -> Telemetry<'a> {
     let own = spec.config.as_ref().and_then(|config| config.telemetry.as_ref());
     let endpoint = own.and_then(|own| own.endpoint.as_deref());
     Telemetry::merge(own.and_then(|own| own.enabled), endpoint, &settings.telemetry, "spec.config.telemetry")
 }
 
-/// Names and addresses of the object.
+/// Returns the names and addresses of the object.
 pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }
 
-/// What the user should know of the object as it is, whatever becomes of it.
+/// Returns notes for the user on the object, independent of the outcome.
 pub(crate) fn notes(object: &Object, spec: &AgentSpec, settings: &Settings) -> Vec<Note> {
     let mut notes = wanted::older_fields(spec);
     if Links::of(spec, object.name()).itself {

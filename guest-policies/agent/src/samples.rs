@@ -1,4 +1,4 @@
-//! What the activation gate tries the policy on: together they reach every part of it.
+//! The samples for the gate. Together they reach every part of the policy.
 
 use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_policy_sdk::include_json;

@@ -1,6 +1,6 @@
-//! What a cluster may decide about the kind: every value that is not the user's.
+//! The settings of the kind: every value that does not come from the user.
 //!
-//! `Default` is the only place where the values stand; `settings.schema.json` is written from it.
+//! `Default` is the only source of the values. `settings.schema.json` is generated from it.
 
 use alloc::{borrow::ToOwned, string::String};
 
@@ -194,12 +194,12 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Labels and annotations for every child.
+    /// Returns the labels and annotations for every child.
     pub(crate) fn extra(&self) -> Extra<'_> {
         Extra { labels: &self.extra_labels, annotations: &self.extra_annotations }
     }
 
-    /// What these settings say about pods that run `image`.
+    /// Returns the settings for pods that run `image`.
     pub(crate) fn pod<'a>(&'a self, image: &'a str) -> PodDefaults<'a> {
         PodDefaults {
             image,
@@ -223,7 +223,7 @@ impl Settings {
 
 #[cfg(feature = "schema")]
 impl Settings {
-    /// The schema of the settings, as it is in `settings.schema.json`.
+    /// Generates the text of `settings.schema.json`.
     pub fn schema_text() -> String {
         kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
             env: &[
@@ -232,7 +232,7 @@ impl Settings {
                 ("serviceAccount.expirationSeconds", "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_EXPIRATION_SECONDS"),
                 ("serviceAccount.tokenPath", "SECURITY_AGENT_AUTH_SERVICE_ACCOUNT_TOKEN_PATH"),
             ],
-            // Nothing that gives a pod more power: who may write an object may not give it that.
+            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
             annotations: &[
                 "image",
                 "logLevel",

@@ -1,4 +1,4 @@
-//! The manifests of an Agent.
+//! Builds the manifests of an Agent.
 
 use alloc::vec::Vec;
 use kaos_policy_sdk::plan;
@@ -9,7 +9,7 @@ use crate::account;
 use crate::harness;
 use crate::request::{self, Request, workload};
 
-/// Deployment, and for an exposed Agent Service and HTTPRoute.
+/// Builds the Deployment, and for an exposed Agent also the Service and the HTTPRoute.
 pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
     let request = Request::of(subject)?;
     let workload = workload(&request.object, subject);

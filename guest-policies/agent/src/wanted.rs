@@ -1,4 +1,4 @@
-//! What an `Agent` asks for: its fields checked, and older forms read as what they mean now.
+//! Checks the fields of an `Agent`, and reads older forms by their current meaning.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::AgentSpec;
@@ -12,11 +12,11 @@ use kaos_workload::notes::{deprecated, older, older_env};
 
 use crate::memory::ENDPOINT;
 
-/// Collects everything that is wrong with the fields themselves.
+/// Collects all violations in the fields themselves.
 pub(crate) fn check(spec: &AgentSpec, wrong: &mut Violations) {
     names(spec, wrong);
     numbers(spec, wrong);
-    // Of a variable that comes from elsewhere nobody knows here what it will say.
+    // The value of a variable with `valueFrom` is unknown here, so it counts as given.
     let is_given = spec.model().is_some_and(|model| !models::is_blank(model));
     if !is_given && spec.older_model().is_none_or(|variable| variable.value_from.is_none()) {
         wrong.add("spec.model", "is required: name a model that the ModelAPI offers");
@@ -100,11 +100,11 @@ fn numbers(spec: &AgentSpec, wrong: &mut Violations) {
     }
 }
 
-/// The MCP servers and the peers, each once and sorted; the object itself is no peer.
+/// The MCP servers and the peers, sorted and without duplicates. The peers do not include the Agent itself.
 pub(crate) struct Links<'a> {
     pub(crate) servers: Vec<&'a str>,
     pub(crate) peers: Vec<&'a str>,
-    /// Whether the object lists itself.
+    /// Whether the Agent lists itself as a peer.
     pub(crate) itself: bool,
 }
 
@@ -128,7 +128,7 @@ fn each_once<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
     sorted
 }
 
-/// Notes on older fields.
+/// Returns the notes on older fields.
 pub(crate) fn older_fields(spec: &AgentSpec) -> Vec<Note> {
     let mut notes = Vec::new();
     let container = spec.container.as_ref();
@@ -157,7 +157,8 @@ pub(crate) fn older_fields(spec: &AgentSpec) -> Vec<Note> {
     notes
 }
 
-/// The note on a model that is none: an Agent asks its ModelAPI for one, and not for all that a pattern means.
+/// Returns a note if the model is a pattern or a provider: an Agent asks its ModelAPI for one model, not for all that
+/// match.
 pub(crate) fn unlikely(spec: &AgentSpec) -> Option<Note> {
     let model = spec.own_model().filter(|model| model.ends_with('*') || model.ends_with('/'))?;
     let message = format!(
@@ -167,7 +168,7 @@ pub(crate) fn unlikely(spec: &AgentSpec) -> Option<Note> {
     Some(note::at("spec.model", note::warning(models::UNLIKELY, message)))
 }
 
-/// The note on an object that lists itself as its peer.
+/// Returns the note on an Agent that lists itself as a peer.
 pub(crate) fn self_reference() -> Note {
     let message = "an Agent is no peer of its own: the entry with its own name is ignored; take it out";
     note::at("spec.agentNetwork.access", note::info("SelfReference", message))

@@ -1,4 +1,4 @@
-//! What the user is told: phase, endpoint, tools, and the conditions that are this kind's own.
+//! Reports to the user: phase, endpoint, tools, and the conditions of this kind.
 
 use alloc::{string::String, vec::Vec};
 use kaos_crds::MCPServerSpec;
@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::translate::{PARAMS_UNUSED, REQUIRED_ENV_MISSING};
 use crate::wanted::{Params, Wanted};
 
-/// The report on `subject` from what was seen.
+/// Builds the report on `subject` from the observation.
 pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let object = subject.object();
     let settings: Settings = subject.settings().unwrap_or_default();
@@ -42,7 +42,7 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     said.into_report()
 }
 
-/// Condition `Deprecated`, which an object that waits has too.
+/// Builds the condition `Deprecated`, also for an object that waits.
 fn older_fields(request: Option<&Request>, spec: &MCPServerSpec) -> Option<Condition> {
     match request {
         Some(request) => notes::deprecated_condition(&request.wanted.notes),
@@ -50,7 +50,7 @@ fn older_fields(request: Option<&Request>, spec: &MCPServerSpec) -> Option<Condi
     }
 }
 
-/// The functions in Python parameters as the container gets them, else what the registry says.
+/// Returns the functions in the container's Python parameters. Otherwise returns the registry's list of tools.
 fn available_tools(request: &Request, env: &[EnvVar]) -> Vec<String> {
     let launch = &request.launch;
     let variable = launch.params_env_var.as_deref().filter(|_| launch.params_are_python);
@@ -64,7 +64,7 @@ fn available_tools(request: &Request, env: &[EnvVar]) -> Vec<String> {
     }
 }
 
-/// Condition `RuntimeResolved`: whether it is known what the runtime stands for.
+/// Builds the condition `RuntimeResolved`: whether the registry's entry for the runtime is known.
 fn runtime_resolved(outcome: &Outcome, resolved: bool) -> Option<Condition> {
     const RESOLVED: &str = "RuntimeResolved";
     if resolved {

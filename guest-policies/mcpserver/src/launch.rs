@@ -1,7 +1,6 @@
-//! From what is asked for to how the container is started: image, command, arguments, and how it wants its
-//! parameters.
+//! Decides how to start the container: image, command, arguments, and the variable for the parameters.
 //!
-//! What the user's `container` says comes on top later, as for every kind.
+//! The user's `container` is merged later, as for every kind.
 
 use alloc::{
     borrow::ToOwned,
@@ -17,25 +16,25 @@ use crate::registry::{self, RegistryError, RegistrySource, Runtime};
 use crate::settings::Settings;
 use crate::wanted::{CUSTOM, PYTHON_STRING, Source};
 
-/// How the container is started.
+/// The start of the container.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Launch {
-    /// Empty when only the user's `container.image` can say.
+    /// The image. Empty if only the user's `container.image` can name one.
     pub(crate) image: String,
     pub(crate) command: Option<Vec<String>>,
     pub(crate) args: Option<Vec<String>>,
-    /// The variable for the parameters, and where its name comes from.
+    /// The variable for the parameters.
     pub(crate) params_env_var: Option<String>,
     pub(crate) required_env: Vec<String>,
-    /// Whether the parameters are Python source whose functions are the tools.
+    /// Whether the parameters are Python source with the tools as functions.
     pub(crate) params_are_python: bool,
     pub(crate) tools: Vec<String>,
     pub(crate) notes: Vec<Note>,
 }
 
 impl Launch {
-    /// How `source` is started; `found` is the answer to the need for the registry, and `own_image` whether
-    /// the user's `container` names an image.
+    /// Returns how to start `source`. `found` is the answer to the need for the registry. `own_image` is whether the
+    /// user's `container` names an image.
     pub(crate) fn of(
         source: &Source,
         settings: &Settings,
@@ -64,7 +63,7 @@ impl Launch {
     }
 }
 
-/// The ConfigMap that holds the registry.
+/// Refers to the registry's ConfigMap.
 pub(crate) fn registry_reference(settings: &Settings, operator_namespace: &str) -> Reference {
     need::reference_in(operator_namespace, "v1", "ConfigMap", &settings.registry.config_map)
 }
@@ -100,7 +99,8 @@ fn registered(name: &str, runtime: Runtime, settings: &Settings, own_image: bool
     Ok(launch)
 }
 
-/// A command that begins with a flag replaces the image's entrypoint by something that is no program.
+/// Handles a command that begins with a flag: it would replace the image's entrypoint by something that is not a
+/// program.
 fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
     let is_flags =
         launch.command.as_ref().and_then(|command| command.first()).is_some_and(|word| word.starts_with('-'));
@@ -120,7 +120,7 @@ fn flags_are_arguments(name: &str, settings: &Settings, launch: &mut Launch) {
     launch.notes.push(note::at("spec.runtime", note::warning("CommandIsFlags", message)));
 }
 
-/// Installs a package when the pod starts, and runs its command or else its module.
+/// Returns a start that installs a package and then runs its command, or otherwise its module.
 fn package(settings: &Settings, name: &str, path: &str) -> Result<Launch, Refusal> {
     let end = name.find(['[', '=', '<', '>', '!', '~', ';', '@', ' ', '\t']).unwrap_or(name.len());
     let program = name.get(..end).unwrap_or_default();
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn no_variable_of_the_container_gets_into_the_script() {
-        // What Kubernetes puts in place of `$(EVIL)` would end the quotes.
+        // An expanded `$(EVIL)` could contain a quote and end the quoted word.
         let script = packaged("pkg $(EVIL) $$(EVIL)").unwrap().command.unwrap().pop().unwrap();
         assert_eq!(script, "pip install 'pkg $$(EVIL) $$$$(EVIL)' && ( pkg || python -m pkg )");
     }

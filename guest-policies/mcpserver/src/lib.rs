@@ -2,13 +2,13 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | what the object asks for, older forms included | `wanted` |
+//! | the fields of the object, older forms included | `wanted` |
 //! | the registry of runtimes | `registry` |
-//! | how the container is started | `launch` |
-//! | all of it for one subject | `request` |
+//! | the start of the container | `launch` |
+//! | everything about one subject | `request` |
 //! | variables | `mapping` |
 //! | manifests | `translate` |
-//! | status, with the tools found by `python` | `assess` |
+//! | status, with the tools that `python` finds | `assess` |
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 
 #[macro_use]
@@ -35,7 +35,7 @@ use kaos_workload::{ROUTE_API, ROUTE_KIND};
 pub use registry::{Prose, RegistrySource, Runtime};
 pub use settings::Settings;
 
-/// The policy of the kind `MCPServer`.
+/// The default policy of the kind `MCPServer`.
 #[derive(Debug)]
 pub struct McpServer;
 

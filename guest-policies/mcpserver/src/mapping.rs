@@ -1,4 +1,4 @@
-//! The env-var mapping: parameters, the user's variables, telemetry, log level.
+//! Maps the variables: parameters, the user's variables, telemetry, log level.
 
 use alloc::vec::Vec;
 use kaos_policy_sdk::env::{Env, literal, secret_key};
@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::request::{KIND, Request, workload};
 use crate::wanted::Params;
 
-/// The mapping of `subject` over the one of the layer below.
+/// Returns the mapping of `subject`, on top of the mapping of the layer below.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let mut mapping = Env::over(base);
     let mut env = mapping.container(KIND.container);
     if let (Some(variable), Some(params)) = (&request.launch.params_env_var, &request.wanted.params) {
-        // Also in a variable that the policy sets otherwise: the registry has asked for them there.
+        // The parameters win over the policy's own variable of this name, because the registry chose it for them.
         match params {
             Params::Text { text, path } => env.hold(variable, literal(unexpanded(text)), path),
             Params::Secret { key, path } => env.hold(variable, secret(key), path),

@@ -1,15 +1,15 @@
-//! Which functions a piece of Python defines at top level: the tools of a server whose code is in `params`.
+//! Finds the functions that Python source defines at top level: the tools of a server with its code in `params`.
 //!
-//! A scanner for one question, no parser: it follows strings, brackets, comments and line continuations far
-//! enough to know where a statement begins in column zero. Text that is not Python gives a list that may be
-//! wrong, never an error. What the list is used for is decided in [`crate::assess`].
+//! This is a scanner, not a parser. It follows strings, brackets, comments and line continuations just enough to find
+//! the statements that begin in column zero. For text that is not Python the list may be wrong, but there is never an
+//! error. [`crate::assess`] uses the list.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
-/// More names than this say nothing to a reader of a status.
+/// The maximum number of names. Longer lists do not help the reader of a status.
 const MOST: usize = 500;
 
-/// The names of the functions defined at top level, in order, each once.
+/// Returns the names of the functions defined at top level, in order and without duplicates.
 pub(crate) fn top_level_functions(source: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut scanner = Scanner { rest: source.strip_prefix('\u{feff}').unwrap_or(source) };
@@ -24,7 +24,7 @@ pub(crate) fn top_level_functions(source: &str) -> Vec<String> {
     names
 }
 
-/// The name after `def` or `async def`, when the statement that begins here is a function definition.
+/// Returns the name after `def` or `async def`, if the statement is a function definition.
 fn defined_name(statement: &str) -> Option<&str> {
     let after_async = keyword(statement, "async").unwrap_or(statement);
     let name = keyword(after_async, "def")?;
@@ -34,7 +34,7 @@ fn defined_name(statement: &str) -> Option<&str> {
     (is_name && after.trim_start_matches([' ', '\t']).starts_with(['(', '['])).then_some(name)
 }
 
-/// What follows `word` and at least one blank.
+/// Returns the text after `word` and at least one blank.
 fn keyword<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let after = text.strip_prefix(word)?;
     let trimmed = after.trim_start_matches([' ', '\t']);
@@ -46,8 +46,8 @@ struct Scanner<'a> {
 }
 
 impl Scanner<'_> {
-    /// Moves behind the end of the logical line: newlines in brackets, in triple-quoted strings and after a
-    /// backslash do not end it.
+    /// Skips the rest of the logical line. Newlines in brackets, in triple-quoted strings and after a backslash do not
+    /// end it.
     fn skip_statement(&mut self) {
         let mut depth = 0_usize;
         while let Some(c) = self.take() {
@@ -69,20 +69,20 @@ impl Scanner<'_> {
         Some(c)
     }
 
-    /// One character, or the two of a Windows line end.
+    /// Skips one character, or both of a Windows line ending.
     fn skip_escaped(&mut self) {
         if self.take() == Some('\r') && self.rest.starts_with('\n') {
             self.take();
         }
     }
 
-    /// Up to the newline, which still ends the statement.
+    /// Skips to the newline, which still ends the statement.
     fn skip_comment(&mut self) {
         let end = self.rest.find('\n').unwrap_or(self.rest.len());
         self.rest = self.rest.get(end..).unwrap_or_default();
     }
 
-    /// Behind the closing quote, or to the end of the line for a string in single quotes that is not closed.
+    /// Skips to after the closing quote. An unclosed string in single quotes ends with its line.
     fn skip_string(&mut self, quote: char) {
         let mut doubled = [quote; 2].iter().collect::<String>();
         let triple = self.rest.starts_with(&doubled);

@@ -1,9 +1,8 @@
-//! The registry of runtimes: what a name in `spec.runtime` stands for.
+//! The registry of runtimes: defines the names for `spec.runtime`.
 //!
-//! A cluster's registry is a ConfigMap in the operator's namespace; where there is none, the entries of the
-//! settings stand in, so that nothing has to be installed for a policy to answer. The ConfigMap replaces them
-//! as a whole: who takes a runtime out of it has taken it away. What becomes of an entry is decided in
-//! [`crate::launch`].
+//! A cluster's registry is a ConfigMap in the operator's namespace. Without this ConfigMap the entries of the settings
+//! apply, so that the policy works without an installed registry. The ConfigMap replaces the settings' entries as a
+//! whole: a runtime that is not in the ConfigMap does not exist. [`crate::launch`] uses the entries.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
@@ -45,7 +44,7 @@ pub struct Runtime {
     pub tools: Vec<String>,
 }
 
-/// A text for people. Nothing is decided by it, so that no form of it is a mistake: what is no text is none.
+/// A text for people that decides nothing. So no form of it is a mistake: a value that is not a text reads as empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(Serialize))]
 pub struct Prose(pub String);
@@ -56,7 +55,7 @@ impl Decode for Prose {
     }
 }
 
-/// Why the registry gives no answer.
+/// The reasons why the registry is unusable.
 #[derive(Debug, Error, PartialEq)]
 pub(crate) enum RegistryError {
     #[error("failed to get runtime registry: {0}")]
@@ -87,7 +86,7 @@ impl Default for RegistrySource {
     }
 }
 
-/// The registry that the answer to the need holds, else the one that is built in.
+/// Returns the registry from the answer to the need. If the ConfigMap is absent, returns the built-in one.
 pub(crate) fn read(
     source: &RegistrySource,
     found: Lookup<Object>,
@@ -104,7 +103,7 @@ pub(crate) fn read(
     Registry::parse(text).map_err(|reason| malformed(source, reason))
 }
 
-/// The entry of a runtime, or why it cannot be read; none when there is no such runtime.
+/// Returns the entry of a runtime, or why it cannot be decoded. Returns `None` if there is no such runtime.
 pub(crate) fn runtime(
     registry: &Registry,
     name: &str,

@@ -1,4 +1,4 @@
-//! One `MCPServer` with everything that decides about it, read once for each of the five functions.
+//! Everything that decides about one `MCPServer`, decoded once for all five functions.
 
 use kaos_crds::MCPServerSpec;
 use kaos_policy_sdk::types::{Refusal, Subject};
@@ -15,7 +15,7 @@ pub(crate) const REGISTRY: &str = "registry";
 /// The fixed names of the kind.
 pub(crate) static KIND: Kind = Kind { app: "mcpserver", prefix: "mcpserver", container: "mcp-server", route: "mcp" };
 
-/// What the object says, its settings, and how it is started.
+/// The object, its settings, and the start of its container.
 pub(crate) struct Request {
     pub(crate) object: Object,
     pub(crate) spec: MCPServerSpec,
@@ -25,7 +25,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Reads the subject; refuses what cannot be started.
+    /// Decodes the subject. Refuses an object that cannot be started.
     pub(crate) fn of(subject: &Subject) -> Result<Kept<Self>, Refusal> {
         static LAST: Memo<Subject, Request> = Memo::new();
         LAST.get(subject, Self::read)
@@ -44,7 +44,7 @@ impl Request {
         Ok(Self { object, spec, settings, wanted, launch })
     }
 
-    /// The effective telemetry.
+    /// Returns the effective telemetry.
     pub(crate) fn telemetry(&self) -> Telemetry<'_> {
         let own = self.wanted.telemetry.as_ref();
         let endpoint = own.and_then(|own| own.endpoint.as_deref());
@@ -57,13 +57,13 @@ impl Request {
     }
 }
 
-/// The spec, or what is wrong with its size or the form of a field.
+/// Decodes the spec. Refuses fields that are too large or malformed.
 pub(crate) fn spec(object: &Object) -> Result<MCPServerSpec, Refusal> {
     bounds::check(object, &[])?;
     object.get("spec")
 }
 
-/// Names and addresses of the object.
+/// Returns the names and addresses of the object.
 pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }

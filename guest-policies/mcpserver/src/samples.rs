@@ -1,10 +1,10 @@
-//! What the activation gate tries the policy on.
+//! The samples for the gate.
 
 use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_policy_sdk::include_json;
 use kaos_policy_sdk::types::Sample;
 
-/// A server of the registry beside which the registry lies, and one of the user's own image.
+/// Returns a server with a runtime from a registry in the sample, and a server with the user's own image.
 pub(crate) fn samples() -> Vec<Sample> {
     let registry = include_json!("../samples/registry.json");
     let sample = |name: &str, object: &str, beside: &[&str]| Sample {

@@ -1,4 +1,4 @@
-//! The manifests: a Deployment, its Service, and a route where the cluster has a Gateway.
+//! Builds the manifests: a Deployment, its Service, and a route if the cluster has a Gateway.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
@@ -10,12 +10,12 @@ use crate::launch::Launch;
 use crate::request::{KIND, REGISTRY, Request, workload};
 use crate::settings::Settings;
 
-/// The reason of the note on parameters that reach nobody.
+/// The reason of the note on parameters that the container does not receive.
 pub(crate) const PARAMS_UNUSED: &str = "ParamsUnused";
-/// The reason of the note on variables that the runtime cannot do without.
+/// The reason of the note on missing variables that the runtime requires.
 pub(crate) const REQUIRED_ENV_MISSING: &str = "RequiredEnvMissing";
 
-/// The plan for `subject` with the mapping `env`.
+/// Builds the plan for `subject` with the mapping `env`.
 pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
     let object = subject.object();
     let workload = workload(&object, subject);
@@ -46,7 +46,7 @@ fn planned(request: &Request, workload: &Workload<'_>, subject: &Subject, env: &
     notes.extend(unused_params(request));
     let mut plan = plan::of(&manifests, mapping);
     plan.notes = notes;
-    // Where a cluster has no registry, the entries of the settings stand in.
+    // Without a registry in the cluster, the entries of the settings apply.
     let without = matches!(subject.one(REGISTRY), Lookup::Absent);
     plan.extra = plan::extra(&request.settings.finalizer, if without { &[REGISTRY] } else { &[] });
     Ok(plan)
@@ -60,7 +60,7 @@ fn deployment(
 ) -> Result<Deployment, Refusal> {
     let (settings, launch) = (&request.settings, &request.launch);
     let own = request.spec.container.as_ref();
-    // An empty list in the object takes away what the registry says; laid over as a patch it would say nothing.
+    // An empty list in the object removes the registry's list. The merge would ignore it.
     let emptied = |own: Option<&Vec<String>>| own.is_some_and(Vec::is_empty);
     let words = |words: &Option<Vec<String>>, own: Option<&Vec<String>>| {
         if emptied(own) { Vec::new() } else { words.clone().unwrap_or_default() }
@@ -110,7 +110,7 @@ fn exposure<'a>(settings: &'a Settings, object: &'a Object) -> Exposure<'a> {
     }
 }
 
-/// A runtime that names no variable for its parameters does not get them.
+/// Returns the note on parameters for a runtime that names no variable for them.
 fn unused_params(request: &Request) -> Option<Note> {
     let path = request.wanted.params.as_ref()?.path();
     if request.launch.params_env_var.is_some() {
@@ -121,8 +121,8 @@ fn unused_params(request: &Request) -> Option<Note> {
     Some(note::at(path, note::warning(PARAMS_UNUSED, message)))
 }
 
-/// What the registry says the runtime needs and the container does not have. A container that takes whole
-/// Secrets or ConfigMaps as its environment may have it from there.
+/// Returns the note on variables that the runtime requires and the container lacks. A container with `envFrom` may get
+/// them from there.
 fn missing_env(launch: &Launch, deployment: &Value) -> Option<Note> {
     let containers = deployment.pointer("/spec/template/spec/containers")?.as_array()?;
     let named = |value: &Value, name: &str| value.get("name").and_then(Value::as_str) == Some(name);

@@ -1,7 +1,7 @@
-//! What an `MCPServer` asks for, whichever of the forms of the years it is written in.
+//! Reads an `MCPServer` in its current form and in all older ones.
 //!
-//! Older fields are honoured with a note that names the field to use now. What is asked for is looked up in
-//! [`crate::registry`] and turned into a container in [`crate::launch`].
+//! Older fields work, with a note that names the current field. [`crate::registry`] looks up the result, and
+//! [`crate::launch`] turns it into a container.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::mcpserver::{McpConfig, McpTools};
@@ -10,26 +10,26 @@ use kaos_policy_sdk::refusal;
 use kaos_policy_sdk::types::{Note, Refusal};
 use kaos_workload::notes::{deprecated, ignored, older, older_env};
 
-/// The runtime whose `params` are Python source, and what older forms of the same are now.
+/// The runtime with Python source in `params`. Older fields for Python source map to it.
 pub(crate) const PYTHON_STRING: &str = "python-string";
-/// The runtime that is nothing but the user's own image.
+/// The runtime without a registry entry: the user's own image.
 pub(crate) const CUSTOM: &str = "custom";
 
-/// The older type whose packages are those of npm: another index may have another package of the same name.
+/// The older type with packages from npm. Other indexes may have another package of the same name.
 const NODE: &str = "node-runtime";
 
-/// What runs.
+/// The source of the server.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Source {
     /// The user's own image.
     Custom,
-    /// A runtime of the registry.
+    /// A runtime from the registry.
     Registry(String),
-    /// A Python package that is installed when the pod starts; `path` is where the object names it.
+    /// A Python package that the pod installs when it starts. `path` is the object's field for its name.
     Package { name: String, path: &'static str },
 }
 
-/// What the runtime is given.
+/// The parameters of the runtime.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Params {
     Text { text: String, path: &'static str },
@@ -37,7 +37,7 @@ pub(crate) enum Params {
 }
 
 impl Params {
-    /// Where the object says it.
+    /// Returns the path of the object's field.
     pub(crate) fn path(&self) -> &'static str {
         match self {
             Self::Text { path, .. } | Self::Secret { path, .. } => path,
@@ -45,13 +45,13 @@ impl Params {
     }
 }
 
-/// An `MCPServer` with its aliases resolved.
+/// An `MCPServer` with older forms resolved.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Wanted {
     pub(crate) source: Source,
     pub(crate) params: Option<Params>,
     pub(crate) telemetry: Option<Telemetry>,
-    /// Where the object says it.
+    /// Path of the object's telemetry field.
     pub(crate) telemetry_path: &'static str,
     pub(crate) notes: Vec<Note>,
 }
@@ -83,7 +83,7 @@ impl Wanted {
         let source = match (runtime, package, &older) {
             (Some(CUSTOM), ..) => Source::Custom,
             (Some(name), ..) => Source::Registry(name.to_owned()),
-            // As ever: the source text first, the package where there is none.
+            // Source text has always won over a package.
             (None, _, Some(_)) => Source::Registry(PYTHON_STRING.to_owned()),
             (None, Some(Source::Package { path, .. }), None) if text(spec.type_.as_ref()) == Some(NODE) => {
                 let message = "packages of type node-runtime are npm's, which are not installed: use runtime custom with \
@@ -107,7 +107,7 @@ impl Wanted {
     }
 }
 
-/// The package of the oldest forms; `newer` is what counts in its stead.
+/// Reads the package from the oldest fields. `newer` is the field that wins over them.
 fn package(config: &McpConfig, newer: Option<&'static str>, notes: &mut Vec<Note>) -> Option<Source> {
     let from_tools = config.tools.as_ref().and_then(|tools| text(tools.from_package.as_ref()));
     let mut package: Option<(&str, &'static str)> = None;
@@ -123,7 +123,7 @@ fn package(config: &McpConfig, newer: Option<&'static str>, notes: &mut Vec<Note
     package.map(|(name, path)| Source::Package { name: name.to_owned(), path })
 }
 
-/// The source texts of the older forms; the first one counts.
+/// Returns the source texts in the older fields. The first one counts.
 fn sources(config: &McpConfig) -> Vec<Params> {
     let no_tools = McpTools::default();
     let tools = config.tools.as_ref().unwrap_or(&no_tools);
@@ -138,7 +138,7 @@ fn sources(config: &McpConfig) -> Vec<Params> {
     all
 }
 
-/// The notes on these; `own` are the parameters in their newer place.
+/// Adds notes on the older source fields. `own` are the parameters in the current field.
 fn older_sources(written: &[Params], own: Option<&Params>, notes: &mut Vec<Note>) {
     for (at, params) in written.iter().enumerate() {
         let counts = own.or(written.first().filter(|_| at > 0));

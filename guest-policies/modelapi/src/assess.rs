@@ -1,4 +1,4 @@
-//! What the user is told: phase, endpoint, and the conditions that are this kind's own.
+//! Reports to the user: phase, endpoint, and the conditions of this kind.
 
 use alloc::vec::Vec;
 use kaos_crds::ModelAPISpec;
@@ -14,7 +14,7 @@ use crate::settings::Settings;
 use crate::translate::TELEMETRY_UNSUPPORTED;
 use crate::wanted::Wanted;
 
-/// The report on `subject` from what was seen.
+/// Builds the report on `subject` from the observation.
 pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     let object = subject.object();
     let settings: Settings = subject.settings().unwrap_or_default();
@@ -42,8 +42,8 @@ pub(crate) fn assess(subject: &Subject, seen: &Observation) -> Report {
     said.into_report()
 }
 
-/// Condition `TelemetryConfigured` of a proxy. A file of the user's own may have no callback that exports anything, and of
-/// one in a Secret that is not known.
+/// Builds the condition `TelemetryConfigured` of a proxy. The user's own configuration may lack a callback that exports
+/// telemetry. The policy cannot read a configuration in a Secret.
 fn exported(configured: Condition, config: &Config, no_callback: Option<&Note>) -> Condition {
     match (configured.status, config, no_callback) {
         (Truth::Yes, Config::Text { .. }, Some(note)) => {
@@ -60,7 +60,7 @@ fn exported(configured: Condition, config: &Config, no_callback: Option<&Note>) 
     }
 }
 
-/// Condition `Deprecated`, which a refused object has too.
+/// Builds the condition `Deprecated`, also for a refused object.
 fn older_fields(request: Option<&Request>, spec: Option<&ModelAPISpec>) -> Option<Condition> {
     if let Some(request) = request {
         return notes::deprecated_condition(&request.notes);
@@ -70,7 +70,7 @@ fn older_fields(request: Option<&Request>, spec: Option<&ModelAPISpec>) -> Optio
     notes::deprecated_condition(&said)
 }
 
-/// Condition `ConfigValid` of a configuration file that was refused.
+/// Builds the condition `ConfigValid` of a configuration that was refused.
 fn config_refused(outcome: &Outcome) -> Option<Condition> {
     let Outcome::Refused(Refusal::Invalid(violations)) = outcome else { return None };
     let found = violations.iter().find(|violation| violation.path.starts_with("spec.proxyConfig.configYaml"))?;
@@ -103,7 +103,7 @@ mod tests {
         assert!(report.conditions.iter().any(|condition| condition.type_ == notes::DEPRECATED), "{report:?}");
     }
 
-    /// Condition `TelemetryConfigured` of a proxy with telemetry and this `configYaml`.
+    /// Returns the condition `TelemetryConfigured` of a proxy with telemetry and this `configYaml`.
     fn telemetry(config_yaml: &Value) -> Condition {
         let telemetry = json!({"enabled": true, "endpoint": "http://otel:4317"});
         let proxy = json!({"models": ["*"], "configYaml": config_yaml});
@@ -117,7 +117,7 @@ mod tests {
         report.conditions.into_iter().find(|condition| condition.type_ == "TelemetryConfigured").unwrap()
     }
 
-    /// The defaults of the schema.
+    /// Returns the defaults of the schema.
     fn settings() -> Value {
         fn defaults(schema: &Value) -> Value {
             match schema.get("properties").and_then(Value::as_object) {

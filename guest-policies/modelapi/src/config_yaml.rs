@@ -1,6 +1,6 @@
-//! A LiteLLM configuration that the user wrote: must it be refused, and what should be said about it?
+//! Checks a LiteLLM configuration from the user: returns a refusal, or oddities to report.
 //!
-//! The text is used verbatim; nothing here changes it.
+//! The text is used verbatim and never changed.
 
 use alloc::{
     borrow::ToOwned,
@@ -12,7 +12,7 @@ use kaos_workload::models;
 use serde_json::Value;
 use thiserror::Error;
 
-/// Why a configuration cannot be used. The messages are those that KAOS users know.
+/// The reasons to refuse a configuration. KAOS users know these messages.
 #[derive(Debug, Error, PartialEq)]
 pub(crate) enum ConfigYamlError {
     #[error("failed to parse configYaml: {0}")]
@@ -27,22 +27,23 @@ pub(crate) enum ConfigYamlError {
     TooMany { entries: usize, patterns: usize },
 }
 
-/// Comparisons of names with patterns; lists of thousands on both sides would take longer than a pass may.
+/// The maximum number of comparisons of names with patterns. Two lists with thousands of entries would exceed the time
+/// of a pass.
 const COMPARISONS: usize = 1_000_000;
 
-/// What is odd about a configuration that can be used.
+/// An oddity of a usable configuration.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Oddity {
-    /// The proxy would serve no model at all.
+    /// The proxy would serve no model.
     NoModels,
-    /// Entries of `model_list`, by index, that have no `model_name`.
+    /// An entry of `model_list`, by index, without a `model_name`.
     Nameless(usize),
-    /// Telemetry is on, and the proxy would tell it to nobody.
+    /// Telemetry is enabled, but no callback exports it.
     NoCallback,
 }
 
-/// Checks that the text is YAML and names only models that `patterns` allow. `callback` is what exports telemetry, where
-/// that is on.
+/// Checks that the text is YAML and names only models that `patterns` allow. `callback` exports telemetry, and is given
+/// only if telemetry is enabled.
 pub(crate) fn check(text: &str, patterns: &[String], callback: Option<&str>) -> Result<Vec<Oddity>, ConfigYamlError> {
     let document = yaml::parse(text).map_err(|error| ConfigYamlError::Syntax(error.to_string()))?;
     let fields = match &document {
@@ -85,7 +86,7 @@ pub(crate) fn check(text: &str, patterns: &[String], callback: Option<&str>) -> 
     Ok(oddities)
 }
 
-/// Whether LiteLLM is told to call `callback`, in one of the settings that take names of callbacks.
+/// Returns whether a setting that lists callbacks names `callback`.
 fn calls(document: &Value, callback: &str) -> bool {
     let settings = document.get("litellm_settings");
     ["callbacks", "success_callback", "failure_callback"].into_iter().any(|field| {

@@ -1,7 +1,8 @@
-//! A hosted model: what its pod has besides the server, and how the model gets into it.
+//! A hosted model: the extra parts of its pod, and the pull of the model into it.
 //!
-//! The name of a model is the user's text and the script is a shell's: the two meet only when the name is made
-//! of letters, digits and a few signs that mean nothing to a shell. Any other name is an argument.
+//! The model's name is text from the user, and the script runs in a shell. The script contains the name only if it
+//! consists of letters, digits and a few signs without a meaning for shells. Any other name becomes an argument of the
+//! script.
 
 use alloc::{string::String, vec::Vec};
 use kaos_policy_sdk::quote::{shown, unexpanded};
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use crate::settings::ModelPull;
 
-/// Refuses a name that no program can be given.
+/// Refuses a name that no program can take as an argument.
 pub(crate) fn check_model(model: &str, path: &str) -> Result<(), Refusal> {
     if models::is_blank(model) {
         return Err(refusal::invalid(path, "a blank name is no model: name one, for example smollm2:135m"));
@@ -26,7 +27,7 @@ pub(crate) fn check_model(model: &str, path: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The init container that pulls `model` into the volume at `mount`.
+/// Builds the init container that pulls `model` into the volume at `mount`.
 pub(crate) fn pull_container(pull: &ModelPull, image: &str, policy: PullPolicy, model: &str, mount: &Value) -> Value {
     object! {
         "name": pull.name.as_str(),
@@ -38,7 +39,8 @@ pub(crate) fn pull_container(pull: &ModelPull, image: &str, policy: PullPolicy, 
     }
 }
 
-/// The script, and behind it what it needs: the name of the script and the model, where the model is not in it.
+/// Returns the arguments of the init container: the script, and, unless the script contains the model, a name for the
+/// script and the model.
 fn arguments(pull: &ModelPull, model: &str) -> Vec<String> {
     if is_harmless(model) {
         return vec![script(pull, "", model)];
@@ -46,12 +48,13 @@ fn arguments(pull: &ModelPull, model: &str) -> Vec<String> {
     vec![script(pull, "-- ", "\"$1\""), pull.name.clone(), unexpanded(model)]
 }
 
-/// The script with the end of options and the model in their places.
+/// Inserts the end of options and the model into the script.
 fn script(pull: &ModelPull, end_of_options: &str, model: &str) -> String {
     replaced(&replaced(&pull.script, "{--}", end_of_options), "{model}", model)
 }
 
-/// `text` with something else in every `place`. By bytes: a general search for texts is kilobytes of a component.
+/// Replaces every `place` in `text`. Compares bytes, because the general text search would add kilobytes to the
+/// component.
 fn replaced(text: &str, place: &str, by: &str) -> String {
     let (mut done, mut rest) = (String::new(), text);
     while let Some(at) = rest.as_bytes().windows(place.len()).position(|window| window == place.as_bytes()) {
@@ -63,7 +66,7 @@ fn replaced(text: &str, place: &str, by: &str) -> String {
     done
 }
 
-/// Whether a shell reads the name as one word that says nothing else, and a program as no flag.
+/// Returns whether a shell reads the name as one plain word, and a program does not read it as a flag.
 fn is_harmless(model: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '/' | '@' | '-');
     !model.is_empty() && model.chars().all(plain) && !model.starts_with('-')

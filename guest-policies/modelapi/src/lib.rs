@@ -1,12 +1,12 @@
-//! The kind `ModelAPI`: an endpoint that serves language models, a proxy to providers or a model in the cluster.
+//! The kind `ModelAPI`: an endpoint for language models, either a proxy to providers or a model in the cluster.
 //!
 //! | step | module |
 //! |---|---|
-//! | what the object asks for, older forms included | `wanted`, `older`, `model_names` |
-//! | all of it for one subject | `request` |
+//! | the fields of the object, older forms included | `wanted`, `older`, `model_names` |
+//! | everything about one subject | `request` |
 //! | variables | `mapping` |
-//! | the proxy: its file written (`litellm`) or checked (`config_yaml`) | `proxy` |
-//! | a hosted model and how it is pulled | `hosted` |
+//! | the proxy: its file generated (`litellm`) or checked (`config_yaml`) | `proxy` |
+//! | a hosted model and its pull | `hosted` |
 //! | manifests | `translate` |
 //! | status | `assess` |
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
@@ -38,7 +38,7 @@ use kaos_workload::{ROUTE_API, ROUTE_KIND};
 
 pub use settings::{ModelPull, ModelStore, ProxyConfigFile, Server, Settings};
 
-/// The policy of the kind `ModelAPI`.
+/// The default policy of the kind `ModelAPI`.
 #[derive(Debug)]
 pub struct ModelApi;
 

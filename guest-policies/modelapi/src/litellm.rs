@@ -1,7 +1,7 @@
-//! The configuration file of the proxy, as text.
+//! Generates the configuration file of the proxy.
 //!
-//! Every value goes through [`yaml_scalar`], so that no model or provider name can end its line. Whether the
-//! user brings a file of their own is decided in [`crate::config_yaml`].
+//! [`yaml_scalar`] quotes every value, so that no name of a model or provider can break out of its line.
+//! [`crate::config_yaml`] checks files that users write.
 
 use alloc::{borrow::ToOwned, string::String};
 use core::fmt::Write as _;
@@ -10,7 +10,7 @@ use kaos_policy_sdk::quote::yaml_scalar;
 
 use crate::settings::ProxyConfigFile;
 
-/// What the file says.
+/// The content of the file.
 pub(crate) struct ProxyModels<'a> {
     pub(crate) models: &'a [String],
     pub(crate) provider: Option<&'a str>,
@@ -20,7 +20,7 @@ pub(crate) struct ProxyModels<'a> {
 }
 
 impl ProxyModels<'_> {
-    /// The text of `config.yaml`.
+    /// Renders the text of `config.yaml`.
     pub(crate) fn render(&self, settings: &ProxyConfigFile) -> String {
         let mut text = String::from("# Auto-generated LiteLLM config\nmodel_list:\n");
         for model in self.models {
@@ -48,7 +48,7 @@ impl ProxyModels<'_> {
         }
     }
 
-    /// The provider in front, unless the model already begins with it.
+    /// Prefixes the model with the provider, unless the model already begins with it.
     fn upstream_name(&self, model: &str) -> String {
         match self.provider {
             Some(provider) if !model.strip_prefix(provider).is_some_and(|rest| rest.starts_with('/')) => {

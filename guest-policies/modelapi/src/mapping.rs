@@ -1,4 +1,4 @@
-//! The env-var mapping: how the proxy reaches its provider, the user's variables, log level, telemetry.
+//! Maps the variables: access to the provider, the user's variables, log level, telemetry.
 
 use alloc::vec::Vec;
 use kaos_crds::KeySelector;
@@ -9,7 +9,7 @@ use crate::providers::{Key, Proxy};
 use crate::request::{API_BASE, API_KEY, KIND, Request};
 use crate::wanted::Wanted;
 
-/// The mapping of `subject` over the one of the layer below.
+/// Returns the mapping of `subject`, on top of the mapping of the layer below.
 pub(crate) fn map(subject: &Subject, base: Vec<EnvVar>) -> Result<Vec<EnvVar>, Refusal> {
     let request = Request::of(subject)?;
     let mut mapping = Env::over(base);
@@ -48,7 +48,7 @@ fn selector(key: &KeySelector) -> types::KeySelector {
 
 fn proxied(request: &Request, env: &mut ContainerEnv<'_>) {
     let level = request.settings.log_level.as_str();
-    // LiteLLM knows no TRACE.
+    // LiteLLM has no level TRACE.
     env.set("LITELLM_LOG", if level == "TRACE" { "DEBUG" } else { level }, "settings.logLevel");
     let telemetry = request.telemetry();
     if telemetry.enabled {
@@ -64,7 +64,7 @@ fn proxied(request: &Request, env: &mut ContainerEnv<'_>) {
     }
 }
 
-/// Ollama knows no levels, only more or less of debugging.
+/// Sets the log level. Ollama has no levels, only two grades of debug output.
 fn hosted(request: &Request, env: &mut ContainerEnv<'_>) {
     let debug = match request.settings.log_level.as_str() {
         "TRACE" => Some("2"),

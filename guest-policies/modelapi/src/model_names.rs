@@ -1,6 +1,7 @@
-//! Names of models and of a provider that no server knows, or probably none.
+//! Checks the names of models and of the provider.
 //!
-//! What can never work is refused. The rest is told: a server may have a model of any name, and may ignore it.
+//! Names that cannot work are refused. Doubtful names get a note, because a server may serve models of any name, and
+//! may ignore the name.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,13 +13,13 @@ use kaos_workload::models::{UNLIKELY, is_blank};
 
 use crate::providers::{Config, Proxy};
 
-/// As many are told: one who reads ten knows what is wrong with all.
+/// The maximum number of reported names. Ten show the user the pattern.
 const TOLD: usize = 10;
 
-/// Refuses blank names in a configuration that is generated; tells of the others that are doubtful. `place` is where
-/// the object has the model of a number.
+/// Refuses blank names if the configuration is generated, and adds notes on doubtful names. `place` returns the path of
+/// the model with an index.
 pub(crate) fn check(proxy: &Proxy, place: impl Fn(usize) -> String, notes: &mut Vec<Note>) -> Result<(), Refusal> {
-    // In a configuration of the user's own they only say what Agents may ask for.
+    // With the user's own configuration, the names only define the models that Agents may ask for.
     let is_generated = matches!(proxy.config, Config::Generated);
     let mut wrong = Violations::new();
     let doubtful = proxy.models.iter().enumerate().filter_map(|(at, model)| Some((at, model, doubt(model)?)));
@@ -36,7 +37,7 @@ pub(crate) fn check(proxy: &Proxy, place: impl Fn(usize) -> String, notes: &mut 
     wrong.into_result()
 }
 
-/// Why no provider, or no Agent, will know a model of this name.
+/// Returns why providers or Agents will not know a model of this name.
 fn doubt(model: &str) -> Option<String> {
     if is_blank(model) {
         return Some("a blank name is no model: name one, or take the entry out".into());

@@ -1,4 +1,4 @@
-//! Older places of what is now `spec.container`.
+//! Older fields that `spec.container` has replaced.
 
 use alloc::vec::Vec;
 use kaos_crds::modelapi::Mode;
@@ -8,7 +8,7 @@ use kaos_workload::notes::{older, older_env};
 
 const CONTAINER_ENV: &str = "spec.container.env";
 
-/// Notes on those of this mode: the others say nothing.
+/// Adds notes on the older fields of this mode. Those of the other mode have no effect.
 pub(crate) fn containers(spec: &ModelAPISpec, notes: &mut Vec<Note>) {
     let own = spec.container.as_ref();
     let variables = || names(own.map_or(&[][..], |own| &own.env));

@@ -1,4 +1,4 @@
-//! A proxy to model providers, as an object asks for it.
+//! The proxy to model providers that an object asks for.
 
 use alloc::{string::String, vec::Vec};
 use kaos_crds::KeySelector;
@@ -13,7 +13,7 @@ pub(crate) struct Proxy {
     pub(crate) config: Config,
 }
 
-/// Where the provider's key is.
+/// The source of the provider's key.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Key {
     Literal(String),
@@ -21,12 +21,12 @@ pub(crate) enum Key {
     ConfigMap(KeySelector),
 }
 
-/// Where the proxy's configuration file is.
+/// The source of the proxy's configuration file.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Config {
-    /// Made from the other fields.
+    /// Generated from the other fields.
     Generated,
-    /// The user's own text.
+    /// The user's own text in the object.
     Text { text: String, path: &'static str },
     /// The user's own text in a Secret.
     Secret(KeySelector),

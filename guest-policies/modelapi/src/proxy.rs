@@ -1,4 +1,4 @@
-//! The proxy: its configuration file, where that comes from, and how it is told.
+//! The proxy: its configuration file, the source of that file, and the arguments for it.
 
 use alloc::{
     borrow::ToOwned,
@@ -16,26 +16,26 @@ use crate::litellm::ProxyModels;
 use crate::providers::{Config, Proxy};
 use crate::settings::{ProxyConfigFile, Server};
 
-/// The reason of the note on a configuration that offers no model.
+/// The reason of the note on a configuration without models.
 pub(crate) const NO_MODELS: &str = "NoModels";
 
-/// The reason of the note on a configuration that exports no telemetry although that is on.
+/// The reason of the note on a configuration that exports no telemetry although telemetry is enabled.
 pub(crate) const NO_CALLBACK: &str = "TelemetryNoCallback";
 
-/// Bytes of a configuration that is read, which takes far longer than to copy it.
+/// The maximum bytes of a configuration to check. Parsing a text takes far longer than copying it.
 const READ: usize = 150_000;
 
-/// What the pod has besides the server.
+/// The parts of the pod besides the server.
 pub(crate) struct ProxyParts {
     pub(crate) args: Vec<String>,
     pub(crate) volume: Value,
     pub(crate) mount: Value,
-    /// None when the file is the user's Secret.
+    /// `None` if the file is in the user's Secret.
     pub(crate) config_map: Option<Value>,
 }
 
 impl ProxyParts {
-    /// The parts of `proxy`, or what is wrong with the user's own file.
+    /// Builds the parts of `proxy`. Refuses an invalid file of the user.
     pub(crate) fn of(
         proxy: &Proxy,
         telemetry: bool,
@@ -132,7 +132,7 @@ fn checked(
     Ok(())
 }
 
-/// The remedy for a configuration that exports no telemetry.
+/// Returns the remedy for a configuration that exports no telemetry.
 fn callbacks(callback: Option<&str>) -> String {
     let name = yaml_scalar(callback.unwrap_or_default());
     format!("add `callbacks: [{name}]` to its litellm_settings, or turn telemetry off")

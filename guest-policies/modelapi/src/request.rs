@@ -1,4 +1,4 @@
-//! One `ModelAPI` with everything that decides about it, read once for each of the five functions.
+//! Everything that decides about one `ModelAPI`, decoded once for all five functions.
 
 use alloc::{string::String, vec::Vec};
 use kaos_crds::ModelAPISpec;
@@ -14,23 +14,23 @@ use crate::wanted::Wanted;
 /// The fixed names of the kind.
 pub(crate) static KIND: Kind = Kind { app: "modelapi", prefix: "modelapi", container: "model-api", route: "modelapi" };
 
-/// The variables of the proxy's configuration.
+/// The variable with the provider's address, used in the proxy's configuration.
 pub(crate) const API_BASE: &str = "PROXY_API_BASE";
-/// As [`API_BASE`].
+/// The variable with the provider's key, used in the proxy's configuration.
 pub(crate) const API_KEY: &str = "PROXY_API_KEY";
 
-/// What the object says, and its settings.
+/// The object, decoded, and its settings.
 pub(crate) struct Request {
     pub(crate) object: Object,
     pub(crate) spec: ModelAPISpec,
     pub(crate) settings: Settings,
     pub(crate) wanted: Wanted,
-    /// What is to be said about the spec.
+    /// Notes on the spec.
     pub(crate) notes: Vec<Note>,
 }
 
 impl Request {
-    /// Reads the subject; refuses what says too little.
+    /// Decodes the subject. Refuses an incomplete or invalid object.
     pub(crate) fn of(subject: &Subject) -> Result<Kept<Self>, Refusal> {
         static LAST: Memo<Subject, Request> = Memo::new();
         LAST.get(subject, Self::read)
@@ -46,24 +46,24 @@ impl Request {
         Ok(Self { object, spec, settings, wanted, notes })
     }
 
-    /// The effective telemetry.
+    /// Returns the effective telemetry.
     pub(crate) fn telemetry(&self) -> Telemetry<'_> {
         let own = self.spec.telemetry.as_ref();
         let endpoint = own.and_then(|own| own.endpoint.as_deref());
         Telemetry::merge(own.and_then(|own| own.enabled), endpoint, &self.settings.telemetry, "spec.telemetry")
     }
 
-    /// Whether telemetry is on and this mode can have it.
+    /// Returns whether telemetry is enabled and this mode supports it.
     pub(crate) fn has_telemetry(&self) -> bool {
         matches!(self.wanted, Wanted::Proxy(_)) && self.telemetry().enabled
     }
 
-    /// The server's settings.
+    /// Returns the settings of the server.
     pub(crate) fn server(&self) -> &Server {
         server(&self.settings, self.spec.mode)
     }
 
-    /// The places where users have written variables over the years, later ones last.
+    /// Returns the fields with variables for this mode, from all versions of the kind, newest last.
     pub(crate) fn user_env(&self) -> impl Iterator<Item = (String, &[Value])> {
         const PLACES: [&[&str]; 4] = [
             &["spec", "serverConfig", "env"],
@@ -82,7 +82,7 @@ impl Request {
     }
 }
 
-/// The settings of the server of this mode.
+/// Returns the settings of this mode's server.
 pub(crate) fn server(settings: &Settings, mode: Mode) -> &Server {
     match mode {
         Mode::Proxy => &settings.proxy,
@@ -90,7 +90,7 @@ pub(crate) fn server(settings: &Settings, mode: Mode) -> &Server {
     }
 }
 
-/// Names and addresses of the object.
+/// Returns the names and addresses of the object.
 pub(crate) fn workload<'a>(object: &'a Object, subject: &'a Subject) -> Workload<'a> {
     Workload { kind: &KIND, name: object.name(), namespace: object.namespace(), domain: &subject.cluster.domain }
 }

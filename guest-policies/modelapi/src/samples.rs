@@ -1,10 +1,10 @@
-//! What the activation gate tries the policy on.
+//! The samples for the gate.
 
 use alloc::{borrow::ToOwned, vec::Vec};
 use kaos_policy_sdk::include_json;
 use kaos_policy_sdk::types::Sample;
 
-/// One object of each mode, and one with a file of the user's own.
+/// Returns one object of each mode, and one with the user's own configuration file.
 pub(crate) fn samples() -> Vec<Sample> {
     let sample = |name: &str, object: &str, beside: &[&str]| Sample {
         name: name.to_owned(),

@@ -1,6 +1,6 @@
-//! What a cluster may decide about the kind: every value that is not the user's.
+//! The settings of the kind: every value that does not come from the user.
 //!
-//! `Default` is the only place where the values stand; `settings.schema.json` is written from it.
+//! `Default` is the only source of the values. `settings.schema.json` is generated from it.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
@@ -138,7 +138,7 @@ pub struct ModelPull {
 }
 
 impl Server {
-    /// A server with probes that GET `path`.
+    /// Returns a server with probes that GET `path`.
     fn of(image: &str, port: u16, path: &str) -> Self {
         let probe = |delay, period| Probe { timeout_seconds: 5, ..Probe::http(path, delay, period) };
         Self {
@@ -201,7 +201,8 @@ fn empty_dir() -> Raw {
 }
 
 impl ModelStore {
-    /// The volume. Sources of two layers are merged, and a volume has one: that of the default gives way.
+    /// Returns the volume. Merging two settings layers can leave two sources, and a volume has one: then the default
+    /// `emptyDir` is dropped.
     pub(crate) fn volume(&self) -> Value {
         let mut volume = self.source.clone();
         let others = volume.iter().filter(|(name, source)| *name != "emptyDir" && !source.is_null()).count();
@@ -210,7 +211,7 @@ impl ModelStore {
         Value::Object(volume)
     }
 
-    /// Its place in a container.
+    /// Returns the volume mount for a container.
     pub(crate) fn mount(&self) -> Value {
         object! { "name": self.volume_name.as_str(), "mountPath": self.mount_path.as_str() }
     }
@@ -218,7 +219,7 @@ impl ModelStore {
 
 #[cfg(feature = "schema")]
 impl Settings {
-    /// The schema of the settings, as it is in `settings.schema.json`.
+    /// Generates the text of `settings.schema.json`.
     pub fn schema_text() -> String {
         kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
             env: &[
@@ -226,7 +227,7 @@ impl Settings {
                 ("hosted.image", "DEFAULT_OLLAMA_IMAGE"),
                 ("gateway.timeout", "GATEWAY_DEFAULT_MODELAPI_TIMEOUT"),
             ],
-            // Nothing that gives a pod more power: who may write an object may not give it that.
+            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
             annotations: &[
                 "proxy.image",
                 "proxy.imagePullPolicy",

@@ -1,4 +1,4 @@
-//! The manifests: a Deployment, its Service, the proxy's ConfigMap, and a route where the cluster has a Gateway.
+//! Builds the manifests: a Deployment, its Service, the proxy's ConfigMap, and a route if the cluster has a Gateway.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::types::{EnvVar, Note, Plan, Refusal, Subject};
@@ -12,10 +12,10 @@ use crate::request::{Request, workload};
 use crate::settings::{Server, Settings};
 use crate::wanted::Wanted;
 
-/// The reason of the note on telemetry that nobody will send.
+/// The reason of the note on telemetry that the server does not support.
 pub(crate) const TELEMETRY_UNSUPPORTED: &str = "TelemetryUnsupported";
 
-/// The plan for `subject` with the mapping `env`.
+/// Builds the plan for `subject` with the mapping `env`.
 pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refusal> {
     let object = subject.object();
     let workload = workload(&object, subject);
@@ -26,7 +26,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
     planned.ok_or_else(|| Refusal::Unsupported("the object cannot be read".to_owned()))
 }
 
-/// What the mode adds to the pod, and to the plan.
+/// The mode's additions to the pod and to the plan.
 #[derive(Default)]
 struct ModeParts {
     args: Vec<String>,
@@ -98,7 +98,7 @@ fn deployment(
     env: &[EnvVar],
     notes: &mut Vec<Note>,
 ) -> Result<Deployment, Refusal> {
-    // An empty list in the object takes away the arguments; laid over as a patch it would say nothing.
+    // An empty list in the object removes the arguments. The merge would ignore it.
     let emptied = request.spec.container.as_ref().and_then(|own| own.args.as_ref()).is_some_and(Vec::is_empty);
     let of_the_server = matches!(request.wanted, Wanted::Hosted { .. });
     let older: &[&str] = &["spec", "serverConfig", "resources"];
@@ -149,12 +149,12 @@ fn exposure(request: &Request) -> Exposure<'_> {
     }
 }
 
-/// The proxy sends telemetry when it knows where to; a hosted model never does.
+/// Returns the note on telemetry: a proxy needs an endpoint, and a hosted model does not support telemetry.
 fn telemetry_note(request: &Request) -> Option<Note> {
     let telemetry = request.telemetry();
     match request.wanted {
         Wanted::Proxy(_) => telemetry.note(),
-        // The cluster's default is not the user's mistake.
+        // Notes only the object's own field: the user is not responsible for the cluster's default.
         Wanted::Hosted { .. } => (request.spec.telemetry.is_some() && telemetry.enabled).then(|| {
             let message = "Telemetry enabled but Ollama does not support OTel natively: turn it off here, or observe it \
                            through a ModelAPI of mode Proxy in front";

@@ -1,7 +1,7 @@
-//! What a `ModelAPI` asks for, whichever of the forms of the years it is written in.
+//! Reads a `ModelAPI` in its current form and in all older ones.
 //!
-//! Older fields are honoured with a note that names the field to use now. What is asked for becomes a pod in
-//! [`crate::proxy`] and [`crate::hosted`].
+//! Older fields work, with a note that names the current field. [`crate::proxy`] and [`crate::hosted`] build the pod
+//! from the result.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_crds::modelapi::{ApiKey, ConfigSource, ConfigYaml, Mode, ProxyConfig};
@@ -13,12 +13,12 @@ use kaos_workload::notes::{self, DEPRECATED, deprecated, ignored};
 use crate::providers::{Config, Key, Proxy};
 use crate::{model_names, older};
 
-/// Where one model was written before there was a list.
+/// The older field for a single model, before there was a list.
 const OLDER_MODEL: &str = "spec.proxyConfig.model";
-/// The model of mode Hosted.
+/// The field for the model of mode Hosted.
 const HOSTED_MODEL: &str = "spec.hostedConfig.model";
 
-/// What runs.
+/// The server to run.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Wanted {
     Proxy(Proxy),
@@ -43,8 +43,8 @@ impl Wanted {
     }
 }
 
-/// Notes on the block of the other mode. A `hostedConfig` without its model is refused in either mode, as the definition
-/// refuses it, for which a name that is there and empty is one.
+/// Adds a note on the block of the other mode. Like the CRD, refuses a `hostedConfig` without the field `model` in
+/// either mode, and accepts an empty `model`.
 fn unused(spec: &ModelAPISpec, notes: &mut Vec<Note>) -> Result<(), Refusal> {
     let has_model = spec.hosted_config.as_ref().is_none_or(|config| config.model.is_some())
         || spec.server_config.as_ref().is_some_and(|config| config.model.is_some());
@@ -126,7 +126,8 @@ fn models(config: &ProxyConfig, notes: &mut Vec<Note>) -> Result<Vec<String>, Re
     }
 }
 
-/// The value wins over the Secret, the Secret over the ConfigMap; an empty `apiKey` is none.
+/// Returns the source of the key. The value wins over the Secret, the Secret over the ConfigMap. An empty `apiKey`
+/// counts as absent.
 fn api_key(key: &ApiKey, notes: &mut Vec<Note>) -> Result<Option<Key>, Refusal> {
     let from = key.value_from.as_ref();
     if let Some(value) = text(key.value.as_ref()) {
@@ -180,7 +181,8 @@ fn config_file(config: Option<&ConfigYaml>, notes: &mut Vec<Note>) -> Result<Con
             Config::Secret(selector.clone())
         }
         (None, None) => {
-            // The generated file offers everything in `models`, which the user's own file may have narrowed.
+            // Falling back to the generated file would offer all of `models`, which the user's own file may have
+            // restricted.
             return match unknown {
                 None => Ok(Config::Generated),
                 Some(path) => {
@@ -259,7 +261,7 @@ mod tests {
                 assert_eq!(refused_path(of("Proxy", hosted.clone(), server)), "spec.hostedConfig.model");
             }
         }
-        // A name that is there and empty is enough for the definition, in either place; so is any block of the proxy.
+        // The CRD accepts an empty name in either field, and any block of the proxy.
         let taken = |spec: Value| wanted(spec).is_ok();
         assert!(taken(of("Proxy", json!({"model": ""}), Value::Null)));
         assert!(taken(of("Proxy", json!({}), json!({"model": ""}))));
@@ -300,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_block_of_the_other_mode_is_told() {
-        // Of which no older place works either.
+        // A note on the block also covers its older fields.
         let env = json!([{"name": "A", "value": "1"}]);
         let both = json!({"proxyConfig": {"models": ["a"]}, "hostedConfig": {"model": "m"}});
         for (mode, path) in [("Proxy", "spec.hostedConfig"), ("Hosted", "spec.proxyConfig")] {

@@ -1,6 +1,7 @@
-//! Serves each `Website` with a Deployment and a Service.
+//! A policy that serves each `Website` with a Deployment and a Service.
 //!
-//! A policy is five pure functions. This one is small enough to read in a minute; change it into yours.
+//! A policy consists of five pure functions. This policy is short enough to read in a minute. Use it as a start for
+//! your own.
 
 use kaos_policy_sdk::env::{self, Env};
 use kaos_policy_sdk::types::{
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 const API_VERSION: &str = "example.com/v1";
 const CONTAINER: &str = "web";
 
-/// `spec` of a Website.
+/// The `spec` of a Website.
 #[derive(Decode)]
 #[serde(rename_all = "camelCase", default)]
 struct Spec {
@@ -29,7 +30,7 @@ impl Default for Spec {
     }
 }
 
-/// The settings that `settings.schema.json` declares; the host fills in defaults and checks them.
+/// The settings that `settings.schema.json` declares. The host fills in the defaults and checks the values.
 #[derive(Decode)]
 #[serde(rename_all = "camelCase")]
 struct Settings {
@@ -142,8 +143,8 @@ impl Policy for Website {
     }
 }
 
-/// Available pods that run what the Deployment says now. Pods of before a change serve on while new ones start, and do
-/// not count; none does before the Deployment's controller has seen the change.
+/// Counts the available pods of the Deployment's current generation. Pods from before a change keep serving while new
+/// ones start, but do not count. Before the Deployment controller has observed the change, no pod counts.
 fn available(deployment: &Object) -> u64 {
     let count = |field: &str| deployment.at(&["status", field]).and_then(Value::as_u64).unwrap_or_default();
     let seen = deployment.at(&["status", "observedGeneration"]).and_then(Value::as_i64).unwrap_or_default();
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(service.at(&["spec", "selector"]), pods.at(&["spec", "template", "metadata", "labels"]));
     }
 
-    /// Whether the site is ready when its Deployment says so of itself.
+    /// Returns whether the policy reports the site as ready for a Deployment with this status.
     fn is_ready(generation: u64, status: &Value) -> bool {
         let subject = testing::subject(&website(&json!({}))).build();
         let live = json!({"apiVersion": "apps/v1", "kind": "Deployment",

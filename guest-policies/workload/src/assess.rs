@@ -1,7 +1,6 @@
-//! The report on a workload: `phase`, `ready` and `message` that agree with each other, whatever the pass
-//! came to.
+//! Builds the report on a workload: `phase`, `ready` and `message` agree with each other after every outcome of a pass.
 //!
-//! Policies add their own fields and conditions to an [`Assessment`] and turn it into a report.
+//! A policy adds its own fields and conditions to an [`Assessment`] and turns it into a report.
 
 use crate::expose::{ROUTE_API, ROUTE_KIND};
 use crate::kind::Workload;
@@ -11,21 +10,21 @@ use kaos_policy_sdk::types::{Blocker, Condition, Observation, Outcome, Refusal, 
 use kaos_policy_sdk::{Object, condition, json as text};
 use serde_json::{Map, Value};
 
-/// The phases of every kind.
+/// The phases that all kinds share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Pods are coming up.
+    /// Pods are starting.
     Pending,
     /// Pods of the current generation serve.
     Ready,
     /// The object, the policy or the cluster must change first.
     Failed,
-    /// Another object is not there, or not ready.
+    /// Another object is missing or not ready.
     Waiting,
 }
 
 impl Phase {
-    /// As in `status.phase`.
+    /// Returns the phase as in `status.phase`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "Pending",
@@ -36,10 +35,10 @@ impl Phase {
     }
 }
 
-/// A report in the making.
+/// A report under construction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assessment {
-    /// `status.phase`; `status.ready` follows from it.
+    /// `status.phase`, which also determines `status.ready`.
     pub phase: Phase,
     /// `status.message`.
     pub message: String,
@@ -50,7 +49,7 @@ pub struct Assessment {
 }
 
 impl Assessment {
-    /// The report.
+    /// Turns the assessment into a report.
     pub fn into_report(self) -> Report {
         Report {
             ready: self.phase == Phase::Ready,
@@ -63,8 +62,8 @@ impl Assessment {
     }
 }
 
-/// What can be said about `workload` from what is there. `port` is that of the endpoint that is wanted, none for an
-/// object that is not exposed; `replicas` counts until there is a Deployment.
+/// Assesses `workload` from its live children. `port` is the port of the wanted endpoint, or `None` for an object that
+/// is not exposed. `replicas` counts until the Deployment exists.
 pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>, seen: &Observation) -> Assessment {
     let deployment = live(seen, "apps/v1", "Deployment", &workload.child_name());
     let rollout = Rollout::read(deployment.as_ref(), replicas.unwrap_or(1));
@@ -72,7 +71,7 @@ pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>,
 
     let mut fields = Map::new();
     let accepted = matches!(seen.outcome, Outcome::Applied | Outcome::Gated);
-    // An address that others use stays as it is for as long as its Service does, also while the object is refused.
+    // Other objects may use the address. It stays as long as the Service exists, also while the object is refused.
     let in_use = || served_port(&live(seen, "v1", "Service", &workload.child_name())?);
     if let Some(port) = if accepted { port } else { in_use() } {
         fields.insert("endpoint".into(), workload.endpoint(port).into());
@@ -86,14 +85,14 @@ pub fn assess(workload: &Workload<'_>, port: Option<u16>, replicas: Option<i64>,
     Assessment { phase, message, fields, conditions: routed(seen, route.as_ref()).into_iter().collect() }
 }
 
-/// The port at which others call a Service of one of these kinds.
+/// Returns the port at which others call a Service of one of these kinds.
 fn served_port(service: &Object) -> Option<u16> {
     let first = service.at(&["spec", "ports"])?.as_array()?.first()?;
     first.get("port")?.as_u64()?.try_into().ok()
 }
 
-/// Phase and message. An object that waits while its own pods serve goes on as they do: a dependency that
-/// flaps takes nothing down.
+/// Returns phase and message. An object that waits for another one while its own pods serve keeps the phase of its
+/// pods: an unstable dependency takes nothing down.
 fn verdict(outcome: &Outcome, gates: &[Blocker], rollout: &Rollout) -> (Phase, String) {
     let by_pods = || {
         let phase = if rollout.serves() { Phase::Ready } else { Phase::Pending };
@@ -119,9 +118,9 @@ fn first_message(blockers: &[Blocker]) -> String {
     blockers.first().map_or_else(|| "waiting".to_owned(), |blocker| blocker.message.clone())
 }
 
-/// Condition `DependenciesReady` of a kind that has dependencies; `blockers` are those that are missing or
-/// do not serve, whether or not anything waits for them. One that rolls out goes on serving: so that this costs those
-/// who use it no write, the words are the same.
+/// Builds the condition `DependenciesReady` of a kind with dependencies. `blockers` are the dependencies that are
+/// missing or do not serve, even if nothing waits for them. A dependency that rolls out still serves, and the message
+/// stays the same: so a rollout causes no status write for its users.
 pub fn dependencies_ready(blockers: &[Blocker]) -> Condition {
     let Some(first) = blockers.first() else {
         return condition::yes("DependenciesReady", "Ready", "every dependency serves");
@@ -130,7 +129,7 @@ pub fn dependencies_ready(blockers: &[Blocker]) -> Condition {
     condition::no("DependenciesReady", &first.reason, messages.join("; "))
 }
 
-/// The live child of this identity.
+/// Returns the live child with this identity.
 fn live(seen: &Observation, api_version: &str, kind: &str, name: &str) -> Option<Object> {
     let child = seen.children.iter().find(|child| {
         let identity = &child.identity;
@@ -139,8 +138,8 @@ fn live(seen: &Observation, api_version: &str, kind: &str, name: &str) -> Option
     child.live.as_deref().map(Object::parse)
 }
 
-/// Condition `Routed`: what the Gateway's controller says about the route, or why there is none although
-/// routes are turned on.
+/// Builds the condition `Routed`: the Gateway controller's verdict on the route, or the reason why there is no route
+/// although routes are enabled.
 fn routed(seen: &Observation, route: Option<&Object>) -> Option<Condition> {
     const ROUTED: &str = "Routed";
     if let Some(note) = seen.notes.iter().find(|note| note.reason.starts_with("Gateway")) {
@@ -219,7 +218,7 @@ mod tests {
         let served = testing::observation(outcome).child(&service).child(&deployment(1)).build();
         let said = assess(&X, Some(80), None, &served);
         assert_eq!(said.phase, Phase::Failed);
-        // Not that of what the object asks for now, which nothing was made of.
+        // The port in the spec has no effect while the object is refused.
         assert_eq!(said.fields["endpoint"], "http://thing-x.ns.svc.cluster.local:8000");
     }
 

@@ -1,18 +1,19 @@
-//! How much an object may say: more is refused with its place, before anything expensive is made of it.
+//! Bounds the size of an object. A larger one is refused with the path of the excess, before the policy does expensive
+//! work.
 //!
-//! What a pass may cost is bounded, and an object that takes more would end it half-way, as if the policy were broken.
-//! Here it is the user who is told: where, how much there is, how much there may be, and what to do. What is too much to
-//! be read at all, the host refuses.
+//! The cost of a pass is bounded. An oversized object would end the pass halfway, as if the policy were broken. The
+//! refusal tells the user the field, its size, the limit and the remedy. The host refuses objects that are too large to
+//! be read at all.
 
 use alloc::vec::Vec;
 use kaos_policy_sdk::types::Refusal;
 use kaos_policy_sdk::{Object, refusal};
 use serde_json::Value;
 
-/// Where a list is, and how many entries it may have.
+/// The path of a list, and its maximum number of entries.
 pub type List = (&'static [&'static str], usize);
 
-/// What every kind has. The host bounds containers, too, those of the policy among them.
+/// The lists of every kind. The host also bounds the number of containers, including those of the policy.
 const EVERYWHERE: [List; 4] = [
     (&["spec", "container", "env"], 12_000),
     (&["spec", "podSpec", "containers"], 100),
@@ -20,10 +21,10 @@ const EVERYWHERE: [List; 4] = [
     (&["spec", "podSpec", "volumes"], 2_000),
 ];
 
-/// Bytes of a file in a ConfigMap, which has a mebibyte for everything.
+/// The maximum bytes of one file in a ConfigMap, which holds one mebibyte in total.
 const FILE: usize = 1_000_000;
 
-/// Refuses an object whose lists have more entries than a pass can work on; `lists` are those of the kind.
+/// Refuses an object whose lists have more entries than a pass can process. `lists` are the lists of the kind.
 pub fn check(object: &Object, lists: &[List]) -> Result<(), Refusal> {
     lists.iter().chain(&EVERYWHERE).try_for_each(|(path, most)| {
         let count = object.at(path).and_then(Value::as_array).map_or(0, Vec::len);
@@ -32,12 +33,12 @@ pub fn check(object: &Object, lists: &[List]) -> Result<(), Refusal> {
     })
 }
 
-/// Refuses a file for a ConfigMap that holds no such file.
+/// Refuses a file that is too large for a ConfigMap.
 pub fn check_file(path: &str, text: &str) -> Result<(), Refusal> {
     within(path, text.len(), "bytes", FILE, "a ConfigMap holds no more; make it shorter")
 }
 
-/// Refuses `count` of something at `path` where there may be `most`.
+/// Refuses `count` entries at `path` if the limit is `most`.
 pub fn within(path: &str, count: usize, what: &str, most: usize, remedy: &str) -> Result<(), Refusal> {
     if count <= most {
         return Ok(());

@@ -1,4 +1,5 @@
-//! What an API server would refuse of a merged pod, told as something that the user wrote.
+//! Checks a merged pod for mistakes that an API server would refuse. Reports each one at the place where the user wrote
+//! it.
 
 use crate::lists::{CONTAINER, POD_SPEC, items, name_of};
 use alloc::{borrow::ToOwned, string::String};
@@ -6,7 +7,8 @@ use kaos_policy_sdk::types::Refusal;
 use kaos_policy_sdk::{Places, quote, refusal};
 use serde_json::Value;
 
-/// Two ports of one name, as they come from a patch that gives a port another number: ports merge by number.
+/// Refuses two ports with the same name. A patch that gives a port another number causes this, because ports merge by
+/// number.
 fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refusal> {
     let mut seen = Places::new();
     for port in items(container, "ports") {
@@ -23,10 +25,10 @@ fn check_ports(container: &Value, path: impl Fn() -> String) -> Result<(), Refus
     Ok(())
 }
 
-/// The lists of containers, which share their names. What stands in the first was there first.
+/// The lists of containers. Names must be unique across both. A duplicate is reported in the later list.
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
-/// Where the user wrote the container of this name, in this list or else in the other.
+/// Returns the path of the container with this name in the user's text, in this list or otherwise in the other one.
 fn place(patch: Option<&Value>, list: &'static str, name: Option<&str>, field: &str) -> String {
     let written = |list: &'static str| {
         let items = patch.map_or(&[][..], |patch| items(patch, list));
@@ -38,7 +40,7 @@ fn place(patch: Option<&Value>, list: &'static str, name: Option<&str>, field: &
     }
 }
 
-/// What no pod can be without. What is wrong is told where it stands in `patch`, where the merged containers come from.
+/// Checks what every pod needs. Reports mistakes at their place in `patch`, the user's pod spec.
 pub(crate) fn check(pod: &Value, patch: Option<&Value>, own: &str) -> Result<(), Refusal> {
     if !items(pod, "containers").iter().any(|container| name_of(container) == Some(own)) {
         let message = format!("the pod must keep the container `{own}`: take out what deletes it");
@@ -63,7 +65,8 @@ pub(crate) fn check(pod: &Value, patch: Option<&Value>, own: &str) -> Result<(),
     Ok(())
 }
 
-/// What no container can be without. Gives its name. `has_image` is whether the user's pod spec says anything of its image.
+/// Checks what every container needs. Returns the container's name. `has_image` is whether the user's pod spec sets its
+/// image.
 fn check_container<'a>(
     container: &'a Value,
     own: &str,

@@ -1,7 +1,7 @@
-//! Other objects that one depends on: each has an address and says of itself whether it is ready.
+//! The objects that an object depends on. Each has an address and reports whether it is ready.
 //!
-//! One that is missing, or has no address yet, leaves no correct manifest. One that has an address and is not ready is a
-//! gate of the first creation.
+//! Without a dependency, or without its address, no correct manifest is possible. A dependency that has an address but
+//! is not ready becomes a plan gate.
 
 use crate::assess::Phase;
 use alloc::vec::Vec;
@@ -9,22 +9,23 @@ use kaos_policy_sdk::types::{Blocker, Outcome, Reference};
 use kaos_policy_sdk::{Object, blocker};
 use serde_json::Value;
 
-/// What is not as it should be with the objects that one depends on.
+/// The problems of an object's dependencies.
 #[derive(Debug, Default)]
 pub struct Dependencies {
-    /// What is missing, or has no address.
+    /// Dependencies that do not exist or have no address.
     pub missing: Vec<Blocker>,
-    /// What is not ready.
+    /// Dependencies that are not ready.
     pub unready: Vec<Blocker>,
-    /// What of it no pod answers for, or has failed: what is rolled out again goes on with the pods that it had.
+    /// Dependencies that are not ready and have failed or have no available pod. A dependency that rolls out keeps its
+    /// old pods, and is not in this list.
     pub failing: Vec<Blocker>,
 }
 
 impl Dependencies {
-    /// The address of an object that is there; `unready` is said of one that is not ready.
+    /// Returns the address of a found dependency. `unready` is the message if it is not ready.
     pub fn endpoint<'a>(&mut self, on: &Reference, unready: &str, found: &'a Object) -> Option<&'a str> {
         let Some(endpoint) = found.endpoint() else {
-            // Not ready is what the user sees of an object that is on its way.
+            // For the user, a dependency that is still starting is not ready.
             self.missing.push(blocker::new(on.clone(), "NoEndpoint", unready));
             return None;
         };
@@ -42,8 +43,8 @@ impl Dependencies {
         Some(endpoint)
     }
 
-    /// What is to be told after `outcome`. The first creation waits for what is ready; an object that runs can use what
-    /// answers.
+    /// Returns the problems to report after `outcome`. The first creation waits until dependencies are ready. An
+    /// existing object only needs dependencies that respond.
     pub fn wanting(&self, outcome: &Outcome) -> Vec<Blocker> {
         let wanting = if matches!(outcome, Outcome::Gated) { &self.unready } else { &self.failing };
         self.missing.iter().chain(wanting).cloned().collect()

@@ -1,7 +1,8 @@
-//! The Deployment: the policy's own pod, the object's `container`, the object's `podSpec`, in this order.
+//! Builds the Deployment: merges the policy's own pod, the object's `container` and the object's `podSpec`, in this
+//! order.
 //!
-//! The merge rules are the SDK's; what is decided here is what the policy's own pod looks like, which
-//! parts of an object go into it, and what the env mapping is after all merges.
+//! The SDK defines the merge rules. This module defines the policy's own pod, selects the parts of the object to merge,
+//! and computes the mapping after all merges.
 
 use crate::checks::check;
 use crate::kind::{Extra, Workload};
@@ -12,39 +13,39 @@ use kaos_policy_sdk::types::{EnvVar, Note, Refusal};
 use kaos_policy_sdk::{Places, env, json, note, object, patch, quote, refusal};
 use serde_json::{Map, Value};
 
-/// What settings say about the pods of a kind.
+/// The settings for the pods of a kind.
 #[derive(Debug)]
 pub struct PodDefaults<'a> {
     /// Image of the main container.
     pub image: &'a str,
-    /// When it is pulled.
+    /// When to pull the image.
     pub image_pull_policy: PullPolicy,
-    /// Port that it listens on.
+    /// Port that the main container listens on.
     pub container_port: u16,
     /// Name of this port.
     pub port_name: &'a str,
-    /// Liveness.
+    /// Liveness probe.
     pub liveness_probe: &'a Probe,
-    /// Readiness.
+    /// Readiness probe.
     pub readiness_probe: &'a Probe,
     /// Resources of the main container.
     pub resources: &'a Raw,
-    /// Security context of the main container, and of those that run before it.
+    /// Security context of the main container and of the init containers.
     pub security_context: &'a Raw,
     /// Security context of the pod.
     pub pod_security_context: &'a Raw,
-    /// Whether pods get a token of their service account; Kubernetes' default if nothing is said.
+    /// Whether pods get a token of their service account. `None` is Kubernetes' default.
     pub automount_service_account_token: Option<bool>,
     /// Additional labels and annotations.
     pub extra: Extra<'a>,
 }
 
-/// What an object says about its Deployment, and what the policy adds for it.
+/// The parts of an object that concern its Deployment, and the policy's additions.
 #[derive(Debug, Default)]
 pub struct PodParts<'a> {
-    /// `spec.replicas`; nothing leaves the number to whoever sets it.
+    /// `spec.replicas`. `None` leaves the number to another field manager, such as an autoscaler.
     pub replicas: Option<i64>,
-    /// Command of the main container; the image's own if empty.
+    /// Command of the main container. If empty, the image's command.
     pub command: Vec<String>,
     /// Arguments of the main container.
     pub args: Vec<String>,
@@ -52,27 +53,27 @@ pub struct PodParts<'a> {
     pub volume_mounts: Vec<Value>,
     /// Volumes of the pod.
     pub volumes: Vec<Value>,
-    /// Init containers, without `env`: that comes from the mapping.
+    /// Init containers, without `env`: the mapping provides it.
     pub init_containers: Vec<Value>,
-    /// The service account of the pods.
+    /// Service account of the pods.
     pub service_account: Option<&'a str>,
-    /// `spec.container` as the user wrote it. Its `env` is not read here: it belongs to the mapping.
+    /// `spec.container` as the user wrote it. Its `env` is not used here: it is part of the mapping.
     pub container: Option<&'a Value>,
     /// `spec.podSpec` as the user wrote it.
     pub pod_spec: Option<&'a Value>,
 }
 
-/// A Deployment, and the mapping that it carries in the end.
+/// A Deployment, and its final mapping.
 #[derive(Debug)]
 pub struct Deployment {
     /// The manifest.
     pub manifest: Value,
-    /// For `plan.env`.
+    /// The mapping after all merges, for `plan.env`.
     pub env: Vec<EnvVar>,
 }
 
 impl PodParts<'_> {
-    /// The Deployment of `workload` with the mapping `env`, or what is wrong with the object's overrides.
+    /// Builds the Deployment of `workload` with the mapping `env`. Refuses invalid overrides in the object.
     pub fn deployment(
         &self,
         workload: &Workload<'_>,
@@ -112,7 +113,7 @@ impl PodParts<'_> {
         Ok(Deployment { manifest, env })
     }
 
-    /// The policy's own pod, with the object's `container` laid over the main container.
+    /// Builds the policy's own pod, with the object's `container` merged into the main container.
     fn pod(&self, workload: &Workload<'_>, defaults: &PodDefaults<'_>) -> Result<Value, Refusal> {
         let port = object! { "name": defaults.port_name, "containerPort": defaults.container_port, "protocol": "TCP" };
         let mut main = object! {
@@ -147,8 +148,8 @@ impl PodParts<'_> {
     }
 }
 
-/// The fields of `spec.container` that are laid over the main container. Empty ones count as not there,
-/// because a typed client does not write them.
+/// Selects the fields of `spec.container` to merge into the main container. Empty fields count as absent, because a
+/// typed client omits them.
 fn container_patch(over: &Value) -> Result<Value, Refusal> {
     const FIELDS: [&str; 7] =
         ["image", "command", "args", "resources", "securityContext", "workingDir", "volumeMounts"];
@@ -192,7 +193,7 @@ fn object(members: &Raw) -> Option<Value> {
     (!members.is_empty()).then(|| Value::Object(members.clone()))
 }
 
-/// The containers of a pod, those that run first among them.
+/// Iterates over the containers of a pod, init containers included.
 fn containers(pod: &mut Value) -> impl Iterator<Item = &mut Map<String, Value>> {
     let lists = pod.as_object_mut().into_iter().flat_map(Map::iter_mut);
     lists
@@ -206,7 +207,7 @@ fn name(container: &Map<String, Value>) -> &str {
     container.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Gives each container of the policy's own pod its variables; returns which containers these are.
+/// Sets the variables of each container of the policy's own pod. Returns the names of these containers.
 fn set_env(pod: &mut Value, vars: &[EnvVar]) -> Vec<String> {
     let mut planned = Vec::new();
     for container in containers(pod) {
@@ -219,8 +220,8 @@ fn set_env(pod: &mut Value, vars: &[EnvVar]) -> Vec<String> {
     planned
 }
 
-/// Gives containers that only `podSpec` brings the variables that a layer above mapped for them; what the
-/// user wrote there stays.
+/// Adds the variables of an upper layer to containers that only `podSpec` defines. Variables that the user set there
+/// stay.
 fn add_env(pod: &mut Value, vars: &[EnvVar], planned: &[String], notes: &mut Vec<Note>) {
     let mut others = Map::new();
     for var in vars.iter().filter(|var| !planned.contains(&var.container)) {
@@ -242,8 +243,8 @@ fn add_env(pod: &mut Value, vars: &[EnvVar], planned: &[String], notes: &mut Vec
     }
 }
 
-/// Of variables with one name in one container the last one holds, as in Kubernetes; it stands alone, since
-/// server-side apply takes no duplicates.
+/// Keeps each variable of a container once, with its last value, as in Kubernetes. Server-side apply refuses
+/// duplicates.
 fn one_value_a_name(pod: &mut Value, notes: &mut Vec<Note>) {
     for container in containers(pod) {
         let Some(list) = container.get_mut("env").and_then(Value::as_array_mut) else { continue };
@@ -255,7 +256,7 @@ fn one_value_a_name(pod: &mut Value, notes: &mut Vec<Note>) {
     }
 }
 
-/// The note on variables that `spec.container.env` names more than once.
+/// Returns the note about a variable that `spec.container.env` contains more than once.
 fn repeated_env(over: &Value) -> Option<Note> {
     let mut seen = Places::new();
     let mut names = items(over, "env").iter().filter_map(name_of);
@@ -264,7 +265,7 @@ fn repeated_env(over: &Value) -> Option<Note> {
     Some(note::at(format!("{CONTAINER}.env"), note::info("DuplicateEnv", message)))
 }
 
-/// A probe or a hook of which a patch left nothing is none: an API server takes no empty one.
+/// Removes probes and hooks that a patch has emptied: an API server refuses empty ones.
 fn without_void_handlers(pod: &mut Value) {
     let is_kept = |value: &Value| value.as_object().is_none_or(|members| !members.is_empty());
     for container in containers(pod) {

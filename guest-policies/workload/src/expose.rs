@@ -1,4 +1,4 @@
-//! How others reach a workload: its Service, and a route on the Gateway.
+//! Exposes a workload: its Service, and its route on the Gateway.
 
 use crate::kind::{Extra, Workload};
 use crate::settings::{Gateway, ServiceType};
@@ -9,20 +9,20 @@ use serde_json::Value;
 
 /// API version of [`ROUTE_KIND`].
 pub const ROUTE_API: &str = "gateway.networking.k8s.io/v1";
-/// The kind of routes; a wish of every claim that uses [`Exposure`].
+/// The kind of routes. Every claim that uses [`Exposure`] lists it as optional.
 pub const ROUTE_KIND: &str = "HTTPRoute";
 
-/// The field of the object that [`Exposure::timeout`] comes from.
+/// The object's field for [`Exposure::timeout`].
 const TIMEOUT_PATH: &str = "spec.gatewayRoute.timeout";
 
-/// What a Service and a route are made of.
+/// The input of a Service and a route.
 #[derive(Debug)]
 pub struct Exposure<'a> {
     /// Port of the Service, and of the endpoint.
     pub service_port: u16,
     /// Port of the container.
     pub container_port: u16,
-    /// Name of both.
+    /// Name of both ports.
     pub port_name: &'a str,
     /// How the Service is published.
     pub service_type: ServiceType,
@@ -35,7 +35,7 @@ pub struct Exposure<'a> {
 }
 
 impl Exposure<'_> {
-    /// The Service.
+    /// Builds the Service.
     pub fn service(&self, workload: &Workload<'_>) -> Value {
         let port = object! {
             "name": self.port_name,
@@ -52,7 +52,7 @@ impl Exposure<'_> {
         object! { "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec }
     }
 
-    /// The HTTPRoute, if routes are turned on and the cluster serves them; a note says when it does not.
+    /// Builds the HTTPRoute if routes are enabled and the cluster serves the kind. If it does not, adds a note.
     pub fn route(
         &self,
         workload: &Workload<'_>,
@@ -104,7 +104,7 @@ impl Exposure<'_> {
         }))
     }
 
-    /// Refuses a timeout that is none also where there is no route, as the CRD does.
+    /// Refuses a malformed timeout, even if there is no route, as the CRD does.
     pub fn check_timeout(&self) -> Result<(), Refusal> {
         let (text, path) = self.said_timeout();
         match duration::for_gateway(text) {
@@ -115,18 +115,18 @@ impl Exposure<'_> {
                     shown(text)
                 ),
             )),
-            // One that is too long is so where it matters.
+            // A timeout that is too long matters only for a route.
             Ok(_) | Err(duration::Error::TooLong) => Ok(()),
         }
     }
 
-    /// The timeout as it is written, and where.
+    /// Returns the timeout as written, and its path.
     fn said_timeout(&self) -> (&str, &'static str) {
         let own = self.timeout.filter(|text| !text.is_empty());
         own.map_or((self.gateway.timeout.as_str(), "settings.gateway.timeout"), |text| (text, TIMEOUT_PATH))
     }
 
-    /// The timeout of a route, in the Gateway API's spelling; none for `0s`.
+    /// Returns the timeout of a route in the Gateway API's format, or `None` for `0s`.
     fn request_timeout(&self, notes: &mut Vec<Note>) -> Result<Option<String>, Refusal> {
         let (text, path) = self.said_timeout();
         if text == "0s" {
@@ -142,7 +142,7 @@ impl Exposure<'_> {
                 }
                 Ok(Some(spelled.into_owned()))
             }
-            // What is no timeout at all was refused before.
+            // `check_timeout` has refused malformed timeouts already.
             Err(_) => Err(refusal::invalid(
                 path,
                 format!(
@@ -154,7 +154,7 @@ impl Exposure<'_> {
     }
 }
 
-/// The beginning of a text, for a message.
+/// Returns the beginning of a text, for a message.
 fn shown(text: &str) -> String {
     quote::shown(text, 40)
 }

@@ -1,6 +1,6 @@
-//! Who a workload is: the names, labels and addresses that follow from a kind and an object's name.
+//! The identity of a workload: the names, labels and addresses that follow from a kind and an object's name.
 //!
-//! Nothing here knows a particular kind; a policy declares its own [`Kind`] as a constant.
+//! This module knows no particular kind. Each policy declares its own [`Kind`] as a constant.
 
 use crate::settings::Raw;
 use alloc::{string::String, vec::Vec};
@@ -8,24 +8,24 @@ use kaos_policy_sdk::names::{LABEL_MAX, dns1123_subdomain, is_dns1035_label};
 use kaos_policy_sdk::{Violations, quote};
 use serde_json::{Map, Value};
 
-/// The fixed names of a kind. They are its identity on a cluster (selectors, addresses, dashboards), which
-/// is why they are no settings.
+/// The fixed names of a kind. They identify its objects on a cluster (selectors, addresses, dashboards), so they are
+/// not settings.
 #[derive(Debug)]
 pub struct Kind {
-    /// Value of the label `app`, and key of the label that carries the object's name.
+    /// Value of the label `app`, and key of the label with the object's name.
     pub app: &'static str,
-    /// Deployment and Service are called `<prefix>-<name>`.
+    /// Prefix of the names of Deployment and Service: `<prefix>-<name>`.
     pub prefix: &'static str,
-    /// The main container.
+    /// Name of the main container.
     pub container: &'static str,
-    /// The HTTPRoute is called `<route>-<name>` and matches `/<namespace>/<route>/<name>`.
+    /// Prefix of the HTTPRoute, which is called `<route>-<name>` and matches `/<namespace>/<route>/<name>`.
     pub route: &'static str,
 }
 
-/// One object of a kind, and where it lives.
+/// One object of a kind, with its location.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload<'a> {
-    /// Its kind.
+    /// Kind of the object.
     pub kind: &'static Kind,
     /// `metadata.name`.
     pub name: &'a str,
@@ -36,17 +36,17 @@ pub struct Workload<'a> {
 }
 
 impl Workload<'_> {
-    /// The name of Deployment and Service.
+    /// Returns the name of Deployment and Service.
     pub fn child_name(&self) -> String {
         format!("{}-{}", self.kind.prefix, self.name)
     }
 
-    /// The name of the HTTPRoute.
+    /// Returns the name of the HTTPRoute.
     pub fn route_name(&self) -> String {
         format!("{}-{}", self.kind.route, self.name)
     }
 
-    /// The labels that select the pods; also on the metadata of every child.
+    /// Returns the labels that select the pods. Every child carries them too.
     pub fn selector(&self) -> Map<String, Value> {
         let mut labels = Map::new();
         labels.insert("app".into(), self.kind.app.into());
@@ -54,7 +54,7 @@ impl Workload<'_> {
         labels
     }
 
-    /// [`Workload::selector`] in the form of `status.selector`.
+    /// Returns [`Workload::selector`] in the format of `status.selector`.
     pub fn selector_text(&self) -> String {
         let pairs: Vec<String> = self
             .selector()
@@ -64,13 +64,13 @@ impl Workload<'_> {
         pairs.join(",")
     }
 
-    /// The base URL of the Service.
+    /// Returns the base URL of the Service.
     pub fn endpoint(&self, port: u16) -> String {
         format!("http://{}.{}.svc.{}:{}", self.child_name(), self.namespace, self.domain, i64::from(port))
     }
 
-    /// `metadata` of a child called `name`: the namespace, the kind's labels, and what the settings add.
-    /// The kind's labels win.
+    /// Builds the `metadata` of the child `name`: the namespace, the kind's labels, and the additions from the
+    /// settings. The kind's labels win.
     pub fn metadata(&self, name: &str, extra: &Extra<'_>) -> Value {
         let mut metadata = extra.over(self.selector());
         metadata.insert("name".into(), name.into());
@@ -78,7 +78,7 @@ impl Workload<'_> {
         Value::Object(metadata)
     }
 
-    /// Why children of this name could not be created; nothing when they can. A Service is who asks most of a name.
+    /// Returns why the names of the children would be invalid. Services have the strictest rules for names.
     pub fn check_name(&self, has_service: bool) -> Violations {
         let mut wrong = Violations::new();
         let prefix = if has_service { self.kind.prefix.len() + 1 } else { 0 };
@@ -113,17 +113,17 @@ impl Workload<'_> {
     }
 }
 
-/// Labels and annotations that the settings add to every child and to the pods.
+/// Labels and annotations from the settings, for every child and for the pods.
 #[derive(Debug, Clone, Copy)]
 pub struct Extra<'a> {
-    /// Labels; never part of a selector.
+    /// Labels. Selectors never contain them.
     pub labels: &'a Raw,
     /// Annotations.
     pub annotations: &'a Raw,
 }
 
 impl Extra<'_> {
-    /// The `metadata` of something that carries `labels` anyway.
+    /// Builds a `metadata` with these additions. `labels` win.
     pub(crate) fn over(&self, labels: Map<String, Value>) -> Map<String, Value> {
         let mut all = self.labels.clone();
         all.extend(labels);

@@ -1,20 +1,20 @@
-//! What policies of Deployment-backed kinds share, without knowing any of these kinds.
+//! The parts that policies of Deployment-backed kinds share. Knows none of these kinds.
 //!
 //! | to | use |
 //! |---|---|
 //! | name children, label them, find their address | [`Kind`], [`Workload`], [`Extra`] |
-//! | have the same settings as the others | [`settings`]; `shape` and `schema` to write them down |
-//! | refuse more than a pass can work on | [`bounds`] |
-//! | build the Deployment with `container` and `podSpec` laid over it | [`PodDefaults`], [`PodParts`] |
+//! | offer the same settings as other policies | [`settings`]; `shape` and `schema` to declare them |
+//! | refuse objects that are too large for a pass | [`bounds`] |
+//! | build the Deployment, with `container` and `podSpec` merged into it | [`PodDefaults`], [`PodParts`] |
 //! | build Service and HTTPRoute | [`Exposure`] |
 //! | merge telemetry and map its variables | [`Telemetry`] |
-//! | tell whether a model is offered | [`models`] |
+//! | check whether a ModelAPI offers a model | [`models`] |
 //! | wait for other objects | [`Dependencies`] |
 //! | look up an entry of a registry | [`Registry`] |
-//! | tell of older fields | [`notes`], [`container()`] |
+//! | handle older fields | [`notes`], [`container()`] |
 //! | report phase, counts, endpoint and conditions | [`mod@assess`] |
 //!
-//! What an object means, which variables it has and what it depends on is left to each policy.
+//! Each policy decides what an object means, which variables it has and what it depends on.
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 
 #[macro_use]

@@ -1,19 +1,19 @@
-//! Where an object says what its pods look like, and the named items of its lists.
+//! Paths of an object's overrides, and access to named items of lists.
 
 use serde_json::Value;
 
-/// Where the object says what its container looks like.
+/// The path of the overrides for the main container.
 pub(crate) const CONTAINER: &str = "spec.container";
 
-/// Where the object says what its pod looks like.
+/// The path of the overrides for the pod.
 pub(crate) const POD_SPEC: &str = "spec.podSpec";
 
-/// The name of an item.
+/// Returns the name of an item.
 pub(crate) fn name_of(item: &Value) -> Option<&str> {
     item.get("name").and_then(Value::as_str)
 }
 
-/// The items of a list; none where there is no list.
+/// Returns the items of a list, or none if the field is not a list.
 pub(crate) fn items<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     value.get(field).and_then(Value::as_array).map(alloc::vec::Vec::as_slice).unwrap_or_default()
 }

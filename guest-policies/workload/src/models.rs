@@ -1,17 +1,18 @@
-//! Which model names a list of patterns allows: the rule by which Agents and configurations of proxies are checked
-//! against what a ModelAPI offers.
+//! The rule that decides whether a list of patterns allows a model name. Agents and proxy configurations use it to
+//! check names against the offer of a ModelAPI.
 
 use alloc::string::String;
 
-/// The reason of every note on a name that probably no provider knows.
+/// The reason of every note on a name that providers probably do not know.
 pub const UNLIKELY: &str = "ModelUnlikely";
 
-/// Whether `name` has nothing to read in it.
+/// Returns whether `name` is empty or only whitespace.
 pub fn is_blank(name: &str) -> bool {
     name.chars().all(char::is_whitespace)
 }
 
-/// `*` allows everything, `provider/*` everything of that provider, anything else only itself.
+/// Returns whether a pattern allows `model`. `*` allows every model, and `provider/*` every model of that provider. Any
+/// other pattern allows only the same name.
 pub fn allowed(patterns: &[String], model: &str) -> bool {
     patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
         Some("") => true,

@@ -1,13 +1,14 @@
-//! Older fields: the note for each one in use, and the condition that sums them up.
+//! Notes on older fields, and the condition that sums them up.
 
 use alloc::vec::Vec;
 use kaos_policy_sdk::types::{Condition, Note};
 use kaos_policy_sdk::{Places, condition, note};
 
-/// The reason of every note about an older field, and the type of the condition.
+/// The reason of every note on an older field, and the type of the condition.
 pub const DEPRECATED: &str = "Deprecated";
 
-/// The object uses the older field `old`; `now` is the one to use, none if nothing took its place.
+/// Notes that the object uses the older field `old`. `now` is the field to use instead, or `None` if it has no
+/// successor.
 pub fn deprecated(old: &str, now: Option<&str>) -> Note {
     let message = match now {
         Some(now) => format!("{old} is an older field and still works: use {now}"),
@@ -16,19 +17,19 @@ pub fn deprecated(old: &str, now: Option<&str>) -> Note {
     note::at(old, note::warning(DEPRECATED, message))
 }
 
-/// The object uses the older field `old`, which says nothing, since `newer` is set.
+/// Notes that the older field `old` is ignored because `newer` is set.
 pub fn ignored(old: &str, newer: &str) -> Note {
     let message = format!("{old} is an older field and is ignored, since {newer} is set: remove it");
     note::at(old, note::warning(DEPRECATED, message))
 }
 
-/// [`ignored`] for the sake of `newer` where that is set, else [`deprecated`].
+/// Returns [`ignored`] if `newer` is set, and [`deprecated`] otherwise.
 pub fn older(old: &str, newer: &str, is_set: bool) -> Note {
     if is_set { ignored(old, newer) } else { deprecated(old, Some(newer)) }
 }
 
-/// The note on variables of these `names` at the older place `old`, if there are any. They are ignored where the newer
-/// place `newer` has all of them.
+/// Returns the note on variables with these `names` at the older path `old`, if there are any. They are ignored if the
+/// newer path `newer` has all of them.
 pub fn older_env<'a>(
     old: &str,
     mut names: impl ExactSizeIterator<Item = &'a str>,
@@ -41,7 +42,7 @@ pub fn older_env<'a>(
     is_used.then(|| older(old, newer, is_ignored))
 }
 
-/// Condition `Deprecated`, if any older field is in use.
+/// Returns the condition `Deprecated` if an older field is in use.
 pub fn deprecated_condition(notes: &[Note]) -> Option<Condition> {
     let messages: Vec<&str> =
         notes.iter().filter(|note| note.reason == DEPRECATED).map(|note| note.message.as_str()).collect();

@@ -1,7 +1,7 @@
-//! A registry: named entries in a YAML text of a ConfigMap, from which an object picks one.
+//! A registry: named entries in the YAML text of a ConfigMap. An object picks one entry.
 //!
-//! An entry is read when it is asked for, so that a mistake in one harms no other. It is made of texts, quoted or not:
-//! `8000` is one. What an entry means, and what stands in where there is no registry, is left to each policy.
+//! Entries are decoded on demand, so that a mistake in one entry does not affect the others. All values are texts,
+//! quoted or not, even `8000`. Each policy decides what an entry means, and what to do without a registry.
 
 use alloc::{
     string::{String, ToString},
@@ -10,10 +10,10 @@ use alloc::{
 use kaos_policy_sdk::{Decode, Path, decode, yaml};
 use serde_json::{Map, Value};
 
-/// The member of the text that holds the entries.
+/// The key that holds the entries.
 const RUNTIMES: &str = "runtimes";
 
-/// Bytes of a registry that is read, which takes far longer than to copy it.
+/// The maximum bytes of a registry. Parsing a text takes far longer than copying it.
 const READ: usize = 150_000;
 
 /// The entries by name.
@@ -21,7 +21,7 @@ const READ: usize = 150_000;
 pub struct Registry(Map<String, Value>);
 
 impl Registry {
-    /// The entries below `runtimes` in `text`, or why it is no registry.
+    /// Parses the entries below `runtimes` in `text`. The error says why the text is not a registry.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > READ {
             return Err(format!("{} bytes are too many, at most {READ}: take out what nothing uses", text.len()));
@@ -35,19 +35,19 @@ impl Registry {
             Some(Value::Object(entries)) => Ok(Self(entries.clone())),
             Some(Value::Null) => Ok(Self::default()),
             Some(_) => Err(format!("{RUNTIMES} must be a mapping from names to entries")),
-            // Entries may stand without a heading.
+            // The key `runtimes` may be missing: then the entries are at the top.
             None => Ok(Self(fields)),
         }
     }
 
-    /// The names, sorted.
+    /// Returns the names in order.
     pub fn names(&self) -> Vec<&str> {
         self.0.keys().map(String::as_str).collect()
     }
 
-    /// The entry called `name`, or why it cannot be read; none when there is no such entry.
+    /// Returns the entry `name`, or why it cannot be decoded. Returns `None` if the entry does not exist.
     pub fn entry<T: Decode>(&self, name: &str) -> Option<Result<T, String>> {
-        // A name with nothing behind it is an entry that says nothing.
+        // A name without a value is an empty entry.
         let nothing = Value::Object(Map::new());
         let entry = self.0.get(name).map(|entry| if entry.is_null() { &nothing } else { entry })?;
         Some(decode(entry).map_err(|error| {

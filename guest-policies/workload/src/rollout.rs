@@ -1,17 +1,17 @@
-//! What a live Deployment says about its pods.
+//! Reads the state of a live Deployment's pods.
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use kaos_policy_sdk::{Object, object};
 use serde_json::{Map, Value};
 
-/// The counts of a live Deployment, or those of one that is not there yet.
+/// The counts of a live Deployment, or of one that does not exist yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rollout {
-    /// Pods that are wanted.
+    /// Number of wanted pods.
     pub wanted: i64,
-    /// Pods that are ready.
+    /// Number of ready pods.
     pub ready: i64,
-    /// Pods that there are, old ones too.
+    /// Number of all pods, old ones included.
     pub replicas: i64,
     available: i64,
     updated: i64,
@@ -21,7 +21,7 @@ pub struct Rollout {
 }
 
 impl Rollout {
-    /// Reads a live Deployment; `wanted` counts until there is one.
+    /// Reads a live Deployment. `wanted` counts until it exists.
     pub fn read(live: Option<&Object>, wanted: i64) -> Self {
         let Some(live) = live else { return Self { wanted, ..Self::default() } };
         let number = |path: &[&str]| live.at(path).and_then(Value::as_i64);
@@ -38,14 +38,14 @@ impl Rollout {
         }
     }
 
-    /// Whether pods of the current generation serve: the controller has seen it, and at least one updated
-    /// pod is available even if every old one is.
+    /// Returns whether pods of the current generation serve. The controller must have observed the generation. So many
+    /// pods must be available that at least one is updated, even if all old pods are among them.
     pub fn serves(&self) -> bool {
         let old = (self.replicas - self.updated).max(0);
         self.observed && self.wanted > 0 && self.updated > 0 && self.available > old
     }
 
-    /// The counts, and what keeps pods from coming up.
+    /// Returns the counts, and the reason why pods do not start.
     pub fn message(&self) -> String {
         let mut message = format!("Deployment ready replicas: {}/{}", self.ready, self.wanted);
         if self.wanted == 0 && self.status.is_some() {
@@ -58,13 +58,13 @@ impl Rollout {
         message
     }
 
-    /// `status.deployment`, if there is a Deployment.
+    /// Returns `status.deployment`, if the Deployment exists.
     pub fn into_status(self) -> Option<Value> {
         self.status
     }
 }
 
-/// The message of the condition that says why there are no pods.
+/// Returns the message of the condition that explains missing pods.
 fn trouble(live: &Object) -> Option<String> {
     let holds = |kind: &str, status: &str| {
         let condition = live.condition(kind)?;
@@ -74,7 +74,7 @@ fn trouble(live: &Object) -> Option<String> {
     holds("ReplicaFailure", "True").or_else(|| holds("Progressing", "False")).filter(|message| !message.is_empty())
 }
 
-/// The counts that are not zero, and the conditions.
+/// Builds the status block from the non-zero counts and the conditions.
 fn block(live: &Object) -> Value {
     let mut block = Map::new();
     for field in ["replicas", "readyReplicas", "availableReplicas", "updatedReplicas"] {
@@ -95,7 +95,7 @@ fn block(live: &Object) -> Value {
     Value::Object(block)
 }
 
-/// A Deployment's condition as a `metav1.Condition`, which has no update time.
+/// Converts a Deployment's condition to a `metav1.Condition`, which has no update time.
 fn condition(live: &Value) -> Option<Value> {
     let text = |field: &str| live.get(field).and_then(Value::as_str).unwrap_or_default();
     let (kind, status) = (text("type"), text("status"));

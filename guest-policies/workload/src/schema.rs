@@ -1,23 +1,23 @@
-//! A policy's settings as JSON Schema, from its settings type and that type's `Default`.
+//! Generates the JSON Schema of a policy's settings from its settings type and that type's `Default`.
 //!
-//! Every leaf carries its default, so that a host can fill in what no layer sets. Part of tests and of the
-//! generator only.
+//! Every leaf carries its default, so that the host can fill in values that no settings layer sets. Only tests and the
+//! generator use this module.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// What a policy adds to the schema of its settings type.
+/// A policy's additions to the schema of its settings type.
 #[derive(Debug)]
 pub struct Extras<'a> {
-    /// Environment variables of leaves whose type is shared: path and name.
+    /// Environment variables of leaves with a shared type: path and variable.
     pub env: &'a [(&'a str, &'a str)],
-    /// Settings that an object's annotation may override: paths of leaves, or of objects for all below.
+    /// Settings that an annotation of the object may override: paths of leaves, or of objects for all leaves below.
     pub annotations: &'a [&'a str],
 }
 
-/// The schema of `T`, with no references.
+/// Generates the schema of `T`, without references.
 pub fn of<T: JsonSchema + Default + Serialize>(extras: &Extras<'_>) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();
@@ -27,18 +27,18 @@ pub fn of<T: JsonSchema + Default + Serialize>(extras: &Extras<'_>) -> Value {
     schema
 }
 
-/// [`of`] as the text of `settings.schema.json`.
+/// Returns [`of`] as the text of `settings.schema.json`.
 pub fn text<T: JsonSchema + Default + Serialize>(extras: &Extras<'_>) -> String {
     format!("{:#}\n", of::<T>(extras))
 }
 
-/// Puts defaults, variables and annotation marks on the leaves below `schema`.
+/// Adds defaults, environment variables and annotation marks to the leaves below `schema`.
 fn dress(schema: &mut Value, default: &Value, path: &str, extras: &Extras<'_>) {
     let Some(schema) = schema.as_object_mut() else { return };
     schema.remove("default");
-    // The bounds of a number say as much.
+    // The bounds of a number make the format redundant.
     schema.remove("format");
-    // The fields of a probe are Kubernetes' own, and each component carries them twice.
+    // Kubernetes documents the fields of a probe, and each component would carry the descriptions twice.
     if path.rsplit_once('.').is_some_and(|(above, _)| above.ends_with("Probe")) {
         schema.remove("description");
     }
@@ -60,7 +60,7 @@ fn dress(schema: &mut Value, default: &Value, path: &str, extras: &Extras<'_>) {
     }
 }
 
-/// The leaves of a schema: path and leaf.
+/// Returns the leaves of a schema, each with its path.
 pub fn leaves(schema: &Value) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     collect(schema, "", &mut found);
@@ -79,7 +79,7 @@ fn collect(schema: &Value, path: &str, found: &mut Vec<(String, Value)>) {
     }
 }
 
-/// `settings` with the leaf at `path` set to `value`.
+/// Returns `settings` with the leaf at `path` set to `value`.
 pub fn with(settings: &Value, path: &str, value: Value) -> Value {
     let mut changed = settings.clone();
     let mut place = &mut changed;

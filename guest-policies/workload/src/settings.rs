@@ -1,8 +1,8 @@
-//! Settings that every policy of a Deployment-backed kind has, in the same words.
+//! The settings that all policies of Deployment-backed kinds share.
 //!
-//! A policy's own settings type holds these beside its own fields and gives them their values in its
-//! `Default`, which is the single source of defaults. The host hands over complete settings, so nothing in
-//! here is optional unless leaving it out means something.
+//! A policy's settings type contains these types next to its own fields. Its `Default` gives them their values and is
+//! the single source of defaults. The host passes complete settings, so a field is optional only if its absence has a
+//! meaning.
 
 use alloc::string::String;
 use kaos_policy_sdk::{Decode, object};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 #[cfg(feature = "schema")]
 use {schemars::JsonSchema, serde::Serialize};
 
-/// A JSON object of Kubernetes' own, for example a `SecurityContext`.
+/// A JSON object in Kubernetes' own format, for example a `SecurityContext`.
 pub type Raw = Map<String, Value>;
 
 /// How a container is asked for its health.
@@ -71,7 +71,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// An HTTP probe after `delay` seconds, every `period` seconds; the rest as Kubernetes has it.
+    /// Returns an HTTP probe after `delay` seconds, every `period` seconds. Other fields have Kubernetes' defaults.
     pub fn http(path: &str, delay: u32, period: u32) -> Self {
         Self {
             handler: Handler::HttpGet,
@@ -86,12 +86,12 @@ impl Probe {
         }
     }
 
-    /// As [`Probe::http`], with a TCP connection.
+    /// Like [`Probe::http`], with a TCP connection.
     pub fn tcp(delay: u32, period: u32) -> Self {
         Self { handler: Handler::TcpSocket, ..Self::http("/", delay, period) }
     }
 
-    /// The probe as Kubernetes has it, for a container that listens on `port`.
+    /// Returns the probe in Kubernetes' format, for a container that listens on `port`.
     pub(crate) fn manifest(&self, port: u16) -> Option<Value> {
         let port = self.port.unwrap_or(port);
         let scheme = if self.scheme == Scheme::Https { "HTTPS" } else { "HTTP" };
@@ -125,7 +125,7 @@ pub enum PullPolicy {
 }
 
 impl PullPolicy {
-    /// As Kubernetes spells it.
+    /// Returns the policy in Kubernetes' spelling.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Always => "Always",
@@ -177,7 +177,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// No routes; `timeout` for those who turn them on.
+    /// Disables routes. `timeout` is the default once somebody enables them.
     pub fn off(timeout: &str) -> Self {
         Self { enabled: false, name: String::new(), namespace: String::new(), timeout: timeout.into() }
     }
@@ -199,7 +199,7 @@ pub struct TelemetrySettings {
 }
 
 impl TelemetrySettings {
-    /// Off; `excluded_urls` for those who turn it on.
+    /// Disables telemetry. `excluded_urls` is the default once somebody enables it.
     pub fn off(excluded_urls: &str) -> Self {
         Self { enabled: false, endpoint: String::new(), excluded_urls: excluded_urls.into() }
     }

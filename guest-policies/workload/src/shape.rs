@@ -1,15 +1,15 @@
-//! What settings that end in manifests may look like, so that a bad one is told by the name of the setting and
-//! never by an API server. One home: every policy has the same shapes.
+//! Schemas for settings that end in manifests. A bad value is reported with the name of its setting, before an API
+//! server could refuse it. All policies use the same schemas.
 //!
-//! Of use in `schemars(schema_with = "…")`; part of tests and of the generator only.
+//! For `schemars(schema_with = "…")`. Only tests and the generator use this module.
 
 use crate::settings::Probe;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-/// Labels of DNS with dots between them.
+/// DNS labels, separated by dots.
 const SUBDOMAIN: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
-/// What stands in keys of labels behind the slash.
+/// The part of a label's key after the slash.
 const WORD: &str = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?";
 const QUANTITY: &str = "^[+-]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
 
@@ -17,7 +17,7 @@ fn text(pattern: &str, longest: u32) -> Schema {
     json_schema!({"type": "string", "pattern": pattern, "maxLength": longest})
 }
 
-/// The name of a port: one letter at least.
+/// The name of a port: contains at least one letter.
 pub fn port_name(_: &mut SchemaGenerator) -> Schema {
     text("^([0-9]+-)*[0-9]*[a-z][a-z0-9]*(-[a-z0-9]+)*$", 15)
 }
@@ -32,32 +32,32 @@ pub fn object_name(_: &mut SchemaGenerator) -> Schema {
     text(&format!("^{SUBDOMAIN}$"), 253)
 }
 
-/// The name of an object, or nothing.
+/// The name of an object, or the empty text.
 pub fn any_object_name(_: &mut SchemaGenerator) -> Schema {
     text(&format!("^({SUBDOMAIN})?$"), 253)
 }
 
-/// The name of a namespace, or nothing.
+/// The name of a namespace, or the empty text.
 pub fn any_namespace(_: &mut SchemaGenerator) -> Schema {
     text("^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$", 63)
 }
 
-/// A finalizer, or nothing.
+/// A finalizer, or the empty text.
 pub fn any_finalizer(_: &mut SchemaGenerator) -> Schema {
     text(&format!("^({SUBDOMAIN}/{WORD})?$"), 317)
 }
 
-/// A directory that something is mounted in.
+/// The path of a directory to mount a volume in.
 pub fn directory(_: &mut SchemaGenerator) -> Schema {
     text("^/[^:]*$", 4096)
 }
 
-/// A key of a ConfigMap, which is also the name of a file.
+/// A key of a ConfigMap, which becomes the name of a file.
 pub fn file_name(_: &mut SchemaGenerator) -> Schema {
     text("^([-_a-zA-Z0-9]|\\.[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$", 253)
 }
 
-/// The name of a variable, or nothing.
+/// The name of a variable, or the empty text.
 pub fn any_variable(_: &mut SchemaGenerator) -> Schema {
     text("^([-._a-zA-Z][-._a-zA-Z0-9]*)?$", 253)
 }
@@ -68,7 +68,7 @@ fn keyed(value: &Value) -> Schema {
         "propertyNames": {
             "pattern": format!("^({SUBDOMAIN}/)?{WORD}$"),
             "maxLength": 317,
-            // The operator's own: a policy that set one would speak in its name.
+            // Keys of the operator itself: a policy that sets one would impersonate the operator.
             "not": {"pattern": "^(.*\\.)?kaos\\.tools/"},
         },
         "additionalProperties": value,
@@ -98,7 +98,7 @@ pub fn resources(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A probe for liveness, of which one success is enough.
+/// A liveness probe, which succeeds after one success.
 pub fn liveness(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = Probe::json_schema(generator);
     if let Some(threshold) = schema.pointer_mut("/properties/successThreshold") {

@@ -1,4 +1,4 @@
-//! OpenTelemetry: what an object and the settings say together, and the variables that follow.
+//! OpenTelemetry: merges the object's fields with the settings, and maps the variables.
 
 use crate::kind::Workload;
 use crate::settings::TelemetrySettings;
@@ -10,21 +10,21 @@ use kaos_policy_sdk::{condition, note};
 /// The effective telemetry of one object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Telemetry<'a> {
-    /// Whether it is on.
+    /// Whether telemetry is enabled.
     pub enabled: bool,
     /// The OTLP endpoint.
     pub endpoint: Option<&'a str>,
-    /// Where `enabled` comes from.
+    /// Origin of `enabled`.
     pub enabled_origin: String,
-    /// Where `endpoint` comes from.
+    /// Origin of `endpoint`.
     pub endpoint_origin: String,
-    /// Field of the object, for notes.
+    /// Path in the object, for notes.
     path: &'a str,
 }
 
 impl<'a> Telemetry<'a> {
-    /// What the object says at `path`, and what the settings say where it says nothing. Each field counts
-    /// on its own: an object that sets only an endpoint does not turn telemetry off.
+    /// Merges the object's fields at `path` with the settings. Each field falls back on its own: an object that sets
+    /// only an endpoint does not disable telemetry.
     pub fn merge(
         enabled: Option<bool>,
         endpoint: Option<&'a str>,
@@ -45,7 +45,7 @@ impl<'a> Telemetry<'a> {
         }
     }
 
-    /// The variables that Python's OpenTelemetry SDK reads, if telemetry is on.
+    /// Sets the variables of Python's OpenTelemetry SDK, if telemetry is enabled.
     pub fn set_env(&self, env: &mut ContainerEnv<'_>, workload: &Workload<'_>, excluded_urls: &str) {
         if !self.enabled {
             return;
@@ -61,15 +61,15 @@ impl<'a> Telemetry<'a> {
         );
     }
 
-    /// The variable of the endpoint. It may refer to others, as `http://$(HOST_IP):4317` for a collector on each node:
-    /// no address has such signs otherwise.
+    /// Sets the variable of the endpoint. The endpoint may refer to other variables, such as `http://$(HOST_IP):4317`
+    /// for a collector on each node. No address contains `$(` for another reason.
     pub fn set_endpoint(&self, env: &mut ContainerEnv<'_>) {
         if let Some(endpoint) = self.endpoint {
             env.bind("OTEL_EXPORTER_OTLP_ENDPOINT", literal(endpoint), &self.endpoint_origin);
         }
     }
 
-    /// A warning when it is on and has nowhere to send to.
+    /// Returns a warning if telemetry is enabled without an endpoint.
     pub fn note(&self) -> Option<Note> {
         let message = "telemetry is enabled without an endpoint: nothing will be exported; set the endpoint, or \
                        DEFAULT_TELEMETRY_ENDPOINT for the operator";
@@ -77,7 +77,7 @@ impl<'a> Telemetry<'a> {
             .then(|| note::at(format!("{}.endpoint", self.path), note::warning("TelemetryWithoutEndpoint", message)))
     }
 
-    /// Condition `TelemetryConfigured`, if telemetry is on.
+    /// Builds the condition `TelemetryConfigured`, if telemetry is enabled.
     pub fn condition(&self) -> Option<Condition> {
         match (self.enabled, self.endpoint) {
             (false, _) => None,
