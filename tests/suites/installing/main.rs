@@ -19,6 +19,7 @@
 //! | `packages` | half-written, emptied, renamed and deleted ConfigMaps |
 //! | `withheld` | what serves and cannot be loaded any more |
 //! | `unwritable` | a record that cannot be written or removed, beside others that can |
+//! | `starting` | an operator starts where policies take their time to load |
 //! | `erased` | what serves and whose record, or what is kept of it, somebody deletes |
 //! | `under_load` | a policy that changes every second while many Agents are edited |
 //! | `candidates` | editions of the Agents' policy, good ones and broken ones |
@@ -39,6 +40,7 @@ mod put_aside;
 mod refusals;
 mod refusing;
 mod rehearsed;
+mod starting;
 mod support;
 mod swapping;
 mod tenants;

@@ -55,7 +55,7 @@ pub use ledger::{Book, Ledger, Without};
 pub use precedence::{Age, Arranged, Conflict, Given, Missed, Offer, Reach, arrange};
 pub(crate) use renderers::Renderers;
 pub use shared::{FITTED_CONFIG, OPERATOR_CONFIG, environment, operator_config, told_apart};
-pub use snapshot::{Answer, Answers, PIN, Snapshot};
+pub use snapshot::{Answer, Answers, Loading, PIN, Snapshot};
 pub(crate) use tenancy::{Overreach, reach};
 
 use crate::locking::lock;
@@ -107,7 +107,12 @@ impl Catalogue {
     }
 
     /// Lets these answer from now on. What is as it was goes on undisturbed.
-    pub fn install(&self, mut answers: BTreeMap<ResourceType, Answers>) {
+    pub fn install(&self, answers: BTreeMap<ResourceType, Answers>) {
+        self.install_while(Loading::new(), answers);
+    }
+
+    /// The same, while the rest is being loaded still.
+    pub(crate) fn install_while(&self, loading: Loading, mut answers: BTreeMap<ResourceType, Answers>) {
         // The lock that swaps and their numbers are made under.
         self.revision.send_modify(|revision| {
             *revision += 1;
@@ -118,7 +123,7 @@ impl Catalogue {
                     answers.keep(before);
                 }
             }
-            self.current.store(Some(Arc::new(Snapshot { revision: *revision, kinds: answers })));
+            self.current.store(Some(Arc::new(Snapshot { revision: *revision, kinds: answers, loading })));
         });
     }
 

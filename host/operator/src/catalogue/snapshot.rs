@@ -20,12 +20,17 @@ pub const PIN: &str = "kaos.tools/policy";
 /// The digits of a digest that a pin has at least.
 const DIGITS: usize = 12;
 
+/// By kind, the namespaces in which a policy answers that was let in before this process began and is being loaded still.
+pub type Loading = BTreeMap<ResourceType, BTreeSet<String>>;
+
 /// What answers, all of one moment.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     /// Counts the swaps.
     pub revision: u64,
     pub(super) kinds: BTreeMap<ResourceType, Answers>,
+    /// By kind, the namespaces in which a policy answers that is being loaded still.
+    pub(super) loading: Loading,
 }
 
 /// What answers for one kind, by place.
@@ -107,6 +112,17 @@ impl Snapshot {
                 Answer::NoSuchPolicy(Arc::clone(usual), choice)
             }),
         }
+    }
+
+    /// Whether what answers for objects of a kind in a namespace is being loaded still: until it is, nothing is done and
+    /// nothing is told.
+    pub fn is_loading(&self, of: &ResourceType, namespace: &str) -> bool {
+        self.loading.get(of).is_some_and(|namespaces| namespaces.contains(namespace))
+    }
+
+    /// What is being loaded still.
+    pub fn loading(&self) -> &Loading {
+        &self.loading
     }
 
     /// What answers for a kind.

@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use crate::{kinds, queue::Queue, reconcile::Context, watch::ObjectKey};
 
+/// Places that are named, at most, whose policies are being loaded.
+const NAMED: usize = 16;
+
 /// A look inside an operator. Clones look at the same one.
 #[derive(Clone)]
 pub struct Probe {
@@ -26,7 +29,11 @@ impl Probe {
         let coverage = self.context.watch.coverage();
         let unwatched = snapshot.kinds().filter(|(of, _)| !coverage.is_primary(of));
         let unwatched: Vec<String> = unwatched.map(|(of, _)| format!("{of}: not watched yet")).collect();
-        if unwatched.is_empty() { self.context.watch.follows_all() } else { Err(unwatched) }
+        let loading = snapshot.loading().iter().flat_map(|(of, namespaces)| {
+            namespaces.iter().map(move |namespace| format!("{of} in {namespace}: its policy is being loaded"))
+        });
+        let missing: Vec<String> = unwatched.into_iter().chain(loading.take(NAMED)).collect();
+        if missing.is_empty() { self.context.watch.follows_all() } else { Err(missing) }
     }
 
     /// Listed namespaces that are not waited for, since nothing may be read in them.

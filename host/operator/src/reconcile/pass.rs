@@ -52,6 +52,10 @@ impl Context {
             return Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) };
         }
         let Some(object) = self.watch.object(key) else { return self.gone(key) };
+        if self.catalogue.load().is_some_and(|snapshot| snapshot.is_loading(&key.of, &key.namespace)) {
+            // The swap wakes it that brings the policy.
+            return Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) };
+        }
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let Some(selected) = self.select(key, &object) else {
             let mut memory = self.memories.take(key, &uid);

@@ -14,7 +14,7 @@ mod serving;
 mod turn;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -54,8 +54,13 @@ pub(super) struct Lifecycle {
     news: News,
     turns: Turns,
     roster: Roster,
-    /// Whether what served before this process began is loaded.
+    /// Whether what served before this process began is loaded, but for what is `loading`.
     restored: bool,
+    /// Namespaces' own policies that served before this process began and are loaded beside everything else: for each what
+    /// is left to load, which is what it may fall back to and then itself.
+    loading: BTreeMap<String, VecDeque<String>>,
+    /// What is compiled to serve again in place of what is put aside, and whether nothing serves there meanwhile.
+    restoring: BTreeMap<String, bool>,
     /// What was installed last, and under which settings of the operator's own ConfigMap, to tell whether something else is
     /// to be.
     installed: Option<(BTreeSet<String>, Option<Layer>)>,
@@ -114,6 +119,8 @@ impl Lifecycle {
             turns,
             roster,
             restored: false,
+            loading: BTreeMap::new(),
+            restoring: BTreeMap::new(),
             installed: None,
             looked_under: None,
             misfit: None,
@@ -169,7 +176,15 @@ impl Lifecycle {
         self.records.settle().await;
         let current = self.current(&found);
         self.questions.keep(|name| current.contains(name));
-        self.checks.keep(|name| current.contains(name) || self.roster.entries.contains_key(name));
+        self.forget_what_loads_no_more();
+        let restoring = std::mem::take(&mut self.restoring);
+        self.checks.keep(|name| {
+            let is_loading = || self.loading.values().flatten().any(|it| it == name);
+            current.contains(name)
+                || self.roster.entries.contains_key(name)
+                || restoring.contains_key(name)
+                || is_loading()
+        });
         let begins = !self.restored;
         if begins {
             self.tools.catalogue.remember(self.records.answered());

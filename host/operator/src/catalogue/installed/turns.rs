@@ -23,7 +23,7 @@ pub(super) struct Turns {
 
 /// What a namespace had so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Had {
+pub(super) struct Had {
     /// The time that its checks took. One that had none for long is let off to where the others are.
     time: Duration,
     /// The round in which one of its packages was checked last.
@@ -54,10 +54,15 @@ impl Turns {
     pub(super) fn take(&mut self, namespace: &str) {
         if namespace != self.home {
             self.is_taken = true;
-            let had = self.had(namespace);
-            self.now = had.time;
-            self.had.insert(namespace.to_owned(), Had { round: self.rounds, ..had });
+            self.give(namespace);
         }
+    }
+
+    /// What a namespace had let in before is loaded. That counts as a turn of it, and ends no round.
+    pub(super) fn give(&mut self, namespace: &str) {
+        let had = self.had(namespace);
+        self.now = had.time;
+        self.had.insert(namespace.to_owned(), Had { round: self.rounds, ..had });
     }
 
     /// The check of a package of a namespace took so long.
@@ -67,7 +72,8 @@ impl Turns {
         }
     }
 
-    fn had(&self, namespace: &str) -> Had {
+    /// What a namespace had so far: who had least comes first.
+    pub(super) fn had(&self, namespace: &str) -> Had {
         let had = self.had.get(namespace).copied().unwrap_or_default();
         Had { time: had.time.max(self.now), ..had }
     }

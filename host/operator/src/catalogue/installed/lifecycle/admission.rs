@@ -137,6 +137,10 @@ impl Lifecycle {
             Stand::Ended => return Ok(true),
             Stand::UnderWay => return Ok(false),
             Stand::Open if !self.checks.has_room_for(namespace) => return Ok(false),
+            // Whatever served goes on before anything new is looked at.
+            Stand::Open if *namespace != self.tools.duties.operator_namespace && !self.loading.is_empty() => {
+                return Ok(false);
+            }
             Stand::Open => {}
         }
         if !self.checking.contains(name) {

@@ -38,10 +38,7 @@ impl Lifecycle {
         for name in &names {
             let mut status = self.records.status(name);
             *states.entry((status.state, current.contains(name))).or_default() += 1;
-            if status.state != RevisionState::Active {
-                continue;
-            }
-            if !seen {
+            if status.state != RevisionState::Active || !seen || self.loading.contains_key(name) {
                 continue;
             }
             let ledger = self.tools.catalogue.ledger();

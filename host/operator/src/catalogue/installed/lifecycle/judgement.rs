@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use kaos_crds::{PolicyRevisionStatus, PolicySource, RevisionState};
 
+use tokio::time::Instant;
+
 use super::{
-    Found, Lifecycle, StepError, Turn,
+    Found, LOOK_AGAIN, Lifecycle, StepError, Turn,
     naming::others_of,
     restoring::{Loaded, age_of},
 };
@@ -77,6 +79,9 @@ impl Lifecycle {
         for name in failing {
             let book = self.tools.catalogue.ledger().book(&name);
             let Some(why) = book.verdict(&self.concerned(&name)) else { continue };
+            if !self.may_be_put_aside(&name, found).await {
+                continue;
+            }
             tracing::error!(revision = name, why, "the policy is put aside");
             judged = judged.and(self.put_aside(&name, why, found).await);
         }
@@ -138,26 +143,62 @@ impl Lifecycle {
         }
     }
 
-    /// Lets what served before a revision that was put aside serve again, unless something does so already.
-    async fn restore_before(&mut self, name: &str, package: &Found, found: &[Found]) -> Result<(), StepError> {
+    /// Whether what would serve again in place of a revision can be loaded at once. If not, it is compiled beside everything
+    /// else, and until then the revision goes on.
+    async fn may_be_put_aside(&mut self, name: &str, found: &[Found]) -> bool {
+        let source = self.records.get(name).map(|revision| &revision.spec.source);
+        let Some(package) = found.iter().find(|found| Some(&found.source) == source) else { return true };
+        let Some(before) = self.to_restore(name, package, found).into_iter().next() else { return true };
+        self.is_compiled_to_restore(&before, false, found).await
+    }
+
+    /// What may serve again after a revision that is put aside, the best first; nothing if something serves already or
+    /// another package decides about it.
+    fn to_restore(&self, name: &str, package: &Found, found: &[Found]) -> Vec<Revision> {
         let serving = self.serving();
         let stands_in = |before: &String| serving.contains(before);
         if others_of(&self.roster, &serving, name, package).next().is_some() || self.before(name).iter().any(stands_in)
         {
-            return Ok(());
+            return Vec::new();
         }
-        for before in self.good_before(name) {
-            // It has a package of its own again, which decides about it.
-            if found.iter().any(|other| other.source == before.spec.source && other.source != package.source) {
+        // One that has a package of its own again is decided about by that.
+        let is_decided = |before: &Revision| {
+            found.iter().any(|other| other.source == before.spec.source && other.source != package.source)
+        };
+        self.good_before(name).into_iter().take_while(|before| !is_decided(before)).collect()
+    }
+
+    async fn is_compiled_to_restore(&mut self, before: &Revision, is_alone: bool, found: &[Found]) -> bool {
+        let name = before.metadata.name.clone().unwrap_or_default();
+        let is_compiled = self.is_compiled(&name, before, found).await;
+        if !is_compiled {
+            self.restoring.insert(name, is_alone);
+        }
+        is_compiled
+    }
+
+    /// Lets what served before a revision that was put aside serve again, unless something does so already.
+    async fn restore_before(&mut self, name: &str, package: &Found, found: &[Found]) -> Result<(), StepError> {
+        for before in self.to_restore(name, package, found) {
+            let restored = before.metadata.name.clone().unwrap_or_default();
+            if self.due.get(&restored).is_some_and(|due| Instant::now() < *due) {
+                let (what, message) =
+                    (format!("load PolicyRevision {restored}"), "it is tried again in a while".to_owned());
+                return Err(StepError { what, message, is_answered: true });
+            }
+            if !self.is_compiled_to_restore(&before, true, found).await {
+                // Its end is told.
                 return Ok(());
             }
             match self.reload(&before, found).await? {
                 Loaded::Serves => {}
                 // What served before that may still be there.
                 Loaded::Never | Loaded::Withheld => continue,
-                Loaded::NotYet(error) => return Err(error),
+                Loaded::NotYet(error) => {
+                    self.due.insert(restored, Instant::now() + LOOK_AGAIN);
+                    return Err(error);
+                }
             }
-            let restored = before.metadata.name.unwrap_or_default();
             let claimed = self.claim_of(name, &restored, found);
             let message = format!("{name} failed in service");
             let turn = Turn::new(RevisionState::Active, "Restored", message);

@@ -1,7 +1,13 @@
-//! A namespace's own policy that was let in, and that cannot be loaded for now when a process begins: the compiler is
-//! killed for want of memory, or gets no processor.
+//! Namespaces' own policies that were let in before a process began: they are loaded beside everything else, since each may
+//! take its time. Until one is loaded nothing is done for the objects of its place, and nobody is told.
+//!
+//! One that cannot be loaded for now is left alone for a while: the compiler is killed for want of memory, or gets no
+//! processor.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeSet, VecDeque},
+    time::Duration,
+};
 
 use kaos_crds::{PolicyRevisionSpec, RevisionState};
 use kaos_policy::manifest::OnRefusal;
@@ -13,7 +19,7 @@ use super::{
 };
 use crate::{
     catalogue::{
-        Reach,
+        Loading, Reach,
         installed::{
             checks::Stand,
             records::{Revision, kinds_of},
@@ -30,6 +36,50 @@ pub(crate) const NOT_LOADED: &str = "NotLoaded";
 const SELDOM: Duration = Duration::from_hours(1);
 
 impl Lifecycle {
+    /// Begins to load a namespace's own policy that was let in, after what it may fall back to. Says whether it is one.
+    pub(super) fn load_beside(&mut self, revision: &Revision, found: &[Found]) -> bool {
+        if !self.is_local_policy(revision) {
+            return false;
+        }
+        let name = revision.metadata.name.clone().unwrap_or_default();
+        if !self.loading.contains_key(&name) {
+            let mut left: VecDeque<String> = self.before(&name).into_iter().rev().collect();
+            left.push_back(name.clone());
+            self.roster.entries.insert(name.clone(), self.unloaded(revision, found));
+            self.loading.insert(name, left);
+        }
+        true
+    }
+
+    /// Whether a revision brings a component for the namespace that it came from.
+    fn is_local_policy(&self, revision: &Revision) -> bool {
+        let PolicyRevisionSpec { source, digest, .. } = &revision.spec;
+        source.namespace != self.tools.duties.operator_namespace && digest.is_some()
+    }
+
+    /// What replaced or retired it has no use for what is loaded.
+    pub(super) fn forget_what_loads_no_more(&mut self) {
+        let (serving, entries) = (self.serving(), &self.roster.entries);
+        let is_unloaded =
+            |name: &str| entries.get(name).is_some_and(|entry| matches!(entry.content, Content::Unloaded(..)));
+        self.loading.retain(|name, _| serving.contains(name) && is_unloaded(name));
+    }
+
+    /// Where those answer that are being loaded.
+    pub(super) fn loading_places(&self, serving: &BTreeSet<String>) -> Loading {
+        let mut places = Loading::new();
+        for name in self.loading.keys().filter(|name| serving.contains(*name)) {
+            let Some(Content::Unloaded(_, kinds, _)) = self.roster.entries.get(name).map(|entry| &entry.content) else {
+                continue;
+            };
+            let namespace = &self.roster.entries[name].source.namespace;
+            for of in kinds {
+                places.entry(of.clone()).or_default().insert(namespace.clone());
+            }
+        }
+        places
+    }
+
     /// Has nothing answer in the place of a namespace's own policy that cannot be loaded for now, until it is: that holds
     /// nobody else up. What holds for others, too, is waited for.
     pub(super) async fn put_off(
@@ -38,26 +88,13 @@ impl Lifecycle {
         found: &[Found],
         error: StepError,
     ) -> Result<(), StepError> {
-        let PolicyRevisionSpec { source, scope, digest, .. } = &revision.spec;
-        if source.namespace == self.tools.duties.operator_namespace || digest.is_none() {
+        if !self.is_local_policy(revision) {
             return Err(error);
         }
         let name = revision.metadata.name.clone().unwrap_or_default();
         tracing::warn!(revision = name, %error, "nothing answers in its place until it can be loaded");
-        let status = revision.status.clone().unwrap_or_default();
-        // One that an older package keeps out holds no place.
-        let serves = status.state == RevisionState::Active;
-        let kinds = if serves { kinds_of(&status).collect() } else { Vec::new() };
-        let entry = Entry {
-            source: source.clone(),
-            age: age_of(revision, found),
-            reach: Reach::Own(source.namespace.clone()),
-            pinned: scope.pinned,
-            content: Content::Unloaded(status.policy.unwrap_or_default(), kinds, LOOK_AGAIN),
-            on_refusal: OnRefusal::default(),
-            since: parsed(status.since.as_deref()),
-            predecessor: status.predecessor,
-        };
+        let serves = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Active);
+        let entry = self.unloaded(revision, found);
         self.roster.entries.insert(name.clone(), entry);
         self.due.insert(name.clone(), Instant::now() + LOOK_AGAIN);
         if serves {
@@ -67,40 +104,95 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Loads one of those that were put off, or that could not be loaded any more and are wanted back, if it is due. Gives
-    /// when the next one is.
+    /// A namespace's own policy that is not loaded, as far as its record tells.
+    fn unloaded(&self, revision: &Revision, found: &[Found]) -> Entry {
+        let PolicyRevisionSpec { source, scope, .. } = &revision.spec;
+        let status = revision.status.clone().unwrap_or_default();
+        // One that an older package keeps out holds no place.
+        let serves = status.state == RevisionState::Active;
+        let kinds = if serves { kinds_of(&status).collect() } else { Vec::new() };
+        Entry {
+            source: source.clone(),
+            age: age_of(revision, found),
+            reach: Reach::Own(source.namespace.clone()),
+            pinned: scope.pinned,
+            content: Content::Unloaded(status.policy.unwrap_or_default(), kinds, LOOK_AGAIN),
+            on_refusal: OnRefusal::default(),
+            since: parsed(status.since.as_deref()),
+            predecessor: status.predecessor,
+        }
+    }
+
+    /// Loads one of those that are being loaded, that were put off, or that could not be loaded any more and are wanted back,
+    /// if it is due. Gives when the next one is.
     pub(super) async fn load_late(&mut self, found: &[Found]) -> Option<Duration> {
+        let loads = !self.loading.is_empty();
         if let Some((due, name)) = self.next_unloaded(found)
             && due <= Instant::now()
             && let Some(revision) = self.records.get(&name).cloned()
         {
-            if !self.is_compiled(&name, &revision, found).await {
+            let is_beside = self.is_local_policy(&revision);
+            let is_ready = self.loads_before(&name, found).await;
+            if !is_ready || (is_beside && !self.is_compiled(&name, &revision, found).await) {
                 return None;
             }
             self.due.remove(&name);
             self.tried_for.insert(name.clone(), self.asked(&name));
-            match self.load_again(&revision, found).await {
-                // Another thing answers now, although the same revisions serve.
-                Ok(Loaded::Serves | Loaded::Withheld) => self.installed = None,
-                Ok(Loaded::Never) => drop(self.roster.entries.remove(&name)),
-                Err(error) | Ok(Loaded::NotYet(error)) => {
-                    tracing::warn!(revision = name, %error, "it cannot be loaded yet, and is tried again");
-                    let entry = self.roster.entries.get_mut(&name);
-                    if let Some(wait) = entry.and_then(|entry| entry.content.wait()) {
-                        *wait = SELDOM.min(*wait * 2);
-                        self.due.insert(name, Instant::now() + *wait);
-                    }
-                }
-            }
+            self.load_one(&name, &revision, found).await;
+        }
+        if loads && self.loading.is_empty() {
+            // What is new and waited for that has its turn now.
+            return Some(Duration::ZERO);
         }
         self.next_unloaded(found).map(|(due, _)| due.saturating_duration_since(Instant::now()))
     }
 
-    /// Whether a revision can be loaded at once. A component of another namespace is checked beside everything else first,
-    /// which tells when it comes to its end.
-    async fn is_compiled(&mut self, name: &str, revision: &Revision, found: &[Found]) -> bool {
+    async fn load_one(&mut self, name: &str, revision: &Revision, found: &[Found]) {
+        let is_first = self.loading.remove(name).is_some();
+        match self.load_again(revision, found).await {
+            // Another thing answers now, although the same revisions serve.
+            Ok(Loaded::Serves | Loaded::Withheld) => self.installed = None,
+            Ok(Loaded::Never) => drop(self.roster.entries.remove(name)),
+            Err(error) | Ok(Loaded::NotYet(error)) if is_first => {
+                self.installed = None;
+                if let Err(error) = self.put_off(revision, found, error).await {
+                    tracing::warn!(revision = name, %error, "it cannot be loaded yet");
+                }
+            }
+            Err(error) | Ok(Loaded::NotYet(error)) => {
+                tracing::warn!(revision = name, %error, "it cannot be loaded yet, and is tried again");
+                let entry = self.roster.entries.get_mut(name);
+                if let Some(wait) = entry.and_then(|entry| entry.content.wait()) {
+                    *wait = SELDOM.min(*wait * 2);
+                    self.due.insert(name.to_owned(), Instant::now() + *wait);
+                }
+            }
+        }
+    }
+
+    /// Loads what one that is being loaded may fall back to. Says whether nothing of that is left.
+    async fn loads_before(&mut self, name: &str, found: &[Found]) -> bool {
+        let next = |this: &Self| this.loading.get(name).and_then(VecDeque::front).filter(|it| *it != name).cloned();
+        while let Some(before) = next(self) {
+            if let Some(revision) = self.records.get(&before).cloned() {
+                if !self.is_compiled(&before, &revision, found).await {
+                    return false;
+                }
+                if let Err(error) | Ok(Loaded::NotYet(error)) = self.reload(&revision, found).await {
+                    tracing::warn!(%error, "what served before cannot be fallen back to");
+                }
+            }
+            self.loading.get_mut(name).and_then(VecDeque::pop_front);
+        }
+        true
+    }
+
+    /// Whether a revision can be loaded at once. A component is checked beside everything else first, which tells when it
+    /// comes to its end.
+    pub(super) async fn is_compiled(&mut self, name: &str, revision: &Revision, found: &[Found]) -> bool {
         let PolicyRevisionSpec { source, digest, .. } = &revision.spec;
-        if source.namespace == self.tools.duties.operator_namespace || digest.is_none() {
+        let is_loaded = self.roster.entries.get(name).is_some_and(|entry| entry.content.is_loaded());
+        if is_loaded || digest.is_none() {
             return true;
         }
         match self.checks.stand(name) {
@@ -109,6 +201,7 @@ impl Lifecycle {
             Stand::Open if !self.checks.has_room_for(&source.namespace) => false,
             Stand::Open => match self.package_of(revision, found).await {
                 Ok(Some(package)) if package.component.is_some() => {
+                    self.turns.give(&source.namespace);
                     self.checks.begin(name, &source.namespace, package);
                     false
                 }
@@ -118,16 +211,20 @@ impl Lifecycle {
         }
     }
 
-    /// Which of those that are to be loaded is due first, and when.
+    /// Which of those that are to be loaded is due first, and when. Of those that are due now, the namespaces take turns.
     fn next_unloaded(&self, found: &[Found]) -> Option<(Instant, String)> {
-        let serving = self.serving();
+        let (serving, now) = (self.serving(), Instant::now());
         let is_asked_anew = |name: &str| self.is_asked_for(name) && self.tried_for.get(name) != Some(&self.asked(name));
-        let due = |name: &String| {
-            let due = self.due.get(name).copied().filter(|_| !is_asked_anew(name));
-            due.unwrap_or_else(Instant::now)
+        let rank = |name: &String| {
+            let due = self.due.get(name).copied().filter(|due| *due > now && !is_asked_anew(name));
+            let had = self.roster.entries.get(name).map(|entry| self.turns.had(&entry.source.namespace));
+            // Whatever came to its end waits for nothing more.
+            let next = self.loading.get(name).and_then(VecDeque::front).unwrap_or(name);
+            let is_open = !matches!(self.checks.stand(next), Stand::Ended);
+            (due.unwrap_or(now), is_open, had, name.clone())
         };
         let put_off = self.roster.unloaded(&serving).map(|(name, _)| name);
         let wanted = serving.iter().filter(|name| self.is_wanted_back(name, found));
-        put_off.chain(wanted).map(|name| (due(name), name.clone())).min()
+        put_off.chain(wanted).map(rank).min().map(|(due, .., name)| (due, name))
     }
 }

@@ -30,7 +30,8 @@ pub(super) enum Loaded {
 }
 
 impl Lifecycle {
-    /// Loads what served when the last process ended, and what served before that, from the bytes that were kept.
+    /// Loads what served when the last process ended, and what served before that, from the bytes that were kept. Namespaces'
+    /// own policies are loaded beside everything else.
     pub(super) async fn restore(&mut self, found: &[Found]) -> Result<(), StepError> {
         let is_let_in = |revision: &&Revision| revision.status.as_ref().is_some_and(|status| status.state.is_let_in());
         let mut active: Vec<Revision> = self.records.all().values().filter(is_let_in).cloned().collect();
@@ -39,6 +40,9 @@ impl Lifecycle {
         let mut back = Vec::new();
         for revision in active {
             let name = revision.metadata.name.clone().unwrap_or_default();
+            if self.load_beside(&revision, found) {
+                continue;
+            }
             match self.reload(&revision, found).await {
                 Err(error) | Ok(Loaded::NotYet(error)) => self.put_off(&revision, found, error).await?,
                 Ok(Loaded::Serves) if was_not_loaded(&revision) => back.push(revision),

@@ -14,6 +14,12 @@ use crate::catalogue::{Conflict, OPERATOR_CONFIG, installed::roster::Unfit};
 impl Lifecycle {
     /// Lets serve what is to, if that is something else than what does.
     pub(super) async fn serve(&mut self) -> Result<(), StepError> {
+        if self.restoring.values().any(|is_alone| *is_alone) {
+            // Something else would answer in its place, and make its objects otherwise.
+            let what = "what served before a policy that was put aside is being loaded";
+            self.tools.catalogue.waits_for(what.to_owned());
+            return Ok(());
+        }
         let (serving, config) = (self.serving(), self.config());
         self.inherit(&serving);
         if self.installed.as_ref().is_some_and(|installed| installed.0 == serving && installed.1 == config) {
@@ -47,7 +53,7 @@ impl Lifecycle {
         };
         arranged.conflicts.extend(kept_out);
         // What serves does not wait for what is told of it; that is told later if it cannot be now.
-        self.tools.catalogue.install(arranged.answers);
+        self.tools.catalogue.install_while(self.loading_places(&serving), arranged.answers);
         for name in &serving {
             if self.roster.is_open(name, &serving) {
                 continue;

@@ -1,0 +1,141 @@
+//! An operator starts where policies of namespaces take their time to load.
+
+use std::time::Duration;
+
+use kaos_tests::harness::read::name;
+use kaos_tests::harness::{World, condition, play};
+use serde_json::{Value, json};
+
+use crate::support::{
+    define, namespace, own_edition_serves, package, package_in, scenario, settings, until_edition, until_state, widget,
+    widget_in,
+};
+
+/// Whether the operator says that it waits for a policy of the namespace `test`.
+fn waits_for_test(world: &World) -> bool {
+    world
+        .probe()
+        .ready()
+        .is_err_and(|missing| missing.iter().any(|it| it.contains("in test: its policy is being loaded")))
+}
+
+/// The second edition of a namespace's own policy serves one Widget, `w`. The operator could not load the first one when it
+/// started.
+async fn serves_without_what_was_before(world: &World) {
+    own_edition_serves(world).await;
+    world.apply(&package_in("test", "own", "2 traps", "")).await;
+    until_edition(world, "ConfigMap/w", "2").await;
+    world.quiet().await;
+    world.kill_compiler_over(Some("EDITION=1"));
+    world.restart().await;
+    world.until_hit().await;
+    world.kill_compiler_over(None);
+}
+
+#[test]
+fn a_namespaces_policy_that_is_slow_to_load_holds_nobody_else_up_and_nothing_stands_in_for_it() {
+    play(scenario().installing(true), async |world| {
+        own_edition_serves(world).await;
+        world.apply(&namespace("other")).await;
+        world.apply(&package_in("other", "theirs", "2", "")).await;
+        for place in ["other", "default"] {
+            world.apply(&widget_in(place, "w", &json!({}))).await;
+        }
+        until_edition(world, "other:ConfigMap/w", "2").await;
+        until_edition(world, "default:ConfigMap/w", "3").await;
+        world.quiet().await;
+        let told = world.history("Widget/w").await;
+
+        world.hold_compiler_over(Some("EDITION=1"));
+        world.stop_all().await;
+        world.spawn();
+        world.until_meanwhile("it is being loaded", async || world.held() == (1, 1)).await;
+        for place in ["test", "other", "default"] {
+            world.delete(&format!("{place}:ConfigMap/w")).await;
+        }
+        let is_made = async |place: &str| !world.look(&format!("{place}:ConfigMap/w")).await.is_null();
+        let others = async || is_made("other").await && is_made("default").await;
+        world.until_meanwhile("the others are served", others).await;
+        assert!(waits_for_test(world), "{:?}", world.probe().ready());
+        world.apply(&package("widgets", "4", "")).await;
+        let is_new = async || world.look("default:ConfigMap/w").await["data"]["edition"] == "4";
+        world.until_meanwhile("the owner's next edition serves", is_new).await;
+        assert!(!is_made("test").await, "nothing stands in for it");
+        assert!(waits_for_test(world), "{:?}", world.probe().ready());
+
+        world.hold_compiler_over(None);
+        until_edition(world, "ConfigMap/w", "1").await;
+        world.until_true("it is ready", async || world.probe().ready().is_ok()).await;
+        let is_unserved = |state: &Value| condition(state, "Accepted")["reason"] == "NoPolicy";
+        let told = told.states();
+        assert!(!told.iter().any(is_unserved), "{told:#?}");
+    });
+}
+
+#[test]
+fn a_new_package_of_a_namespace_waits_for_what_was_let_in_before() {
+    play(scenario().installing(true), async |world| {
+        own_edition_serves(world).await;
+        world.apply(&namespace("other")).await;
+        world.hold_compiler_over(Some("EDITION=1"));
+        world.stop_all().await;
+        world.apply(&package_in("other", "theirs", "2", "")).await;
+        world.spawn();
+        world.until_meanwhile("it is being loaded", async || world.held() == (1, 1)).await;
+        world.hold_compiler_over(None);
+        until_state(world, "theirs", "Active").await;
+        world.delete("ConfigMap/w").await;
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
+
+#[test]
+fn a_namespaces_policy_falls_back_to_what_served_before_also_after_a_restart() {
+    play(scenario().installing(true), async |world| {
+        define(world).await;
+        world.apply(&package_in("test", "own", "1", "")).await;
+        world.apply(&widget("fragile", &json!({"fragile": true}))).await;
+        for number in 0..4 {
+            world.apply(&widget(&format!("sturdy-{number}"), &json!({}))).await;
+        }
+        until_edition(world, "ConfigMap/fragile", "1").await;
+        world.apply(&package_in("test", "own", "2 traps", "")).await;
+        until_edition(world, "ConfigMap/sturdy-0", "2").await;
+        let fell_back = |it: &Value| condition(it, "PolicyFallback")["status"] == "True";
+        world.until("it falls back", "Widget/fragile", fell_back).await;
+        world.quiet().await;
+        world.forget_requests();
+        world.restart().await;
+        world.quiet().await;
+        assert_eq!(world.writes(), [""; 0], "a settled cluster stays as it is");
+        world.delete("ConfigMap/fragile").await;
+        until_edition(world, "ConfigMap/fragile", "1").await;
+    });
+}
+
+#[test]
+fn what_is_to_serve_again_is_compiled_while_everything_else_is_looked_after() {
+    play(scenario().installing(true), async |world| {
+        serves_without_what_was_before(world).await;
+        world.hold_compiler_over(Some("EDITION=1"));
+        world.apply(&widget("w", &json!({"fragile": true}))).await;
+        let fails = async || condition(&world.look("Widget/w").await, "PolicyFallback")["status"] == "True";
+        world.until_meanwhile("it fails", fails).await;
+        tokio::time::advance(Duration::from_secs(2)).await;
+        world.until_meanwhile("what served before is compiled", async || world.held() == (1, 1)).await;
+        let failing = until_state(world, "own", "Active").await;
+        assert_eq!(failing["status"]["version"], "2.0.0", "nothing is put aside before something can take its place");
+        world.apply(&settings("logs", "{name: agent, settings: {logLevel: DEBUG}}")).await;
+        let serves = async || {
+            let all = world.list_in(kaos_tests::harness::kinds::Kind::named("PolicyRevision"), "kaos-system").await;
+            all.iter().any(|it| it["spec"]["source"]["configMap"] == "logs" && it["status"]["state"] == "Active")
+        };
+        world.until_meanwhile("another package is let in", serves).await;
+        world.hold_compiler_over(None);
+        let aside = until_state(world, "own", "Quarantined").await;
+        assert_eq!(name(&aside), name(&failing));
+        let before = until_state(world, "own", "Active").await;
+        assert_eq!((&before["status"]["version"], &before["status"]["reason"]), (&json!("1.0.0"), &json!("Restored")));
+        until_edition(world, "ConfigMap/w", "1").await;
+    });
+}
