@@ -368,3 +368,52 @@ async fn without_what_the_api_server_asks_for_on_the_way_children_are_refused() 
     drop(operator);
     end_routes(&world).await;
 }
+
+/// Rules without the rights to follow a resource.
+fn without_following(rules: &[Value], resource: &str) -> Vec<Value> {
+    let mut left = Vec::new();
+    for rule in rules {
+        let (these, others): (Vec<&str>, Vec<&str>) =
+            words(&rule["resources"]).into_iter().partition(|it| *it == resource);
+        let verbs: Vec<&str> =
+            words(&rule["verbs"]).into_iter().filter(|verb| !["list", "watch"].contains(verb)).collect();
+        for (resources, verbs) in [(others, words(&rule["verbs"])), (these, verbs)] {
+            if !resources.is_empty() && !verbs.is_empty() {
+                let mut rule = rule.clone();
+                (rule["resources"], rule["verbs"]) = (json!(resources), json!(verbs));
+                left.push(rule);
+            }
+        }
+    }
+    left
+}
+
+#[tokio::test]
+async fn a_right_to_follow_policies_that_is_lost_is_told_and_what_came_meanwhile_is_found() {
+    let release = Release::install(&[]).await;
+    let operator = release.working_operator().await;
+    let system = release.over(SYSTEM);
+    let before = [HOME, EVERYWHERE].map(|role| role.rules(&release));
+    for (role, rules) in [HOME, EVERYWHERE].iter().zip(&before) {
+        role.set_rules(&release, &without_following(rules, "configmaps"));
+    }
+    let may_not = async || !release.cluster.may(USER, "watch", "configmaps", SYSTEM);
+    system.until_true("it may no longer", may_not).await;
+    // What is open goes on, whatever its owner may.
+    release.cluster.kill("kube-apiserver").unwrap();
+    release.cluster.revive("kube-apiserver").unwrap();
+    until("readiness tells", &operator, || {
+        let page = operator.get("/readyz");
+        page.starts_with("HTTP/1.1 503") && page.contains("may not list configmaps")
+    })
+    .await;
+    let forbidden = r#"kaos_operator_watch_state{group="",kind="ConfigMap",state="forbidden"} 1"#;
+    until("it is on the page of metrics", &operator, || operator.get("/metrics").contains(forbidden)).await;
+    system.apply(&settings("meanwhile", "{logLevel: DEBUG}")).await;
+    for (role, rules) in [HOME, EVERYWHERE].iter().zip(&before) {
+        role.set_rules(&release, rules);
+    }
+    until_active(&release, "meanwhile").await;
+    until("it is ready", &operator, || operator.is_ready()).await;
+    assert!(!operator.get("/metrics").contains(forbidden));
+}
