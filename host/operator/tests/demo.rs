@@ -35,7 +35,7 @@ impl Demo {
             return None;
         }
         let folder = Folder::new(name);
-        let mut process = binary().args(["demo", "--plain"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut process = binary().args(["demo", "--plain", "--watch-secrets"]).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap());
         let (mut told, mut kubeconfig) = (String::new(), None);
         while kubeconfig.is_none() {
@@ -80,6 +80,17 @@ impl Demo {
     fn apply(&self, flags: &str, text: &str) -> String {
         let file = self.folder.write("applied.yaml", text);
         self.kubectl(&format!("apply{flags} -f {file}"))
+    }
+
+    /// Waits until something is so.
+    fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+        for _ in 0..PATIENCE.as_secs() * 10 {
+            if is_so() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("{what}: this does not come about\n{}", self.kubectl("get kaos -o yaml"));
     }
 
     /// Waits until an object is another than the one with this UID.
@@ -185,6 +196,8 @@ fn kubectl_drives_the_demo_until_ctrl_c() {
     applies_and_changes(&demo);
     breaks_and_is_healed(&demo);
     goes_its_own_way(&demo);
+    watches_secrets(&demo);
+    says_what_it_does_not_do(&demo);
     let (code, rest) = demo.interrupt();
     assert_eq!(code, Some(0), "{rest}");
 }
@@ -263,4 +276,40 @@ fn goes_its_own_way(demo: &Demo) {
     assert!(table.lines().any(|line| line.starts_with("web") && line.contains("1/1")), "{table}");
     assert_eq!(demo.get("deployment/web", ".metadata.ownerReferences"), "");
     demo.kubectl("delete deployment web");
+}
+
+fn watches_secrets(demo: &Demo) {
+    let key = "apiKey: {valueFrom: {secretKeyRef: {name: keys, key: token}}}";
+    let keyed = format!(
+        "apiVersion: kaos.tools/v1alpha1\nkind: ModelAPI\nmetadata: {{name: keyed, namespace: team}}\n\
+         spec: {{mode: Proxy, proxyConfig: {{models: ['*'], {key}}}}}\n"
+    );
+    demo.kubectl("create secret generic keys --from-literal=token=x");
+    demo.apply("", &keyed);
+    demo.kubectl(&format!("wait modelapi/keyed --for=condition=Ready --timeout={}s", PATIENCE.as_secs()));
+    let hash =
+        || demo.get("deployment/modelapi-keyed", r".spec.template.metadata.annotations.kaos\.tools/pod-spec-hash");
+    let before = hash();
+    demo.kubectl(r#"patch secret keys --type=merge -p {"data":{"token":"eQ=="}}"#);
+    demo.until("pods roll with their Secret", || hash() != before);
+}
+
+fn says_what_it_does_not_do(demo: &Demo) {
+    demo.kubectl("create job once --image=registry.example/once:1");
+    demo.kubectl(&format!("wait job/once --for=condition=Complete --timeout={}s", PATIENCE.as_secs()));
+    let table = demo.kubectl("get statefulsets,jobs,poddisruptionbudgets");
+    assert!(table.lines().any(|line| line.starts_with("job.batch/once") && line.contains("1/1")), "{table}");
+    let pods = demo.kubectl("get pods -o name");
+    let pod = pods.lines().find(|pod| pod.contains("agent-analyst")).unwrap();
+    let refused = |line: &str| {
+        let output = demo.command(line).output().unwrap();
+        assert!(!output.status.success(), "kubectl {line}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let told = refused(&format!("logs {pod}"));
+    assert!(told.contains("no container runs in it") && told.contains("kubectl describe pod"), "{told}");
+    let told = refused("create quota most --hard=pods=1");
+    assert!(told.contains("the demo's cluster serves Namespace, ConfigMap, ") && told.contains("Job.batch"), "{told}");
+    let help = finish(binary().args(["demo", "--help"]), "");
+    assert!(help.stdout.contains("StatefulSet.apps") && help.stdout.contains("no logs"), "{}", help.stdout);
 }

@@ -119,7 +119,7 @@ fn a_setting_that_two_policies_have_is_told_of_the_one_that_gave_the_variable() 
     // Both have a setting `level`, or one of that name in it.
     let ran = run(["render", "-f", "-", "--env", "--policy", &overlay, "--set", "log-level.level=DEBUG"], OBJECTS);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let from = |name: &str| ran.stdout.lines().filter(|line| line.contains(name)).next_back().unwrap_or_default();
+    let from = |name: &str| ran.stdout.lines().rfind(|line| line.contains(name)).unwrap_or_default();
     assert!(from(" LOG_LEVEL ").ends_with("settings.level (policy log-level), --set"), "{}", ran.stdout);
     assert!(from(" AGENT_NAME ").ends_with(" (policy agent)"), "{}", ran.stdout);
 }

@@ -38,6 +38,7 @@ use crate::{
     catalogue::{Catalogue, Installing},
     definitions::embedded,
     input::{self, Document, InputError, Sources},
+    masking::Hidden,
     metrics::Metrics,
     operator::{Operator, OperatorError, Options},
     package::Packed,
@@ -47,7 +48,7 @@ use crate::{
 
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes with --once: 0 everything is ready; 1 something is not; 2 the demo cannot run.")]
+#[command(after_help = after_help())]
 pub(super) struct Demo {
     /// Objects to apply, in place of the sample
     #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-")]
@@ -64,6 +65,9 @@ pub(super) struct Demo {
     /// Port of the cluster on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
+    /// Look at Secrets, as `run --watch-secrets` does: whether they are there, their keys, and a digest
+    #[arg(long)]
+    watch_secrets: bool,
     /// End when everything was shown
     #[arg(long)]
     once: bool,
@@ -73,6 +77,20 @@ pub(super) struct Demo {
     /// Seconds until what is not ready counts as failed
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     timeout: u64,
+}
+
+/// What the cluster serves, by its own list.
+fn served() -> String {
+    let of_group =
+        |(group, kind): (&str, &str)| if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+    let kinds: Vec<String> = kaos_cluster::kinds().map(of_group).collect();
+    format!("the demo's cluster serves {}, and what --crds and `kubectl apply` define", kinds.join(", "))
+}
+
+fn after_help() -> String {
+    let codes = "Exit codes with --once: 0 everything is ready; 1 something is not; 2 the demo cannot run.";
+    let lacks = "Its pods run no containers, so it has no logs, no exec and no port-forward.";
+    format!("{codes} As to kinds, {}. {lacks}", served())
 }
 
 /// The sample, and the change to it.
@@ -121,7 +139,7 @@ impl Demo {
             screen.say(&format!("{} answers for {}", policy.id(), kinds.join(", ")))?;
         }
         let stop = CancellationToken::new();
-        let options = Options { workers: 4, ..Options::default() };
+        let options = self.options();
         let metrics = Arc::new(Metrics::new());
         let catalogue = Arc::new(Catalogue::default());
         let operator = Operator::new(stage.client.clone(), catalogue, metrics, options).installing(installing);
@@ -134,6 +152,12 @@ impl Demo {
         stop.cancel();
         running.await??;
         Ok(if ready { ExitCode::SUCCESS } else { ExitCode::from(HELD_BACK) })
+    }
+
+    /// How the operator is to behave. Nothing that is digested here outlives the process, nor does the key.
+    fn options(&self) -> Options {
+        let secret_key = Hidden(std::iter::repeat_with(|| fastrand::u8(..)).take(32).collect());
+        Options { workers: 4, secrets: self.watch_secrets, secret_key, ..Options::default() }
     }
 
     /// What there is to see while the operator runs; whether everything became ready.
