@@ -4,7 +4,7 @@ use std::{cmp::Ordering, collections::BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::{names, quantity};
+use super::names;
 use crate::status::Cause;
 
 /// Numbers of a probe that are not negative.
@@ -111,7 +111,7 @@ fn resources(resources: &Value, path: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     for (name, wanted) in resources["requests"].as_object().into_iter().flatten() {
         let Some((wanted, limit)) = wanted.as_str().zip(resources["limits"][name].as_str()) else { continue };
-        if !name.contains('/') && quantity::compare(wanted, limit) == Some(Ordering::Greater) {
+        if !name.contains('/') && kaos_amounts::compare(wanted, limit) == Some(Ordering::Greater) {
             let text = format!("must be less than or equal to {name} limit of {limit}");
             causes.push(Cause::invalid(&format!("{path}.requests"), &json!(wanted).to_string(), &text));
         }

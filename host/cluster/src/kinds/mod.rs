@@ -14,7 +14,6 @@ mod event;
 mod job;
 mod names;
 mod pod;
-mod quantity;
 mod service;
 mod stateful_set;
 mod wire;

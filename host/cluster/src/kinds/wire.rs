@@ -3,7 +3,6 @@
 
 use serde_json::Value;
 
-use super::quantity;
 use crate::schema::{Node, Scalar, Shape};
 
 /// Numbers and booleans that are no pointers in Go, so that their zero is not written.
@@ -52,7 +51,7 @@ pub(super) fn tidy(value: &mut Value, node: &Node) {
         (Value::Array(items), Shape::List(list)) => items.iter_mut().for_each(|item| tidy(item, &list.item)),
         (value, Shape::Scalar(Scalar::StringOrNumber)) if node.quantity => {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            if let Some(canonical) = quantity::canonical(&text) {
+            if let Some(canonical) = kaos_amounts::canonical(&text) {
                 *value = Value::String(canonical);
             }
         }

@@ -5,7 +5,6 @@
 //! stores something, it says "differs", and a dry run decides (`super::child`).
 
 mod lists;
-mod quantity;
 
 use serde_json::Value;
 
@@ -70,8 +69,8 @@ fn contained(name: &str, wanted: &Value, live: &Value, amounts: bool, path: &mut
         (Value::Bool(false), Value::Null) => DROPPED.contains(&name),
         (Value::Number(number), Value::Null) => number.as_f64() == Some(0.0) && DROPPED.contains(&name),
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
-        (Value::String(a), Value::String(b)) => a == b || (amounts && quantity::same(a, b)),
-        (Value::Number(a), Value::String(b)) => amounts && quantity::same(&a.to_string(), b),
+        (Value::String(a), Value::String(b)) => a == b || (amounts && kaos_amounts::same(a, b)),
+        (Value::Number(a), Value::String(b)) => amounts && kaos_amounts::same(&a.to_string(), b),
         (a, b) => a == b,
     }
 }

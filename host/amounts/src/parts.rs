@@ -1,0 +1,54 @@
+//! A text taken apart: sign, digits, and what its suffix multiplies with.
+
+/// What a suffix multiplies with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// A power of ten, by a letter or by none.
+    Tens(i32),
+    /// A power of ten, written out.
+    Scientific(i32),
+    /// A power of two.
+    Bits(u32),
+}
+
+/// Powers of ten by their suffixes, the largest first.
+pub(crate) const TENS: [(&str, i32); 10] =
+    [("E", 18), ("P", 15), ("T", 12), ("G", 9), ("M", 6), ("k", 3), ("", 0), ("m", -3), ("u", -6), ("n", -9)];
+/// Powers of two by their suffixes, the largest first.
+pub(crate) const BITS: [(&str, u32); 6] = [("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
+
+/// A text taken apart.
+pub(crate) struct Parts<'a> {
+    pub(crate) is_negative: bool,
+    pub(crate) whole: &'a str,
+    pub(crate) fraction: &'a str,
+    pub(crate) scale: Scale,
+}
+
+impl<'a> Parts<'a> {
+    /// Those of an amount; none of any other text.
+    pub(crate) fn of(text: &'a str) -> Option<Self> {
+        let (is_negative, unsigned) = match text.as_bytes().first() {
+            Some(b'-') => (true, &text[1..]),
+            Some(b'+') => (false, &text[1..]),
+            _ => (false, text),
+        };
+        let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
+        let (number, suffix) = unsigned.split_at(end);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+            return None;
+        }
+        Some(Self { is_negative, whole, fraction, scale: scale(suffix)? })
+    }
+}
+
+fn scale(suffix: &str) -> Option<Scale> {
+    if let Some((_, exponent)) = TENS.iter().find(|(name, _)| *name == suffix) {
+        return Some(Scale::Tens(*exponent));
+    }
+    if let Some((_, bits)) = BITS.iter().find(|(name, _)| *name == suffix) {
+        return Some(Scale::Bits(*bits));
+    }
+    Some(Scale::Scientific(suffix.strip_prefix(['e', 'E'])?.parse().ok()?))
+}
