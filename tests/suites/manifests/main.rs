@@ -11,12 +11,14 @@
 //! | `server` | the API server: trying, applying, reading |
 //! | `asked` | whether what is stored is what was asked for |
 //! | `run` | one object from its making to the end |
+//! | `immutable` | changes that a plan knows cannot be applied |
 //!
 //! `KAOS_SEED` says which seed, `KAOS_FUZZ_SECONDS` how long it lasts, `KAOS_FUZZ_OBJECT` which object of a seed alone.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod asked;
 mod generate;
+mod immutable;
 mod run;
 mod server;
 mod words;

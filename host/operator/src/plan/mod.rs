@@ -4,6 +4,7 @@
 //! is left to whoever gathers it, and how a difference is shown to whoever asks.
 
 mod fields;
+mod immutable;
 mod side;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use fields::{Field, fields};
+pub use immutable::refused;
 pub use side::{Said, Side};
 
 use crate::offline::{Answering, Entry, Stored, World};
@@ -51,7 +53,7 @@ pub struct Child {
     pub change: Change,
     /// Whether its pods are replaced.
     pub rolls: bool,
-    /// Why the API server would not take it, where that was asked.
+    /// Why the API server does not take it where that was asked, or would not where it is known to refuse the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// What it is to be; none if it goes.
@@ -167,18 +169,18 @@ fn children(old: &BTreeMap<Reference, Value>, new: &BTreeMap<Reference, Value>) 
         manifest: None,
     });
     let there = new.iter().filter_map(|(child, manifest)| {
-        let (change, rolls) = match old.get(child) {
-            None => (Change::Added, false),
+        let (change, rolls, refused) = match old.get(child) {
+            None => (Change::Added, false, None),
             Some(before) => {
                 let fields = fields(before, manifest);
                 let rolls = carried_hash(before) != carried_hash(manifest);
                 if fields.is_empty() && !rolls {
                     return None;
                 }
-                (Change::Changed(fields), rolls)
+                (Change::Changed(fields), rolls, refused(before, manifest))
             }
         };
-        Some(Child { child: child.clone(), change, rolls, refused: None, manifest: Some(manifest.clone()) })
+        Some(Child { child: child.clone(), change, rolls, refused, manifest: Some(manifest.clone()) })
     });
     gone.chain(there).collect()
 }

@@ -80,3 +80,24 @@ fn no_value_of_a_secret_is_ever_shown() {
         ["spec.template.spec.containers[web].env[API_KEY].valueFrom.secretKeyRef.name: \"a\" \"b\""]
     );
 }
+
+#[test]
+fn a_change_of_what_never_changes_is_told_as_one_that_cannot_be_applied() {
+    let set = |size: &str, replicas: u32| {
+        let claim = json!({"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": size}}}});
+        json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s", "namespace": "t"},
+            "spec": {"replicas": replicas, "serviceName": "s", "volumeClaimTemplates": [claim]}})
+    };
+    let changed = |before: Value, after: Value| {
+        let one = |manifest: Value| BTreeMap::from([(Reference::of_object(&manifest), manifest)]);
+        let children = children(&one(before), &one(after));
+        let object = Reference::of_object(&set("1Gi", 1));
+        Difference { object, before: None, after: None, children }
+    };
+    let difference = changed(set("1Gi", 1), set("2Gi", 1));
+    let why = difference.children[0].refused.as_deref().unwrap();
+    assert!(why.starts_with("spec.volumeClaimTemplates cannot change while the statefulset exists"), "{why}");
+    assert!(why.contains("kubectl -n t delete statefulset s") && difference.is_failure(), "{why}");
+    let difference = changed(set("1Gi", 1), set("1Gi", 2));
+    assert!(difference.is_change() && !difference.is_failure());
+}

@@ -32,16 +32,21 @@ pub(super) fn explained(error: CallError, wanted: &Value, live: &Value) -> CallE
     };
     let fields: Vec<&str> = fields.into_iter().map(String::as_str).collect();
     let subject = if fields.is_empty() { "a field".to_owned() } else { fields.join(", ") };
+    let remedy = never_changes(&subject, wanted);
+    CallError { message: format!("{remedy}; the API server says: {}", error.message), ..error }
+}
+
+/// Says of fields that they never change while an object exists, and what to do.
+pub(crate) fn never_changes(fields: &str, wanted: &Value) -> String {
     let text = |field: &str| wanted["metadata"][field].as_str().unwrap_or_default();
     let kind = wanted["kind"].as_str().unwrap_or_default().to_lowercase();
     let loss = if kind == "persistentvolumeclaim" { ", empty: all that it holds is lost" } else { "" };
-    let remedy = format!(
-        "{subject} cannot change while the {kind} exists: take the change back, or delete it (kubectl -n {} delete {kind} \
+    format!(
+        "{fields} cannot change while the {kind} exists: take the change back, or delete it (kubectl -n {} delete {kind} \
          {}) and it is made again as planned{loss}",
         text("namespace"),
         text("name"),
-    );
-    CallError { message: format!("{remedy}; the API server says: {}", error.message), ..error }
+    )
 }
 
 /// The fields of the spec, and those beside it, that are not as they are wanted.

@@ -84,6 +84,7 @@ pub(crate) use fields::put_on;
 pub(crate) use halt::Halt;
 pub(crate) use hearing::Hearing;
 pub(crate) use held_back::HeldBack;
+pub(crate) use immutable::never_changes;
 pub(crate) use leftovers::leftovers;
 pub(crate) use memory::Memories;
 pub(crate) use projection::Projections;

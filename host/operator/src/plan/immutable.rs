@@ -1,0 +1,69 @@
+//! Fields that never change while an object exists: a plan tells of a change that an API server would refuse, also where none
+//! is asked.
+
+use serde_json::Value;
+
+use crate::reconcile::never_changes;
+
+/// What never changes of a type: these fields, or all of the spec but these.
+enum Fixed {
+    These(&'static [&'static str]),
+    AllBut(&'static [&'static str]),
+}
+
+/// What Kubernetes 1.36 lets change of a StatefulSet.
+const STATEFUL_SET: [&str; 7] = [
+    "minReadySeconds",
+    "ordinals",
+    "persistentVolumeClaimRetentionPolicy",
+    "replicas",
+    "revisionHistoryLimit",
+    "template",
+    "updateStrategy",
+];
+
+/// Why an API server would not take a change of an object, and what to do; none where nothing is known against it.
+pub fn refused(before: &Value, after: &Value) -> Option<String> {
+    let changed = changed(before, after);
+    (!changed.is_empty()).then(|| never_changes(&changed.join(", "), after))
+}
+
+fn changed(before: &Value, after: &Value) -> Vec<String> {
+    let text = |field: &str| after[field].as_str().unwrap_or_default();
+    let fixed = match (text("apiVersion"), text("kind")) {
+        ("apps/v1", "StatefulSet") => Fixed::AllBut(&STATEFUL_SET),
+        ("apps/v1", "Deployment" | "DaemonSet" | "ReplicaSet") => Fixed::These(&["selector"]),
+        ("batch/v1", "Job") => Fixed::These(&["completionMode", "selector", "template"]),
+        ("v1", "PersistentVolumeClaim") => Fixed::AllBut(&["resources", "volumeAttributesClassName"]),
+        ("v1", "ConfigMap" | "Secret") if before["immutable"] == true => {
+            let fields = ["data", "binaryData", "immutable"];
+            return fields.iter().filter(|field| differs(before, after, field)).map(|&it| it.to_owned()).collect();
+        }
+        _ => return Vec::new(),
+    };
+    let (old, new) = (&before["spec"], &after["spec"]);
+    let is_fixed = |field: &str| match fixed {
+        Fixed::These(fields) => fields.contains(&field),
+        Fixed::AllBut(fields) => !fields.contains(&field),
+    };
+    let names = |spec: &Value| spec.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let mut fields: Vec<String> = names(old).into_iter().chain(names(new)).filter(|name| is_fixed(name)).collect();
+    fields.sort();
+    fields.dedup();
+    fields.retain(|field| differs(old, new, field));
+    fields.into_iter().map(|field| format!("spec.{field}")).collect()
+}
+
+/// Whether a field is another one; what is not set is as the API server fills it in.
+fn differs(old: &Value, new: &Value, field: &str) -> bool {
+    let value = |of: &Value| match (field, &of[field]) {
+        ("podManagementPolicy", Value::Null) => "OrderedReady".into(),
+        ("completionMode", Value::Null) => "NonIndexed".into(),
+        ("volumeMode", Value::Null) => "Filesystem".into(),
+        ("immutable", Value::Null) => false.into(),
+        (_, Value::Null) => Value::Null,
+        (_, Value::String(text)) if text.is_empty() => Value::Null,
+        (_, value) => value.clone(),
+    };
+    value(old) != value(new)
+}

@@ -1,0 +1,131 @@
+//! What a plan says never changes of a child, the API server refuses to change, and nothing else.
+
+use kaos_operator::plan::refused;
+use kaos_tests::control_plane::{ControlPlane, Extent};
+use serde_json::{Value, json};
+
+use crate::server::{NAMESPACE, Server};
+
+/// An object, and changes of it by their places.
+struct Case {
+    object: Value,
+    changes: Vec<(&'static str, Value)>,
+}
+
+fn case(api_version: &str, kind: &str, spec: Value, changes: Vec<(&'static str, Value)>) -> Case {
+    let metadata = json!({"name": "it", "namespace": NAMESPACE});
+    Case { object: json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}), changes }
+}
+
+fn cases() -> Vec<Case> {
+    let selector = |app: &str| json!({"matchLabels": {"app": app, "more": "x"}});
+    let template = |image: &str| {
+        let labels = json!({"app": "a", "app2": "b", "more": "x"});
+        json!({"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": image}]}})
+    };
+    let other_selector = json!({"matchLabels": {"app2": "b"}});
+    let claim = |size: &str| {
+        json!([{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": size}}}}])
+    };
+    let workload = || json!({"selector": selector("a"), "template": template("i:1")});
+    let mut set = workload();
+    set["serviceName"] = json!("s");
+    set["volumeClaimTemplates"] = claim("1Gi");
+    let mut pod = template("i:1")["spec"].clone();
+    pod["restartPolicy"] = json!("Never");
+    let job = |pod: &Value| json!({"template": {"spec": pod}, "suspend": true});
+    let mut other = pod.clone();
+    other["containers"][0]["image"] = json!("i:2");
+    let storage = json!({"requests": {"storage": "1Gi"}});
+    let volume = json!({"accessModes": ["ReadWriteOnce"], "resources": storage, "storageClassName": "a"});
+    let mut settings = case("v1", "ConfigMap", Value::Null, vec![("/data", json!({"a": "2"}))]);
+    settings.object.as_object_mut().unwrap().remove("spec");
+    (settings.object["data"], settings.object["immutable"]) = (json!({"a": "1"}), json!(true));
+    let mut open = case("v1", "ConfigMap", Value::Null, vec![("/data", json!({"a": "2"}))]);
+    open.object.as_object_mut().unwrap().remove("spec");
+    open.object["data"] = json!({"a": "1"});
+    vec![
+        case(
+            "apps/v1",
+            "StatefulSet",
+            set,
+            vec![
+                ("/spec/volumeClaimTemplates", claim("2Gi")),
+                ("/spec/serviceName", json!("t")),
+                ("/spec/podManagementPolicy", json!("Parallel")),
+                ("/spec/podManagementPolicy", json!("OrderedReady")),
+                ("/spec/selector", other_selector.clone()),
+                ("/spec/replicas", json!(2)),
+                ("/spec/template", template("i:2")),
+                ("/spec/minReadySeconds", json!(5)),
+                ("/spec/revisionHistoryLimit", json!(5)),
+                ("/spec/ordinals", json!({"start": 1})),
+                ("/spec/updateStrategy", json!({"type": "OnDelete"})),
+                ("/spec/persistentVolumeClaimRetentionPolicy", json!({"whenDeleted": "Delete"})),
+            ],
+        ),
+        case(
+            "apps/v1",
+            "Deployment",
+            workload(),
+            vec![
+                ("/spec/selector", other_selector.clone()),
+                ("/spec/replicas", json!(2)),
+                ("/spec/strategy", json!({"type": "Recreate"})),
+                ("/spec/progressDeadlineSeconds", json!(60)),
+            ],
+        ),
+        case("apps/v1", "DaemonSet", workload(), vec![("/spec/selector", other_selector)]),
+        case(
+            "batch/v1",
+            "Job",
+            job(&pod),
+            vec![
+                ("/spec/template/spec/restartPolicy", json!("OnFailure")),
+                ("/spec/completionMode", json!("Indexed")),
+                ("/spec/parallelism", json!(2)),
+                ("/spec/backoffLimit", json!(2)),
+            ],
+        ),
+        case(
+            "v1",
+            "PersistentVolumeClaim",
+            volume,
+            vec![
+                ("/spec/accessModes", json!(["ReadWriteMany"])),
+                ("/spec/storageClassName", json!("b")),
+                ("/spec/volumeMode", json!("Block")),
+                ("/spec/volumeMode", json!("Filesystem")),
+            ],
+        ),
+        settings,
+        open,
+    ]
+}
+
+/// Puts a value where a pointer leads, whose last name need not be there.
+fn put(object: &mut Value, pointer: &str, value: &Value) {
+    let (above, name) = pointer.rsplit_once('/').unwrap();
+    object.pointer_mut(above).unwrap()[name] = value.clone();
+}
+
+#[tokio::test]
+async fn a_change_that_a_plan_knows_cannot_be_is_one_that_the_server_refuses() {
+    let cluster = ControlPlane::of(Extent::Api).unwrap();
+    let server = Server::over(&cluster).await;
+    let mut wrong = Vec::new();
+    for Case { object, changes } in cases() {
+        server.apply(&object).await.unwrap_or_else(|error| panic!("{object}: {error}"));
+        for (pointer, value) in changes {
+            let mut changed = object.clone();
+            put(&mut changed, pointer, &value);
+            let (known, there) = (refused(&object, &changed), server.attempt(&changed).await.err());
+            if known.is_some() != there.is_some() {
+                wrong.push(format!("{} {pointer} to {value}: plan: {known:?}, server: {there:?}", object["kind"]));
+            }
+        }
+        server.delete(&object).await;
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
