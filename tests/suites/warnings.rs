@@ -1,4 +1,4 @@
-//! What the chart warns of is what the default policies refuse: a rule in CEL stands for an answer of theirs, and must not
+//! What the chart warns of is what the default policies refuse or ignore: a rule in CEL stands for an answer of theirs, and must not
 //! drift from it. The e2e suite shows that an API server says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -95,6 +95,13 @@ fn broken() -> Vec<(&'static str, &'static str, Value)> {
     let local = || json!({"type": "local"});
     let nameless = json!({"type": "external", "external": {"connectionSecretRef": {"key": "dsn"}}});
     let of_store = |spec: Value| object("MemoryStore", "s", &spec);
+    let with = |more: Value| {
+        let mut spec = proxy.clone();
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        object("ModelAPI", "m", &spec)
+    };
+    let config = |config: Value| with(json!({"proxyConfig": {"models": ["*"], "configYaml": config}}));
+    let api_key = |key: Value| with(json!({"proxyConfig": {"models": ["*"], "apiKey": key}}));
     vec![
         ("memorystores", "metadata.name", object("MemoryStore", &long[6..], &store("llm", "llm", local()))),
         ("memorystores", "spec.models.summarization.modelAPI", of_store(store("A B", "llm", local()))),
@@ -128,6 +135,32 @@ fn broken() -> Vec<(&'static str, &'static str, Value)> {
             object("ModelAPI", "m", &json!({"mode": "Hosted", "hostedConfig": {"model": ""}})),
         ),
         ("modelapis", "spec.proxyConfig.apiKey.valueFrom.secretKeyRef", object("ModelAPI", "m", &key)),
+        (
+            "modelapis",
+            "spec.proxyConfig",
+            object(
+                "ModelAPI",
+                "m",
+                &json!({"mode": "Hosted", "hostedConfig": {"model": "m"}, "proxyConfig": {"models": ["*"]}}),
+            ),
+        ),
+        ("modelapis", "spec.hostedConfig", with(json!({"hostedConfig": {"model": "m"}}))),
+        ("modelapis", "spec.serverConfig", with(json!({"serverConfig": {"model": "m"}}))),
+        ("modelapis", "spec.proxyConfig.configYaml", config(json!({"fromSecretKeyref": {"name": "n", "key": "k"}}))),
+        ("modelapis", "spec.proxyConfig.configYaml", config(json!({"fromString": "model_list: []", "x": 1}))),
+        (
+            "modelapis",
+            "spec.proxyConfig.configYaml.fromSecretKeyRef",
+            config(json!({"fromString": "model_list: []", "fromSecretKeyRef": {"name": "n", "key": "k"}})),
+        ),
+        ("modelapis", "spec.proxyConfig.apiKey", api_key(json!({}))),
+        ("modelapis", "spec.proxyConfig.apiKey", api_key(json!({"value": "", "valueFrom": {}}))),
+        (
+            "modelapis",
+            "spec.proxyConfig.apiKey.valueFrom.configMapKeyRef",
+            api_key(json!({"valueFrom": {"secretKeyRef": {"name": "n", "key": "k"},
+                "configMapKeyRef": {"name": "n", "key": "k"}}})),
+        ),
         ("mcpservers", "metadata.name", object("MCPServer", &long[4..], &server)),
         ("mcpservers", "spec.container.image", object("MCPServer", "s", &json!({"runtime": "custom"}))),
         ("mcpservers", "spec.runtime", object("MCPServer", "s", &json!({"type": "python-runtime"}))),
