@@ -61,7 +61,7 @@ fn cases() -> Vec<Case> {
                 ("/spec/minReadySeconds", json!(5)),
                 ("/spec/revisionHistoryLimit", json!(5)),
                 ("/spec/ordinals", json!({"start": 1})),
-                ("/spec/updateStrategy", json!({"type": "OnDelete"})),
+                ("/spec/updateStrategy", json!({"rollingUpdate": {"partition": 1}})),
                 ("/spec/persistentVolumeClaimRetentionPolicy", json!({"whenDeleted": "Delete"})),
             ],
         ),
@@ -72,7 +72,7 @@ fn cases() -> Vec<Case> {
             vec![
                 ("/spec/selector", other_selector.clone()),
                 ("/spec/replicas", json!(2)),
-                ("/spec/strategy", json!({"type": "Recreate"})),
+                ("/spec/strategy", json!({"rollingUpdate": {"maxSurge": 2}})),
                 ("/spec/progressDeadlineSeconds", json!(60)),
             ],
         ),

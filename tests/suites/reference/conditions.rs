@@ -31,13 +31,13 @@ const OF_KUBERNETES: &str = "host/policy/src/kubernetes/";
 const OTHER_WORDS: &str = "
     AccessGrant Agent AlreadyExists Always Apply Binding Cache Catalogue CertificateSigningRequest Cluster ClusterIP ClusterRole
     ClusterRoleBinding ClusterTrustBundle ComponentStatus ConfigMap CronJob CustomResourceDefinition DaemonSet
-    Default Deployment DeviceClass Ei EndpointSlice Endpoints Engine Event Failure False FieldsV1 FlowSchema Gateway
+    Default Deployment DeviceClass Ei EndpointSlice Endpoints Engine Event Failure False FieldsV1 Filesystem FlowSchema Gateway
     GatewayClass Gi HorizontalPodAutoscaler IfNotPresent Ingress IngressClass IntOrString Invalid Job Ki KiB Kind List
     LoadBalancer Memo MemoryStore Metrics Mi MiB ModelAPI MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
-    MutatingWebhookConfiguration Name Namespace NamespaceTerminating NetworkPolicy Never Node NodePort Normal Null
+    MutatingWebhookConfiguration Name Namespace NamespaceTerminating NetworkPolicy Never Node NodePort NonIndexed Normal Null OrderedReady
     PassLookup PathPrefix PersistentVolume PersistentVolumeClaim Pi Pod PodDisruptionBudget PodSecurityPolicy Policy
     PolicyRevision PriorityClass PriorityLevelConfiguration Probe Proxy Quantity Queue ReadWriteOnce Reconcile Recreate Ref ReferenceGrant
-    ReplacePrefixMatch ReplicaFailure ResourceSlice RollingUpdate RuntimeClass Schema Secret Service ServiceAccount ServiceCIDR
+    ReplacePrefixMatch ReplicaFailure ReplicaSet ResourceSlice RollingUpdate RuntimeClass Schema Secret Service ServiceAccount ServiceCIDR
     ServiceUnavailable StatefulSet Status StorageClass StorageVersion String Ti TooManyRequests True Unconfined
     Update ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration
     VolumeAttachment VolumeAttributesClass VolumeSnapshotClass VolumeSnapshotContent Warning Watch WatchOptions Website";
