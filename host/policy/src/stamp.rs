@@ -131,8 +131,10 @@ pub fn pod_template(manifest: &Value) -> Option<&Value> {
 
 /// Writes the digest of what is to be applied into a manifest that was changed after it was stamped.
 pub fn seal(manifest: &mut Value) {
+    // Whoever seals it again finds annotations, and the digest is to be the same.
+    entry(entry(manifest, "metadata"), "annotations");
     let digest = applied_digest(manifest);
-    entry(entry(manifest, "metadata"), "annotations")[APPLIED_DIGEST] = json!(digest.to_string());
+    manifest["metadata"]["annotations"][APPLIED_DIGEST] = json!(digest.to_string());
 }
 
 fn stamp(manifest: &mut Value, hash: Option<String>, owner: &ObjectRef, is_kept: bool) {
@@ -245,6 +247,15 @@ mod tests {
         assert_eq!(owned(r#"{"kept": ["data"]}"#), [0, 1]);
         assert_eq!(owned(r#"{"kept": ["other"]}"#), [1, 1]);
         assert_eq!(owned("{}"), [1, 1]);
+    }
+
+    #[test]
+    fn a_manifest_that_is_sealed_again_has_the_same_digest() {
+        for mut manifest in plan(&json!({})) {
+            let before = manifest.clone();
+            seal(&mut manifest);
+            assert_eq!(manifest, before);
+        }
     }
 
     #[test]
