@@ -3,6 +3,10 @@
 #![cfg(feature = "demo")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "support/soak.rs"]
+mod soak;
+#[path = "support/stage.rs"]
+mod stage;
 mod support;
 
 use std::{
