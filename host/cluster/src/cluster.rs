@@ -189,6 +189,11 @@ impl Cluster {
         self.0.poke.notify_one();
     }
 
+    /// Has it say from now on that it is Kubernetes 1 of this second number. It serves what it served.
+    pub fn say_minor(&self, minor: u32) {
+        lock(&self.0.state).minor = minor;
+    }
+
     /// Lets only those requests through that `allow` accepts; others are answered with 403. The rule is asked while the
     /// cluster is locked, so it must not ask the cluster anything.
     pub fn authorise(&self, allow: impl Fn(&Attempt) -> bool + Send + Sync + 'static) {

@@ -12,6 +12,9 @@ use crate::{
     storage::{Key, Store},
 };
 
+/// The second number of the version of Kubernetes whose schemas it has.
+const MINOR: u32 = 36;
+
 /// The state of the cluster.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -19,6 +22,8 @@ pub(crate) struct State {
     pub(crate) catalogue: Catalogue,
     pub(crate) addresses: Addresses,
     pub(crate) snapshots: Snapshots,
+    /// The second number of the version that it says it is.
+    pub(crate) minor: u32,
     rng: Rng,
 }
 
@@ -29,6 +34,7 @@ impl State {
             catalogue: Catalogue::new(),
             addresses: Addresses::default(),
             snapshots: Snapshots::default(),
+            minor: MINOR,
             rng: Rng::with_seed(seed),
         }
     }

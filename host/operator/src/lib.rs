@@ -31,6 +31,7 @@ pub mod schema;
 #[cfg(feature = "authoring")]
 mod sections;
 pub mod serve;
+mod server;
 pub mod status;
 mod telling;
 pub mod watch;

@@ -9,7 +9,7 @@ use kaos_policy::{
     contract::Cluster,
     digest::Digest,
     engine::BuiltIn,
-    gate::{AtOnce, Bounds, Candidate, Check, Gate, LoadError, Step},
+    gate::{AtOnce, Bounds, Candidate, Check, Gate, Known, LoadError, Step},
 };
 
 /// There is nothing that compiles.
@@ -43,6 +43,7 @@ fn check_of(built_in: BuiltIn, bytes: Vec<u8>) -> Check {
         cluster: Cluster::default(),
         clock: &SystemClock::start(),
         turns: &AtOnce,
+        server: &Known::default(),
     };
     gate.check(&Candidate { bytes, ..Candidate::default() })
 }

@@ -22,7 +22,7 @@ use kaos_policy::compile::InProcessCompiler;
 use kaos_policy::contract::{Cluster, Plan, Subject};
 use kaos_policy::engine::Engine;
 use kaos_policy::failure::Failure;
-use kaos_policy::gate::{AtOnce, Bounds, Check, Gate, Step};
+use kaos_policy::gate::{AtOnce, Bounds, Check, Gate, Known, Step};
 use kaos_policy::limits::Limits;
 use kaos_policy::lookup::Fixed;
 use kaos_policy::policy::Policy;
@@ -63,6 +63,7 @@ fn compiling(criterion: &mut Criterion) -> Result<()> {
             cluster: Cluster::default(),
             clock: &clock,
             turns: &AtOnce,
+            server: &Known::default(),
         };
         let name = gate.load(&candidate.inner)?.id().name.clone();
         criterion.bench_function(&format!("compile/{name}"), |bench| {

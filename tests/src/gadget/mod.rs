@@ -70,7 +70,7 @@ pub fn gadget(name: &str, spec: &Value) -> Value {
 
 fn descriptor(version: &str) -> Descriptor {
     let core = |kind: &str| ResourceType::new("v1", kind);
-    let mut sample = gadget("sample", &json!({}));
+    let mut sample = gadget("sample", &json!({"image": "registry.example/gadget"}));
     sample["metadata"]["namespace"] = json!("default");
     let claim = Claim {
         primary: ResourceType::new(API_VERSION, KIND),
@@ -85,14 +85,16 @@ fn descriptor(version: &str) -> Descriptor {
         wishes: Vec::new(),
         finalizer: Some(FINALIZER.to_owned()),
         retired_finalizers: vec![RETIRED.to_owned()],
-        samples: vec![Sample { name: "empty".to_owned(), object: sample.to_string(), beside: Vec::new() }],
+        samples: vec![Sample { name: "plain".to_owned(), object: sample.to_string(), beside: Vec::new() }],
         extra: "{}".to_owned(),
     };
     Descriptor {
         name: "gadget".to_owned(),
         version: version.to_owned(),
         claims: vec![claim],
-        settings_schema: json!({"type": "object", "properties": {}}).to_string(),
+        settings_schema: json!({"type": "object", "properties": {
+            "port": {"type": "integer", "default": 80, "x-env": "GADGET_PORT"}}})
+        .to_string(),
         extra: "{}".to_owned(),
     }
 }

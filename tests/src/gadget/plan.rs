@@ -65,6 +65,10 @@ fn translate(subject: &Subject, env: Vec<EnvVar>, image: Option<&str>) -> Result
         object["spec"]["image"] = json!(image);
     }
     let mut env = env;
+    if object["spec"]["port"].is_null() {
+        let settings: Value = serde_json::from_str(&subject.settings).unwrap_or_default();
+        object["spec"]["port"] = settings["port"].clone();
+    }
     let mut manifests = manifests(&object, &env);
     let left_out =
         |manifest: &Value| object["spec"]["leaveOut"].as_array().is_some_and(|kinds| kinds.contains(&manifest["kind"]));

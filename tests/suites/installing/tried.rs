@@ -1,10 +1,14 @@
 //! Settings are tried when they are shipped: what would break every object is not let in.
 
-use kaos_tests::harness::play;
+use kaos_tests::gadget::gadget;
 use kaos_tests::harness::samples::{agent, model_api};
+use kaos_tests::harness::{World, play};
 use serde_json::json;
 
-use crate::support::{scenario, settings, until_state};
+use crate::support::{own_config_of, restart_writes_nothing, retry, scenario, settings, until_state};
+
+/// The operator's own ConfigMap.
+const OWN: &str = "kaos-system:ConfigMap/kaos-operator-config";
 
 #[test]
 fn settings_that_no_pod_can_have_are_refused_before_any_object_meets_them() {
@@ -30,5 +34,78 @@ fn settings_that_no_pod_can_have_are_refused_before_any_object_meets_them() {
                 it["spec"]["template"]["spec"]["containers"][0]["image"] == "x:2"
             })
             .await;
+    });
+}
+
+/// Has the operator's own ConfigMap say the port of Gadgets.
+async fn port_is(world: &World, port: &str) {
+    world.apply(&own_config_of(&json!({"GADGET_PORT": port}))).await;
+}
+
+async fn until_served_at(world: &World, service: &str, port: u32) {
+    world.until(&format!("it is served at {port}"), service, |it| it["spec"]["ports"][0]["port"] == port).await;
+}
+
+#[test]
+fn a_config_map_that_no_child_can_have_is_told_before_any_object_meets_it() {
+    play(scenario(), async |world| {
+        port_is(world, "8080").await;
+        world.apply(&gadget("g", &json!({}))).await;
+        until_served_at(world, "Service/g", 8080).await;
+        world.until_ready("Gadget/g").await;
+        port_is(world, "70000").await;
+        world.until_warned(OWN, "BadSettings").await;
+        let events = world.events(OWN).await;
+        let told = &events[0].2;
+        assert!(events.len() == 1 && told.contains("ports[0].port: 70000") && told.contains("GADGET_PORT"), "{told}");
+        // What fitted last goes on, also for what comes later and after a restart; and nobody else is blamed.
+        world.restart().await;
+        world.apply(&gadget("later", &json!({}))).await;
+        until_served_at(world, "Service/later", 8080).await;
+        world.apply(&settings("tuned", "{name: agent, settings: {logLevel: DEBUG}}")).await;
+        until_state(world, "tuned", "Active").await;
+        world.until_ready("Gadget/g").await;
+        port_is(world, "9090").await;
+        until_served_at(world, "Service/g", 9090).await;
+        until_served_at(world, "Service/later", 9090).await;
+        world.until_ready("Gadget/later").await;
+        world.quiet().await;
+        restart_writes_nothing(world).await;
+    });
+}
+
+#[test]
+fn a_config_map_that_no_child_can_have_at_the_first_start_is_waited_for_and_named() {
+    play(scenario().idle(), async |world| {
+        port_is(world, "70000").await;
+        world.apply(&gadget("g", &json!({}))).await;
+        world.spawn();
+        let named = |missing: Vec<String>| missing.iter().any(|it| it.contains("GADGET_PORT"));
+        world.until_true("it says what it waits for", async || world.probe().ready().is_err_and(named)).await;
+        world.until_warned(OWN, "BadSettings").await;
+        assert!(world.look("Gadget/g").await["status"].is_null());
+        port_is(world, "8080").await;
+        until_served_at(world, "Service/g", 8080).await;
+    });
+}
+
+#[test]
+fn a_field_that_only_a_newer_server_can_know_is_left_to_that_and_told() {
+    // Without an Agent: the embedded server would have the last word, and it has no such field either.
+    play(scenario(), async |world| {
+        let file = "{name: agent, settings: {resources: {newer: {memory: 1Gi}}}}";
+        world.apply(&settings("tuned", file)).await;
+        let refused = until_state(world, "tuned", "Refused").await;
+        let message = refused["status"]["message"].as_str().unwrap();
+        assert!(message.contains("Kubernetes 1.36 has no field"), "{message}");
+        // The server decides now, also of what was refused before.
+        world.embedded().say_minor(37);
+        retry(world, &refused).await;
+        until_state(world, "tuned", "Active").await;
+        // What is wrong on any server is refused all the same.
+        let file = "{name: mcpserver, settings: {resources: {limits: {memory: lots}}}}";
+        world.apply(&settings("wrong", file)).await;
+        let refused = until_state(world, "wrong", "Refused").await;
+        assert!(refused["status"]["message"].as_str().unwrap().contains("lots"), "{refused}");
     });
 }

@@ -11,8 +11,8 @@ use crate::{
 };
 
 /// `/version`.
-pub(super) fn version() -> Value {
-    json!({"major": "1", "minor": "36", "gitVersion": "v1.36.1-embedded", "gitCommit": "", "gitTreeState": "clean",
+pub(super) fn version(minor: u32) -> Value {
+    json!({"major": "1", "minor": minor.to_string(), "gitVersion": format!("v1.{minor}.1-embedded"), "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z", "goVersion": "none", "compiler": "rustc", "platform": "in-memory"})
 }
 

@@ -90,7 +90,7 @@ fn document(state: &State, call: &Call, path: &str) -> Result<Answer, ApiError> 
     }
     match path {
         "healthz" | "readyz" | "livez" => Ok(Answer::Text("ok".into())),
-        "version" => Ok(Answer::Document(discovery::version())),
+        "version" => Ok(Answer::Document(discovery::version(state.minor))),
         path if path.starts_with("openapi/") => openapi::document(&state.catalogue, path),
         path => discovery::document(&state.catalogue, path, &call.accept),
     }

@@ -16,6 +16,7 @@
 //! | `renderers` | policies bound to settings and to the cluster |
 //! | `shared` | settings that hold everywhere |
 //! | `tenancy` | what a package may ask for where it lies |
+//! | `trial` | settings tried on the samples of policies |
 
 mod clash;
 mod descent;
@@ -31,6 +32,7 @@ mod snapshot;
 mod tenancy;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -57,6 +59,8 @@ pub(crate) use renderers::Renderers;
 pub use shared::{FITTED_CONFIG, OPERATOR_CONFIG, environment, operator_config, told_apart};
 pub use snapshot::{Answer, Answers, Loading, PIN, Snapshot};
 pub(crate) use tenancy::{Overreach, reach};
+use trial::lasting;
+pub(crate) use trial::try_settings;
 
 use crate::locking::lock;
 

@@ -158,6 +158,11 @@ impl Answers {
         self.namespaces.get(namespace).map_or(self.cluster.as_ref(), Option::as_ref)
     }
 
+    /// What answers where nothing else does.
+    pub(super) fn of_cluster(&self) -> Option<&Arc<Kind>> {
+        self.cluster.as_ref()
+    }
+
     /// The revisions that answer anywhere.
     pub fn revisions(&self) -> impl Iterator<Item = &Arc<str>> {
         self.in_place().flat_map(|kind| kind.revisions())

@@ -3,12 +3,15 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use clap::Args;
+use kaos_policy::{failure::Failure, gate::LoadError};
 use kube::Client;
 
 use crate::{
     client::{self, CallLayer, Place},
     lead::Fence,
     metrics::Metrics,
+    policies::Loader,
+    server::is_newer,
     telling::is_unanswered,
 };
 
@@ -32,6 +35,27 @@ impl Connection {
         let Self { kubeconfig, context } = self;
         Place { kubeconfig, context }
     }
+}
+
+/// Checks something that is for the API server of a cluster. What is refused for fields that this program does not know is
+/// checked once more where the server is newer, which is asked only then: one that does not answer changes nothing.
+pub(super) fn for_server<T>(
+    loader: &Loader,
+    connection: &Connection,
+    check: impl Fn() -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    check().or_else(|error| {
+        let of_guard = |cause: &(dyn std::error::Error + 'static)| {
+            matches!(cause.downcast_ref(), Some(LoadError::FailsSample { failure: Failure::Guard(_), .. }))
+        };
+        let may_be_newer = error.chain().any(of_guard);
+        let asked = || on_cluster(connection.clone(), async |client| Ok(is_newer(&client).await?));
+        if !may_be_newer || !asked().unwrap_or(false) {
+            return Err(error);
+        }
+        loader.expect_newer();
+        check()
+    })
 }
 
 /// Does something on a cluster, and waits for it.

@@ -1,52 +1,47 @@
-//! The answers of an operator that has only the policies that it brought: its own catalogue, without a cluster.
+//! What an operator answers that lives from what it is told beforehand: its own catalogue, without a cluster.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use kaos_policy::{
-    contract::{Cluster, ResourceType},
-    kubernetes::Checks,
-    manifest::Privilege,
+    contract::ResourceType,
     policy::Stack,
     render::Renderer,
     settings::{Layer, SettingsErrors},
 };
 use serde_json::Value;
 
-use super::Answering;
-use crate::catalogue::{Catalogue, Kind, Snapshot};
+use super::{Answering, At, Bound, Started};
+use crate::catalogue::{Catalogue, Snapshot};
 
 /// The answers for some objects.
 pub struct Brought {
     snapshot: Arc<Snapshot>,
-    /// By the place in memory of what answers: objects have it in common.
-    renderers: HashMap<usize, Renderer>,
+    bound: Bound,
 }
 
 impl Brought {
-    /// The answers of these policies under these settings for `objects`. `grantable` are the privileges that installed
-    /// settings may raise; all if none are listed.
+    /// The answers of these policies under these settings for `objects`.
     pub fn new<'a>(
         stacks: &BTreeMap<ResourceType, Stack>,
         layers: &[Layer],
-        cluster: &Cluster,
-        grantable: Option<&BTreeSet<Privilege>>,
+        started: &Started,
         is_served: impl Fn(&ResourceType) -> bool,
         objects: impl IntoIterator<Item = &'a Value>,
     ) -> Result<Self, SettingsErrors> {
-        let catalogue = Catalogue::new(stacks, layers)?;
-        let snapshot = catalogue.load().unwrap_or_default();
-        let mut renderers = HashMap::new();
-        for object in objects {
-            let Some(kind) = snapshot.answer_for(object).kind() else { continue };
-            if let Entry::Vacant(vacant) = renderers.entry(place(&kind)) {
-                let renderer = kind.renderer(cluster, &is_served)?.with_grantable_privileges(grantable.cloned());
-                vacant.insert(renderer.with_checks(Checks::Fields));
-            }
-        }
-        Ok(Self { snapshot, renderers })
+        let snapshot = Catalogue::new(stacks, layers)?.load().unwrap_or_default();
+        Self::of(snapshot, started, is_served, objects)
+    }
+
+    /// The same for what a snapshot holds.
+    pub fn of<'a>(
+        snapshot: Arc<Snapshot>,
+        started: &Started,
+        is_served: impl Fn(&ResourceType) -> bool,
+        objects: impl IntoIterator<Item = &'a Value>,
+    ) -> Result<Self, SettingsErrors> {
+        let mut bound = Bound::default();
+        bound.bind(&snapshot, objects, started, is_served)?;
+        Ok(Self { snapshot, bound })
     }
 
     /// The kinds that policies answer for.
@@ -57,14 +52,10 @@ impl Brought {
 
 impl Answering for Brought {
     fn renderer(&self, object: &Value) -> Option<&Renderer> {
-        self.renderers.get(&place(&self.snapshot.answer_for(object).kind()?))
+        At { snapshot: &self.snapshot, bound: &self.bound, before: None }.bound_for(object)
     }
 
     fn left_as_is(&self, object: &Value) -> Option<String> {
         self.snapshot.answer_for(object).no_such_policy(object)
     }
-}
-
-fn place(kind: &Arc<Kind>) -> usize {
-    Arc::as_ptr(kind).addr()
 }

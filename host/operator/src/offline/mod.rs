@@ -6,6 +6,7 @@
 //! what it misses is rendered after the pass, and the pass is made again. So one sandbox is open at a time, however
 //! long the chain of objects that need each other is.
 
+mod bound;
 mod brought;
 mod index;
 mod status;
@@ -22,6 +23,8 @@ use kaos_policy::{
 use serde_json::Value;
 
 use crate::input::{Document, is_cluster_scoped};
+pub use bound::Started;
+pub(crate) use bound::{At, Bound, answer, named_in_vain, renderer};
 pub use brought::Brought;
 use index::Index;
 

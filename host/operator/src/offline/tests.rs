@@ -13,6 +13,7 @@ use kaos_policy::{
         Subject,
     },
     digest::Digest,
+    kubernetes::Checks,
     limits::Limits,
     manifest::{PolicyFile, Privilege},
     policy::{Policy, Stack},
@@ -132,7 +133,8 @@ fn in_world(text: &str, look: impl FnOnce(&World<'_>)) {
     assert!(errors.is_empty(), "{errors:?}");
     TRANSLATED.take();
     let (stacks, objects) = (BTreeMap::from([(kite(), stack())]), documents.iter().map(|document| &document.object));
-    let brought = Brought::new(&stacks, &[], &cluster, None, |_| true, objects).unwrap();
+    let started = Started { cluster, checks: Checks::Fields, ..Started::default() };
+    let brought = Brought::new(&stacks, &[], &started, |_| true, objects).unwrap();
     look(&World::new(&Stored::new(&documents), &brought, &|_| None));
 }
 
@@ -261,8 +263,8 @@ fn settings_that_somebody_installs_raise_no_more_than_the_operator_is_said_to_gr
         let grantable: Option<BTreeSet<Privilege>> = grantable.map(|listed| listed.iter().copied().collect());
         let layers = [Layer::tree(origin, "kite", json!({"securityContext": {"privileged": true}}))];
         let objects = stored.objects().iter().map(|object| &**object);
-        let cluster = Cluster::default();
-        let brought = Brought::new(&stacks, &layers, &cluster, grantable.as_ref(), |_| true, objects).unwrap();
+        let started = Started { grantable, checks: Checks::Fields, ..Started::default() };
+        let brought = Brought::new(&stacks, &layers, &started, |_| true, objects).unwrap();
         let entry = World::new(&stored, &brought, &|_| None).entry(0).unwrap().unwrap();
         entry.rendered.failed().map(ToString::to_string)
     };

@@ -1,6 +1,15 @@
 //! From components to policies that can be asked: the gate, with what it needs on a laptop.
 
-use std::{ffi::OsString, io, path::PathBuf, sync::Arc, thread};
+use std::{
+    ffi::OsString,
+    io,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
 
 use kaos_policy::{
     cache::Cache,
@@ -8,7 +17,7 @@ use kaos_policy::{
     compile::{ChildCompiler, Compilation, Compile, CompileError, CompileLimits, InProcessCompiler, Order},
     contract::Cluster,
     engine::{BuiltIn, Engine, EngineError},
-    gate::{AtOnce, Bounds, Check, Gate},
+    gate::{AtOnce, Bounds, Check, Gate, Known},
     limits::Limits,
     policy::Policy,
 };
@@ -41,11 +50,13 @@ pub fn sample_cluster() -> Cluster {
 #[derive(Debug)]
 pub struct Loader {
     engine: Engine,
-    cluster: Cluster,
+    pub(crate) cluster: Cluster,
     clock: SystemClock,
     built_in: Vec<BuiltIn>,
     in_children: bool,
     cache: Option<Cache>,
+    /// Whether the API server that policies are for has fields that this program does not know.
+    newer: AtomicBool,
 }
 
 impl Loader {
@@ -53,7 +64,7 @@ impl Loader {
     pub fn new(cluster: Cluster) -> Result<Self, EngineError> {
         let built_in = DEFAULTS.iter().filter_map(EmbeddedPolicy::built_in).collect();
         let (engine, clock) = (Engine::new()?, SystemClock::start());
-        Ok(Self { engine, cluster, clock, built_in, in_children: false, cache: None })
+        Ok(Self { engine, cluster, clock, built_in, in_children: false, cache: None, newer: AtomicBool::new(false) })
     }
 
     /// Compiles what this build embedded, and has not compiled, in processes of their own as well: one that runs for months
@@ -68,6 +79,16 @@ impl Loader {
     pub fn cached(cluster: Cluster) -> Result<Self, EngineError> {
         let cache = cache_directory(|name| std::env::var_os(name)).and_then(|place| Cache::open(place).ok());
         Ok(Self { cache, ..Self::new(cluster)? })
+    }
+
+    /// Has policies be for an API server that is newer than this program, from now on.
+    pub(crate) fn expect_newer(&self) {
+        self.newer.store(true, Ordering::Relaxed);
+    }
+
+    /// The API server that policies are for, as far as it is known.
+    pub(crate) fn server(&self) -> Known {
+        Known { is_newer: self.newer.load(Ordering::Relaxed) }
     }
 
     /// The embedded policies and those of files, in this order.
@@ -111,6 +132,7 @@ impl Loader {
             cluster: self.cluster.clone(),
             clock: &self.clock,
             turns: &AtOnce,
+            server: &self.server(),
         };
         gate.check(&candidate.inner)
     }

@@ -1,10 +1,14 @@
 //! `kaos-operator render`, as a user runs it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod differs;
+mod drawn;
 mod ends;
 mod held;
 mod input;
 mod large;
+#[path = "../support/stage.rs"]
+mod stage;
 #[path = "../support/mod.rs"]
 mod support;
 mod taken;

@@ -8,12 +8,12 @@ use std::{
 
 use serde_json::Value;
 
-use super::{LoadError, Turn, Turns, beneath::Beneath, turns};
+use super::{LoadError, Server, Turn, Turns, beneath::Beneath, turns};
 use crate::{
     code::World,
     contract::{Claim, Cluster, Outcome, Refusal, Sample},
     failure::{Failure, Verb},
-    kubernetes::Checks,
+    kubernetes::{Checks, VERSION},
     lookup::Fixed,
     policy::{Policy, Stack},
     render::{HOST_FIELDS, Rendered, Renderer, Verdict},
@@ -30,6 +30,8 @@ pub(super) struct Told {
     pub(super) outcome: String,
     /// What is left out of the policy's reports, if anything is.
     pub(super) dropped: Option<String>,
+    /// What only a newer API server can take, if anything is.
+    pub(super) newer: Option<String>,
 }
 
 /// What samples are evaluated under.
@@ -38,6 +40,8 @@ pub(super) struct Terms<'a> {
     pub(super) fuel: u64,
     pub(super) cluster: &'a Cluster,
     pub(super) turns: &'a dyn Turns,
+    /// The API server that the policy is for.
+    pub(super) server: &'a dyn Server,
 }
 
 /// Evaluates every sample of every claim, a turn for each time that a policy answers.
@@ -45,16 +49,25 @@ pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -
     let (mut samples, mut plans) = (0, 0);
     let dropped = RefCell::new(BTreeSet::new());
     let (used, allowed) = (Cell::new(0), terms.fuel.saturating_mul(PASSES));
+    let (checks, mut newer) = (Cell::new(Checks::Fields), None);
     for claim in &policy.descriptor().claims {
         let mut refusal = None;
         let before = plans;
         for sample in &claim.samples {
             samples += 1;
-            let case = Case { turns: Some(terms.turns), policy, claim, sample, used: &used, dropped: &dropped };
+            let case =
+                Case { turns: Some(terms.turns), policy, claim, sample, used: &used, dropped: &dropped, checks: &checks };
             if used.get() >= allowed {
                 return Err(LoadError::SamplesTooCostly { allowed, before: sample.name.clone() });
             }
-            match case.evaluate(settings, terms.cluster)? {
+            let said = case.evaluate(settings, terms.cluster).or_else(|error| {
+                if !case.leaves_fields(&error, terms.server) {
+                    return Err(error);
+                }
+                newer = Some(error.to_string());
+                case.evaluate(settings, terms.cluster)
+            })?;
+            match said {
                 None => plans += 1,
                 Some(said) => refusal = Some(said),
             }
@@ -71,25 +84,31 @@ pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -
             dropped.join(", ")
         )
     });
-    Ok(Told { outcome, dropped })
+    let newer = newer.map(|error| {
+        format!("{error}; the API server is newer than Kubernetes {VERSION} and may know the field: it decides")
+    });
+    Ok(Told { outcome, dropped, newer })
 }
 
 /// Renders the samples once with these settings, on the fuel of one pass. An error tells of a plan that cannot be; a sample that is refused says
 /// nothing of the settings, since it may stand for an object that is to be.
-pub(super) fn with_settings(policy: &Arc<Policy>, settings: &[Layer], cluster: &Cluster) -> Result<(), LoadError> {
-    let (used, dropped) = (Cell::new(0), RefCell::new(BTreeSet::new()));
+pub(super) fn with_settings(
+    policy: &Arc<Policy>,
+    settings: &[Layer],
+    cluster: &Cluster,
+    server: &dyn Server,
+) -> Result<(), LoadError> {
+    let (used, dropped, checks) = (Cell::new(0), RefCell::new(BTreeSet::new()), Cell::new(Checks::Fields));
     for claim in &policy.descriptor().claims {
         for sample in &claim.samples {
             // Samples that take long under these settings say nothing more: passes have limits of their own.
             if used.get() >= policy.limits().fuel {
                 return Ok(());
             }
-            let case = Case { turns: None, policy, claim, sample, used: &used, dropped: &dropped };
-            let rendered = case.render(&case.renderer(settings, cluster)?, &case.object()?)?;
-            case.spend(rendered.fuel);
-            if let Verdict::Failed(failed) = rendered.verdict {
-                return Err(case.fails(*failed.failure));
-            }
+            let case = Case { turns: None, policy, claim, sample, used: &used, dropped: &dropped, checks: &checks };
+            case.once(settings, cluster).or_else(|error| {
+                if case.leaves_fields(&error, server) { case.once(settings, cluster) } else { Err(error) }
+            })?;
         }
     }
     Ok(())
@@ -106,6 +125,8 @@ struct Case<'a> {
     used: &'a Cell<u64>,
     /// Fields of reports so far that are the host's to write.
     dropped: &'a RefCell<BTreeSet<&'static str>>,
+    /// What is checked of its manifests.
+    checks: &'a Cell<Checks>,
 }
 
 impl Case<'_> {
@@ -137,13 +158,34 @@ impl Case<'_> {
         }
     }
 
+    /// Renders it once. An error tells of a plan that cannot be.
+    fn once(&self, settings: &[Layer], cluster: &Cluster) -> Result<(), LoadError> {
+        let rendered = self.render(&self.renderer(settings, cluster)?, &self.object()?)?;
+        self.spend(rendered.fuel);
+        match rendered.verdict {
+            Verdict::Failed(failed) => Err(self.fails(*failed.failure)),
+            Verdict::Planned(_) | Verdict::Refused(_) => Ok(()),
+        }
+    }
+
+    /// Leaves it to the API server which fields there are, from now on, where an error may be one of fields that only a newer
+    /// one has. Says whether it did.
+    fn leaves_fields(&self, error: &LoadError, server: &dyn Server) -> bool {
+        let may_be_fields = matches!(error, LoadError::FailsSample { failure: Failure::Guard(_), .. });
+        let leaves = self.checks.get() == Checks::Fields && may_be_fields && server.is_newer();
+        if leaves {
+            self.checks.set(Checks::Values);
+        }
+        leaves
+    }
+
     fn turn(&self) -> Result<Option<Turn>, LoadError> {
         self.turns.map(turns::next).transpose()
     }
 
     fn renderer(&self, settings: &[Layer], cluster: &Cluster) -> Result<Renderer, LoadError> {
         let cluster = Cluster { served: self.claim.wishes.clone(), ..cluster.clone() };
-        Ok(Renderer::new(&self.stack()?, settings, cluster)?.with_checks(Checks::Fields))
+        Ok(Renderer::new(&self.stack()?, settings, cluster)?.with_checks(self.checks.get()))
     }
 
     fn render(&self, renderer: &Renderer, object: &Value) -> Result<Rendered, LoadError> {

@@ -7,6 +7,7 @@ mod bytes;
 mod conformance;
 mod error;
 mod inspect;
+mod server;
 mod step;
 mod turns;
 
@@ -17,6 +18,7 @@ use serde::Serialize;
 pub use bytes::decompress as unpacked;
 pub use error::LoadError;
 pub use inspect::{Bounds, InspectError, Inspection, Part, inspect};
+pub use server::{Known, Server, is_newer};
 pub use step::Step;
 pub use turns::{AtOnce, Turn, Turns};
 
@@ -94,12 +96,19 @@ pub struct Gate<'a> {
     pub clock: &'a dyn Clock,
     /// When it may compute.
     pub turns: &'a dyn Turns,
+    /// The API server that is to take what the policy plans.
+    pub server: &'a dyn Server,
 }
 
 /// Whether what a policy plans for its own samples can be with these settings: what a schema does not tell of a value,
 /// Kubernetes may refuse.
-pub fn try_settings(policy: &Arc<Policy>, settings: &[Layer], cluster: &Cluster) -> Result<(), LoadError> {
-    conformance::with_settings(policy, settings, cluster)
+pub fn try_settings(
+    policy: &Arc<Policy>,
+    settings: &[Layer],
+    cluster: &Cluster,
+    server: &dyn Server,
+) -> Result<(), LoadError> {
+    conformance::with_settings(policy, settings, cluster, server)
 }
 
 impl Gate<'_> {
@@ -150,14 +159,16 @@ impl Run<'_> {
         let layers = Self::layers(&policy, candidate);
         self.settings(&policy, &layers)?;
         drop(turn);
-        let conformance::Told { outcome, dropped } = conformance::run(
-            &policy,
-            &layers,
-            &conformance::Terms { fuel: self.gate.limits.fuel, cluster: &self.gate.cluster, turns: self.gate.turns },
-        )?;
+        let terms = conformance::Terms {
+            fuel: self.gate.limits.fuel,
+            cluster: &self.gate.cluster,
+            turns: self.gate.turns,
+            server: self.gate.server,
+        };
+        let conformance::Told { outcome, dropped, newer } = conformance::run(&policy, &layers, &terms)?;
         self.passed(Step::Conformance, outcome);
         let above = file.limits.map(|limits| limits.above(&self.gate.limits));
-        policy.remark(above.into_iter().flatten().chain(dropped).collect());
+        policy.remark(above.into_iter().flatten().chain(dropped).chain(newer).collect());
         Ok(policy)
     }
 

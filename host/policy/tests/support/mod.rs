@@ -12,7 +12,7 @@ use kaos_policy::{
     compile::InProcessCompiler,
     contract::{Cluster, ResourceType},
     engine::Engine,
-    gate::{AtOnce, Bounds, Candidate, Check, Gate, LoadError, Turns},
+    gate::{AtOnce, Bounds, Candidate, Check, Gate, Known, LoadError, Turns},
     limits::Limits,
     policy::Policy,
 };
@@ -125,6 +125,7 @@ pub(crate) fn check_by(
         cluster: Cluster::default(),
         clock,
         turns,
+        server: &Known::default(),
     };
     gate.check(candidate)
 }

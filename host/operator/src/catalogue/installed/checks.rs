@@ -15,7 +15,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::gatekeeper::{Gatekeeper, Share};
-use crate::{package::Package, processors::Processors};
+use crate::{package::Package, processors::Processors, server::Asked};
 
 /// What a check came to.
 pub(super) type Checked = Result<Arc<Policy>, LoadError>;
@@ -24,6 +24,7 @@ pub(super) type Checked = Result<Arc<Policy>, LoadError>;
 pub(super) struct Checks {
     gatekeeper: Gatekeeper,
     processors: Processors,
+    server: Asked,
     home: String,
     under_way: BTreeMap<String, Check>,
     /// Of checks that nobody wants to know of any more and that have not ended yet: cancelled when they have.
@@ -76,9 +77,9 @@ impl Drop for Check {
 
 impl Checks {
     /// Nothing yet. The operator's namespace is `home`.
-    pub(super) fn new(gatekeeper: Gatekeeper, processors: Processors, home: &str) -> Self {
+    pub(super) fn new(gatekeeper: Gatekeeper, processors: Processors, server: Asked, home: &str) -> Self {
         let (under_way, leaving, ended) = (BTreeMap::new(), Vec::new(), Arc::default());
-        Self { gatekeeper, processors, home: home.to_owned(), under_way, leaving, ended }
+        Self { gatekeeper, processors, server, home: home.to_owned(), under_way, leaving, ended }
     }
 
     /// Waits until one comes to its end.
@@ -153,7 +154,7 @@ impl Checks {
         namespace: &str,
     ) -> Result<(), LoadError> {
         let _permit = self.processors.permit(namespace != self.home).await;
-        self.gatekeeper.try_settings(policy, settings).await
+        self.gatekeeper.try_settings(policy, settings, Arc::clone(&self.server)).await
     }
 
     /// Ends the checks of revisions that nobody wants to know of any more.
@@ -176,7 +177,7 @@ impl Checks {
 
     fn share(&self, namespace: &str) -> Share {
         let (processors, is_local) = (self.processors.clone(), namespace != self.home);
-        Share { processors, is_local, ends: CancellationToken::new() }
+        Share { processors, is_local, ends: CancellationToken::new(), server: Arc::clone(&self.server) }
     }
 }
 
@@ -188,6 +189,7 @@ mod tests {
         compile::{Compilation, Compile, Order},
         contract::Cluster,
         engine::Engine,
+        gate::Known,
         manifest::PolicyFile,
     };
 
@@ -224,7 +226,8 @@ mod tests {
         let compiler = Compiler::default();
         let engine = Engine::new().unwrap();
         let gatekeeper = Gatekeeper::new(engine, Box::new(compiler.clone()), Cluster::default());
-        (Checks::new(gatekeeper, Processors::of_this_machine(Compute::Pool), "home"), compiler)
+        let server = Arc::new(Known::default());
+        (Checks::new(gatekeeper, Processors::of_this_machine(Compute::Pool), server, "home"), compiler)
     }
 
     impl Compiler {

@@ -15,7 +15,7 @@ use kaos_policy::{
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use crate::{blocking::off_thread, kinds, package::Package, processors::Processors};
+use crate::{blocking::off_thread, kinds, package::Package, processors::Processors, server::Asked};
 
 /// What lets policies in.
 #[derive(Clone)]
@@ -35,6 +35,8 @@ pub(super) struct Share {
     pub(super) is_local: bool,
     /// Ends it.
     pub(super) ends: CancellationToken,
+    /// The API server that it is for.
+    pub(super) server: Asked,
 }
 
 /// The same, on a thread that may wait.
@@ -42,7 +44,7 @@ struct Waiting(Share, Handle);
 
 impl Turns for Waiting {
     fn next(&self) -> Option<Turn> {
-        let Self(Share { processors, is_local, ends }, runtime) = self;
+        let Self(Share { processors, is_local, ends, .. }, runtime) = self;
         let permit = runtime.block_on(ends.run_until_cancelled(processors.permit(*is_local)))?;
         Some(Box::new(permit))
     }
@@ -67,6 +69,7 @@ impl Gatekeeper {
             settings_from: Some(Origin::ClusterPolicy(package.name.clone())),
         };
         let inner = Arc::clone(&self.0);
+        let server = Arc::clone(&share.server);
         let turns = Waiting(share, Handle::current());
         off_thread(move || {
             let Inner { engine, compiler, cluster, clock } = &*inner;
@@ -81,6 +84,7 @@ impl Gatekeeper {
                 cluster: cluster.clone(),
                 clock,
                 turns: &turns,
+                server: &*server,
             };
             gate.load(&candidate)
         })
@@ -88,8 +92,13 @@ impl Gatekeeper {
     }
 
     /// Whether a policy's plans can be with these settings.
-    pub(super) async fn try_settings(&self, policy: Arc<Policy>, settings: Vec<Layer>) -> Result<(), LoadError> {
+    pub(super) async fn try_settings(
+        &self,
+        policy: Arc<Policy>,
+        settings: Vec<Layer>,
+        server: Asked,
+    ) -> Result<(), LoadError> {
         let inner = Arc::clone(&self.0);
-        off_thread(move || try_settings(&policy, &settings, &inner.cluster)).await
+        off_thread(move || try_settings(&policy, &settings, &inner.cluster, &*server)).await
     }
 }

@@ -11,6 +11,7 @@ mod naming;
 mod renaming;
 mod restoring;
 mod serving;
+mod trying;
 mod turn;
 
 use std::{
@@ -23,8 +24,8 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::{Layer, Origin};
 use tokio::time::Instant;
 
-use self::turn::Turn;
 pub(crate) use self::{late::NOT_LOADED, lost::is_withheld};
+use self::{trying::Trial, turn::Turn};
 use super::{
     ATTEMPTS, Installing, LOOK_AGAIN, PATIENCE, StepError, Tools,
     checks::Checks,
@@ -37,7 +38,7 @@ use super::{
     store::Store,
     turns::Turns,
 };
-use crate::package::Package;
+use crate::{package::Package, server::Asking};
 
 /// Everything about policies that somebody installs.
 pub(super) struct Lifecycle {
@@ -68,6 +69,8 @@ pub(super) struct Lifecycle {
     looked_under: Option<Layer>,
     /// Why that ConfigMap is not used, as it was told.
     misfit: Option<String>,
+    /// What it was tried for last.
+    trial: Option<Trial>,
     /// Which of its variables are probably misspelt, as it was told.
     misspelt: String,
     /// Revisions that this process began to check.
@@ -102,7 +105,8 @@ impl Lifecycle {
         let fitted = Fitted::new(tools.client.clone(), &tools.duties.operator_namespace);
         let news = News::new(tools.client.clone(), tools.instance.clone());
         let turns = Turns::new(&tools.duties.operator_namespace);
-        let checks = Checks::new(gatekeeper, tools.processors.clone(), &tools.duties.operator_namespace);
+        let server = Arc::new(Asking::new(tools.client.clone()));
+        let checks = Checks::new(gatekeeper, tools.processors.clone(), server, &tools.duties.operator_namespace);
         let questions = Questions::new(tools.client.clone(), &tools.duties.operator_namespace);
         let roster = Roster { own, entries: BTreeMap::new() };
         Self {
@@ -124,6 +128,7 @@ impl Lifecycle {
             installed: None,
             looked_under: None,
             misfit: None,
+            trial: None,
             misspelt: String::new(),
             checking: BTreeSet::new(),
             waiting: BTreeMap::new(),

@@ -15,6 +15,7 @@
 //! | `rights` | whether the operator may do what a policy claims |
 //! | `claims` | since when a revision claims its place |
 //! | `roster` | which revisions are to serve, and what comes of that |
+//! | `unfit` | why what is to serve does not go together |
 //! | `fitted` | keeps the settings of the operator's own ConfigMap that fitted last |
 //! | `turns` | whose package is checked next |
 //! | `lifecycle` | from state to state |
@@ -33,6 +34,7 @@ mod roster;
 mod sources;
 mod store;
 mod turns;
+mod unfit;
 
 use std::{sync::Arc, time::Duration};
 

@@ -19,6 +19,7 @@ use kaos_policy::{
 };
 use serde_json::Value;
 
+pub(crate) use super::unfit::Unfit;
 use crate::catalogue::{
     Age, Answers, Arranged, Conflict, Given, Kind, Member, Missed, Offer, Reach, Tuning, Without, arrange,
 };
@@ -69,18 +70,6 @@ pub(crate) enum Content {
 pub(crate) struct Roster {
     pub(crate) own: Vec<Offer>,
     pub(crate) entries: BTreeMap<String, Entry>,
-}
-
-/// Revisions that cannot serve together.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{reason}: {message}")]
-pub(crate) struct Unfit {
-    pub(crate) reason: &'static str,
-    pub(crate) message: String,
-    /// What namespaces brought themselves, as far as that is a part of it.
-    local: Vec<Arc<str>>,
-    /// Every revision that is a part of it.
-    concerned: BTreeSet<Arc<str>>,
 }
 
 impl Content {
@@ -340,7 +329,7 @@ impl Roster {
     /// The loaded policies of this name that settings of this reach may concern, each with the settings that it came with:
     /// those of these revisions, or else what the process brought along. A namespace's own policy has no say about the
     /// settings of others.
-    pub(super) fn loaded(
+    pub(crate) fn loaded(
         &self,
         name: &str,
         reach: &Reach,

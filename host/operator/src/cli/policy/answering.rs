@@ -1,7 +1,7 @@
 //! What answers for which object: the operator's own arrangement, for a question that somebody asks.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
@@ -9,12 +9,9 @@ use anyhow::{Context, bail};
 use jiff::Timestamp;
 use kaos_crds::PolicySource;
 use kaos_policy::{
-    contract::{Cluster, ResourceType},
-    kubernetes::Checks,
-    manifest::{PolicyFile, Privilege, Scope},
-    memo::Memo,
+    manifest::{PolicyFile, Scope},
     near::nearest,
-    policy::{Policy, PolicyId},
+    policy::Policy,
     render::Renderer,
     settings::Layer,
 };
@@ -22,22 +19,19 @@ use serde_json::Value;
 
 use crate::{
     catalogue::{
-        Age, Answer, Arranged, Catalogue, Conflict, Kind, Offer, Reach, Snapshot,
+        Age, Arranged, Catalogue, Conflict, Offer, Reach, Snapshot,
         installed::{Content, Entry, Roster, Unfit},
     },
-    offline::Answering,
+    offline::{Answering, At},
     policies::{Loaded, select},
 };
 
-/// Bytes of answers that are remembered: what many objects need is decided once on each side.
-const MEMORY: usize = 256 << 20;
-
 /// How what is not shipped yet is called among revisions; no name of one has blanks.
-pub(super) const PLANNED: &str = "what is to be shipped";
+pub(in crate::cli) const PLANNED: &str = "what is to be shipped";
 
 /// Something that was shipped, or is to be.
 #[derive(Debug, Clone)]
-pub(super) struct Shipped {
+pub(in crate::cli) struct Shipped {
     /// Its revision, or what it is called here.
     pub(super) revision: Arc<str>,
     /// The namespace and the name of its ConfigMap.
@@ -56,7 +50,7 @@ pub(super) struct Shipped {
 
 /// Everything that answers at one time.
 #[derive(Debug, Clone)]
-pub(super) struct Standing {
+pub(in crate::cli) struct Standing {
     /// What the operator brought along.
     own: Vec<Offer>,
     /// Settings that hold everywhere.
@@ -116,6 +110,19 @@ impl Standing {
         }
     }
 
+    /// The policies whose settings something would change, each with all settings that it would have then. `shared` hold
+    /// everywhere.
+    pub(super) fn tuned_by(&self, new: &Shipped, shared: &[Layer]) -> Vec<(Arc<Policy>, Vec<Layer>)> {
+        let Entry { content: Content::Settings(of, tree), reach, .. } = new.entry(&self.home) else {
+            return Vec::new();
+        };
+        let (namespace, name) = &new.source;
+        let layer = Layer::tree(reach.origin(namespace, name), &of, tree);
+        let (roster, serving) = self.roster();
+        let with = |own: Option<Layer>| shared.iter().cloned().chain(own).chain([layer.clone()]).collect();
+        roster.loaded(&of, &reach, &serving).into_iter().map(|(policy, own)| (policy, with(own))).collect()
+    }
+
     /// Where what is shipped takes the place of something that holds elsewhere: where that does, and where the new one would.
     pub(super) fn moved_by(&self, new: &Shipped) -> Option<(String, String)> {
         let old = self.shipped.iter().find(|old| old.source == new.source)?;
@@ -132,11 +139,16 @@ impl Standing {
         self.arranged().err().map(|unfit| unfit.message)
     }
 
-    fn arranged(&self) -> Result<Arranged, Unfit> {
+    /// Everything as the operator has it, and what serves of that.
+    fn roster(&self) -> (Roster, BTreeSet<String>) {
         let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
         let entries: BTreeMap<String, Entry> = self.shipped.iter().chain(&self.before).map(entry).collect();
-        let serving: BTreeSet<String> = self.shipped.iter().map(|shipped| shipped.revision.to_string()).collect();
-        let mut roster = Roster { own: self.own.clone(), entries };
+        let serving = self.shipped.iter().map(|shipped| shipped.revision.to_string()).collect();
+        (Roster { own: self.own.clone(), entries }, serving)
+    }
+
+    fn arranged(&self) -> Result<Arranged, Unfit> {
+        let (mut roster, serving) = self.roster();
         if let Some(new) = self.shipped.iter().find(|shipped| *shipped.revision == *PLANNED) {
             let replaces: Vec<String> = new.predecessor.iter().cloned().collect();
             let before = serving.iter().filter(|it| *it != PLANNED).chain(&replaces).cloned().collect();
@@ -149,7 +161,7 @@ impl Standing {
 
     /// Lets a catalogue hold what comes of it. Fails if what is to be shipped would not serve: that others do not keeps
     /// nobody from asking.
-    pub(super) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Installed> {
+    pub(in crate::cli) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Installed> {
         let Arranged { answers, conflicts } = self.arranged()?;
         if let Some(why) = conflicts.get(PLANNED) {
             bail!("{PLANNED} would not serve: {why}");
@@ -171,11 +183,11 @@ pub(super) fn moved(from: &Scope, to: &Scope) -> Option<(String, String)> {
 }
 
 /// What comes of everything that answers at one time.
-pub(super) struct Installed {
+pub(in crate::cli) struct Installed {
     /// What answers.
-    pub(super) snapshot: Arc<Snapshot>,
+    pub(in crate::cli) snapshot: Arc<Snapshot>,
     /// Revisions that do not serve, and why.
-    pub(super) conflicts: BTreeMap<Arc<str>, Conflict>,
+    pub(in crate::cli) conflicts: BTreeMap<Arc<str>, Conflict>,
 }
 
 impl Shipped {
@@ -199,80 +211,6 @@ impl Shipped {
     }
 }
 
-/// How the operator was started, as far as it decides answers and somebody said it.
-pub(super) struct Started {
-    /// The facts of its cluster, without what is served.
-    pub(super) cluster: Cluster,
-    /// The privileges that settings may raise which somebody installs; all, where none are listed.
-    pub(super) grantable: Option<BTreeSet<Privilege>>,
-    /// What is found out of manifests before an API server refuses them.
-    pub(super) checks: Checks,
-}
-
-/// Policies bound to their settings, shared by all snapshots.
-#[derive(Default)]
-pub(super) struct Bound {
-    renderers: Vec<Renderer>,
-    of_kinds: HashMap<usize, usize>,
-}
-
-/// What one snapshot answers.
-pub(super) struct At<'a> {
-    pub(super) snapshot: &'a Snapshot,
-    pub(super) bound: &'a Bound,
-    /// What answered before, if that is known: it holds on for an object that names a policy that there is not.
-    pub(super) before: Option<&'a Snapshot>,
-}
-
-impl Bound {
-    /// Binds what a snapshot answers these objects with.
-    pub(super) fn bind<'a>(
-        &mut self,
-        snapshot: &Snapshot,
-        objects: impl IntoIterator<Item = &'a Value>,
-        started: &Started,
-        is_served: impl Fn(&ResourceType) -> bool,
-    ) -> anyhow::Result<()> {
-        let memo = Arc::new(Memo::new(MEMORY));
-        for object in objects {
-            let Some(kind) = answer(snapshot, object) else { continue };
-            let key = key(&kind);
-            if self.of_kinds.contains_key(&key) {
-                continue;
-            }
-            let renderer = renderer(&kind, started, &is_served)?;
-            // Settings for another policy change nothing here.
-            let at = self.renderers.iter().position(|known| is_same(known, &renderer)).unwrap_or_else(|| {
-                self.renderers.push(renderer.with_memo(Arc::clone(&memo)));
-                self.renderers.len() - 1
-            });
-            self.of_kinds.insert(key, at);
-        }
-        Ok(())
-    }
-}
-
-/// A kind's policies, bound to their settings.
-pub(super) fn renderer(
-    kind: &Kind,
-    Started { cluster, grantable, checks }: &Started,
-    is_served: impl Fn(&ResourceType) -> bool,
-) -> anyhow::Result<Renderer> {
-    let renderer = kind.renderer(cluster, is_served)?;
-    Ok(renderer.with_grantable_privileges(grantable.clone()).with_checks(*checks))
-}
-
-/// Whether two answer alike: the same policies, with the same settings from the same places.
-fn is_same(one: &Renderer, other: &Renderer) -> bool {
-    one.layers().count() == other.layers().count()
-        && one.layers().zip(other.layers()).all(|((policy, settings), (other, others))| {
-            policy.id() == other.id()
-                && policy.grants() == other.grants()
-                && policy.limits() == other.limits()
-                && settings == others
-        })
-}
-
 /// The same, but something else for one object.
 pub(super) struct Instead<'a> {
     pub(super) usual: At<'a>,
@@ -286,30 +224,4 @@ impl Answering for Instead<'_> {
             && ["namespace", "name"].iter().all(|field| object["metadata"][field] == self.object["metadata"][field]);
         if is_it { Some(self.renderer) } else { self.usual.renderer(object) }
     }
-}
-
-impl Answering for At<'_> {
-    fn renderer(&self, object: &Value) -> Option<&Renderer> {
-        let holds_on = self.before.filter(|_| named_in_vain(self.snapshot, object).is_some());
-        let kind = answer(holds_on.unwrap_or(self.snapshot), object)?;
-        self.bound.renderers.get(*self.bound.of_kinds.get(&key(&kind))?)
-    }
-}
-
-/// What answers for an object; for one that names a policy that there is not, what would without the name.
-pub(super) fn answer(snapshot: &Snapshot, object: &Value) -> Option<Arc<Kind>> {
-    snapshot.answer_for(object).kind()
-}
-
-/// The policies that an object may name, if it names one that there is not: the operator leaves what exists as it is.
-pub(super) fn named_in_vain(snapshot: &Snapshot, object: &Value) -> Option<Vec<PolicyId>> {
-    match snapshot.answer_for(object) {
-        Answer::NoSuchPolicy(_, choice) => Some(choice),
-        Answer::Kind(_) | Answer::Nothing => None,
-    }
-}
-
-/// Snapshots that have something in common have it at the same place.
-fn key(kind: &Arc<Kind>) -> usize {
-    Arc::as_ptr(kind).addr()
 }

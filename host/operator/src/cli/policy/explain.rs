@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{
     Form,
-    answering::{At, Bound, Installed, Instead, Shipped, Standing, Started, answer, named_in_vain, renderer},
+    answering::{Installed, Instead, Shipped, Standing},
     connection::Connection,
     facts::Facts,
     grantable::GrantablePrivileges,
@@ -28,7 +28,7 @@ use crate::{
     discovered,
     live::Gathered,
     masking::{MASK, is_secret},
-    offline::{Entry, Stored, World},
+    offline::{At, Bound, Entry, Started, Stored, World, answer, named_in_vain, renderer},
     policies::Loader,
     reconcile::Hearing,
 };

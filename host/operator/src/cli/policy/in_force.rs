@@ -21,6 +21,7 @@ use crate::{
     catalogue::{FITTED_CONFIG, OPERATOR_CONFIG, operator_config},
     moments::parsed,
     policies::{Candidate, Loaded, Loader, Origin},
+    server::is_newer,
 };
 
 /// Everything that answers now: what the operator brought along, what was shipped, and what served before that. Where the
@@ -31,6 +32,9 @@ pub(super) async fn standing(
     own: &[Loaded],
     namespace: &str,
 ) -> anyhow::Result<Standing> {
+    if is_newer(client).await? {
+        loader.expect_newer();
+    }
     let revisions = Revisions::new(client.clone(), namespace);
     let config = settings(client, namespace, OPERATOR_CONFIG).await?;
     let mut standing = Standing::new(own, config.into_iter().collect(), namespace)?;

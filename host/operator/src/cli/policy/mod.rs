@@ -9,6 +9,7 @@ mod concerned;
 mod explain;
 mod follow;
 mod gone;
+mod held;
 mod in_force;
 mod inspect;
 mod install;
@@ -28,7 +29,9 @@ mod test_runner;
 #[cfg(feature = "authoring")]
 mod wasm;
 
+pub(super) use answering::Installed;
 pub(super) use gone::forget_gone;
+pub(super) use held::Beside;
 pub(super) use in_force::claimed;
 #[cfg(feature = "demo")]
 pub(super) use push::ship;

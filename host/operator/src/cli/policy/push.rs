@@ -5,7 +5,7 @@ use std::{process::ExitCode, time::Duration};
 use clap::Args;
 
 use super::{
-    connection::Connection,
+    connection::{Connection, for_server},
     follow::{Follower, Until},
     install::Installer,
     output::{Output, complain},
@@ -54,7 +54,8 @@ impl Push {
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { shipment, connection, namespace, operator_namespace, force_conflicts, moves, wait, timeout } = self;
         let place = |packed: Option<&str>| agreed("--namespace", namespace, packed, &operator_namespace);
-        let Ready { packed, is_placed, .. } = shipment.ready(&Loader::cached(sample_cluster())?, place)?;
+        let loader = Loader::cached(sample_cluster())?;
+        let Ready { packed, is_placed, .. } = for_server(&loader, &connection, || shipment.clone().ready(&loader, place.clone()))?;
         super::on_cluster(connection, async |client| {
             let package = whole(&packed)?;
             let installer = Installer::new(client.clone(), &package.namespace, force_conflicts);

@@ -119,7 +119,7 @@ impl Shipment {
         place: impl FnOnce(Option<&str>) -> anyhow::Result<String>,
     ) -> anyhow::Result<Ready> {
         self.checked(loader, place, |policy, settings| {
-            if !fits(&loader.load(&[])?, policy, settings)? {
+            if !fits(loader, &loader.load(&[])?, policy, settings)? {
                 let later = "is not at hand: its settings are checked by the cluster";
                 complain("note", format_args!("policy {policy} {later}"));
             }
@@ -135,7 +135,7 @@ impl Shipment {
         place: impl FnOnce(Option<&str>) -> anyhow::Result<String>,
     ) -> anyhow::Result<Ready> {
         self.checked(loader, place, |policy, settings| {
-            fits(there, policy, settings)?;
+            fits(loader, there, policy, settings)?;
             Ok(())
         })
     }
@@ -285,9 +285,9 @@ fn admitted(loader: &Loader, path: &Path, inner: gate::Candidate) -> anyhow::Res
 
 /// Whether settings are for one of these policies; fails where they do not fit it, or where what it plans with them for
 /// its own samples cannot be.
-fn fits(there: &[Loaded], policy: &str, settings: Layer) -> anyhow::Result<bool> {
+fn fits(loader: &Loader, there: &[Loaded], policy: &str, settings: Layer) -> anyhow::Result<bool> {
     let Some(loaded) = there.iter().rfind(|loaded| loaded.policy.id().name == policy) else { return Ok(false) };
-    gate::try_settings(&loaded.policy, &[settings], &sample_cluster())?;
+    gate::try_settings(&loaded.policy, &[settings], &sample_cluster(), &loader.server())?;
     Ok(true)
 }
 

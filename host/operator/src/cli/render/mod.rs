@@ -12,6 +12,7 @@ use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use kaos_policy::{
     contract::{Note, Outcome, ResourceType, Severity},
+    kubernetes::Checks,
     lookup::Sighting,
     render::{Message, Refused, Verdict},
 };
@@ -19,14 +20,16 @@ use kaos_policy::{
 use super::{
     HELD_BACK, UNUSABLE,
     facts::Facts,
-    grantable::GrantablePrivileges,
+    grantable::GrantableFlags,
     objects::{catalogue, documents, warn_of_strangers},
     output::{Output, complain},
+    policy::{Beside, Installed},
     settings,
 };
 use crate::{
+    catalogue::{Catalogue, try_settings},
     input::{Document, Sources},
-    offline::{Brought, Entry, Stored, World},
+    offline::{Brought, Entry, Started, Stored, World},
     policies::{Loader, select},
 };
 use unserved::Unserved;
@@ -72,8 +75,11 @@ pub(super) struct Render {
     status: bool,
     #[command(flatten)]
     facts: Facts,
+    /// Packages in other namespaces than the operator's count, too, where they are among the objects
+    #[arg(long, env = "NAMESPACE_POLICIES")]
+    namespace_policies: bool,
     #[command(flatten)]
-    grantable: GrantablePrivileges,
+    grantable: GrantableFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -102,6 +108,7 @@ impl Render {
             env,
             status,
             facts,
+            namespace_policies,
             grantable,
         } = self;
         let show = Show { form: Shown::of(output, env)?, status };
@@ -109,14 +116,25 @@ impl Render {
         let sources = Sources { paths: &filenames, recursive, namespace: &namespace };
         let Some(documents) = documents(sources, &catalogue) else { return Ok(ExitCode::from(UNUSABLE)) };
         let cluster = facts.cluster();
-        let policies = Loader::cached(cluster.clone())?.load(&policies)?;
+        let loader = Loader::cached(cluster.clone())?;
+        let policies = loader.load(&policies)?;
         let mut layers = settings::layers(&policies, settings.as_deref(), &set)?;
         layers.extend(settings::held(&documents, &cluster.operator_namespace, &policies)?);
         let stacks = select(&policies)?;
         let unserved = Unserved::new(unserved, &stacks)?;
-        let (grantable, is_served) = (grantable.listed(), |of: &ResourceType| !unserved.contains(of));
-        let objects = documents.iter().map(|document| &document.object);
-        let brought = Brought::new(&stacks, &layers, &cluster, grantable.as_ref(), is_served, objects)?;
+        drop(Catalogue::new(&stacks, &layers)?);
+        try_settings(&stacks, &layers, &cluster, &loader.server()).context("with the settings that hold everywhere")?;
+        let (grantable, home) = (grantable.grantable(), &*cluster.operator_namespace);
+        let beside =
+            Beside { loader: &loader, own: &policies, home, grantable: &grantable, in_namespaces: namespace_policies };
+        let standing = beside.standing(&documents, layers, None)?;
+        let Installed { snapshot, conflicts } = standing.install(&Catalogue::default())?;
+        for (package, why) in &conflicts {
+            complain("warning", format_args!("ConfigMap {package} does not serve: {why}"));
+        }
+        let (is_served, objects) = (|of: &ResourceType| !unserved.contains(of), documents.iter().map(|it| &it.object));
+        let started = Started { cluster, grantable: grantable.privileges, checks: Checks::Fields };
+        let brought = Brought::of(snapshot, &started, is_served, objects)?;
         warn_of_strangers(&documents, &catalogue, &brought.kinds().collect::<Vec<_>>());
         show.all(&documents, &brought, &unserved, out)
     }

@@ -13,6 +13,7 @@ mod traces;
 
 use std::{convert::Infallible, process::ExitCode, sync::Arc, time::Duration};
 
+use anyhow::Context;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::{
     contract::Cluster,
@@ -24,13 +25,14 @@ use tracing::{error, info, warn};
 
 use super::{HELD_BACK, settings};
 use crate::{
-    catalogue::{Catalogue, Installing, OPERATOR_CONFIG, Offer, told_apart},
+    catalogue::{Catalogue, Installing, OPERATOR_CONFIG, Offer, told_apart, try_settings},
     client::{self, CallLayer},
     lead::{Election, Fence, Held, Timing, identity},
     metrics::Metrics,
     operator::{Operator, Options},
     policies::{Loaded, Loader, select},
     serve::{Listeners, Pages, Report},
+    server::is_newer,
     telling::told,
 };
 use board::{Board, Stage};
@@ -114,7 +116,16 @@ impl Run {
         }
         let apart = tell_apart(&client, &options.operator_namespace, settings);
         let Some(settings) = stop.run_until_cancelled(apart).await else { return Ok(ExitCode::SUCCESS) };
-        let installing = installing(&loader, &loaded, settings, namespace_policies)?;
+        // One that does not answer has the last word.
+        let Some(newer) = stop.run_until_cancelled(is_newer(&client)).await else { return Ok(ExitCode::SUCCESS) };
+        if newer.unwrap_or(true) {
+            loader.expect_newer();
+        }
+        let installing =
+            tokio::task::spawn_blocking(move || installing(&loader, &loaded, settings, namespace_policies));
+        // Settings are tried, which takes its time.
+        let Some(installing) = stop.run_until_cancelled(installing).await else { return Ok(ExitCode::SUCCESS) };
+        let installing = installing??;
         let held = if leader_elect {
             let election = election(config, &layer, timing, &options.operator_namespace)?;
             board.set(Stage::Waiting(election.standing()));
@@ -220,6 +231,8 @@ pub(super) fn installing(
     // ConfigMap of whoever writes that.
     let given: Vec<Layer> = settings.iter().filter(|layer| layer.origin != Origin::OperatorConfig).cloned().collect();
     drop(Catalogue::new(&stacks, &given)?);
+    try_settings(&stacks, &given, &loader.cluster, &loader.server())
+        .context("with the settings that hold everywhere")?;
     let own = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
     Ok(Installing { own, settings, gatekeeper: loader.gatekeeper(), in_namespaces })
 }

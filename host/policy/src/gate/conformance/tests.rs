@@ -8,7 +8,7 @@ use crate::{
     code::{Code, Sandbox},
     contract::{Descriptor, EnvVar, Need, Observation, Plan, Reference, Report, ResourceType, Subject, Target},
     digest::Digest,
-    gate::AtOnce,
+    gate::{AtOnce, Known},
     limits::Limits,
 };
 
@@ -22,6 +22,8 @@ enum Fickle {
     Reports,
     /// Nothing is; its fields have some that the host writes.
     Fields,
+    /// Nothing is; its manifest has a field that nobody knows.
+    Newer,
 }
 
 /// A policy for Widgets that counts how often it was opened.
@@ -84,8 +86,10 @@ impl Sandbox for Opened {
 
     fn translate(&mut self, _: &Subject, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
         let count = self.count(Fickle::Answers);
-        let manifest =
-            format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"w"}},"data":{{"n":"{count}"}}}}"#);
+        let more = if self.0 == Fickle::Newer { r#","newer":{}"# } else { "" };
+        let manifest = format!(
+            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"w"}},"data":{{"n":"{count}"}}{more}}}"#
+        );
         Ok(Ok(Plan { manifests: vec![manifest], gates: Vec::new(), env, notes: Vec::new(), extra: text("{}") }))
     }
 
@@ -106,11 +110,25 @@ impl Sandbox for Opened {
 }
 
 fn tried(fickle: Fickle) -> Result<Told, LoadError> {
+    tried_for(fickle, false)
+}
+
+fn tried_for(fickle: Fickle, is_newer: bool) -> Result<Told, LoadError> {
     let code = Arc::new(Counting(fickle, AtomicU64::new(0)));
     let limits = Limits::default();
     let policy = Policy::admit(code, Digest::of(b"counting"), &crate::manifest::PolicyFile::default(), limits)?;
-    let terms = Terms { fuel: limits.fuel, cluster: &Cluster::default(), turns: &AtOnce };
+    let terms =
+        Terms { fuel: limits.fuel, cluster: &Cluster::default(), turns: &AtOnce, server: &Known { is_newer } };
     run(&Arc::new(policy), &[], &terms)
+}
+
+#[test]
+fn a_field_that_nobody_knows_is_refused_unless_the_server_is_newer_and_told_then() {
+    let Err(refused) = tried_for(Fickle::Newer, false) else { panic!("it is let in") };
+    assert!(refused.to_string().contains("has no field \"newer\""), "{refused}");
+    let told = tried_for(Fickle::Newer, true).unwrap().newer.unwrap();
+    assert!(told.contains("has no field \"newer\"") && told.contains("the API server is newer"), "{told}");
+    assert_eq!(tried_for(Fickle::Nothing, true).unwrap().newer, None);
 }
 
 #[test]

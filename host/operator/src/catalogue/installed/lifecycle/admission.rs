@@ -234,7 +234,7 @@ impl Lifecycle {
 
     /// Settings alone, tried on the samples of the policy that they are for: what its schema takes, Kubernetes may refuse.
     async fn tried(&self, policy: &str, package: &Package, reach: &Reach) -> Result<(), NotAdmitted> {
-        let (mut refused, shared) = (Ok(()), self.shared(self.config().as_ref()));
+        let (mut refused, shared) = (Ok(()), self.shared(self.held_config().as_ref()));
         for (loaded, own) in self.roster.loaded(policy, reach, &self.serving()) {
             let origin = reach.origin(&package.namespace, &package.name);
             let layer = Layer::tree(origin, policy, package.file.settings.clone());

@@ -29,7 +29,13 @@ impl Lifecycle {
         let kept_out = self.kept_out(&serving);
         let answering: BTreeSet<String> =
             serving.iter().filter(|name| !kept_out.contains_key(name.as_str())).cloned().collect();
-        let (mut arranged, config) = match self.roster.arrange(&answering, &self.shared(config.as_ref())) {
+        let mut arranged = self.roster.arrange(&answering, &self.shared(config.as_ref()));
+        if let Ok(fit) = &arranged
+            && let Err(unfit) = self.try_config(config.as_ref(), &answering, fit).await
+        {
+            arranged = Err(unfit);
+        }
+        let (mut arranged, config) = match arranged {
             Ok(arranged) => {
                 self.fits();
                 (arranged, config)
@@ -171,6 +177,14 @@ impl Lifecycle {
     /// What the operator's own ConfigMap says; where it is gone, what it said when the process began.
     pub(super) fn config(&self) -> Option<Layer> {
         self.sources.config().or_else(|| self.began_with.clone())
+    }
+
+    /// The same as far as it holds: where it does not fit, what fitted last.
+    pub(super) fn held_config(&self) -> Option<Layer> {
+        match &self.installed {
+            Some((_, config)) if self.misfit.is_some() => config.clone(),
+            _ => self.config(),
+        }
     }
 
     /// The settings that hold everywhere, with these in the operator's own ConfigMap.

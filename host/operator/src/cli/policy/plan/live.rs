@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use kaos_policy::contract::ResourceType;
+use kaos_policy::{
+    contract::ResourceType,
+    kubernetes::{Checks, VERSION},
+};
 use kube::Client;
 
 use super::{
@@ -28,7 +31,13 @@ pub(super) async fn planned(
 ) -> anyhow::Result<Planned> {
     let home = &place.started.cluster.operator_namespace;
     let sides = Sides::of(&standing(&client, loader, own, home).await?, new)?;
-    compared(client, &sides, place).await
+    let mut started = place.started.clone();
+    if loader.server().is_newer {
+        started.checks = Checks::Values;
+        let what = format!("newer than Kubernetes {VERSION}, whose fields are known here: it says itself which it has");
+        complain("note", format_args!("the API server is {what}"));
+    }
+    compared(client, &sides, &Place { started, namespace: place.namespace.clone() }).await
 }
 
 /// What changes for the objects of a cluster from one side to the other.
@@ -74,8 +83,11 @@ async fn try_children(gathered: &mut Gathered, differences: &mut [Difference]) -
     for child in children.into_iter().take(TRIED) {
         let Some(manifest) = &child.manifest else { continue };
         match gathered.try_apply(manifest).await? {
-            Tried::Taken => {}
-            Tried::Refused(why) => child.refused = Some(why),
+            Tried::Taken => child.refused = None,
+            Tried::Refused(why) => {
+                let known = child.refused.take();
+                child.refused = Some(known.map_or(why.clone(), |known| format!("{known}; the API server says: {why}")));
+            }
             Tried::Open(why) => drop(open.entry(ResourceType::of_object(manifest)).or_insert(why)),
         }
     }

@@ -16,9 +16,8 @@ use kaos_policy::{
 };
 
 use super::{
-    Form, HELD_BACK, UNUSABLE,
-    answering::{Standing, Started},
-    connection::Connection,
+    Beside, Form, HELD_BACK, UNUSABLE,
+    connection::{Connection, for_server},
     facts::Facts,
     grantable::GrantableFlags,
     objects::{catalogue, documents, warn_of_strangers},
@@ -29,6 +28,7 @@ use super::{
 };
 use crate::{
     input::{Document, Sources},
+    offline::Started,
     plan::{Child, Difference, Said, Side},
     policies::Loader,
     telling::told,
@@ -69,6 +69,9 @@ pub(super) struct Plan {
     policies: Vec<PathBuf>,
     #[command(flatten)]
     connection: Connection,
+    /// Packages in other namespaces than the operator's count, too, where they are among objects from files
+    #[arg(long, env = "NAMESPACE_POLICIES")]
+    namespace_policies: bool,
     /// Form of the output
     #[arg(short, long, value_enum, default_value_t)]
     output: Form,
@@ -98,6 +101,7 @@ impl Plan {
             into,
             policies,
             connection,
+            namespace_policies,
             output: _,
             facts,
             grantable,
@@ -109,8 +113,11 @@ impl Plan {
         let loader = Loader::cached(started.cluster.clone())?;
         let own = loader.load(&policies)?;
         let place = |packed: Option<&str>| agreed("--into", into, packed, &home);
-        let new = shipment.ready_beside(&loader, &own, place)?.shipped(&home, &grantable)?;
-        if filenames.is_empty() {
+        let ready = || shipment.clone().ready_beside(&loader, &own, place.clone());
+        let is_live = filenames.is_empty();
+        let ready = if is_live { for_server(&loader, &connection, ready)? } else { ready()? };
+        let new = ready.shipped(&home, &grantable)?;
+        if is_live {
             let place = Place { started, namespace };
             return on_cluster(connection, async |client| live::planned(client, &loader, &own, new, &place).await);
         }
@@ -120,7 +127,11 @@ impl Plan {
         let Some(documents) = documents(sources, &catalogue) else { bail!("the objects cannot be used") };
         let mut layers = settings::layers(&own, None, &[])?;
         layers.extend(settings::held(&documents, &home, &own)?);
-        let sides = Sides::of(&Standing::new(&own, layers, &home)?, new)?;
+        let in_namespaces = namespace_policies;
+        let beside = Beside { loader: &loader, own: &own, home: &home, grantable: &grantable, in_namespaces };
+        // What is to be shipped is among the files of many: they hold what was, as far as they say that.
+        let standing = beside.standing(&documents, layers, Some(&new.source))?;
+        let sides = Sides::of(&standing, new)?;
         warn_of_strangers(&documents, &catalogue, &sides.kinds());
         if !sides.answer_for(&documents) {
             bail!("nothing to plan for: no object is of a kind that a policy claims");

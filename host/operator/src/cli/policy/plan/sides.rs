@@ -6,13 +6,13 @@ use anyhow::Context as _;
 use kaos_policy::{contract::ResourceType, lookup::Sighting};
 
 use super::super::{
-    answering::{At, Bound, Installed, PLANNED, Shipped, Standing, Started, answer, named_in_vain},
+    answering::{Installed, PLANNED, Shipped, Standing},
     output::complain,
 };
 use crate::{
     catalogue::{Catalogue, Kind, Snapshot},
     input::Document,
-    offline::Stored,
+    offline::{At, Bound, Started, Stored, answer, named_in_vain},
     plan::{Comparison, compare},
 };
 

@@ -1,0 +1,72 @@
+//! The operator's own ConfigMap, tried on the samples of the policies that answer for the cluster before it holds for them.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use kaos_policy::{
+    gate::LoadError,
+    policy::Policy,
+    settings::{Layer, Origin},
+};
+
+use super::Lifecycle;
+use crate::catalogue::{Arranged, installed::roster::Unfit, lasting};
+
+/// A content of the operator's own ConfigMap, what served when it was tried, and why it does not fit, if it does not.
+pub(super) struct Trial {
+    config: Option<Layer>,
+    serving: BTreeSet<String>,
+    unfit: Option<Unfit>,
+}
+
+impl Lifecycle {
+    /// Tries what the operator's own ConfigMap says where it is not what holds. It is to blame for what does not fail without
+    /// it. The same is tried once.
+    pub(super) async fn try_config(
+        &mut self,
+        config: Option<&Layer>,
+        serving: &BTreeSet<String>,
+        arranged: &Arranged,
+    ) -> Result<(), Unfit> {
+        let holds = self.installed.as_ref().is_some_and(|(_, before)| before.as_ref() == config);
+        if holds || config.is_none() {
+            return Ok(());
+        }
+        let is_known = |trial: &&Trial| trial.config.as_ref() == config && trial.serving == *serving;
+        if let Some(trial) = self.trial.as_ref().filter(is_known) {
+            return trial.unfit.clone().map_or(Ok(()), Err);
+        }
+        let mut unfit = None;
+        for (policy, layers) in concerned(arranged) {
+            if let Some(error) = self.breaks(&policy, layers).await {
+                unfit = Some(Unfit::of_settings(error.to_string()));
+                break;
+            }
+        }
+        self.trial = Some(Trial { config: config.cloned(), serving: serving.clone(), unfit: unfit.clone() });
+        unfit.map_or(Ok(()), Err)
+    }
+
+    /// Why what a policy plans for its samples cannot be under these settings, if it can be without the operator's own
+    /// ConfigMap.
+    async fn breaks(&self, policy: &Arc<Policy>, layers: Vec<Layer>) -> Option<LoadError> {
+        let home = &self.tools.duties.operator_namespace;
+        let mut others = layers.clone();
+        others.retain(|layer| layer.origin != Origin::OperatorConfig);
+        let error = lasting(self.checks.try_settings(Arc::clone(policy), layers, home).await.err()?)?;
+        let without = self.checks.try_settings(Arc::clone(policy), others, home).await.map_err(lasting);
+        (!matches!(without, Err(Some(_)))).then_some(error)
+    }
+}
+
+/// What answers for the cluster, each policy with its settings once. What only holds in a namespace has no say here.
+fn concerned(arranged: &Arranged) -> Vec<(Arc<Policy>, Vec<Layer>)> {
+    let mut concerned: Vec<(Arc<Policy>, Vec<Layer>)> = Vec::new();
+    for kind in arranged.answers.values().filter_map(|answers| answers.of_cluster()) {
+        for policy in kind.policies() {
+            if !concerned.iter().any(|(known, layers)| known.id() == policy.id() && *layers == kind.layers()) {
+                concerned.push((Arc::clone(policy), kind.layers().to_vec()));
+            }
+        }
+    }
+    concerned
+}
