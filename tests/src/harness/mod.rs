@@ -24,6 +24,7 @@ pub mod crash;
 pub mod faults;
 pub mod history;
 pub mod kinds;
+mod once;
 pub mod operator;
 pub mod read;
 pub mod replicas;

@@ -12,7 +12,7 @@ use kaos_operator::lead::Fence;
 use kaos_operator::metrics::Metrics;
 use kaos_operator::operator::{Clock, Compute, Operator, OperatorError, Options, Probe};
 use kaos_operator::watch::Scope;
-use kaos_policy::compile::{Compilation, Compile, CompileError, InProcessCompiler, Order};
+use kaos_policy::compile::{Compilation, Compile, CompileError, Order};
 use kaos_policy::contract::ResourceType;
 use kaos_policy::engine::Engine;
 use kaos_policy::policy::{Policy, Stack};
@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::World;
 use super::faults::{OPERATOR, none_missed};
+use super::once::Once;
 use super::read::counted;
 use super::scenario::{SYSTEM, Scenario};
 use super::world::Below;
@@ -59,7 +60,7 @@ struct Hindrance {
 
 /// Compiles in this process, and fails over some components, or does not come to an end with them.
 struct Mortal {
-    compiler: InProcessCompiler,
+    compiler: Once,
     hindered: Hindered,
     held: Held,
 }
@@ -192,7 +193,7 @@ impl Setting {
     fn installing(&self, in_namespaces: bool) -> Result<Installing> {
         let engine = Engine::new()?;
         let (hindered, held) = (Arc::clone(&self.hindered), Arc::clone(&self.held));
-        let compiler = Box::new(Mortal { compiler: InProcessCompiler(engine.clone()), hindered, held });
+        let compiler = Box::new(Mortal { compiler: Once::new(engine.clone()), hindered, held });
         let cluster = kaos_policy::contract::Cluster { operator_namespace: SYSTEM.to_owned(), ..Default::default() };
         let own = self.stacks()?.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
         let gatekeeper = Gatekeeper::new(engine, compiler, cluster);
