@@ -45,7 +45,7 @@ impl Lifecycle {
         if !self.loading.contains_key(&name) {
             let mut left: VecDeque<String> = self.before(&name).into_iter().rev().collect();
             left.push_back(name.clone());
-            self.roster.entries.insert(name.clone(), self.unloaded(revision, found));
+            self.roster.entries.insert(name.clone(), unloaded(revision, found));
             self.loading.insert(name, left);
         }
         true
@@ -68,11 +68,12 @@ impl Lifecycle {
     /// Where those answer that are being loaded.
     pub(super) fn loading_places(&self, serving: &BTreeSet<String>) -> Loading {
         let mut places = Loading::new();
-        for name in self.loading.keys().filter(|name| serving.contains(*name)) {
-            let Some(Content::Unloaded(_, kinds, _)) = self.roster.entries.get(name).map(|entry| &entry.content) else {
-                continue;
-            };
-            let namespace = &self.roster.entries[name].source.namespace;
+        let entries = self.loading.keys().filter(|name| serving.contains(*name)).filter_map(|name| {
+            let entry = self.roster.entries.get(name)?;
+            let Content::Unloaded(_, kinds, _) = &entry.content else { return None };
+            Some((&entry.source.namespace, kinds))
+        });
+        for (namespace, kinds) in entries {
             for of in kinds {
                 places.entry(of.clone()).or_default().insert(namespace.clone());
             }
@@ -94,7 +95,7 @@ impl Lifecycle {
         let name = revision.metadata.name.clone().unwrap_or_default();
         tracing::warn!(revision = name, %error, "nothing answers in its place until it can be loaded");
         let serves = revision.status.as_ref().is_some_and(|status| status.state == RevisionState::Active);
-        let entry = self.unloaded(revision, found);
+        let entry = unloaded(revision, found);
         self.roster.entries.insert(name.clone(), entry);
         self.due.insert(name.clone(), Instant::now() + LOOK_AGAIN);
         if serves {
@@ -102,25 +103,6 @@ impl Lifecycle {
             self.enter_or_owe(&name, Turn::new(RevisionState::Active, NOT_LOADED, message), |_| {}).await;
         }
         Ok(())
-    }
-
-    /// A namespace's own policy that is not loaded, as far as its record tells.
-    fn unloaded(&self, revision: &Revision, found: &[Found]) -> Entry {
-        let PolicyRevisionSpec { source, scope, .. } = &revision.spec;
-        let status = revision.status.clone().unwrap_or_default();
-        // One that an older package keeps out holds no place.
-        let serves = status.state == RevisionState::Active;
-        let kinds = if serves { kinds_of(&status).collect() } else { Vec::new() };
-        Entry {
-            source: source.clone(),
-            age: age_of(revision, found),
-            reach: Reach::Own(source.namespace.clone()),
-            pinned: scope.pinned,
-            content: Content::Unloaded(status.policy.unwrap_or_default(), kinds, LOOK_AGAIN),
-            on_refusal: OnRefusal::default(),
-            since: parsed(status.since.as_deref()),
-            predecessor: status.predecessor,
-        }
     }
 
     /// Loads one of those that are being loaded, that were put off, or that could not be loaded any more and are wanted back,
@@ -226,5 +208,24 @@ impl Lifecycle {
         let put_off = self.roster.unloaded(&serving).map(|(name, _)| name);
         let wanted = serving.iter().filter(|name| self.is_wanted_back(name, found));
         put_off.chain(wanted).map(rank).min().map(|(due, .., name)| (due, name))
+    }
+}
+
+/// A namespace's own policy that is not loaded, as far as its record tells.
+fn unloaded(revision: &Revision, found: &[Found]) -> Entry {
+    let PolicyRevisionSpec { source, scope, .. } = &revision.spec;
+    let status = revision.status.clone().unwrap_or_default();
+    // One that an older package keeps out holds no place.
+    let serves = status.state == RevisionState::Active;
+    let kinds = if serves { kinds_of(&status).collect() } else { Vec::new() };
+    Entry {
+        source: source.clone(),
+        age: age_of(revision, found),
+        reach: Reach::Own(source.namespace.clone()),
+        pinned: scope.pinned,
+        content: Content::Unloaded(status.policy.unwrap_or_default(), kinds, LOOK_AGAIN),
+        on_refusal: OnRefusal::default(),
+        since: parsed(status.since.as_deref()),
+        predecessor: status.predecessor,
     }
 }

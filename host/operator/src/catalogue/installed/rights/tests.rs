@@ -1,3 +1,5 @@
+//! What the API server is asked about rights, how often, and what comes of the answers.
+
 use kaos_cluster::{Cluster, TokioClock, faults::Attempt};
 use kube::{
     api::DynamicObject,
