@@ -1,4 +1,4 @@
-//! What a new cluster has: namespaces, a node and its own service.
+//! The content of a new cluster: namespaces, a node and the API server's Service.
 
 use serde_json::{Value, json};
 

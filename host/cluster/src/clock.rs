@@ -1,17 +1,17 @@
-//! What time it is. Passed in, so that simulated time works.
+//! Provides the current time. A parameter, so that tests can simulate time.
 
 use std::time::SystemTime;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// The wall clock that timestamps are taken from. Waiting is done with tokio's timers.
+/// The wall clock for timestamps. Waiting uses tokio's timers.
 pub trait Clock: Send + Sync + 'static {
-    /// Now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -21,7 +21,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that starts at a fixed time and advances with tokio's: under paused time it stands still with it.
+/// A clock that starts at a fixed time and advances with tokio's clock, so it stands still under paused time.
 #[derive(Debug, Clone, Copy)]
 pub struct TokioClock {
     epoch: Timestamp,
@@ -29,7 +29,7 @@ pub struct TokioClock {
 }
 
 impl TokioClock {
-    /// A clock that reads `epoch` now.
+    /// Returns a clock that reads `epoch` now.
     pub fn starting_at(epoch: Timestamp) -> Self {
         Self { epoch, start: Instant::now() }
     }
@@ -41,12 +41,12 @@ impl Clock for TokioClock {
     }
 }
 
-/// A timestamp as the API writes it: in whole seconds.
+/// Formats a timestamp as the API does, in whole seconds.
 pub(crate) fn text(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// A timestamp that the API wrote.
+/// Parses a timestamp in the API's format.
 pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }

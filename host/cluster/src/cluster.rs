@@ -1,4 +1,4 @@
-//! The cluster as tests and demonstrations hold it.
+//! The handle to a cluster, for tests and demonstrations.
 
 use std::{
     collections::BTreeMap,
@@ -25,12 +25,12 @@ use crate::{
     storage::{GroupResource, Key, key_of},
 };
 
-/// Changes of each type that a watch can start from, unless the builder says otherwise.
+/// Default number of changes of each type that the watch log keeps.
 const CHANGES: usize = 4096;
-/// Requests in the journal, unless the builder says otherwise.
+/// Default number of requests that the journal keeps.
 const REQUESTS: usize = 200_000;
 
-/// How a cluster starts.
+/// The options of a new cluster.
 pub struct Builder {
     seed: u64,
     clock: Arc<dyn Clock>,
@@ -42,29 +42,29 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// What UIDs, generated names and faults are drawn from.
+    /// Sets the seed of UIDs, generated names and faults.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// The clock that timestamps are taken from.
+    /// Sets the clock for timestamps.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// What goes wrong.
+    /// Sets the plan of faults.
     #[must_use]
     pub fn faults(mut self, plan: impl FaultPlan + 'static) -> Self {
         self.plan = Box::new(plan);
         self
     }
 
-    /// Limits the memory of a cluster that runs for long. Watches can start from the last `changes` changes of each type,
-    /// and older ones are answered with 410. The journal keeps the last `requests` requests.
+    /// Limits the memory of a long-running cluster. The watch log keeps the last `changes` changes of each type;
+    /// watches from older revisions get 410. The journal keeps the last `requests` requests.
     #[must_use]
     pub fn history(mut self, changes: usize, requests: usize) -> Self {
         self.changes = changes;
@@ -72,21 +72,21 @@ impl Builder {
         self
     }
 
-    /// Leaves out all behaviour: Deployments get no pods, nothing is collected. Definitions are served all the same.
+    /// Turns off the controllers: Deployments get no pods, and no garbage is collected. Definitions are still served.
     #[must_use]
     pub fn without_controllers(mut self) -> Self {
         self.controllers = false;
         self
     }
 
-    /// Says what there is to whoever asks for what is not served. A real server says no more than that it is not.
+    /// Adds a hint to the error for paths that are not served. A real server gives no hint.
     #[must_use]
     pub fn instead(mut self, there_is: impl Into<String>) -> Self {
         self.instead = Some(there_is.into());
         self
     }
 
-    /// Starts it on the current tokio runtime.
+    /// Starts the cluster on the current tokio runtime.
     pub fn start(self) -> Cluster {
         let mut state = State::new(self.seed, self.changes);
         bootstrap::fill(&mut state, &clock::text(self.clock.now()));
@@ -110,7 +110,7 @@ impl Builder {
     }
 }
 
-/// A handle to an embedded cluster. Clones are the same cluster; it ends with the last of them.
+/// A handle to an embedded cluster. Clones share one cluster, which ends with the last clone.
 #[derive(Clone)]
 pub struct Cluster(Arc<Inner>);
 
@@ -121,7 +121,7 @@ impl fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    /// A cluster with the machine's clock, seed 0 and no faults, to be changed before it starts.
+    /// Returns a builder with the system clock, seed 0 and no faults.
     pub fn builder() -> Builder {
         Builder {
             seed: 0,
@@ -134,38 +134,38 @@ impl Cluster {
         }
     }
 
-    /// Starts one as it is.
+    /// Starts a cluster with the default options.
     pub fn start() -> Self {
         Self::builder().start()
     }
 
-    /// A way in for clients of this process.
+    /// Returns a service for clients in this process.
     pub fn service(&self) -> ClusterService {
         ClusterService::new(Arc::clone(&self.0))
     }
 
-    /// A way in over TCP; port 0 takes a free one.
+    /// Serves the cluster over TCP. Port 0 takes a free port.
     pub async fn listen(&self, address: SocketAddr) -> io::Result<Server> {
         Server::start(self.service(), address).await
     }
 
-    /// The requests so far.
+    /// Returns the journal of requests.
     pub fn journal(&self) -> &Journal {
         &self.0.journal
     }
 
-    /// Changes what goes wrong from now on.
+    /// Replaces the plan of faults.
     pub fn set_faults(&self, plan: impl FaultPlan + 'static) {
         lock(&self.0.plan).0 = Box::new(plan);
     }
 
-    /// Changes what becomes of pods that belong to no Deployment named by [`Self::set_pods_of`].
+    /// Sets the fate of pods without a fate from [`Self::set_pods_of`].
     pub fn set_pods(&self, fate: PodFate) {
         lock(&self.0.fates).set_general(fate);
         self.revisit_pods();
     }
 
-    /// Changes what becomes of the pods of one Deployment; `None` lets them go the general way.
+    /// Sets the fate of one Deployment's pods. `None` restores the general fate.
     pub fn set_pods_of(&self, namespace: &str, deployment: &str, fate: Option<PodFate>) {
         lock(&self.0.fates).set(namespace, deployment, fate);
         self.revisit_pods();
@@ -178,12 +178,12 @@ impl Cluster {
         self.0.poke.notify_one();
     }
 
-    /// Sends a controller away, as if it restarted or were late.
+    /// Pauses a controller, as if it restarted or were late.
     pub fn send_away(&self, controller: Controller) {
         lock(&self.0.controllers).send_away(controller);
     }
 
-    /// Has a controller come back to what waits for it.
+    /// Resumes a controller. It processes everything that has waited for it.
     pub fn call_back(&self, controller: Controller) {
         lock(&self.0.controllers).call_back(controller);
         self.0.poke.notify_one();
@@ -200,52 +200,52 @@ impl Cluster {
         *lock(&self.0.access) = Access::Rule(Arc::new(allow));
     }
 
-    /// Lets the Roles and bindings that are stored decide. The user `admin` may do everything; others are named by
-    /// bindings, service accounts as `system:serviceaccount:<namespace>:<name>`.
+    /// Decides access by the stored Roles and bindings. The user `admin` may do everything. Other users need bindings;
+    /// service accounts are called `system:serviceaccount:<namespace>:<name>`.
     pub fn authorise_by_rbac(&self) {
         *lock(&self.0.access) = Access::Rbac;
     }
 
-    /// Lets everybody do everything, as at the start.
+    /// Allows everything to everybody, as at the start.
     pub fn allow_everything(&self) {
         *lock(&self.0.access) = Access::default();
     }
 
-    /// Gives the bearer of a token a name. A token without one is its own name.
+    /// Maps a bearer token to a user name. An unmapped token is its own user name.
     pub fn add_user(&self, token: &str, name: &str) {
         lock(&self.0.users).insert(token.to_owned(), name.to_owned());
     }
 
-    /// The revision of the last write.
+    /// Returns the revision of the last write.
     pub fn revision(&self) -> u64 {
         self.0.revision()
     }
 
-    /// Forgets old revisions: watches and paged lists that start from one are answered with 410.
+    /// Forgets old revisions: watches and paged lists from an older revision get 410.
     pub fn compact(&self) {
         let mut state = lock(&self.0.state);
         state.store.compact();
         state.snapshots.clear();
     }
 
-    /// Breaks every watch.
+    /// Disconnects every watch.
     pub fn cut_watches(&self) {
         self.0.cuts.bump();
     }
 
-    /// An object as it is stored, whatever faults and access rules say.
+    /// Returns an object as stored, regardless of faults and access rules.
     pub fn object(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         lock(&self.0.state).store.get(&GroupResource::new(group, plural), &Key::new(namespace, name)).cloned()
     }
 
-    /// All objects of a type.
+    /// Returns all objects of a type.
     pub fn objects(&self, group: &str, plural: &str) -> Vec<Arc<Value>> {
         let state = lock(&self.0.state);
         state.store.list(&GroupResource::new(group, plural), "").map(|(_, object)| Arc::clone(object)).collect()
     }
 
-    /// Stores an object as it is: unchecked, as an older server with an older schema might have left it. A missing UID
-    /// and creation time are filled in.
+    /// Stores an object without checks, as an older server with an older schema might have left it. Fills in a missing
+    /// UID and creation time.
     pub fn plant(&self, group: &str, plural: &str, mut object: Value) -> Arc<Value> {
         let now = clock::text(self.0.now());
         let mut state = lock(&self.0.state);
@@ -259,8 +259,8 @@ impl Cluster {
         state.store.put(&GroupResource::new(group, plural), &key, object)
     }
 
-    /// Waits until the controllers have nothing left to do now. What they will do later (a pod that takes its time) is
-    /// not waited for.
+    /// Waits until the controllers have nothing more to do now. Does not wait for timers, such as a pod that becomes
+    /// ready later.
     pub async fn settled(&self) {
         let mut settled = self.0.settled.subscribe();
         settled.reaches(self.revision()).await;

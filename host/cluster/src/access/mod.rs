@@ -1,4 +1,4 @@
-//! Who may do what: everything, unless a test says otherwise.
+//! Decides which user may do what. Allows everything unless a test restricts access.
 
 mod rbac;
 
@@ -12,23 +12,23 @@ use crate::{
     storage::Store,
 };
 
-/// What decides.
+/// The source of access decisions.
 #[derive(Clone, Default)]
 pub(crate) enum Access {
-    /// Everybody may do everything.
+    /// Allows everything to everybody.
     #[default]
     Open,
-    /// A test's rule.
+    /// A rule set by a test.
     Rule(Arc<Rule>),
-    /// The Roles and bindings that are stored.
+    /// The stored Roles and bindings.
     Rbac,
 }
 
-/// A rule of a test.
+/// A rule set by a test.
 pub(crate) type Rule = dyn Fn(&Attempt) -> bool + Send + Sync;
 
 impl Access {
-    /// Refuses what is not allowed. Discovery, health and reviews of oneself are for everybody.
+    /// Refuses requests that are not allowed. Discovery, health and self-reviews are always allowed.
     pub(crate) fn check(&self, attempt: &Attempt, store: &Store) -> Result<(), ApiError> {
         let open = attempt.resource.is_empty() || attempt.resource.starts_with("selfsubject");
         if open || self.allows(attempt, store) { Ok(()) } else { Err(refusal(attempt)) }
@@ -42,8 +42,8 @@ impl Access {
         }
     }
 
-    /// Answers a rules review: what a user may do in a namespace. A test's rule cannot be listed, as a real server's webhook
-    /// cannot: then the answer says that it is incomplete.
+    /// Returns the result of a rules review: what a user may do in a namespace. A test's rule cannot be listed, like the
+    /// rules of a real server's webhook. The result is then marked as incomplete.
     pub(crate) fn rules(&self, user: &str, namespace: &str, store: &Store) -> Value {
         let resolved = |rules: Vec<Value>| json!({"incomplete": false, "nonResourceRules": [], "resourceRules": rules});
         match self {
@@ -54,7 +54,7 @@ impl Access {
         }
     }
 
-    /// Answers an access review.
+    /// Returns the result of an access review.
     pub(crate) fn review(&self, user: &str, attributes: &Value, store: &Store) -> bool {
         let text = |field: &str| attributes[field].as_str().unwrap_or_default().to_owned();
         let verbs = [

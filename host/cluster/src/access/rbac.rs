@@ -1,4 +1,4 @@
-//! Access by the Roles and bindings that are stored, as a server with RBAC decides it.
+//! Decides access by the stored Roles and bindings, like a server with RBAC.
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use crate::{
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Whether a binding gives the user of a request a rule that covers it. `system:masters`, to which `admin` belongs, may
-/// do everything.
+/// Returns whether a binding gives the user a rule that covers the request. The group `system:masters`, with the user
+/// `admin`, may do everything.
 pub(super) fn allows(store: &Store, attempt: &Attempt) -> bool {
     attempt.user == "admin"
         || given(store, &attempt.user, &attempt.namespace)
@@ -44,7 +44,7 @@ fn given<'a>(store: &'a Store, user: &'a str, namespace: &'a str) -> impl Iterat
     })
 }
 
-/// Whether a binding names a user, by itself, as a service account or by a group.
+/// Returns whether a binding names a user directly, as a service account, or by a group.
 fn names(binding: &Value, user: &str) -> bool {
     let account = user.strip_prefix("system:serviceaccount:").and_then(|account| account.split_once(':'));
     binding["subjects"].as_array().into_iter().flatten().any(|subject| {

@@ -1,4 +1,4 @@
-//! Answers to requests, before they are bytes.
+//! Answers to requests, before serialization.
 
 use std::sync::Arc;
 
@@ -23,16 +23,16 @@ pub(crate) enum Answer {
     },
     /// A stream of changes.
     Watch(Watch),
-    /// Anything else that is JSON.
+    /// Any other JSON document.
     Document(Value),
-    /// Discovery in one document.
+    /// Aggregated discovery in one document.
     Discovery(Value),
     /// A plain text.
     Text(String),
 }
 
 impl Answer {
-    /// An object of any other kind, such as a `Scale` or a `Status`.
+    /// Answers with an object of another kind, such as a `Scale` or a `Status`.
     pub(crate) fn value(value: Value) -> Self {
         Self::Document(value)
     }

@@ -1,8 +1,8 @@
-//! How deep an object may be, and how much a JSON patch may do.
+//! Bounds the depth of objects and the work of JSON patches.
 //!
-//! Everything that works on an object goes down into it by recursion, dropping it included, and a stack that overflows
-//! takes the process along. So nothing is made that is too deep: bodies are read by parsers that have a limit of their
-//! own, and a patch, which nests what is there already, is looked at operation by operation before it is applied.
+//! All code that walks an object is recursive, even its drop, and a stack overflow kills the process. So no object may
+//! become too deep. The parsers of bodies have their own depth limit. A patch can nest existing values, so each
+//! operation is checked before it is applied.
 
 use http::StatusCode;
 use json_patch::{Patch, PatchOperation};
@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 
 use crate::status::ApiError;
 
-/// Levels of maps and lists in an object. A real server takes 10,000 of them, which no object needs.
+/// The maximum number of nested maps and lists in an object. A real server allows 10,000, but no object needs them.
 pub(super) const LEVELS: usize = 100;
 
-/// Operations of a JSON patch, as on a real server.
+/// The maximum number of operations in a JSON patch, as on a real server.
 const OPERATIONS: usize = 10_000;
 
-/// Bytes that a JSON patch may copy in all, as on a real server.
+/// The maximum bytes that a JSON patch may copy in total, as on a real server.
 const COPIED: usize = 3 << 20;
 
-/// Refuses an object that is too deep. Its metadata has a fixed shape but for who manages which field, which is told a
-/// few levels deeper than the field is.
+/// Refuses an object that is too deep. Metadata is exempt: its shape is fixed except for managed fields, which are only
+/// a few levels deeper than the fields themselves.
 pub(super) fn check(object: &Value) -> Result<(), ApiError> {
     let mut fields = object.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata");
     if fields.any(|(_, field)| measure(field).0 >= LEVELS) {
@@ -30,7 +30,7 @@ pub(super) fn check(object: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The refusal of a body that is too deep.
+/// Returns the error about an object that is too deep.
 pub(super) fn too_deep() -> ApiError {
     ApiError::bad_request(format!("the object is nested too deep: it may have at most {LEVELS} levels"))
 }
@@ -54,7 +54,7 @@ pub(super) fn json_patched(document: &Value, body: &Value) -> Result<Value, ApiE
     Ok(new)
 }
 
-/// Refuses an operation after which the document would be too deep, or too much would have been copied.
+/// Refuses an operation that would make the document too deep or exceed the copy limit.
 fn foresee(document: &Value, operation: &PatchOperation, copied: &mut usize) -> Result<(), ApiError> {
     let (to, value, copies) = match operation {
         PatchOperation::Add(add) => (add.path.as_str(), Some(&add.value), false),
@@ -65,12 +65,12 @@ fn foresee(document: &Value, operation: &PatchOperation, copied: &mut usize) -> 
             if levels_above(to) <= levels_above(from) {
                 return Ok(());
             }
-            // What is moved to and fro costs as much to look at as what is copied.
+            // Measuring a moved value costs as much as measuring a copied one, so moves count as copies.
             (to, document.pointer(from), true)
         }
         PatchOperation::Remove(_) | PatchOperation::Test(_) => return Ok(()),
     };
-    // What is not there is refused when the operation is applied.
+    // A missing value causes an error when the operation is applied.
     let Some(value) = value else { return Ok(()) };
     let (levels, bytes) = measure(value);
     if levels_above(to) + levels > LEVELS {
@@ -97,12 +97,13 @@ fn refusal(message: String) -> ApiError {
     error
 }
 
-/// How many maps and lists are around what a JSON pointer leads to.
+/// Returns the number of maps and lists above the target of a JSON pointer.
 fn levels_above(pointer: &str) -> usize {
     pointer.matches('/').count()
 }
 
-/// The levels of a value and, about, its bytes as JSON; without recursion, because the value may be anything.
+/// Returns the levels of a value and its approximate size as JSON. Does not recurse, because the value may have any
+/// depth.
 fn measure(value: &Value) -> (usize, usize) {
     let (mut levels, mut bytes) = (0, 0);
     let mut open = vec![(value, 1)];

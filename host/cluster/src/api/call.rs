@@ -1,11 +1,11 @@
-//! A request that was understood, and what it is answered against.
+//! A parsed request, and the context of its answer.
 
 use bytes::Bytes;
 
 use super::{Options, route::Target};
 use crate::{access::Access, faults::Verb};
 
-/// A request.
+/// A parsed request.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) verb: Verb,
@@ -18,12 +18,12 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
 }
 
-/// What a request is answered against besides the state.
+/// Inputs of an answer besides the state.
 pub(crate) struct Context<'a> {
-    /// The time, as the API writes it.
+    /// The time in the API's format.
     pub(crate) now: &'a str,
-    /// How many changes back reads look, for stale answers.
+    /// How many changes a stale read goes back.
     pub(crate) back: u64,
-    /// Who may do what, for access reviews.
+    /// The access rules, for access reviews.
     pub(crate) access: &'a Access,
 }

@@ -1,4 +1,4 @@
-//! POST, and the creation at the end of an apply.
+//! POST, and creation by a server-side apply.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(super) fn create(state: &mut State, request: &Request<'_>) -> Result<Answer,
     Ok(request.answer(StatusCode::CREATED, &stored, warnings))
 }
 
-/// Puts a new object, with its managed fields, into the store.
+/// Stores a new object with its managed fields.
 pub(super) fn insert(state: &mut State, request: &Request<'_>, mut object: Value) -> Result<Arc<Value>, ApiError> {
     let resource = request.resource;
     name(state, request, &mut object)?;
@@ -96,7 +96,7 @@ fn name(state: &mut State, request: &Request<'_>, object: &mut Value) -> Result<
     Ok(())
 }
 
-/// A definition that is going takes no new objects.
+/// Refuses new objects of a definition that is being deleted.
 fn check_definition(state: &State, resource: &Resource) -> Result<(), ApiError> {
     let definitions = GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions");
     let key = Key::new("", &format!("{}.{}", resource.plural, resource.group));
@@ -108,7 +108,7 @@ fn check_definition(state: &State, resource: &Resource) -> Result<(), ApiError> 
     Err(ApiError::plain(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message))
 }
 
-/// A namespace must be there, and must not be on its way out.
+/// Refuses new objects in a namespace that does not exist or terminates.
 fn check_namespace(state: &State, request: &Request<'_>, name: &str) -> Result<(), ApiError> {
     if !request.resource.namespaced {
         return Ok(());
@@ -132,7 +132,7 @@ fn check_namespace(state: &State, request: &Request<'_>, name: &str) -> Result<(
     Err(error)
 }
 
-/// Makes an object that a controller creates complete: name, identity, status and managers.
+/// Completes an object that a controller creates: sets name, identity, status and managers.
 pub(crate) fn stamp(state: &mut State, resource: &Resource, object: &mut Value, name: &str, now: &str) {
     let ignored = kinds::reset_fields(resource, "");
     let rules = crate::apply::managers::Rules { node: &resource.node, ignored: &ignored, now };

@@ -1,4 +1,4 @@
-//! Bodies: JSON or YAML, the right kind, without fields that the schema does not have.
+//! Decodes bodies: JSON or YAML of the right kind, without fields unknown to the schema.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{bounds, options::FieldValidation, protobuf, request::Request, yaml_text};
 use crate::{catalogue::Family, kinds, schema, status::ApiError};
 
-/// Reads a body.
+/// Parses a body.
 pub(super) fn parse(request: &Request<'_>) -> Result<Value, ApiError> {
     let body = &request.call.body;
     let refuse = || {
@@ -38,21 +38,21 @@ pub(super) fn parse(request: &Request<'_>) -> Result<Value, ApiError> {
     }
 }
 
-/// Reads an object of the request's resource: checks its kind, name and namespace.
+/// Decodes an object of the request's resource. Checks its kind, name and namespace.
 pub(super) fn object(request: &Request<'_>) -> Result<Value, ApiError> {
     let mut value = parse(request)?;
     identity(request, &mut value)?;
     Ok(value)
 }
 
-/// Checks what an object says it is, and fills in what the path says.
+/// Checks the object's kind, name and namespace, and fills in missing ones from the path.
 pub(super) fn identity(request: &Request<'_>, value: &mut Value) -> Result<(), ApiError> {
     let resource = request.resource;
     if !value.is_object() {
         return Err(ApiError::bad_request("the body is no object"));
     }
     if resource.custom.is_none() && value["kind"].is_null() && value["apiVersion"].is_null() {
-        // Built-in kinds are decoded as what the path says.
+        // The path alone decides the kind of built-in objects.
         value["kind"] = json!(resource.kind);
         value["apiVersion"] = json!(resource.api_version());
     }
@@ -102,8 +102,7 @@ pub(super) fn identity(request: &Request<'_>, value: &mut Value) -> Result<(), A
     Ok(())
 }
 
-/// Takes out unknown fields, as the request wants them treated, and brings the object into stored form. Returns
-/// warnings.
+/// Removes unknown fields as the request demands, and converts the object to its stored form. Returns warnings.
 pub(super) fn settle(request: &Request<'_>, value: &mut Value) -> Result<Vec<String>, ApiError> {
     let resource = request.resource;
     bounds::check(value)?;
@@ -141,11 +140,11 @@ pub(super) fn settle(request: &Request<'_>, value: &mut Value) -> Result<Vec<Str
     Ok(warnings)
 }
 
-/// Go refuses values of the wrong type before anything else.
+/// Returns the error for a value of the wrong type. Go reports this error before all others.
 fn types(value: &Value, resource: &crate::catalogue::Resource) -> Option<String> {
     schema::validate::check(value, &resource.node, "")
         .into_iter()
-        // Null is nothing.
+        // Null counts as absent.
         .find(|cause| cause.reason == "FieldValueTypeInvalid" && !cause.message.starts_with("Invalid value: \"null\""))
         .map(|cause| {
             let found = cause.message.split('"').nth(1).unwrap_or_default().to_owned();

@@ -13,7 +13,7 @@ use crate::{
     storage::{Key, key_of, meta},
 };
 
-/// What a deletion asks for.
+/// The options of a deletion.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Deletion {
     pub(crate) propagation: Option<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Deletion {
     pub(crate) dry_run: bool,
 }
 
-/// The namespaces that every cluster has and that nobody may delete.
+/// Namespaces that every cluster has and that cannot be deleted.
 const LASTING: [&str; 3] = ["default", "kube-public", "kube-system"];
 
 const FOREGROUND: &str = "foregroundDeletion";
@@ -75,7 +75,7 @@ pub(super) fn delete_one(state: &mut State, request: &Request<'_>) -> Result<Ans
     ))
 }
 
-/// Deletes all objects that the selectors choose.
+/// Deletes all objects that match the selectors.
 pub(super) fn delete_many(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let deletion = Deletion::read(request)?;
     let chosen = read::choose(state, request)?;
@@ -88,7 +88,7 @@ pub(super) fn delete_many(state: &mut State, request: &Request<'_>) -> Result<An
     Ok(Answer::List { items, revision, next: None, remaining: None, resource: Arc::clone(request.resource) })
 }
 
-/// Deletes an object, or marks it while somebody still has to let go of it; returns what is left.
+/// Deletes an object, or marks it as deleted while finalizers or a grace period hold it. Returns the remaining object.
 pub(crate) fn delete(
     state: &mut State,
     resource: &Resource,
@@ -157,7 +157,7 @@ fn mark(resource: &Resource, object: &mut Value, grace: i64, now: &str, marked: 
     }
 }
 
-/// Pods that run somewhere get time to stop.
+/// Returns the grace period. Only running pods have one.
 fn grace_period(resource: &Resource, object: &Value, deletion: &Deletion) -> i64 {
     let scheduled = object["spec"]["nodeName"].is_string();
     let over = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));

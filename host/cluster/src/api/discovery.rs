@@ -1,4 +1,4 @@
-//! Discovery: which groups, versions and resources there are, one by one and in one document.
+//! Discovery: lists groups, versions and resources, in separate documents or in one.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) fn version(minor: u32) -> Value {
         "buildDate": "1970-01-01T00:00:00Z", "goVersion": "none", "compiler": "rustc", "platform": "in-memory"})
 }
 
-/// A discovery document.
+/// Answers a discovery request.
 pub(super) fn document(catalogue: &Catalogue, path: &str, accept: &str) -> Result<Answer, ApiError> {
     let aggregated = accept.contains("as=APIGroupDiscoveryList") && accept.contains("v=v2");
     let parts: Vec<&str> = path.split('/').collect();
@@ -93,7 +93,7 @@ fn subresources(resource: &Resource) -> Vec<(&'static str, &str, &str, &str)> {
     found
 }
 
-/// Everything in one document (`apidiscovery.k8s.io/v2`).
+/// Returns all groups in one document (`apidiscovery.k8s.io/v2`).
 fn all(catalogue: &Catalogue, wanted: impl Fn(&str) -> bool) -> Value {
     let items: Vec<Value> = catalogue
         .groups()

@@ -1,4 +1,4 @@
-//! The API: what each request means, on the state alone. Bytes and connections are in [`crate::http`].
+//! The API: the meaning of each request, on the state alone. [`crate::http`] handles bytes and connections.
 
 mod answer;
 mod bounds;
@@ -83,7 +83,7 @@ pub(crate) fn handle(state: &mut State, call: &Call, context: &Context<'_>) -> R
     }
 }
 
-/// What is served beside objects.
+/// Answers requests for documents that are not objects.
 fn document(state: &State, call: &Call, path: &str) -> Result<Answer, ApiError> {
     if call.verb != Verb::Get {
         return Err(ApiError::method_not_allowed());

@@ -1,6 +1,6 @@
-//! OpenAPI: version 3 by group as kubectl reads it, and version 2 in one document.
+//! OpenAPI: version 3 per group, as kubectl reads it, and version 2 in one document.
 //!
-//! Version 2 is answered as JSON only; clients that insist on protobuf are told that it is not acceptable.
+//! Version 2 is served only as JSON. Clients that accept only protobuf get 406.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -99,7 +99,7 @@ fn references(schema: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// `io.test.v1.Widget` for the kind `Widget` of `test.io/v1`.
+/// Returns the definition's name, such as `io.test.v1.Widget` for the kind `Widget` of `test.io/v1`.
 fn definition_name(resource: &Resource) -> String {
     let group: Vec<&str> = resource.group.split('.').rev().collect();
     format!("{}.{}.{}", group.join("."), resource.version, resource.kind)
@@ -120,7 +120,7 @@ fn custom_schema(resource: &Resource, schema: &Value) -> Value {
     schema
 }
 
-/// Enough of the paths to find a kind by its resource, and the parameters that writes take.
+/// Describes the paths that clients need to find a kind by its resource, and the parameters of writes.
 fn describe_paths(resource: &Resource, name: &str, paths: &mut Map<String, Value>) {
     let parameter = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string"}});
     let parameters: Vec<Value> = ["dryRun", "fieldManager", "fieldValidation", "force"].map(parameter).into();

@@ -1,4 +1,4 @@
-//! Query parameters.
+//! Parses query parameters.
 
 use std::num::{IntErrorKind, ParseIntError};
 
@@ -8,7 +8,7 @@ use crate::{
     storage::{FieldSelector, LabelSelector},
 };
 
-/// What to do with unknown fields.
+/// How to treat unknown fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -17,7 +17,7 @@ pub(crate) enum FieldValidation {
     Strict,
 }
 
-/// Seconds for which a watch is answered at most, whatever it asks for. There are times that a clock does not reach.
+/// The maximum duration of a watch in seconds. A larger one could overflow the clock.
 const LONGEST: u64 = 24 * 60 * 60;
 
 /// The parameters of a request.
@@ -64,7 +64,7 @@ impl Options {
                 "allowWatchBookmarks" => options.bookmarks = flag,
                 "sendInitialEvents" => options.initial_events = flag,
                 "timeoutSeconds" => {
-                    // A time that is over before it starts ends at once.
+                    // A negative timeout ends the watch at once.
                     let seconds = u64::try_from(number(&value)?).unwrap_or_default();
                     options.timeout_seconds = Some(seconds.min(LONGEST));
                 }
@@ -85,7 +85,7 @@ impl Options {
     }
 }
 
-/// A label selector whose labels can be.
+/// Parses a label selector. Refuses invalid labels.
 fn labels(text: &str) -> Result<LabelSelector, ApiError> {
     let selector = LabelSelector::parse(text).map_err(ApiError::bad_request)?;
     let wrong = selector.named().find_map(|(key, value)| kinds::wrong_label(key, value));
@@ -95,7 +95,7 @@ fn labels(text: &str) -> Result<LabelSelector, ApiError> {
     }
 }
 
-/// A whole number, refused as Go refuses what is none.
+/// Parses a whole number, with Go's error messages.
 fn number(value: &str) -> Result<i64, ApiError> {
     value.parse().map_err(|error: ParseIntError| {
         let why = match error.kind() {

@@ -1,4 +1,4 @@
-//! PATCH in its four forms.
+//! PATCH, in all four patch formats.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
     storage::meta,
 };
 
-/// Patches an object; an apply may create it.
+/// Patches an object. A server-side apply may create it.
 pub(super) fn patch(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let form = request.call.content_type.split(';').next().unwrap_or_default().trim().to_owned();
     if form == "application/apply-patch+yaml" {
@@ -47,7 +47,7 @@ pub(super) fn patch(state: &mut State, request: &Request<'_>) -> Result<Answer, 
     if !new["metadata"].is_object() {
         return Err(ApiError::bad_request("the patch leaves no metadata"));
     }
-    // A revision in the patch is a precondition; the one that the stored object brought along is not.
+    // A `resourceVersion` in the patch is a precondition. The one copied from the stored object is not.
     if body["metadata"]["resourceVersion"].is_null() && form != "application/json-patch+json" {
         write::put(&mut new["metadata"], "resourceVersion", None);
     }
@@ -58,7 +58,7 @@ pub(super) fn patch(state: &mut State, request: &Request<'_>) -> Result<Answer, 
     Ok(request.answer(StatusCode::OK, &stored, warnings))
 }
 
-/// The UID that an object has after a patch must be the one that it had.
+/// Refuses a patch that changes the UID.
 fn keeps_uid(request: &Request<'_>, new: &Value, old: &Value) -> Result<(), ApiError> {
     if meta(new, "uid") == meta(old, "uid") {
         return Ok(());
@@ -128,7 +128,7 @@ fn created(state: &mut State, request: &Request<'_>, new: Value, warnings: Vec<S
         let why = format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
         return Err(ApiError::conflict(&subject, &why));
     }
-    // Whoever creates by applying must be allowed to create.
+    // Creation by apply also requires the permission to create.
     request.context.access.check(&request.attempt(Verb::Create), &state.store)?;
     let stored: Arc<Value> = create::insert(state, request, new)?;
     Ok(request.answer(StatusCode::CREATED, &stored, warnings))

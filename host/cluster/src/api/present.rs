@@ -1,4 +1,4 @@
-//! The form in which objects are shown: at the version that was asked for, and whole, as metadata or as a table.
+//! Renders objects at the requested version: whole, as metadata only, or as a table.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -10,7 +10,7 @@ use crate::{
     storage::revision_of,
 };
 
-/// What a client accepts.
+/// The output format that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Whole,
@@ -19,7 +19,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// Reads an `Accept` header; `None` when nothing in it is served.
+    /// Reads an `Accept` header. Returns whole objects if it names no known format.
     pub(crate) fn of_accept(accept: &str) -> Self {
         for part in accept.split(',') {
             if part.contains("protobuf") || part.contains("cbor") {
@@ -38,7 +38,7 @@ impl Form {
         Self::Whole
     }
 
-    /// Whether anything that is accepted is served.
+    /// Returns whether the server can serve an accepted media type.
     pub(crate) fn acceptable(accept: &str) -> bool {
         accept.is_empty()
             || accept.split(',').any(|part| {
@@ -51,7 +51,7 @@ impl Form {
     }
 }
 
-/// A stored object at the version of `resource`.
+/// Converts a stored object to the version of `resource`.
 pub(crate) fn present(resource: &Resource, object: &Arc<Value>) -> Arc<Value> {
     match resource.family {
         Family::NewEvent => Arc::new(kinds::event_from_stored(object)),
@@ -62,7 +62,7 @@ pub(crate) fn present(resource: &Resource, object: &Arc<Value>) -> Arc<Value> {
             }
             let mut object = (**object).clone();
             object["apiVersion"] = json!(resource.api_version());
-            // The definition changed after the object was written.
+            // The definition changed after the last write of the object.
             schema::prune::prune(&mut object, &resource.node);
             schema::defaults::fill(&mut object, &resource.node);
             Arc::new(object)
@@ -71,7 +71,7 @@ pub(crate) fn present(resource: &Resource, object: &Arc<Value>) -> Arc<Value> {
     }
 }
 
-/// The shape that field selectors look at.
+/// Returns the shape for field selectors.
 pub(super) fn in_shape<'a>(resource: &Resource, object: &'a Value) -> Cow<'a, Value> {
     if resource.family == Family::NewEvent {
         Cow::Owned(kinds::event_from_stored(object))
@@ -80,7 +80,7 @@ pub(super) fn in_shape<'a>(resource: &Resource, object: &'a Value) -> Cow<'a, Va
     }
 }
 
-/// An object's metadata alone.
+/// Returns only the metadata of an object.
 pub(crate) fn metadata_of(object: &Value) -> Value {
     json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": object["metadata"]})
 }

@@ -1,7 +1,8 @@
-//! Bodies in protobuf, which kubectl sends for what it makes itself (`kubectl create deployment`), as JSON.
+//! Converts protobuf bodies to JSON. kubectl sends protobuf for objects that it generates itself (`kubectl create
+//! deployment`).
 //!
-//! Only requests are read; answers are JSON, which every client that sends protobuf also takes. The field numbers are
-//! those of Kubernetes' `generated.proto` files, collected by `schemas/messages.py`.
+//! Only requests may be protobuf. Answers are JSON, which every client that sends protobuf also accepts.
+//! `schemas/messages.py` collects the field numbers from Kubernetes' `generated.proto` files.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -9,19 +10,19 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-/// Fields of a message by number: name, type and label.
+/// The fields of a message by number: name, type and label.
 type Message = BTreeMap<u32, (String, String, String)>;
 
 static MESSAGES: LazyLock<BTreeMap<String, Message>> =
     LazyLock::new(|| serde_json::from_str(include_str!("../../schemas/messages.json")).unwrap_or_default());
 
-/// What stands before every body.
+/// The prefix of every body.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// Messages whose fields belong to the message around them.
+/// Messages whose fields belong to the enclosing message.
 const INLINE: [&str; 4] = ["handler", "volumeSource", "localObjectReference", "ephemeralContainerCommon"];
 
-/// Reads a body; `None` when it is damaged or of a kind that is not known.
+/// Reads a body. Returns `None` if it is damaged or its kind is unknown.
 pub(super) fn read(body: &[u8]) -> Option<Value> {
     let envelope = fields(body.strip_prefix(MAGIC)?)?;
     let bytes = |fields: &[(u32, Wire<'_>)], number: u32| {
@@ -47,7 +48,7 @@ fn message_name(api_version: &str, kind: &str) -> Option<String> {
     candidates.into_iter().find(|name| MESSAGES.contains_key(name))
 }
 
-/// A value as it was sent.
+/// A value in the wire format.
 enum Wire<'a> {
     Number(u64),
     Bytes(&'a [u8]),
@@ -103,7 +104,7 @@ fn varint(rest: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Reads a message with at most so many levels; schemas contain themselves, and so may messages.
+/// Reads a message with at most `levels` nested messages. Messages can be recursive, as JSON schemas are.
 fn message(name: &str, raw: &[u8], levels: usize) -> Option<Map<String, Value>> {
     let levels = levels.checked_sub(1)?;
     let known = MESSAGES.get(name)?;
@@ -170,7 +171,7 @@ fn time(object: &Map<String, Value>, micro: bool) -> Value {
 mod tests {
     use super::*;
 
-    /// `Namespace` of name `t`, as kubectl sends it.
+    /// The `Namespace` `t`, as kubectl sends it.
     const NAMESPACE: &[u8] = b"k8s\0\n\x0f\n\x02v1\x12\tNamespace\x12\x07\n\x05\n\x01t\x42\0\x1a\0\x22\0";
 
     #[test]

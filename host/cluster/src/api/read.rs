@@ -1,4 +1,4 @@
-//! GET of one object and of lists, in pages where a limit is given.
+//! GET of one object and of lists, in pages if the request has a limit.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
     status::ApiError,
 };
 
-/// Reads one object. Who names a version gets none from before that.
+/// Reads one object. If the request names a resource version, never returns an older one.
 pub(super) fn get(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let wanted = check_revision(state, &request.call.options.resource_version)?;
     let (storage, back) = (request.resource.storage(), request.context.back);
@@ -28,7 +28,7 @@ pub(super) fn get(state: &mut State, request: &Request<'_>) -> Result<Answer, Ap
     Ok(request.answer(StatusCode::OK, &object, Vec::new()))
 }
 
-/// Reads many.
+/// Lists objects.
 pub(super) fn list(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let options = &request.call.options;
     let (revision, mut rest) = if options.continue_token.is_empty() {
@@ -55,7 +55,7 @@ pub(super) fn list(state: &mut State, request: &Request<'_>) -> Result<Answer, A
     })
 }
 
-/// The objects that a request's namespace and selectors choose.
+/// Returns the objects that match the request's namespace and selectors.
 pub(super) fn choose(state: &State, request: &Request<'_>) -> Result<Vec<Listed>, ApiError> {
     let options = &request.call.options;
     check_fields(request)?;
@@ -73,7 +73,7 @@ pub(super) fn choose(state: &State, request: &Request<'_>) -> Result<Vec<Listed>
     Ok(all.into_iter().filter(|(_, object)| wanted(object)).collect())
 }
 
-/// Only some fields can be selected by.
+/// Refuses field selectors that the kind does not support.
 pub(super) fn check_fields(request: &Request<'_>) -> Result<(), ApiError> {
     let resource = request.resource;
     for path in request.call.options.fields.paths() {
@@ -124,7 +124,7 @@ fn resume(state: &State, token: &str) -> Result<(u64, VecDeque<Listed>), ApiErro
     })
 }
 
-/// The version that a read must not be older than. The store cannot be asked for a newer one than it has.
+/// Returns the resource version that a read must not be older than. Refuses versions newer than the store's.
 fn check_revision(state: &State, wanted: &str) -> Result<u64, ApiError> {
     let wanted: u64 = match wanted {
         "" => return Ok(0),

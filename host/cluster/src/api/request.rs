@@ -1,4 +1,4 @@
-//! A request for one resource, and what all verbs ask of it.
+//! A request for one resource, with the helpers that all verbs share.
 
 use std::sync::Arc;
 
@@ -29,13 +29,13 @@ impl Request<'_> {
         Key::new(self.namespace, self.name)
     }
 
-    /// The object that is asked for.
+    /// Returns the requested object.
     pub(super) fn stored(&self, state: &State) -> Result<Arc<Value>, ApiError> {
         let found = state.store.get(&self.resource.storage(), &self.key());
         found.cloned().ok_or_else(|| ApiError::not_found(&self.resource.subject(self.name)))
     }
 
-    /// Who writes.
+    /// Returns the field manager of the request.
     pub(super) fn manager(&self, applies: bool) -> Manager {
         let program = self.call.program.split('/').next().unwrap_or_default();
         let name =
@@ -48,7 +48,7 @@ impl Request<'_> {
         }
     }
 
-    /// The request as access rules see it, with another verb.
+    /// Returns the request in the form for access rules, with another verb.
     pub(super) fn attempt(&self, verb: Verb) -> Attempt {
         Attempt {
             user: self.call.user.clone(),
@@ -64,13 +64,13 @@ impl Request<'_> {
         }
     }
 
-    /// An answer with one object, at the version that was asked for.
+    /// Answers with one object at the requested version.
     pub(super) fn answer(&self, code: http::StatusCode, object: &Arc<Value>, warnings: Vec<String>) -> Answer {
         let object = present::present(self.resource, object);
         Answer::Object { code, object, resource: Arc::clone(self.resource), warnings }
     }
 
-    /// Rules for managed fields at this endpoint.
+    /// Returns the rules for managed fields at this endpoint.
     pub(super) fn rules<'r>(&'r self, ignored: &'r FieldSet) -> apply::managers::Rules<'r> {
         apply::managers::Rules { node: &self.resource.node, ignored, now: self.context.now }
     }

@@ -1,4 +1,4 @@
-//! Access reviews: answered from the rules that a test set, or from the stored roles, never stored.
+//! Answers access reviews by a test's rule or by the stored roles. Reviews are never stored.
 
 use http::StatusCode;
 use serde_json::json;

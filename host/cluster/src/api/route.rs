@@ -1,4 +1,4 @@
-//! Paths: which resource, which object, which document.
+//! Maps paths to resources, objects and documents.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use crate::{
     status::ApiError,
 };
 
-/// What a path names.
+/// The target of a path.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
-    /// All objects of a type, in one namespace or everywhere.
+    /// All objects of a type, in one namespace or in all.
     Objects { resource: Arc<Resource>, namespace: String },
-    /// One object, or a subresource of it.
+    /// One object, or one of its subresources.
     Object { resource: Arc<Resource>, namespace: String, name: String, subresource: String },
     /// Discovery, OpenAPI, health or version.
     Document(String),
 }
 
-/// A path and what is to be done with it.
+/// A target and the verb on it.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
     pub(crate) verb: Verb,
     pub(crate) target: Target,
 }
 
-/// Finds what a request is about.
+/// Finds the target and the verb of a request.
 pub(crate) fn route(catalogue: &Catalogue, method: &Method, path: &str, watch: bool) -> Result<Route, ApiError> {
     let path = path.trim_matches('/');
     let decoded: Vec<String> = path.split('/').map(decode).collect();
@@ -40,7 +40,7 @@ pub(crate) fn route(catalogue: &Catalogue, method: &Method, path: &str, watch: b
     };
     let find = |plural: &str| catalogue.find(group, version, plural).cloned();
     let target = match *rest {
-        // A namespace is an object, and where objects are.
+        // A namespace is an object itself, and also the prefix of paths to other objects.
         ["namespaces", name] if group.is_empty() => object(find("namespaces"), "", name, ""),
         ["namespaces", name, subresource @ ("status" | "finalize")] if group.is_empty() => {
             object(find("namespaces"), "", name, subresource)
@@ -98,12 +98,12 @@ fn verb(method: &Method, target: &Target, watch: bool) -> Result<Verb, ApiError>
     })
 }
 
-/// Undoes percent-encoding.
+/// Decodes percent-encoding.
 fn decode(part: &str) -> String {
     if !part.contains('%') {
         return part.to_owned();
     }
-    // A key without a value keeps a literal plus sign out of the way.
+    // The parser would turn a literal `+` into a space, and split at `=` and `&`.
     let escaped = part.replace('+', "%2B").replace('=', "%3D").replace('&', "%26");
     form_urlencoded::parse(escaped.as_bytes()).map(|(key, _)| key.into_owned()).collect()
 }

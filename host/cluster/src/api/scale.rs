@@ -1,4 +1,4 @@
-//! The scale subresource.
+//! Serves the scale subresource.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use crate::{
     storage::{LabelSelector, meta},
 };
 
-/// Reads the scale of an object.
+/// Returns the scale of an object.
 pub(super) fn get(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let object = request.stored(state)?;
     Ok(Answer::value(scale_of(request.resource, &object)?))
 }
 
-/// Replaces it.
+/// Replaces the scale of an object.
 pub(super) fn update(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let old = request.stored(state)?;
     let scale = decode::parse(request)?;
     write_replicas(state, request, &old, &scale)
 }
 
-/// Patches it.
+/// Patches the scale of an object.
 pub(super) fn patch(state: &mut State, request: &Request<'_>) -> Result<Answer, ApiError> {
     let old = request.stored(state)?;
     let mut scale = scale_of(request.resource, &old)?;

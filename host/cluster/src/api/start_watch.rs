@@ -1,15 +1,15 @@
-//! The start of a watch: from a revision, or from the objects that are there.
+//! Starts a watch, from a resource version or with the existing objects.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use super::{Form, Watch, read, request::Request, watch::Event};
 use crate::{state::State, status::ApiError};
 
-/// Accepts a watch.
+/// Starts a watch.
 pub(super) fn start(state: &mut State, request: &Request<'_>) -> Result<Watch, ApiError> {
     read::check_fields(request)?;
     let options = &request.call.options;
-    // A stale start is a start from then: what happened since is told.
+    // A stale watch starts at the older revision, and then sends all later changes.
     let current = state.store.earlier_revision(&request.resource.storage(), request.context.back);
     let from = match options.resource_version.as_str() {
         "" | "0" => None,

@@ -1,4 +1,4 @@
-//! Tables: what `kubectl get` shows.
+//! Renders tables, the output of `kubectl get`.
 
 mod age;
 mod columns;
@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use super::present;
 use crate::catalogue::Resource;
 
-/// Objects as a table. `include` is the query's `includeObject`; a watch sends heads with its first event only.
+/// Renders objects as a table. `include` is the query's `includeObject`. A watch sends column definitions only with its
+/// first event.
 pub(crate) fn render(
     resource: &Resource,
     items: &[impl AsRef<Value>],

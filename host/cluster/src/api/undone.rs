@@ -1,4 +1,4 @@
-//! What a real server does with some objects and this one does not: it says so, and what to do instead.
+//! Refuses subresources that a real server has and this cluster does not. The error names an alternative.
 
 use http::StatusCode;
 
@@ -9,7 +9,7 @@ use crate::{
     storage::Key,
 };
 
-/// The refusal of a subresource that is left out; none where there is no such subresource anyway.
+/// Returns the refusal of a subresource, or `None` if a real server does not have it either.
 pub(super) fn refusal(state: &State, resource: &Resource, key: &Key, subresource: &str) -> Option<ApiError> {
     let instead = instead(resource.family, subresource)?;
     let subject = resource.subject(&key.name);
@@ -20,7 +20,7 @@ pub(super) fn refusal(state: &State, resource: &Resource, key: &Key, subresource
     Some(ApiError::about(StatusCode::NOT_IMPLEMENTED, "NotImplemented", &subject, message))
 }
 
-/// Why a subresource is left out, and what there is instead.
+/// Returns why a subresource is not served, and the alternative.
 fn instead(family: Family, subresource: &str) -> Option<&'static str> {
     Some(match (family, subresource) {
         (Family::Pod, "log") => {

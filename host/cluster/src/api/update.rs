@@ -1,4 +1,4 @@
-//! PUT, and updates that the controllers make.
+//! PUT, and updates by controllers.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) fn update(state: &mut State, request: &Request<'_>) -> Result<Answer,
     Ok(request.answer(StatusCode::OK, &stored, warnings))
 }
 
-/// Replaces `old` by a settled object; for PUT and for every patch but apply.
+/// Replaces `old` by a settled object, for PUT and for every patch except apply.
 pub(super) fn replace(
     state: &mut State,
     request: &Request<'_>,
@@ -58,7 +58,7 @@ pub(super) fn replace(
     write::commit(state, resource, request.subresource, old, new, request.call.options.dry_run)
 }
 
-/// Whose fields an update starts from: those that the request carries, or else the stored ones.
+/// Returns the managed fields that an update starts from: those in the request, or otherwise the stored ones.
 fn managers_of(old: &Value, new: &Value, subresource: &str) -> Managed {
     let stored = Managed::of(old);
     if !subresource.is_empty() {
@@ -72,7 +72,7 @@ fn managers_of(old: &Value, new: &Value, subresource: &str) -> Managed {
     if given.is_empty() { stored } else { given }
 }
 
-/// A UID or revision that the new object carries must be that of the old one.
+/// Refuses a UID or resource version in the new object that differs from the old one.
 pub(super) fn check_preconditions(resource: &Resource, old: &Value, new: &Value) -> Result<(), ApiError> {
     let subject = resource.subject(meta(old, "name"));
     let (wanted, found) = (meta(new, "uid"), meta(old, "uid"));
@@ -88,8 +88,8 @@ pub(super) fn check_preconditions(resource: &Resource, old: &Value, new: &Value)
     Ok(())
 }
 
-/// An update by a controller: `change` edits a copy; managers, generation and the no-change rule apply as to anybody. Most
-/// looks of a controller end without a change, and then nothing else is worked out.
+/// Updates an object for a controller. `change` edits a copy. Managers, generation and the no-change rule work as for
+/// clients. Most calls change nothing and return early.
 pub(crate) fn controller_update(
     state: &mut State,
     resource: &Resource,

@@ -1,4 +1,4 @@
-//! What a watch sends: the start of it, and each change after that.
+//! The events of a watch: the initial ones, and one for each later change.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
     storage::{Change, Expired, FieldSelector, GroupResource, LabelSelector, meta},
 };
 
-/// A watch that was accepted.
+/// A running watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) resource: Arc<Resource>,
@@ -20,9 +20,9 @@ pub(crate) struct Watch {
     pub(super) namespace: String,
     pub(super) labels: LabelSelector,
     pub(super) fields: FieldSelector,
-    /// Up to where it was told.
+    /// The last revision whose changes were sent.
     pub(super) revision: u64,
-    /// What is sent before any change.
+    /// Events to send before any change.
     pub(crate) initial: VecDeque<Event>,
     pub(crate) bookmarks: bool,
     pub(crate) timeout: Duration,
@@ -37,14 +37,14 @@ pub(crate) struct Event {
     pub(crate) object: Arc<Value>,
 }
 
-/// Whether the watched type is still there.
+/// Returns whether the watched type is still served.
 pub(crate) fn is_served(state: &State, watch: &Watch) -> bool {
     let resource = &watch.resource;
     state.catalogue.find(&resource.group, &resource.version, &resource.plural).is_some()
 }
 
 impl Watch {
-    /// What happened since the last call.
+    /// Returns the events since the last call.
     pub(crate) fn advance(&mut self, state: &State) -> Result<Vec<Event>, Expired> {
         let changes: Vec<&Change> = state.store.since(&self.storage, self.revision)?.collect();
         let events = changes.iter().filter_map(|change| self.event(change)).collect();
@@ -68,7 +68,7 @@ impl Watch {
             (true, true) => "MODIFIED",
             (true, false) => "DELETED",
         };
-        // An object that left the selection is shown as it was, at the revision at which it left.
+        // An object that no longer matches the selectors is sent in its old state, at the revision of the change.
         let object = match (kind, &change.before) {
             ("DELETED", Some(before)) if !change.deleted => {
                 let mut object = (**before).clone();
@@ -84,7 +84,7 @@ impl Watch {
         present::present(&self.resource, object)
     }
 
-    /// A bookmark at the revision that was reached.
+    /// Returns a bookmark at the current revision.
     pub(crate) fn bookmark(&self) -> Event {
         self.bookmark_at(self.revision, false)
     }
@@ -99,7 +99,7 @@ impl Watch {
         Event { kind: "BOOKMARK", object: Arc::new(object) }
     }
 
-    /// What is sent when the log no longer reaches back.
+    /// Returns the error for a revision that the log no longer contains.
     pub(crate) fn expired(&self, oldest: u64) -> Value {
         ApiError::expired(format!("too old resource version: {} ({oldest})", self.revision)).to_status()
     }

@@ -1,4 +1,4 @@
-//! What all writes share: managers, validation and the last step into the store.
+//! Steps that all writes share: managers, validation and the final write to the store.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     storage::meta,
 };
 
-/// What is wrong with an object; the kind's rules, the schema's, and CEL.
+/// Validates an object by the rules of its kind, by its schema and by CEL rules.
 pub(super) fn validate(resource: &Resource, new: &Value, old: Option<&Value>) -> Result<(), ApiError> {
     let mut causes = kinds::check(resource, new, old);
     if let Some(custom) = &resource.custom {
@@ -30,7 +30,7 @@ pub(super) fn validate(resource: &Resource, new: &Value, old: Option<&Value>) ->
     if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid(&resource.kind_subject(meta(new, "name")), &causes)) }
 }
 
-/// Carries over what no update changes, and what this endpoint does not.
+/// Restores fields that no update may change, and fields that this endpoint does not write.
 pub(super) fn keep_reserved(resource: &Resource, subresource: &str, old: &Value, new: &mut Value) {
     if subresource == "status" {
         let managed = new["metadata"]["managedFields"].clone();
@@ -75,9 +75,9 @@ pub(super) fn put(value: &mut Value, field: &str, content: Option<Value>) {
     }
 }
 
-/// The last step of an update: generation, validation, and the store.
+/// Finishes an update: sets the generation, validates the object and stores it.
 ///
-/// An object that is being deleted and lost its last finalizer is removed. What changes nothing is not written.
+/// Removes an object that is being deleted and has lost its last finalizer. An update without a change is not stored.
 pub(super) fn commit(
     state: &mut State,
     resource: &Resource,
@@ -117,7 +117,7 @@ pub(super) fn commit(
     Ok(state.store.put(&resource.storage(), &key, new))
 }
 
-/// Whether nothing but the times of managers differ.
+/// Returns whether both objects are equal except for the times in managed fields.
 fn unchanged(old: &Value, new: &Value) -> bool {
     let same = |old: &Value, new: &Value, but: &str| {
         let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return old == new };
@@ -150,7 +150,7 @@ fn check_new_finalizers(resource: &Resource, old: &Value, new: &Value) -> Result
     ))
 }
 
-/// The manager that all controllers write as.
+/// Returns the manager of all writes by controllers.
 pub(super) fn controller(resource: &Resource, subresource: &str) -> Manager {
     Manager {
         name: "kube-controller-manager".into(),
@@ -160,7 +160,7 @@ pub(super) fn controller(resource: &Resource, subresource: &str) -> Manager {
     }
 }
 
-/// The form of an object that is stored.
+/// Converts an object to its stored form.
 pub(super) fn stored_form(family: Family, object: Value) -> Value {
     if family == Family::NewEvent { kinds::event_to_stored(&object) } else { object }
 }

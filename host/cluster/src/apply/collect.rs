@@ -1,11 +1,11 @@
-//! The fields that an object sets, and whether it can be applied at all.
+//! Collects the fields that an object sets, and checks that the object can be applied.
 
 use serde_json::Value;
 
 use super::{FieldSet, element};
 use crate::schema::{Items, Node, Scalar, Shape, validate};
 
-/// Every field that `value` sets.
+/// Returns every field that `value` sets.
 pub(super) fn fields(value: &Value, node: &Node) -> FieldSet {
     let mut set = FieldSet::default();
     visit(value, node, &mut Vec::new(), &mut set);
@@ -51,8 +51,8 @@ fn child(name: &str, value: &Value, node: &Node, dynamic: bool, path: &mut Vec<S
     path.pop();
 }
 
-/// Why `value` cannot be applied: a field that the schema does not have, a wrong type, a list item without its key or
-/// twice.
+/// Returns why `value` cannot be applied: a field that is not in the schema, a wrong type, a missing key of a list
+/// item, or a duplicate list item.
 pub(super) fn misfit(value: &Value, node: &Node) -> Option<String> {
     let mut found = Vec::new();
     search(value, node, &mut String::new(), &mut found);

@@ -1,4 +1,4 @@
-//! What changed between two objects, as three sets of fields.
+//! Compares two objects and returns the changes as three sets of fields.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::schema::{Items, List, Node};
 
-/// Fields by what happened to them.
+/// Added, modified and removed fields.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     pub(super) added: FieldSet,
@@ -18,7 +18,7 @@ pub(super) struct Changes {
     pub(super) removed: FieldSet,
 }
 
-/// Compares two objects of one schema.
+/// Compares two objects with the same schema.
 pub(super) fn compare(old: &Value, new: &Value, node: &Node) -> Changes {
     let mut changes = Changes::default();
     visit(Some(old), Some(new), node, &mut Vec::new(), &mut changes);
@@ -26,7 +26,7 @@ pub(super) fn compare(old: &Value, new: &Value, node: &Node) -> Changes {
 }
 
 impl Changes {
-    /// Leaves out what lies at or below the given fields.
+    /// Removes changes at or below the given fields.
     pub(super) fn without(self, ignored: &FieldSet) -> Self {
         Self {
             added: self.added.without_subtrees(ignored),
@@ -77,7 +77,7 @@ fn visit(old: Option<&Value>, new: Option<&Value>, node: &Node, path: &mut Vec<S
     }
 }
 
-/// Items by identity; those that occur more than once on a side are compared as one.
+/// Compares items by identity. Repeated items of one side are compared as a group.
 fn items(left: &[Value], right: &[Value], list: &List, path: &mut Vec<String>, changes: &mut Changes) {
     let mut pairs: BTreeMap<String, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
     for item in left {

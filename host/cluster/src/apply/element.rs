@@ -4,12 +4,12 @@ use serde_json::{Map, Value};
 
 use crate::schema::{Items, List};
 
-/// The step to a field.
+/// Returns the step to a field.
 pub(super) fn field(name: &str) -> String {
     format!("f:{name}")
 }
 
-/// The step to an item of a list that is a set or has keys; an error says which key is missing.
+/// Returns the step to an item of a set or of a keyed list. The error names a missing key.
 pub(super) fn item(item: &Value, list: &List) -> Result<String, String> {
     match &list.items {
         Items::Atomic => Err("an atomic list has no items of its own".into()),
@@ -31,7 +31,7 @@ pub(super) fn item(item: &Value, list: &List) -> Result<String, String> {
     }
 }
 
-/// A step as people read it.
+/// Formats a step for messages.
 pub(super) fn display(step: &str) -> String {
     match step.split_once(':') {
         Some(("f", name)) => format!(".{name}"),

@@ -1,4 +1,4 @@
-//! The managers of an object: what an apply does to it and to them, and what every other write does.
+//! Tracks the field managers of an object, for server-side apply and for all other writes.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{FieldSet, collect, compare, merge, remove};
 use crate::{schema::Node, status::Cause};
 
-/// Who writes, how, and through which subresource.
+/// A field manager: its name, operation, API version and subresource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Manager {
     pub(crate) name: String,
@@ -26,19 +26,19 @@ struct Entry {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Managed(BTreeMap<Manager, Entry>);
 
-/// Why an apply is refused.
+/// The reasons to refuse an apply.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Refusal {
     /// The object does not fit its schema.
     Misfit(String),
-    /// Fields belong to others.
+    /// Other managers own some of the fields.
     Conflicts { message: String, causes: Vec<Cause> },
 }
 
-/// What a write is measured against.
+/// The rules for computing ownership.
 pub(crate) struct Rules<'a> {
     pub(crate) node: &'a Node,
-    /// Fields that this endpoint resets, so that nobody owns them through it.
+    /// Fields that this endpoint resets. No manager owns them through it.
     pub(crate) ignored: &'a FieldSet,
     pub(crate) now: &'a str,
 }
@@ -54,7 +54,7 @@ impl Managed {
         self.0.is_empty()
     }
 
-    /// Writes them into an object.
+    /// Writes the managed fields into an object.
     pub(crate) fn write(&self, object: &mut Value) {
         let Some(metadata) = object["metadata"].as_object_mut() else { return };
         metadata.remove("managedFields");
@@ -69,7 +69,7 @@ impl Managed {
         entries.into_iter().map(write_entry).collect()
     }
 
-    /// Whether two lists of managers differ in more than their times.
+    /// Returns whether two lists of managers are equal except for their times.
     pub(crate) fn same_fields(&self, other: &Self) -> bool {
         self.0.len() == other.0.len()
             && self
@@ -78,14 +78,14 @@ impl Managed {
                 .all(|(manager, entry)| other.0.get(manager).is_some_and(|theirs| theirs.fields == entry.fields))
     }
 
-    /// A write that is no apply took `old` to `new`.
+    /// Records a write other than an apply, which changed `old` to `new`.
     pub(crate) fn update(&mut self, old: &Value, new: &Value, manager: Manager, rules: &Rules<'_>) {
         let changes = compare::compare(old, new, rules.node).without(rules.ignored);
         let touched = changes.added.union(&changes.modified);
         self.release(&touched.union(&changes.removed), None);
         let fields = touched.difference(&UNMANAGED);
         if !fields.is_empty() {
-            // A real server does not say when somebody scaled.
+            // A real server omits the time of a scale.
             let time = (manager.subresource != "scale").then(|| rules.now.to_owned());
             let entry = self.0.entry(manager).or_insert_with(|| Entry { fields: FieldSet::default(), time: None });
             entry.fields = entry.fields.union(&fields);
@@ -93,7 +93,7 @@ impl Managed {
         }
     }
 
-    /// Applies `config` to `live`; the object that comes of it still has the managed fields of `live`.
+    /// Applies `config` to `live`. The result still contains the managed fields of `live`.
     pub(crate) fn apply(
         &mut self,
         live: &Value,
@@ -126,7 +126,7 @@ impl Managed {
         Ok(new)
     }
 
-    /// Gives every field of `live` to a manager that stands for what was there before the first apply.
+    /// Gives every field of `live` to a manager that represents all writes before the first apply.
     pub(crate) fn adopt_unmanaged(&mut self, blank: &Value, live: &Value, api_version: &str, rules: &Rules<'_>) {
         let manager = Manager {
             name: "before-first-apply".into(),
@@ -137,7 +137,7 @@ impl Managed {
         self.update(blank, live, manager, rules);
     }
 
-    /// What `manager` applied last time, does not apply now, and nobody else owns, disappears.
+    /// Removes the fields that `manager` applied last time but not now, unless another manager owns them.
     fn prune(&self, merged: &Value, before: &FieldSet, now: &FieldSet, manager: &Manager, node: &Node) -> Value {
         if before.is_empty() {
             return merged.clone();
@@ -183,7 +183,7 @@ impl Managed {
         Err(Refusal::Conflicts { message, causes: causes.collect() })
     }
 
-    /// Managers other than `keep` lose the given fields.
+    /// Removes the given fields from all managers except `keep`.
     fn release(&mut self, fields: &FieldSet, keep: Option<&Manager>) {
         for (manager, entry) in &mut self.0 {
             if Some(manager) != keep {
@@ -194,7 +194,7 @@ impl Managed {
     }
 }
 
-/// Fields that nobody manages.
+/// Fields that no manager owns.
 static UNMANAGED: LazyLock<FieldSet> = LazyLock::new(|| {
     FieldSet::of_fields(&[
         &["apiVersion"],
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(message, format!("Apply failed with 1 conflict: conflict with \"one\": {path}"));
         let live = managed.apply(&live, &two, &manager("two"), true, &rules()).unwrap();
         assert_eq!(live["spec"]["template"]["spec"]["containers"][0]["image"], "y");
-        // The first manager lost the field, so leaving it out changes nothing.
+        // The first manager no longer owns the field, so leaving it out changes nothing.
         let one = deployment(&json!([{"name": "a"}]), &json!({}));
         let live = managed.apply(&live, &one, &manager("one"), false, &rules()).unwrap();
         assert_eq!(live["spec"]["template"]["spec"]["containers"][0]["image"], "y");

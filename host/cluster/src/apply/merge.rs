@@ -1,4 +1,4 @@
-//! Lays an applied object over the live one, field by field and item by item.
+//! Merges an applied object into the live one, field by field and item by item.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::schema::{Items, List, Node};
 
-/// The live object with the applied fields.
+/// Returns the live object with the applied fields.
 pub(super) fn merge(live: &Value, applied: &Value, node: &Node) -> Value {
     join(Some(live), Some(applied), node).unwrap_or(Value::Null)
 }
@@ -43,7 +43,7 @@ fn join(live: Option<&Value>, applied: Option<&Value>, node: &Node) -> Option<Va
     }
 }
 
-/// Items keep the order of the applied list; what only the live list has stays where it was between them.
+/// Merges items in the order of the applied list. Items only in the live list keep their position among them.
 fn items(left: &[Value], right: &[Value], list: &List) -> Vec<Value> {
     let step = |item: &Value| element::item(item, list).ok();
     let left_steps: Vec<Option<String>> = left.iter().map(step).collect();
@@ -67,7 +67,7 @@ fn items(left: &[Value], right: &[Value], list: &List) -> Vec<Value> {
                 continue;
             }
             if in_right.contains_key(at) && shared.peek().is_some_and(|next| next != at) {
-                // Shared, but its turn comes with another applied item.
+                // Both lists contain this item. The applied list determines its position.
                 l += 1;
                 continue;
             }

@@ -1,8 +1,8 @@
-//! Who owns which field: server-side apply with managed fields, and the strategic merge patch of built-in kinds.
+//! Field ownership: server-side apply with managed fields, and the strategic merge patch of built-in kinds.
 //!
-//! The rules are those of Kubernetes' structured merge: fields are owned by managers, an apply that would change
-//! another's field conflicts, and what a manager no longer applies disappears unless somebody else owns it.
-//! [`managers`] is the entrance for apply and for every other write; the rest are the steps.
+//! The rules are those of Kubernetes' structured merge. Managers own fields. An apply that would change a field of
+//! another manager conflicts. A field that its manager no longer applies is removed unless another manager owns it.
+//! [`managers`] is the entry point for apply and for all other writes; the other modules are the steps.
 
 mod collect;
 mod compare;

@@ -1,4 +1,4 @@
-//! Takes fields out of an object.
+//! Removes fields from an object.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::schema::{Items, Node};
 
-/// `value` without the members of `unwanted`; an object or list that loses everything goes too.
+/// Returns `value` without the members of `unwanted`. Removes an object or list that loses all its content.
 pub(super) fn remove(value: &Value, unwanted: &FieldSet, node: &Node) -> Option<Value> {
     match (kind_of(node, Some(value)), value) {
         (Kind::Map(false), Value::Object(object)) if !object.is_empty() => {
@@ -34,7 +34,7 @@ pub(super) fn remove(value: &Value, unwanted: &FieldSet, node: &Node) -> Option<
                 .collect();
             (!left.is_empty()).then_some(Value::Array(left))
         }
-        // A map or list that is one value has no members inside.
+        // An atomic map or list has no members of its own.
         (Kind::Map(_) | Kind::List(_), _) => None,
         (Kind::Leaf, _) => Some(value.clone()),
     }

@@ -1,4 +1,4 @@
-//! A set of fields as `fieldsV1` writes it: a tree whose nodes may themselves be members.
+//! A set of fields in the structure of `fieldsV1`: a tree whose inner nodes may be members too.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(crate) struct FieldSet {
 }
 
 impl FieldSet {
-    /// Makes a path a member.
+    /// Adds a path.
     pub(crate) fn insert(&mut self, path: &[String]) {
         let mut node = self;
         for step in path {
@@ -24,7 +24,7 @@ impl FieldSet {
         node.owned = true;
     }
 
-    /// A set of the given paths of plain fields.
+    /// Returns a set of paths of plain fields.
     pub(crate) fn of_fields(paths: &[&[&str]]) -> Self {
         let mut set = Self::default();
         for path in paths {
@@ -37,12 +37,12 @@ impl FieldSet {
         !self.owned && self.below.values().all(Self::is_empty)
     }
 
-    /// Whether the place itself is a member.
+    /// Returns whether the root of the set is a member.
     pub(super) fn is_owned(&self) -> bool {
         self.owned
     }
 
-    /// What the set holds below one element.
+    /// Returns the members below one element.
     pub(super) fn step(&self, element: &str) -> Option<&Self> {
         self.below.get(element)
     }
@@ -57,12 +57,12 @@ impl FieldSet {
         all
     }
 
-    /// Members of `self` that are not members of `other`.
+    /// Returns the members of `self` that are not members of `other`.
     pub(crate) fn difference(&self, other: &Self) -> Self {
         self.combine(other, |mine, theirs| mine && !theirs, true)
     }
 
-    /// Members of both.
+    /// Returns the members of both sets.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         self.combine(other, |mine, theirs| mine && theirs, false)
     }
@@ -79,7 +79,7 @@ impl FieldSet {
         Self { owned: keep(self.owned, other.owned), below: below.collect() }
     }
 
-    /// Members of `self` that do not lie at or below a member of `other`.
+    /// Returns the members of `self` that are not at or below a member of `other`.
     pub(crate) fn without_subtrees(&self, other: &Self) -> Self {
         if other.owned {
             return Self::default();
@@ -91,7 +91,7 @@ impl FieldSet {
         Self { owned: self.owned, below: below.collect() }
     }
 
-    /// Makes every declared field on the way to a member a member too, so that removing all members removes the field.
+    /// Adds every declared field on the path to a member, so that removing all members removes these fields too.
     pub(super) fn with_declared_fields(&self, node: &Node) -> Self {
         let below = self.below.iter().map(|(step, set)| {
             let (declared, inner) = match (step.strip_prefix("f:"), &node.shape) {
@@ -107,7 +107,7 @@ impl FieldSet {
         Self { owned: self.owned, below: below.collect() }
     }
 
-    /// The members as paths that people read: `.spec.containers[name="main"].image`.
+    /// Returns the members as readable paths: `.spec.containers[name="main"].image`.
     pub(crate) fn paths(&self) -> Vec<String> {
         let mut found = Vec::new();
         self.visit(&mut String::new(), &mut found);

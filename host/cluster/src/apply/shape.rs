@@ -1,4 +1,4 @@
-//! How the value at a place is treated, by its schema.
+//! Decides how to treat a value by its schema.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ pub(super) enum Kind<'a> {
     Leaf,
 }
 
-/// How the value at a place is treated; where the schema says nothing, the value itself tells.
+/// Returns how to treat a value. If the schema allows any value, the value itself decides.
 pub(super) fn kind_of<'a>(node: &'a Node, value: Option<&Value>) -> Kind<'a> {
     match &node.shape {
         Shape::Map(fields) => Kind::Map(fields.atomic),
@@ -20,7 +20,7 @@ pub(super) fn kind_of<'a>(node: &'a Node, value: Option<&Value>) -> Kind<'a> {
     }
 }
 
-/// The schema of a field; anything where there is none.
+/// Returns the schema of a field, or one that allows any value.
 pub(super) fn field_of<'a>(node: &'a Node, name: &str) -> &'a Node {
     static ANYTHING: Node = Node {
         shape: Shape::Any,

@@ -1,11 +1,11 @@
-//! The strategic merge patch of built-in kinds: lists merge by key, and directives (`$patch`, `$retainKeys`,
-//! `$deleteFromPrimitiveList`, `$setElementOrder`) say what merging cannot.
+//! The strategic merge patch of built-in kinds. Lists merge by key. Directives (`$patch`, `$retainKeys`,
+//! `$deleteFromPrimitiveList`, `$setElementOrder`) express other changes.
 
 use serde_json::{Map, Value};
 
 use crate::schema::{List, Node, Shape, Strategy};
 
-/// `live` with the patch laid over it.
+/// Merges a patch into `live`.
 pub(crate) fn patch(live: &Value, patch: &Value, node: &Node) -> Value {
     match (live, patch) {
         (Value::Object(live), Value::Object(patch)) => object(live, patch, Some(node)),
@@ -90,7 +90,7 @@ fn list_items(live: &[Value], patch: &[Value], order: Option<&[Value]>, list: &L
     sort(out, order.as_deref(), live, |item| item.get(key).cloned().unwrap_or(Value::Null))
 }
 
-/// Puts items that `order` names in its order, new ones first; others keep their place among those of the live list.
+/// Sorts items that `order` names by it, new ones first. Other items keep their position in the live list.
 fn sort(items: Vec<Value>, order: Option<&[Value]>, live: &[Value], identity: impl Fn(&Value) -> Value) -> Vec<Value> {
     let Some(order) = order else { return items };
     let rank = |item: &Value| order.iter().position(|wanted| identity(wanted) == identity(item));
@@ -113,7 +113,7 @@ fn sort(items: Vec<Value>, order: Option<&[Value]>, live: &[Value], identity: im
     out
 }
 
-/// A value without directives and nulls.
+/// Returns a value without directives and nulls.
 fn clean(value: &Value) -> Value {
     match value {
         Value::Object(object) => object

@@ -16,7 +16,7 @@ const STATUS: u8 = 2;
 const SCALE: u8 = 4;
 const CATEGORY_ALL: u8 = 8;
 
-/// Group, kind, plural, short names, family, flags. Every one is served at `v1`.
+/// Group, kind, plural, short names, family, flags. The version is always `v1`.
 const ROWS: &[Row] = &[
     Row("", "Namespace", "namespaces", "ns", Family::Namespace, STATUS),
     Row("", "ConfigMap", "configmaps", "cm", Family::ConfigMap, NAMESPACED),
@@ -53,17 +53,17 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-/// The built-in types; reading their schemas takes a while, so it is done once.
+/// The built-in types. They are built once, because reading their schemas takes a while.
 pub(super) static RESOURCES: LazyLock<Vec<Arc<Resource>>> =
     LazyLock::new(|| resources().into_iter().map(Arc::new).collect());
 
-/// The kinds whose objects are stored: the group, and the kind.
+/// Returns group and kind of each stored type.
 pub(super) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     let stored = ROWS.iter().filter(|row| !matches!(row.4, Family::Review | Family::Binding | Family::NewEvent));
     stored.map(|row| (row.0, row.1))
 }
 
-/// The rows as resources.
+/// Converts the rows to resources.
 fn resources() -> Vec<Resource> {
     ROWS.iter()
         .map(|Row(group, kind, plural, short, family, flags)| Resource {

@@ -1,4 +1,4 @@
-//! The types that a `CustomResourceDefinition` describes.
+//! Builds the types that a `CustomResourceDefinition` describes.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::schema::{Fields, Node, Scalar, Shape, definitions, node::Reader, rule
 
 const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
-/// Its served versions.
+/// Returns the served versions of a definition.
 pub(super) fn resources(definition: &Value, since: u64) -> Vec<Resource> {
     let spec = &definition["spec"];
     let versions = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
@@ -58,7 +58,7 @@ fn resource(spec: &Value, version: &Value, storage_version: &str, since: u64) ->
     }
 }
 
-/// The schema with what every object has.
+/// Returns the schema with the fields that every object has.
 fn root(schema: &Value) -> Node {
     let mut node = Reader::structural().read(schema);
     let any = matches!(node.shape, Shape::Any);
@@ -96,7 +96,7 @@ fn columns(version: &Value) -> Vec<Column> {
         .collect()
 }
 
-/// How versions rank: `v2` before `v1` before `v2beta1` before `v1alpha1` before anything else.
+/// Ranks versions: `v2`, `v1`, `v2beta1`, `v1alpha1`, then all others.
 pub(super) fn priority(version: &str) -> (u8, u64, u64) {
     let parse = || {
         let rest = version.strip_prefix('v')?;

@@ -1,4 +1,4 @@
-//! Which types of objects are served: the built-in ones and those that `CustomResourceDefinition`s add and take away.
+//! The served types: the built-in ones, and those that `CustomResourceDefinition`s add and remove.
 
 mod builtin;
 mod custom;
@@ -12,24 +12,24 @@ pub(crate) use resource::{Column, Custom, Family, Resource, Scale};
 
 use crate::storage::GroupResource;
 
-/// How a version ranks.
+/// The rank of a version.
 type Priority = (u8, u64, u64);
 
-/// The kinds that a cluster serves without any definition: the group, which is empty for the core group, and the kind.
+/// Returns group and kind of each type that a cluster serves without any definition. The core group is empty.
 pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     builtin::kinds()
 }
 
-/// Every served type.
+/// All served types.
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     resources: BTreeMap<(String, String, String), Arc<Resource>>,
-    /// Which generation of each definition is served.
+    /// The served generation of each definition.
     generations: BTreeMap<String, i64>,
 }
 
 impl Catalogue {
-    /// The built-in types.
+    /// Returns a catalogue of the built-in types.
     pub(crate) fn new() -> Self {
         let key = |resource: &Resource| (resource.group.clone(), resource.version.clone(), resource.plural.clone());
         let resources = builtin::RESOURCES.iter().map(|resource| (key(resource), Arc::clone(resource)));
@@ -40,7 +40,7 @@ impl Catalogue {
         self.resources.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
     }
 
-    /// A served version of a stored type.
+    /// Returns a served version of a stored type.
     pub(crate) fn of_storage(&self, resource: &GroupResource) -> Option<&Arc<Resource>> {
         let from = (resource.group.clone(), String::new(), String::new());
         let in_group =
@@ -52,12 +52,12 @@ impl Catalogue {
         if stored(first) { Some(first) } else { versions.find(|found| stored(found)).or(Some(first)) }
     }
 
-    /// All types, by group, version and plural.
+    /// Returns all types, by group, version and plural.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.resources.values()
     }
 
-    /// Groups with their versions, the preferred one first.
+    /// Returns groups with their versions, the preferred one first.
     pub(crate) fn groups(&self) -> BTreeMap<String, Vec<String>> {
         let mut groups: BTreeMap<String, Vec<(Priority, String)>> = BTreeMap::new();
         for resource in self.resources.values() {
@@ -75,7 +75,7 @@ impl Catalogue {
             .collect()
     }
 
-    /// Serves what a `CustomResourceDefinition` describes, in place of what it described before.
+    /// Serves the types of a `CustomResourceDefinition`, instead of those of its earlier generation.
     pub(crate) fn install(&mut self, definition: &Value, revision: u64) {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
         let generation = definition["metadata"]["generation"].as_i64();
@@ -90,7 +90,7 @@ impl Catalogue {
         }
     }
 
-    /// Stops serving it.
+    /// Stops serving the types of a definition.
     pub(crate) fn uninstall(&mut self, definition: &Value) {
         let (group, plural) = (&definition["spec"]["group"], &definition["spec"]["names"]["plural"]);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

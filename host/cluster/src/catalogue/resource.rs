@@ -1,4 +1,4 @@
-//! One served type of objects.
+//! A served type of objects.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::{
     storage::GroupResource,
 };
 
-/// One served type at one version.
+/// A served type at one version.
 #[derive(Debug)]
 pub(crate) struct Resource {
     pub(crate) group: String,
@@ -24,11 +24,11 @@ pub(crate) struct Resource {
     pub(crate) scale: Option<Scale>,
     pub(crate) node: Node,
     pub(crate) family: Family,
-    /// What a `CustomResourceDefinition` adds.
+    /// Properties of a custom resource.
     pub(crate) custom: Option<Custom>,
 }
 
-/// Where the scale subresource finds its numbers.
+/// The paths of the scale subresource.
 #[derive(Debug, Clone)]
 pub(crate) struct Scale {
     pub(crate) replicas: String,
@@ -36,7 +36,7 @@ pub(crate) struct Scale {
     pub(crate) selector: Option<String>,
 }
 
-/// What is known of a custom resource besides its shape.
+/// Properties of a custom resource besides its schema tree.
 #[derive(Debug)]
 pub(crate) struct Custom {
     pub(crate) schema: Value,
@@ -44,7 +44,7 @@ pub(crate) struct Custom {
     pub(crate) columns: Vec<Column>,
     pub(crate) selectable: Vec<String>,
     pub(crate) storage_version: String,
-    /// The revision at which the definition was installed.
+    /// The revision of the definition's installation.
     pub(crate) since: u64,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Column {
     pub(crate) path: String,
 }
 
-/// Built-in kinds that have rules of their own.
+/// Kinds with rules of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     Namespace,
@@ -68,7 +68,7 @@ pub(crate) enum Family {
     Service,
     ServiceAccount,
     Event,
-    /// The same objects as `Event`, in the shape of events.k8s.io.
+    /// Same objects as `Event`, in the shape of events.k8s.io.
     NewEvent,
     Pod,
     Node,
@@ -85,7 +85,7 @@ pub(crate) enum Family {
     Rbac,
     Binding,
     Definition,
-    /// Answered, never stored.
+    /// Access reviews, which are never stored.
     Review,
     Custom,
 }
@@ -96,7 +96,7 @@ impl Resource {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// Where its objects are kept.
+    /// Returns the type that stores the objects.
     pub(crate) fn storage(&self) -> GroupResource {
         match self.family {
             Family::NewEvent => GroupResource::new("", "events"),
@@ -104,12 +104,12 @@ impl Resource {
         }
     }
 
-    /// What errors say about an object.
+    /// Returns the subject of errors about an object.
     pub(crate) fn subject(&self, name: &str) -> Subject {
         Subject { group: self.group.clone(), kind: self.plural.clone(), name: name.to_owned() }
     }
 
-    /// What errors about wrong fields say about an object.
+    /// Returns the subject of errors about invalid fields of an object.
     pub(crate) fn kind_subject(&self, name: &str) -> Subject {
         Subject { group: self.group.clone(), kind: self.kind.clone(), name: name.to_owned() }
     }

@@ -1,4 +1,4 @@
-//! How long ago something was, as `kubectl get` says it.
+//! Formats ages as `kubectl get` does.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::clock;
 
-/// How long ago a timestamp was, as people say it: `5m12s`, `3d4h`.
+/// Returns the age of a timestamp in kubectl's format: `5m12s`, `3d4h`.
 pub(super) fn age(time: &Value, now: Timestamp) -> Value {
     let Some(then) = time.as_str().and_then(clock::parse) else { return json!("<unknown>") };
     let since = Duration::try_from(now.duration_since(then)).unwrap_or_default();

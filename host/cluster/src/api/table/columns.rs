@@ -103,7 +103,7 @@ fn builtin(resource: &Resource) -> &'static [(&'static str, &'static str, i64)] 
     }
 }
 
-/// The heads of a kind's columns.
+/// Returns the column definitions of a kind.
 pub(super) fn heads(resource: &Resource) -> Vec<Head> {
     let head = |name: &str, type_: &str, format: &str, description: &str, priority| Head {
         name: name.into(),
@@ -133,7 +133,7 @@ pub(super) fn heads(resource: &Resource) -> Vec<Head> {
     std::iter::once(first).chain(rest).collect()
 }
 
-/// The cells of an object.
+/// Returns the cells of an object.
 pub(super) fn cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value> {
     let name = object["metadata"]["name"].clone();
     if let Some(custom) = &resource.custom {
@@ -243,12 +243,12 @@ fn cell(column: &Column, object: &Value, now: Timestamp) -> Value {
     }
 }
 
-/// What a printer column finds; nothing when its path is none.
+/// Evaluates a printer column. Returns nothing if its path is invalid.
 fn query<'a>(text: &str, object: &'a Value) -> Vec<&'a Value> {
     path(text).and_then(|path| object.query(&path).ok()).unwrap_or_default()
 }
 
-/// Kubernetes' `JSONPath` is RFC 9535 without the root and with escaped dots.
+/// Converts Kubernetes' `JSONPath` to RFC 9535: adds the root, and replaces escaped dots.
 fn path(text: &str) -> Option<String> {
     let mut out = String::from("$");
     let mut rest = text.trim_start_matches('$');

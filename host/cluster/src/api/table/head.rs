@@ -1,6 +1,6 @@
-//! The head of a column.
+//! Column definitions.
 
-/// One column and its cells' meaning.
+/// The definition of one column.
 pub(super) struct Head {
     pub(super) name: String,
     pub(super) type_: String,

@@ -1,4 +1,4 @@
-//! Cells of Jobs and disruption budgets.
+//! Cells of Jobs and PodDisruptionBudgets.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::age::human;
 use crate::clock;
 
-/// Status, completions, duration and age of a Job.
+/// Returns status, completions, duration and age of a Job.
 pub(super) fn job(object: &Value, created: Value, now: Timestamp) -> [Value; 4] {
     let (spec, status) = (&object["spec"], &object["status"]);
     let holds = |of: &str| {
@@ -34,7 +34,7 @@ pub(super) fn job(object: &Value, created: Value, now: Timestamp) -> [Value; 4] 
     [json!(state), json!(completions), json!(duration), created]
 }
 
-/// What a budget allows, and its age.
+/// Returns the bounds, the allowed disruptions and the age of a PodDisruptionBudget.
 pub(super) fn budget(object: &Value, created: Value) -> [Value; 4] {
     let bound = |field: &str| match &object["spec"][field] {
         Value::Null => json!("N/A"),
