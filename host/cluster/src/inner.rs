@@ -1,4 +1,4 @@
-//! The parts of a cluster that its handles share.
+//! The parts of a cluster that all handles share.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,8 @@ use crate::{
     state::State,
 };
 
-/// The shared parts. Each has a lock of its own; nobody holds two but in the order state, controllers.
+/// The shared parts, each with its own lock. Code that holds two locks takes the state first and the controllers
+/// second.
 pub(crate) struct Inner {
     pub(crate) state: Mutex<State>,
     pub(crate) controllers: Mutex<Controllers>,
@@ -29,7 +30,7 @@ pub(crate) struct Inner {
     pub(crate) users: Mutex<BTreeMap<String, String>>,
     pub(crate) journal: Journal,
     pub(crate) clock: Arc<dyn Clock>,
-    /// What there is, for whoever asks for what is not served.
+    /// A hint for requests to paths that are not served.
     pub(crate) instead: Option<String>,
     pub(crate) poke: Arc<Notify>,
     pub(crate) settled: signal::Sender,

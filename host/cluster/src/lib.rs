@@ -1,8 +1,8 @@
-//! An embedded cluster: an in-memory Kubernetes API server with just enough behaviour to run an operator against.
+//! An embedded cluster: an in-memory Kubernetes API server with a minimum of controllers, enough to run an operator.
 //!
-//! **It is no product for production.** It keeps nothing, protects nothing and leaves out most of Kubernetes. It is for
-//! fast deterministic tests and for demonstrations on a laptop, and it is kept honest by comparing its answers with
-//! recordings from a real server (`tests/recorded`).
+//! **Do not use it in production.** It persists nothing, protects nothing and omits most of Kubernetes. It is for fast
+//! deterministic tests and for demonstrations on a laptop. Tests compare its answers with recordings from a real server
+//! (`tests/recorded`).
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {
@@ -15,25 +15,25 @@
 //! # }
 //! ```
 //!
-//! | module | what is in it |
+//! | module | content |
 //! |---|---|
-//! | `cluster`, `inner` | the handle: start, connect, script, look inside; and the parts that handles share |
-//! | [`faults`] | what goes wrong, and the journal of requests |
+//! | `cluster`, `inner` | the handle: start, connect, script and inspect a cluster; the parts that handles share |
+//! | [`faults`] | injected faults, and the journal of requests |
 //! | `controllers` | Deployments, `StatefulSet`s, Jobs, pods, budgets, garbage collection, namespaces, definitions |
-//! | `http`, `respond` | requests in, answers and streams out |
-//! | `api` | what each request means |
+//! | `http`, `respond` | HTTP requests, answers and streams |
+//! | `api` | the meaning of each request |
 //! | `apply` | managed fields, server-side apply, strategic merge |
 //! | `kinds` | rules of the built-in kinds |
-//! | `schema`, `catalogue` | what objects look like, and which are served |
-//! | `storage`, `state`, `signal` | objects, revisions, the watch log, and who waits for it |
+//! | `schema`, `catalogue` | the shapes of objects, and the served types |
+//! | `storage`, `state`, `signal` | objects, revisions, the watch log, and its subscribers |
 //!
-//! Left out on purpose: admission and conversion webhooks, quotas, priorities, volumes, logs and exec, `EndpointSlice`s of
-//! Services, `OpenAPI` v2 in protobuf, detection of duplicate JSON keys, and every built-in kind that is not listed by
-//! `kubectl api-resources`. Lists that change between atomic and granular from one schema to the next keep their managed
-//! fields as they were.
+//! Not implemented: admission and conversion webhooks, quotas, priorities, volumes, logs and exec, `EndpointSlice`s of
+//! Services, `OpenAPI` v2 in protobuf, detection of duplicate JSON keys, and every built-in kind that `kubectl
+//! api-resources` does not list. If a new schema changes a list between atomic and granular, its managed fields stay
+//! unchanged.
 //!
-//! Time is a [`Clock`] and tokio's timers, randomness is seeded, and nothing depends on the order of a hash map: under
-//! paused tokio time a run is repeated exactly.
+//! Time comes from a [`Clock`] and tokio's timers, randomness from a seed, and nothing depends on the order of a hash
+//! map. So under paused tokio time a run can be repeated exactly.
 
 mod access;
 mod api;

@@ -1,4 +1,4 @@
-//! Locks that a panic elsewhere does not close.
+//! Locks that ignore poisoning.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! One request, from its bytes to its answer: who asks for what, what goes wrong, what it means.
+//! Handles one request from bytes to answer: parses it, injects faults, and calls the API.
 
 use std::sync::Arc;
 

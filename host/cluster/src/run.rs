@@ -1,4 +1,4 @@
-//! The task in which the controllers run, for as long as somebody holds the cluster.
+//! The task that runs the controllers while the cluster has a handle.
 
 use std::sync::{Arc, Weak};
 
@@ -12,7 +12,7 @@ pub(crate) fn spawn(cluster: &Arc<Inner>) {
     tokio::spawn(work(Arc::downgrade(cluster), changed, Arc::clone(&cluster.poke)));
 }
 
-/// Holds the cluster only while it works: with the last handle, the sender of changes goes, and this ends.
+/// Holds the cluster only while it works. Dropping the last handle drops the sender of changes, which ends this task.
 async fn work(inner: Weak<Inner>, mut changed: signal::Receiver, poke: Arc<Notify>) {
     loop {
         changed.look();
@@ -34,7 +34,7 @@ async fn work(inner: Weak<Inner>, mut changed: signal::Receiver, poke: Arc<Notif
     }
 }
 
-/// Works until nothing is left to do now.
+/// Runs the controllers until no work is left for now.
 fn step(cluster: &Inner) -> Option<tokio::time::Instant> {
     let fates = lock(&cluster.fates).clone();
     let moment = Moment { now: cluster.clock.now(), instant: tokio::time::Instant::now(), fates: &fates };

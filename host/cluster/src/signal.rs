@@ -1,6 +1,6 @@
-//! A number that many wait for to rise, all of whom are woken in the order in which they began to wait.
+//! A number that only rises, with waiters that wake in the order of their arrival.
 //!
-//! Tokio's own channel for this wakes in an order that it draws at random, and a run could not be repeated.
+//! Tokio's watch channel wakes waiters in random order, so runs would not be repeatable.
 
 use std::sync::{
     Arc,
@@ -16,11 +16,11 @@ struct Shared {
     raised: Notify,
 }
 
-/// Raises the number. Dropping it ends the waiting.
+/// Raises the number. Dropping it ends all waiting.
 #[derive(Debug, Default)]
 pub(crate) struct Sender(Arc<Shared>);
 
-/// Waits for it to rise.
+/// Waits for the number to rise.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     shared: Arc<Shared>,
@@ -28,19 +28,19 @@ pub(crate) struct Receiver {
 }
 
 impl Sender {
-    /// Sets the number, which never sinks.
+    /// Raises the number to `value`. The number never sinks.
     pub(crate) fn raise(&self, value: u64) {
         self.0.value.fetch_max(value, Ordering::AcqRel);
         self.0.raised.notify_waiters();
     }
 
-    /// Adds one.
+    /// Adds one to the number.
     pub(crate) fn bump(&self) {
         self.0.value.fetch_add(1, Ordering::AcqRel);
         self.0.raised.notify_waiters();
     }
 
-    /// Somebody who has seen the number as it is now.
+    /// Returns a receiver that has seen the current number.
     pub(crate) fn subscribe(&self) -> Receiver {
         Receiver { shared: Arc::clone(&self.0), seen: self.0.value.load(Ordering::Acquire) }
     }
@@ -53,23 +53,23 @@ impl Drop for Sender {
     }
 }
 
-/// Nobody raises the number any more.
+/// The sender is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Closed;
 
 impl Receiver {
-    /// Whether the number has risen since it was seen last.
+    /// Returns whether the number has risen since the receiver last saw it.
     pub(crate) fn has_changed(&self) -> bool {
         self.shared.value.load(Ordering::Acquire) > self.seen
     }
 
-    /// Sees the number as it is now.
+    /// Marks the current number as seen and returns it.
     pub(crate) fn look(&mut self) -> u64 {
         self.seen = self.shared.value.load(Ordering::Acquire);
         self.seen
     }
 
-    /// Waits until it has risen, and sees it.
+    /// Waits until the number has risen, and marks it as seen.
     pub(crate) async fn changed(&mut self) -> Result<(), Closed> {
         loop {
             let raised = self.shared.raised.notified();
@@ -85,7 +85,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Waits until it is at least this.
+    /// Waits until the number is at least `value`.
     pub(crate) async fn reaches(&mut self, value: u64) {
         while self.look() < value && self.changed().await.is_ok() {}
     }

@@ -1,4 +1,4 @@
-//! Everything that a request can see and change, behind one lock.
+//! All state that a request can read or change, behind one lock.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl State {
         }
     }
 
-    /// A UID that only the seed and the requests before decide.
+    /// Returns a UID that depends only on the seed and the previous requests.
     pub(crate) fn uid(&mut self) -> String {
         let (high, low) = (self.rng.u64(..), self.rng.u64(..));
         let (first, second, third) = (high >> 32, high >> 16 & 0xffff, high & 0xfff);
@@ -47,17 +47,17 @@ impl State {
         format!("{first:08x}-{second:04x}-4{third:03x}-{fourth:04x}-{last:012x}")
     }
 
-    /// Five characters for the end of a generated name, without vowels.
+    /// Returns a suffix of five characters without vowels, for generated names.
     pub(crate) fn suffix(&mut self) -> String {
         const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         (0..5).map(|_| char::from(ALPHABET[self.rng.usize(..ALPHABET.len())])).collect()
     }
 }
 
-/// A page's object.
+/// An object of a page.
 pub(crate) type Listed = (Key, Arc<Value>);
 
-/// What is left of lists that were asked for in pages.
+/// The remaining pages of lists.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshots {
     next: u64,
@@ -67,7 +67,7 @@ pub(crate) struct Snapshots {
 impl Snapshots {
     const MOST: usize = 64;
 
-    /// Keeps the rest of a list at a revision; the oldest rests are forgotten.
+    /// Keeps the rest of a list at a revision. The oldest rests are forgotten.
     pub(crate) fn keep(&mut self, revision: u64, rest: VecDeque<Listed>) -> u64 {
         self.next += 1;
         self.kept.insert(self.next, (revision, rest));
@@ -77,12 +77,12 @@ impl Snapshots {
         self.next
     }
 
-    /// The rest that a token stands for. It can be asked for again, as a client that retries does.
+    /// Returns the rest for a token, which can be used again when a client retries.
     pub(crate) fn get(&self, token: u64) -> Option<(u64, VecDeque<Listed>)> {
         self.kept.get(&token).cloned()
     }
 
-    /// Forgets all, as compaction does.
+    /// Forgets all rests, as compaction does.
     pub(crate) fn clear(&mut self) {
         self.kept.clear();
     }

@@ -1,9 +1,9 @@
-//! What the API answers when it refuses: `metav1.Status` with the codes, reasons and messages of a real server.
+//! Errors of the API: `metav1.Status` with the codes, reasons and messages of a real server.
 
 use http::StatusCode;
 use serde_json::{Value, json};
 
-/// One field that is wrong.
+/// An error in one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cause {
     pub(crate) reason: &'static str,
@@ -12,7 +12,7 @@ pub(crate) struct Cause {
 }
 
 impl Cause {
-    /// A value that is not valid; `shown` is how the value is quoted.
+    /// An invalid value. `shown` is the quoted value.
     pub(crate) fn invalid(field: &str, shown: &str, message: &str) -> Self {
         Self {
             reason: "FieldValueInvalid",
@@ -21,7 +21,7 @@ impl Cause {
         }
     }
 
-    /// A value that is not valid and too large to be quoted.
+    /// An invalid value that is too large to quote.
     pub(crate) fn invalid_unnamed(field: &str, message: &str) -> Self {
         Self { reason: "FieldValueInvalid", message: format!("Invalid value: {message}"), field: field.to_owned() }
     }
@@ -35,13 +35,13 @@ impl Cause {
         }
     }
 
-    /// A field that is missing.
+    /// A missing field.
     pub(crate) fn required(field: &str, detail: &str) -> Self {
         let message = if detail.is_empty() { "Required value".into() } else { format!("Required value: {detail}") };
         Self { reason: "FieldValueRequired", message, field: field.to_owned() }
     }
 
-    /// A value that is none of those that are allowed.
+    /// A value that is not in the list of allowed ones.
     pub(crate) fn unsupported(field: &str, found: &Value, allowed: &[Value]) -> Self {
         let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
         Self {
@@ -56,17 +56,17 @@ impl Cause {
         Self { reason: "FieldValueForbidden", message: format!("Forbidden: {message}"), field: field.to_owned() }
     }
 
-    /// A value that must occur once.
+    /// A value that must be unique.
     pub(crate) fn duplicate(field: &str, value: &Value) -> Self {
         Self { reason: "FieldValueDuplicate", message: format!("Duplicate value: {value}"), field: field.to_owned() }
     }
 }
 
-/// What a refusal is about.
+/// The subject of an error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) group: String,
-    /// The plural, or for invalid objects the kind.
+    /// The plural, or the kind for errors about invalid objects.
     pub(crate) kind: String,
     pub(crate) name: String,
 }
@@ -77,7 +77,7 @@ impl Subject {
     }
 }
 
-/// A refusal.
+/// An error.
 #[derive(Debug, Clone, thiserror::Error, PartialEq)]
 #[error("{message}")]
 pub(crate) struct ApiError {
@@ -89,7 +89,7 @@ pub(crate) struct ApiError {
 }
 
 impl ApiError {
-    /// A refusal without details.
+    /// Returns an error without details.
     pub(crate) fn plain(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
         Self { code, reason, message: message.into(), details: None, retry_after: None }
     }
@@ -103,7 +103,7 @@ impl ApiError {
         )
     }
 
-    /// A path that nothing is served at.
+    /// Returns the error for a path that is not served.
     pub(crate) fn no_route() -> Self {
         let mut error =
             Self::plain(StatusCode::NOT_FOUND, "NotFound", "the server could not find the requested resource");
@@ -111,7 +111,7 @@ impl ApiError {
         error
     }
 
-    /// The same, where somebody said what else there is.
+    /// Returns [`no_route`](Self::no_route) with a hint about what is served.
     pub(crate) fn no_route_but(there_is: &str) -> Self {
         let mut error = Self::no_route();
         error.message = format!("{}: {there_is}", error.message);
@@ -123,7 +123,7 @@ impl ApiError {
         Self::about(StatusCode::CONFLICT, "AlreadyExists", subject, message)
     }
 
-    /// A write that came too late or met a precondition that does not hold.
+    /// Returns the error for an outdated write or an unmet precondition.
     pub(crate) fn conflict(subject: &Subject, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {} \"{}\": {why}", subject.qualified(), subject.name);
         Self::about(StatusCode::CONFLICT, "Conflict", subject, message)
@@ -139,17 +139,17 @@ impl ApiError {
         Self::about(StatusCode::FORBIDDEN, "Forbidden", subject, message)
     }
 
-    /// A path of a group that is not served, which a server's mux answers and not its API.
+    /// Returns the error for a path of a group that is not served. A real server's mux answers it, not its API.
     pub(crate) fn no_page() -> Self {
         Self::plain(StatusCode::NOT_FOUND, "", "404 page not found\n")
     }
 
-    /// Whether the answer is the message alone.
+    /// Returns whether the body of the answer is only the message.
     pub(crate) fn is_page(&self) -> bool {
         self.code == StatusCode::NOT_FOUND && self.reason.is_empty()
     }
 
-    /// An object with fields that are wrong; `subject.kind` is the kind.
+    /// Returns the error for an object with invalid fields. `subject.kind` is the kind.
     pub(crate) fn invalid(subject: &Subject, causes: &[Cause]) -> Self {
         let texts: Vec<String> = causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
         let list = if let [one] = texts.as_slice() { one.clone() } else { format!("[{}]", texts.join(", ")) };
@@ -159,7 +159,7 @@ impl ApiError {
         error
     }
 
-    /// A server-side apply that would take fields from others.
+    /// Returns the error for a server-side apply that conflicts with other managers.
     pub(crate) fn apply_conflict(message: String, causes: &[Cause]) -> Self {
         let mut error = Self::plain(StatusCode::CONFLICT, "Conflict", message);
         error.details = Some(json!({}));
@@ -171,13 +171,13 @@ impl ApiError {
         Self::plain(StatusCode::BAD_REQUEST, "BadRequest", message)
     }
 
-    /// A request that asks for more than the server does in one.
+    /// Returns the error for a request that is too large.
     pub(crate) fn too_large(message: &str) -> Self {
         let message = format!("Request entity is too large: {message}");
         Self::plain(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
     }
 
-    /// A revision or continue token that is gone.
+    /// Returns the error for a revision or continue token that is no longer available.
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::plain(StatusCode::GONE, "Expired", message)
     }
@@ -211,7 +211,7 @@ impl ApiError {
         self.details.get_or_insert_with(|| json!({}))["causes"] = json!(causes);
     }
 
-    /// The body of the answer.
+    /// Returns the body of the answer.
     pub(crate) fn to_status(&self) -> Value {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",

@@ -1,4 +1,5 @@
-//! `PodDisruptionBudget`s: how many of the pods that one selects may go now. Nothing here asks before pods go.
+//! `PodDisruptionBudget`s: counts how many of the selected pods may be disrupted now. Deletions in this cluster do not
+//! check it.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) {
     let Some(resource) = served(state, &budget_objects()) else { return };
     let spec = &budget["spec"];
     let selector = LabelSelector::of_object(&spec["selector"]);
-    // A selector that says nothing selects all pods of the namespace, and none selects none.
+    // An empty selector selects all pods of the namespace; a missing one selects none.
     let selects = |pod: &Value| !spec["selector"].is_null() && (selector.is_empty() || selector.matches(pod));
     let found = state.store.list(&pods(), &key.namespace).map(|(_, pod)| pod).filter(|pod| selects(pod));
     let found: Vec<Arc<Value>> = found.cloned().collect();
@@ -56,7 +57,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) {
     });
 }
 
-/// How many pods their controllers want.
+/// Returns the number of pods that the pods' controllers want.
 fn expected(state: &State, found: &[Arc<Value>]) -> i64 {
     let mut owners: Vec<(String, i64)> = found.iter().filter_map(|pod| wanted(state, pod)).collect();
     owners.sort();
@@ -64,7 +65,7 @@ fn expected(state: &State, found: &[Arc<Value>]) -> i64 {
     owners.into_iter().map(|(_, replicas)| replicas).sum()
 }
 
-/// The UID of what scales a pod, and how many pods that wants.
+/// Returns the UID of the controller that scales a pod, and the number of pods it wants.
 fn wanted(state: &State, pod: &Value) -> Option<(String, i64)> {
     let owner = controller(pod)?;
     let key = Key::new(meta(pod, "namespace"), owner["name"].as_str()?);

@@ -1,4 +1,4 @@
-//! `CustomResourceDefinition`s: served as soon as they are there, their objects removed before they go.
+//! `CustomResourceDefinition`s: serves them once they exist, and removes their objects before they are deleted.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) {
     let keys: Vec<Key> = state.store.list(&objects, "").map(|(key, _)| key.clone()).collect();
     if let Some(custom) = served(state, &objects) {
         for key in &keys {
-            // What has finalizers stays, and is looked at again when it goes.
+            // An object with finalizers stays. Its removal triggers another run.
             let _left = api::delete(state, &custom, key, &Deletion::default(), &now);
         }
     }
@@ -51,7 +51,7 @@ fn storage_of(definition: &Value) -> GroupResource {
     GroupResource::new(spec["group"].as_str().unwrap_or_default(), spec["names"]["plural"].as_str().unwrap_or_default())
 }
 
-/// Accepts the names and says that objects are served.
+/// Accepts the names and reports that the type is served.
 fn establish(object: &mut Value, now: &str) {
     let condition = |kind: &str, reason: &str, message: &str| json!({"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now});
     let stored: Vec<Value> = object["spec"]["versions"]

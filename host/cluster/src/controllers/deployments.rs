@@ -1,4 +1,4 @@
-//! Deployments: one `ReplicaSet` for each template, rollouts between them, and the status that says how far they are.
+//! Deployments: creates one `ReplicaSet` per template, rolls out between them, and reports the progress in the status.
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,7 +36,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
         let paused = spec["paused"] == true;
         let (target, sizes) = rollout::step(&bounds, recreate, new.as_ref(), &old);
         if new.is_none() && !paused {
-            // What comes of it is reported when the new set is seen.
+            // The change of the new set triggers another run, which writes the status.
             let set = create_set(state, &deployment, &old, target, moment)?;
             announce(state, &deployment, &set, moment);
             return None;
@@ -54,7 +54,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     report(state, key, new.as_deref(), moment)
 }
 
-/// A `ReplicaSet` for the template of a Deployment.
+/// Creates a `ReplicaSet` for the template of a Deployment.
 fn create_set(
     state: &mut State,
     deployment: &Value,
@@ -95,7 +95,7 @@ fn create_set(
     Some(set)
 }
 
-/// Says that there is a new `ReplicaSet`.
+/// Reports a new `ReplicaSet` in the status.
 fn announce(state: &mut State, deployment: &Arc<Value>, set: &Value, moment: &Moment<'_>) {
     let Some(resource) = served(state, &deployment_objects()) else { return };
     let (now, text) = (moment.text(), format!("Created new replica set \"{}\"", meta(set, "name")));
@@ -114,7 +114,7 @@ fn next_revision(old: &[Arc<Value>]) -> i64 {
     old.iter().map(|set| revision(set)).max().unwrap_or_default() + 1
 }
 
-/// A template that comes back is the newest revision again.
+/// Gives the newest revision to a set whose template is used again.
 fn adopt_revision(state: &mut State, set: &Arc<Value>, old: &[Arc<Value>], moment: &Moment<'_>) {
     let next = next_revision(old);
     if revision(set) >= next {
@@ -144,7 +144,7 @@ fn resize(state: &mut State, deployment: &Value, set: &Value, replicas: i64, mom
     }
 }
 
-/// Old `ReplicaSet`s beyond the history limit go.
+/// Deletes old `ReplicaSet`s beyond the history limit.
 fn clean_up(state: &mut State, deployment: &Value, old: &[Arc<Value>], moment: &Moment<'_>) {
     let limit = usize::try_from(deployment["spec"]["revisionHistoryLimit"].as_i64().unwrap_or(10)).unwrap_or_default();
     let idle = |set: &&Arc<Value>| count(&set["spec"]["replicas"]) == 0 && count(&set["status"]["replicas"]) == 0;
@@ -157,7 +157,7 @@ fn clean_up(state: &mut State, deployment: &Value, old: &[Arc<Value>], moment: &
     }
 }
 
-/// Writes the status; returns when the progress deadline has to be looked at.
+/// Writes the status. Returns the time until the progress deadline must be checked.
 fn report(state: &mut State, key: &Key, new: Option<&Value>, moment: &Moment<'_>) -> Option<Duration> {
     let deployment = state.store.get(&deployment_objects(), key).cloned()?;
     let resource = served(state, &deployment_objects())?;
@@ -226,7 +226,7 @@ fn report(state: &mut State, key: &Key, new: Option<&Value>, moment: &Moment<'_>
     again
 }
 
-/// What keeps a `ReplicaSet` from making pods.
+/// Returns the condition that stops a `ReplicaSet` from creating pods.
 fn failure_of(set: &Value) -> Option<Value> {
     let failure =
         set["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == "ReplicaFailure")?;
@@ -252,7 +252,7 @@ fn progress_age(conditions: &[Value], moment: &Moment<'_>) -> Option<Duration> {
     Duration::try_from(moment.now.duration_since(since)).ok()
 }
 
-/// Sets a condition unless status and reason are what they were; a changed one moves to the end.
+/// Sets a condition unless status and reason are unchanged. Moves a changed condition to the end.
 fn set_condition(conditions: &mut Vec<Value>, kind: &str, holds: bool, (reason, message): (&str, &str), now: &str) {
     let status = if holds { "True" } else { "False" };
     let known = conditions.iter().find(|condition| condition["type"] == *kind).cloned();
@@ -267,7 +267,7 @@ fn set_condition(conditions: &mut Vec<Value>, kind: &str, holds: bool, (reason, 
         "lastUpdateTime": now, "lastTransitionTime": since}));
 }
 
-/// Progress was made: the deadline starts again.
+/// Records progress, which restarts the deadline.
 fn touch_condition(conditions: &mut Vec<Value>, kind: &str, texts: (&str, &str), now: &str) {
     let known = conditions.iter_mut().find(|condition| condition["type"] == *kind);
     match known.filter(|known| known["status"] == "True" && known["reason"] == *texts.0) {
@@ -276,7 +276,7 @@ fn touch_condition(conditions: &mut Vec<Value>, kind: &str, texts: (&str, &str),
     }
 }
 
-/// An Event about a `ReplicaSet` that was scaled.
+/// Records an Event about a scaled `ReplicaSet`.
 fn tell(state: &mut State, deployment: &Value, set: &str, before: i64, after: i64, moment: &Moment<'_>) {
     let direction = if after > before { "up" } else { "down" };
     let message = format!("Scaled {direction} replica set {set} from {before} to {after}");

@@ -1,5 +1,5 @@
-//! Pods that end: those of Jobs run for as long as others take to become ready, and then succeed, or fail as the script
-//! says.
+//! Pods that end: the pods of Jobs run for the time after which other pods would become ready. Then they succeed, or
+//! fail if the script says so.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 use super::{Moment, PodFate, pod_status};
 use crate::{api, catalogue::Resource, state::State, storage::controller};
 
-/// Whether a pod is one that ends by itself.
+/// Returns whether a pod ends by itself.
 pub(super) fn ends(pod: &Value) -> bool {
     controller(pod).is_some_and(|owner| owner["kind"] == "Job")
 }
 
-/// Whether it did.
+/// Returns whether a pod has ended.
 pub(super) fn is_over(pod: &Value) -> bool {
     matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
 }
 
-/// Has a pod run, and end; returns when it does.
+/// Runs a pod and ends it. Returns the time until its end.
 pub(super) fn sync(
     state: &mut State,
     resource: &Resource,
@@ -33,7 +33,7 @@ pub(super) fn sync(
     let (end, again) = match fate {
         PodFate::ReadyAfter(after) if since >= after => (Some(true), None),
         PodFate::ReadyAfter(after) => (None, after.checked_sub(since)),
-        // One that is not to restart ends with its first crash.
+        // Without restarts, the first crash ends the pod.
         PodFate::CrashLoop if pod["spec"]["restartPolicy"] == "Never" => (Some(false), None),
         _ => (None, None),
     };

@@ -1,4 +1,4 @@
-//! Events: they expire an hour after they last happened, as `--event-ttl` of the API server has it by default.
+//! Events: expire one hour after their last occurrence, the default of the API server's `--event-ttl`.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::{
     storage::{GroupResource, Key},
 };
 
-/// How long an Event stays.
+/// The lifetime of an Event.
 const TTL: Duration = Duration::from_hours(1);
 
-/// Deletes an Event that expired; returns when it will.
+/// Deletes an expired Event. For another Event, returns the time until it expires.
 pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
     let events = GroupResource::new("", "events");
     let event = state.store.get(&events, key)?;
@@ -27,7 +27,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     TTL.checked_sub(age)
 }
 
-/// When an Event happened last, by the latest of the times that it names.
+/// Returns the last occurrence of an Event, the latest of its times.
 fn last_time(event: &Value) -> Option<Timestamp> {
     let times = ["/metadata/creationTimestamp", "/eventTime", "/lastTimestamp", "/series/lastObservedTime"];
     times.iter().filter_map(|path| event.pointer(path)?.as_str()?.parse().ok()).max()

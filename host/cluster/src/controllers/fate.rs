@@ -1,23 +1,23 @@
-//! What becomes of pods: a script that tests set.
+//! The fates of pods: a script that tests set.
 
 use std::{collections::BTreeMap, time::Duration};
 
-/// What becomes of a pod once it was created.
+/// The fate of a pod after its creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PodFate {
-    /// It runs, and is ready after this long.
+    /// The pod runs, and becomes ready after this time.
     ReadyAfter(Duration),
-    /// It runs and is never ready.
+    /// The pod runs but never becomes ready.
     NotReady,
-    /// Its containers crash again and again.
+    /// The containers crash repeatedly.
     CrashLoop,
-    /// Its image cannot be pulled.
+    /// The image cannot be pulled.
     ImagePullBackOff,
-    /// No node takes it.
+    /// No node accepts the pod.
     Unschedulable,
 }
 
-/// The script: what becomes of the pods of each Deployment, and of all others.
+/// The script: the fate of the pods of each Deployment, and of all other pods.
 #[derive(Debug, Clone)]
 pub(crate) struct Fates {
     general: PodFate,

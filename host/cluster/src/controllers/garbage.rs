@@ -1,4 +1,4 @@
-//! Garbage collection by owner references: background, foreground and orphan.
+//! Garbage collection by owner references, with background, foreground and orphan propagation.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) fn sync(state: &mut State, place: &Place, moment: &Moment<'_>) {
     }
 }
 
-/// Deletes dependents, and lets go of the owner when none is left that blocks it.
+/// Deletes dependents. Releases the owner when no remaining dependent blocks its deletion.
 fn foreground(state: &mut State, place: &Place, owner: &Value, moment: &Moment<'_>) {
     let uid = meta(owner, "uid");
     let mut blocked = false;
@@ -47,7 +47,7 @@ fn foreground(state: &mut State, place: &Place, owner: &Value, moment: &Moment<'
     }
 }
 
-/// Whether an object still has an owner; if it has none left, it goes.
+/// Deletes an object that has no owner left.
 fn judge(state: &mut State, place: &Place, object: &Value, moment: &Moment<'_>) {
     let references = owners(object);
     if references.is_empty() || !meta(object, "deletionTimestamp").is_empty() {
@@ -56,7 +56,7 @@ fn judge(state: &mut State, place: &Place, object: &Value, moment: &Moment<'_>) 
     let (mut solid, mut dangling, mut waiting) = (0, 0, 0);
     for reference in references {
         match state.store.by_uid(reference["uid"].as_str().unwrap_or_default()) {
-            // An owner in another namespace is none.
+            // A reference to an owner in another namespace is invalid.
             Some((owner, _)) if !owner.key.namespace.is_empty() && owner.key.namespace != place.key.namespace => {
                 dangling += 1;
             }
@@ -84,7 +84,7 @@ fn judge(state: &mut State, place: &Place, object: &Value, moment: &Moment<'_>) 
     let Some(resource) = served(state, &place.resource) else { return };
     let deletion =
         Deletion { propagation: Some(policy.into()), uid: Some(meta(object, "uid").to_owned()), ..Deletion::default() };
-    // Whoever holds it with a finalizer is waited for.
+    // The object stays while finalizers hold it.
     let _left = api::delete(state, &resource, &place.key, &deletion, &moment.text());
 }
 

@@ -1,6 +1,6 @@
-//! Jobs: pods that end, until enough of them did.
+//! Jobs: creates pods until enough of them have succeeded.
 //!
-//! As with a real controller, a finalizer keeps each pod until its end is counted.
+//! As with the real controller, a finalizer keeps each pod until its end is counted.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,9 +16,9 @@ use crate::{
     storage::{Key, controller, meta},
 };
 
-/// What keeps a pod until it is counted.
+/// The finalizer that keeps a pod until it is counted.
 const TRACKED: &str = "batch.kubernetes.io/job-tracking";
-/// How long the pod after a failed one waits, and how long it does at most.
+/// The backoff after the first failed pod, and the maximum backoff.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(10), Duration::from_mins(10));
 
 pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
@@ -46,7 +46,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     again
 }
 
-/// Makes and removes pods, or says how the Job ended. Returns when the next pod may be made.
+/// Creates and deletes pods, or records the end of the Job. Returns the time until the next pod may be created.
 fn step(
     state: &mut State,
     job: &Value,
@@ -81,7 +81,7 @@ fn step(
         None => count(&spec["parallelism"]),
     };
     let wanted = usize::try_from(wanted).unwrap_or_default();
-    // Of a Job without completions, those that run end by themselves once one succeeded.
+    // A Job without completions stops creating pods after the first success; its running pods may finish.
     let surplus = if completions.is_none() && succeeded > 0 { active.len() } else { wanted };
     delete_all(state, active.get(surplus..).unwrap_or_default(), moment);
     if active.len() >= wanted {
@@ -99,7 +99,7 @@ fn step(
     None
 }
 
-/// How long the next pod waits, because one failed a moment ago.
+/// Returns the remaining backoff after a failed pod.
 fn backoff(state: &State, job: &Value, failed: i64, now: Timestamp) -> Option<Duration> {
     let doubled = u32::try_from(failed.checked_sub(1)?).ok()?;
     let wait = BACKOFF.0.saturating_mul(2_u32.saturating_pow(doubled)).min(BACKOFF.1);
@@ -111,7 +111,7 @@ fn backoff(state: &State, job: &Value, failed: i64, now: Timestamp) -> Option<Du
     wait.checked_sub(passed).filter(|left| !left.is_zero())
 }
 
-/// Counts pods that ended, or that somebody deleted before they did, and lets them go.
+/// Counts and releases pods that have ended or are being deleted.
 fn count_ended(state: &mut State, pods: &[Arc<Value>], status: &mut Value, moment: &Moment<'_>) {
     for pod in pods.iter().filter(|pod| is_over(pod) && is_tracked(pod)) {
         let field = if pod["status"]["phase"] == "Succeeded" { "succeeded" } else { "failed" };
@@ -120,7 +120,7 @@ fn count_ended(state: &mut State, pods: &[Arc<Value>], status: &mut Value, momen
     }
 }
 
-/// Lets the pods of a Job go that is gone.
+/// Releases the pods of a deleted Job.
 fn let_go(state: &mut State, key: &Key, moment: &Moment<'_>) {
     let of_job = |pod: &Value| controller(pod).is_some_and(|it| it["kind"] == "Job" && it["name"] == *key.name);
     let pods = state.store.list(&pod_objects(), &key.namespace).map(|(_, pod)| Arc::clone(pod));
@@ -153,13 +153,13 @@ fn untrack(state: &mut State, pod: &Arc<Value>, moment: &Moment<'_>) {
     });
 }
 
-/// Whether a pod ended, or is about to.
+/// Returns whether a pod has ended or is being deleted.
 fn is_over(pod: &Value) -> bool {
     matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
         || !meta(pod, "deletionTimestamp").is_empty()
 }
 
-/// Since when a Job is over.
+/// Returns when a Job ended.
 fn ended(status: &Value) -> Option<&str> {
     let is_end = |condition: &&Value| {
         ["Complete", "Failed"].iter().any(|end| condition["type"] == *end) && condition["status"] == "True"
@@ -188,7 +188,7 @@ fn write(state: &mut State, key: &Key, mut status: Value, active: usize, ready: 
     api::controller_update(state, &resource, "status", &job, &moment.text(), |object| object["status"] = status);
 }
 
-/// Deletes a Job whose time after its end is over; returns when it will be.
+/// Deletes an ended Job after its TTL. Returns the time until then.
 fn after_end(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
     let job = state.store.get(&job_objects(), key).cloned()?;
     let stays = Duration::from_secs(u64::try_from(job["spec"]["ttlSecondsAfterFinished"].as_i64()?).ok()?);

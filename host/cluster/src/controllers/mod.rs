@@ -1,9 +1,12 @@
-//! Just enough behaviour: Deployments get `ReplicaSet`s and pods, `StatefulSet`s and Jobs get pods, pods become ready or
-//! end, budgets count them, owners take their dependents with them, namespaces terminate, definitions are served, Events
-//! expire.
+//! A minimum of controllers:
 //!
-//! Every controller is a function from the state to writes, called for what changed, in the order of keys, until
-//! nothing changes any more. Time enters as an argument and as timers.
+//! - Deployments get `ReplicaSet`s and pods; `StatefulSet`s and Jobs get pods.
+//! - Pods become ready or end, and budgets count them.
+//! - Dependents are deleted with their owners, and namespaces terminate.
+//! - Definitions are served, and Events expire.
+//!
+//! Every controller is a function from the state to writes. It runs for changed objects, in the order of their keys,
+//! until nothing changes any more. Time comes in as an argument and through timers.
 
 mod adopt;
 mod budgets;
@@ -44,7 +47,7 @@ use crate::{
     storage::{Change, Key, Place, controller, meta, owners},
 };
 
-/// What is to be looked at.
+/// An object to reconcile.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Work {
     Definition(Key),
@@ -59,12 +62,12 @@ enum Work {
     Event(Key),
 }
 
-/// A controller that can be away for a while, as a real one is that restarts or is late.
+/// A controller that can be paused, like a real one that restarts or is late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Controller {
-    /// Deletes what has no owner left.
+    /// Deletes objects without a remaining owner.
     Garbage,
-    /// Makes `ReplicaSet`s of Deployments, and tells how far that came.
+    /// Creates the `ReplicaSet`s of Deployments, and reports the progress of rollouts.
     Deployments,
 }
 
@@ -81,21 +84,21 @@ impl Work {
 /// The controllers' queue and timers.
 #[derive(Debug)]
 pub(crate) struct Controllers {
-    /// Whether anything but definitions is looked after.
+    /// Whether controllers other than that for definitions run.
     all: bool,
-    /// Those that are away, and what waits for them.
+    /// The paused controllers, and the work that waits for them.
     away: BTreeMap<Controller, BTreeSet<Work>>,
     queue: BTreeSet<Work>,
     timers: BTreeMap<Instant, BTreeSet<Work>>,
 }
 
 impl Controllers {
-    /// All of them, or only what belongs to the API server itself.
+    /// Returns all controllers, or only those that belong to the API server itself.
     pub(crate) fn new(all: bool) -> Self {
         Self { all, away: BTreeMap::new(), queue: BTreeSet::new(), timers: BTreeMap::new() }
     }
 
-    /// Works until nothing is left to do now; returns when there will be.
+    /// Runs until no work is left for now. Returns when the next timer is due.
     pub(crate) fn run(&mut self, state: &mut State, moment: &Moment<'_>) -> Option<Instant> {
         while let Some(due) = self.timers.first_entry().filter(|due| *due.key() <= moment.instant) {
             self.queue.extend(due.remove());
@@ -113,7 +116,7 @@ impl Controllers {
                 continue;
             }
             if let Some(again) = perform(state, &work, moment) {
-                // What is further away than the clock reaches never comes.
+                // A time beyond the clock's range never comes.
                 if let Some(at) = moment.instant.checked_add(again) {
                     self.timers.entry(at).or_default().insert(work);
                 }
@@ -122,17 +125,17 @@ impl Controllers {
         self.timers.keys().next().copied()
     }
 
-    /// Sends a controller away; what comes up for it waits.
+    /// Pauses a controller. Its work waits.
     pub(crate) fn send_away(&mut self, controller: Controller) {
         self.away.entry(controller).or_default();
     }
 
-    /// Has it come back to what waits for it.
+    /// Resumes a controller with the work that has waited.
     pub(crate) fn call_back(&mut self, controller: Controller) {
         self.queue.extend(self.away.remove(&controller).unwrap_or_default());
     }
 
-    /// Looks at every pod again, because what becomes of them may have changed.
+    /// Reconciles every pod again, because its fate may have changed.
     pub(crate) fn revisit_pods(&mut self, state: &State) {
         let pods = state.store.list(&pods(), "");
         self.queue.extend(pods.map(|(key, _)| Work::Pod(key.clone())));
@@ -171,7 +174,7 @@ impl Controllers {
         }
     }
 
-    /// Who may have waited for an object to go.
+    /// Enqueues objects that may have waited for the removal of another one.
     fn after_removal(&mut self, state: &State, place: &Place, object: &Value) {
         for owner in owners(object) {
             let found = owner["uid"].as_str().and_then(|uid| state.store.by_uid(uid));
@@ -187,7 +190,7 @@ impl Controllers {
     }
 }
 
-/// Does one piece of work; returns when to look again.
+/// Reconciles one object. Returns the time until it must run again.
 fn perform(state: &mut State, work: &Work, moment: &Moment<'_>) -> Option<Duration> {
     match work {
         Work::Definition(key) => definitions::sync(state, key, moment),
@@ -204,7 +207,7 @@ fn perform(state: &mut State, work: &Work, moment: &Moment<'_>) -> Option<Durati
     None
 }
 
-/// What controls a pod, to be looked at.
+/// Returns the controller of a pod, as work.
 fn owner_of_pod(pod: &Value, namespace: &str) -> Option<Work> {
     let owner = controller(pod)?;
     let key = Key::new(namespace, owner["name"].as_str()?);

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use super::Fates;
 use crate::clock;
 
-/// What a controller knows besides the state.
+/// Inputs of a controller besides the state.
 pub(crate) struct Moment<'a> {
     pub(crate) now: Timestamp,
     pub(crate) instant: Instant,

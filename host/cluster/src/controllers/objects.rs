@@ -38,17 +38,17 @@ pub(super) fn custom_definitions() -> GroupResource {
     GroupResource::new("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
-/// The owner that controls an object: its name.
+/// Returns the name of an object's controller.
 pub(super) fn controller_of(object: &Value) -> Option<String> {
     controller(object)?["name"].as_str().map(str::to_owned)
 }
 
-/// Whether an object is controlled by the owner with this UID.
+/// Returns whether the owner with this UID controls an object.
 pub(super) fn is_controlled_by(object: &Value, uid: &str) -> bool {
     controller(object).is_some_and(|owner| owner["uid"] == *uid)
 }
 
-/// The objects of a type in a namespace that an owner controls.
+/// Returns the objects of a type in a namespace that an owner controls.
 pub(super) fn controlled(state: &State, resource: &GroupResource, namespace: &str, uid: &str) -> Vec<Arc<Value>> {
     let objects = state.store.dependents(uid).into_iter();
     objects
@@ -58,7 +58,7 @@ pub(super) fn controlled(state: &State, resource: &GroupResource, namespace: &st
         .collect()
 }
 
-/// The served type of stored objects.
+/// Returns the served type of stored objects.
 pub(super) fn served(state: &State, resource: &GroupResource) -> Option<Arc<Resource>> {
     state.catalogue.of_storage(resource).cloned()
 }

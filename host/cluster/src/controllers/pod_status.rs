@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 use super::PodFate;
 use crate::{clock, storage::meta};
 
-/// Whether the pod's condition `Ready` is true.
+/// Returns whether the pod's condition `Ready` is true.
 pub(super) fn is_ready(pod: &Value) -> bool {
     ready_since(pod).is_some()
 }
 
-/// Since when it is.
+/// Returns since when the pod is ready.
 pub(super) fn ready_since(pod: &Value) -> Option<&str> {
     let conditions = pod["status"]["conditions"].as_array()?;
     let ready = conditions.iter().find(|condition| condition["type"] == "Ready" && condition["status"] == "True")?;
     ready["lastTransitionTime"].as_str()
 }
 
-/// An address that depends on the pod alone.
+/// Returns an address that depends only on the pod.
 pub(super) fn address(pod: &Value) -> String {
     let hex = meta(pod, "uid").replace('-', "");
     let number = u32::from_str_radix(hex.get(..6).unwrap_or("1"), 16).unwrap_or(1);
@@ -90,7 +90,7 @@ pub(super) fn set_condition(pod: &mut Value, kind: &str, holds: bool, why: Optio
     pod["status"]["conditions"] = json!(conditions);
 }
 
-/// Whether a pod counts as available: ready for long enough. Returns the time that is missing otherwise.
+/// Checks whether a pod is available: ready for long enough. The error is the remaining time, if the pod is ready.
 pub(super) fn availability(pod: &Arc<Value>, min_ready_seconds: u64, now: Timestamp) -> Result<(), Option<Duration>> {
     let since = ready_since(pod).and_then(clock::parse).ok_or(None)?;
     let for_long = Duration::try_from(now.duration_since(since)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Pods: they get a node, start, become ready as the script says, and stop when they are deleted.
+//! Pods: schedules and starts them, makes them ready by the script, and stops them after deletion.
 
 use std::{sync::Arc, time::Duration};
 
@@ -57,7 +57,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
     again
 }
 
-/// Gives a pod its node. A binding is nobody's update: it raises no generation and has no manager.
+/// Assigns the node. A binding raises no generation and has no field manager.
 fn bind(state: &mut State, key: &Key, pod: &Value, now: &str) -> Arc<Value> {
     let mut pod = pod.clone();
     pod["spec"]["nodeName"] = json!(NODE);
@@ -65,7 +65,7 @@ fn bind(state: &mut State, key: &Key, pod: &Value, now: &str) -> Arc<Value> {
     state.store.put(&pods(), key, pod)
 }
 
-/// A deleted pod stops at once; one with finalizers stays until they are gone.
+/// Stops a deleted pod at once. Finalizers keep it until they are removed.
 fn stop(state: &mut State, key: &Key, pod: &Value) {
     if pod["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty) {
         state.store.remove(&pods(), key);
@@ -76,7 +76,7 @@ fn started(pod: &Value) -> Option<Timestamp> {
     pod["status"]["startTime"].as_str().and_then(clock::parse)
 }
 
-/// The Deployment, `StatefulSet` or Job that a pod belongs to.
+/// Returns the name of the Deployment, `StatefulSet` or Job of a pod.
 fn workload_of(state: &State, pod: &Value) -> Option<String> {
     if controller(pod).is_some_and(|owner| owner["kind"] != "ReplicaSet") {
         return controller_of(pod);

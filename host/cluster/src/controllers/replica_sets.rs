@@ -1,4 +1,4 @@
-//! `ReplicaSet`s: as many pods as they want.
+//! `ReplicaSet`s: creates and deletes pods until their number is right.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     storage::{Key, meta},
 };
 
-/// How long pods that could not be made wait for the next try.
+/// The delay after a failure to create pods.
 const RETRY: Duration = Duration::from_secs(5);
 
 pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
@@ -33,7 +33,7 @@ pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<
         for _ in staying.len()..if failure.is_some() { 0 } else { wanted } {
             staying.extend(workers::create(state, &set, None, moment, |_| ()));
         }
-        // Pods that are not ready go first, then the youngest.
+        // Deletes unready pods first, then the youngest.
         staying.sort_by_key(|pod| (!pod_status::is_ready(pod), std::cmp::Reverse(meta(pod, "name").to_owned())));
         staying.reverse();
         while staying.len() > wanted {

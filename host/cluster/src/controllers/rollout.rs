@@ -1,4 +1,4 @@
-//! How many pods each `ReplicaSet` of a Deployment may have at this step of a rollout.
+//! Computes the number of pods for each `ReplicaSet` of a Deployment at one step of a rollout.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{
     storage::meta,
 };
 
-/// The bounds of a Deployment.
+/// The rollout bounds of a Deployment.
 pub(super) struct Bounds {
     pub(super) replicas: i64,
     pub(super) max_surge: i64,
@@ -17,7 +17,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Reads them from a Deployment's spec.
+    /// Reads the bounds from a Deployment's spec.
     pub(super) fn of(spec: &Value) -> Self {
         let replicas = count(&spec["replicas"]);
         let rolling = &spec["strategy"]["rollingUpdate"];
@@ -26,7 +26,7 @@ impl Bounds {
         }
         let max_surge = share(&rolling["maxSurge"], replicas, true);
         let max_unavailable = share(&rolling["maxUnavailable"], replicas, false).min(replicas);
-        // With neither, nothing could ever move.
+        // With both at zero, no rollout could proceed.
         let max_unavailable = if max_surge == 0 && max_unavailable == 0 { 1 } else { max_unavailable };
         Self { replicas, max_surge, max_unavailable }
     }
@@ -40,7 +40,7 @@ fn available(set: &Value) -> i64 {
     count(&set["status"]["availableReplicas"])
 }
 
-/// The number of pods for the new `ReplicaSet` and for each old one.
+/// Returns the number of pods for the new `ReplicaSet` and for each old one.
 pub(super) fn step(bounds: &Bounds, recreate: bool, new: Option<&Arc<Value>>, old: &[Arc<Value>]) -> (i64, Vec<i64>) {
     let old_total: i64 = old.iter().map(|set| wanted(set)).sum();
     let current = new.map_or(0, |set| wanted(set));
@@ -61,7 +61,7 @@ pub(super) fn step(bounds: &Bounds, recreate: bool, new: Option<&Arc<Value>>, ol
     let mut may_go = (current + old_total - min_available - new_unavailable).max(0);
     let mut order: Vec<usize> = (0..old.len()).collect();
     order.sort_by_key(|at| (meta(&old[*at], "creationTimestamp").to_owned(), meta(&old[*at], "name").to_owned()));
-    // Pods that serve nobody go first; then as many as availability allows.
+    // Unavailable pods are removed first, and then as many others as availability allows.
     for at in &order {
         let useless = (sizes[*at] - available(&old[*at])).clamp(0, may_go);
         sizes[*at] -= useless;

@@ -1,6 +1,6 @@
-//! `StatefulSet`s: pods with ordinals, made, replaced and removed one after the other.
+//! `StatefulSet`s: creates, replaces and deletes pods with ordinals, one after the other.
 //!
-//! Their claims are not served here: pods start without volumes of their own.
+//! Their volume claim templates have no effect: pods start without volumes of their own.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -16,12 +16,12 @@ use crate::{
     storage::{Key, meta},
 };
 
-/// The label that names the revision of a pod.
+/// The label with the revision of a pod.
 const REVISION: &str = "controller-revision-hash";
-/// How long pods that could not be made wait for the next try.
+/// The delay after a failure to create pods.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// The pods of a set by their ordinals.
+/// The pods of a set, by ordinal.
 type Ordinals = BTreeMap<i64, Arc<Value>>;
 
 pub(super) fn sync(state: &mut State, key: &Key, moment: &Moment<'_>) -> Option<Duration> {
@@ -45,7 +45,7 @@ fn ordinals(state: &State, set: &Value) -> Ordinals {
     pods.into_iter().filter_map(|pod| Some((meta(&pod, "name").strip_prefix(&prefix)?.parse().ok()?, pod))).collect()
 }
 
-/// Makes, removes and replaces pods as far as may be done now.
+/// Creates, deletes and replaces the pods that the update rules allow now.
 fn step(state: &mut State, set: &Value, revision: &str, moment: &Moment<'_>) {
     let spec = &set["spec"];
     let is_ordered = spec["podManagementPolicy"] != "Parallel";
@@ -104,7 +104,7 @@ fn make(state: &mut State, set: &Value, ordinal: i64, revision: &str, moment: &M
     });
 }
 
-/// Writes the status; returns when a pod becomes available.
+/// Writes the status. Returns the time until a pod becomes available.
 fn report(state: &mut State, key: &Key, revision: &str, moment: &Moment<'_>) -> Option<Duration> {
     let set = state.store.get(&stateful_set_objects(), key).cloned()?;
     let resource = served(state, &stateful_set_objects())?;

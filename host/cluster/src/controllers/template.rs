@@ -1,19 +1,19 @@
-//! Pod templates: their hash, and equality without it.
+//! Pod templates: computes their hash, and compares them without it.
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// The label that tells the pods of two templates apart.
+/// The label that distinguishes the pods of two templates.
 pub(super) const HASH: &str = "pod-template-hash";
 
-/// A hash of a template, in characters that names may have.
+/// Hashes a template to characters that are valid in names.
 pub(super) fn hash(template: &Value) -> String {
     const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let digest = Sha256::digest(bare(template).to_string().as_bytes());
     digest.iter().take(10).map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()])).collect()
 }
 
-/// Whether two templates make the same pods.
+/// Returns whether two templates produce the same pods.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     bare(a) == bare(b)
 }

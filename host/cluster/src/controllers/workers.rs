@@ -1,4 +1,4 @@
-//! The pods of an owner: made from its template, and deleted.
+//! Creates the pods of an owner from its template, and deletes them.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
     storage::{GroupResource, Key, meta},
 };
 
-/// Why no pod can be made: their service account is not there.
+/// Returns why no pod can be created, if the service account is missing.
 pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
     let (namespace, name) = (meta(owner, "namespace"), meta(owner, "name"));
     let account = owner["spec"]["template"]["spec"]["serviceAccountName"].as_str().unwrap_or("default");
@@ -24,7 +24,7 @@ pub(super) fn missing_account(state: &State, owner: &Value) -> Option<String> {
     })
 }
 
-/// Makes a pod of an owner's template, under this name or one of its own; `more` adds what only this one has.
+/// Creates a pod from an owner's template, with this name or a generated one. `more` adds the properties of this pod.
 pub(super) fn create(
     state: &mut State,
     owner: &Value,
@@ -56,6 +56,6 @@ pub(super) fn create(
 pub(super) fn delete(state: &mut State, pod: &Value, moment: &Moment<'_>) {
     let Some(resource) = served(state, &pods()) else { return };
     let key = Key::new(meta(pod, "namespace"), meta(pod, "name"));
-    // A pod that is gone already is what was wanted.
+    // A pod that no longer exists needs no deletion.
     let _left = api::delete(state, &resource, &key, &Deletion::default(), &moment.text());
 }

@@ -1,4 +1,4 @@
-//! The log of requests, for assertions such as "zero writes".
+//! The journal of requests, for assertions such as "zero writes".
 
 use std::{collections::VecDeque, fmt, sync::Mutex};
 
@@ -7,16 +7,16 @@ use jiff::Timestamp;
 use super::Attempt;
 use crate::lock::lock;
 
-/// One request and how it was answered.
+/// A request and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// When it was answered.
+    /// Time of the answer.
     pub at: Timestamp,
     /// The request.
     pub attempt: Attempt,
-    /// The status code; 0 when the connection broke instead.
+    /// Status code, or 0 if the connection broke.
     pub code: u16,
-    /// The store's revision after it.
+    /// Revision of the store after the request.
     pub revision: u64,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Entry {
     }
 }
 
-/// The requests since the start, or since it was last cleared; the oldest are forgotten first.
+/// The requests since the start or the last [`clear`](Self::clear). The oldest are forgotten first.
 #[derive(Debug)]
 pub struct Journal {
     entries: Mutex<VecDeque<Entry>>,
@@ -42,7 +42,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// An empty journal of `most` requests.
+    /// Returns an empty journal for `most` requests.
     pub(crate) fn new(most: usize) -> Self {
         Self { entries: Mutex::new(VecDeque::new()), most }
     }
@@ -55,17 +55,17 @@ impl Journal {
         }
     }
 
-    /// All entries.
+    /// Returns all entries.
     pub fn entries(&self) -> Vec<Entry> {
         lock(&self.entries).iter().cloned().collect()
     }
 
-    /// Entries that fit.
+    /// Returns the number of matching entries.
     pub fn count(&self, fits: impl Fn(&Entry) -> bool) -> usize {
         lock(&self.entries).iter().filter(|entry| fits(entry)).count()
     }
 
-    /// Writes that were accepted, dry runs and reviews apart.
+    /// Returns the accepted writes, without dry runs and reviews.
     pub fn writes(&self) -> Vec<Entry> {
         let is_write = |entry: &Entry| {
             entry.attempt.verb.is_write()
@@ -76,7 +76,7 @@ impl Journal {
         self.entries().into_iter().filter(is_write).collect()
     }
 
-    /// Forgets everything so far.
+    /// Forgets all entries.
     pub fn clear(&self) {
         lock(&self.entries).clear();
     }

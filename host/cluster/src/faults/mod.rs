@@ -1,8 +1,8 @@
-//! Faults: what can go wrong with a request or a watch event, decided by a plan that a test passes in.
+//! Injects faults into requests and watch events. A test passes in a plan that decides about each of them.
 //!
-//! A plan sees every request before anything happens and may let it pass, refuse it, lose its answer after it was
-//! applied, delay it, or show it an older state; and it sees every event before it is sent. Plans draw from one seeded
-//! generator, so a run is repeated by its seed.
+//! A plan sees every request before it has an effect. It may let the request pass, refuse it, lose its answer after the
+//! effect, delay it, or answer it from an older state. A plan also sees every event before it is sent. All plans use
+//! one seeded generator, so the seed reproduces a run.
 
 mod journal;
 mod seeded;
@@ -14,29 +14,29 @@ use fastrand::Rng;
 pub use journal::{Entry, Journal};
 pub use seeded::SeededFaults;
 
-/// What a request does.
+/// The verb of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     /// Reads one object or document.
     Get,
-    /// Reads many.
+    /// Lists objects.
     List,
-    /// Follows changes.
+    /// Watches changes.
     Watch,
-    /// Creates.
+    /// Creates an object.
     Create,
-    /// Replaces.
+    /// Replaces an object.
     Update,
-    /// Patches or applies.
+    /// Patches or applies an object.
     Patch,
-    /// Deletes one.
+    /// Deletes one object.
     Delete,
-    /// Deletes many.
+    /// Deletes many objects.
     DeleteCollection,
 }
 
 impl Verb {
-    /// As RBAC writes it.
+    /// Returns the verb in RBAC's spelling.
     pub fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -50,7 +50,7 @@ impl Verb {
         }
     }
 
-    /// Whether it changes anything.
+    /// Returns whether the verb changes anything.
     pub fn is_write(self) -> bool {
         !matches!(self, Self::Get | Self::List | Self::Watch)
     }
@@ -59,54 +59,54 @@ impl Verb {
 /// A request, as plans, access rules and the journal see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// Who asks.
+    /// The user.
     pub user: String,
-    /// What asks: the name that the program gives itself in its requests.
+    /// The program, as named in the `User-Agent` header.
     pub program: String,
-    /// What is asked for.
+    /// The verb.
     pub verb: Verb,
-    /// The API group; empty for the core group and for documents.
+    /// API group. Empty for the core group and for documents.
     pub group: String,
-    /// The plural of the type; empty for documents such as discovery.
+    /// Plural of the type. Empty for documents such as discovery.
     pub resource: String,
     /// `status`, `scale`, or empty.
     pub subresource: String,
-    /// The namespace; empty for everywhere and for cluster-scoped types.
+    /// Namespace. Empty for all namespaces and for cluster-scoped types.
     pub namespace: String,
-    /// The object's name; empty for creations, and for lists and watches unless a field selector picks one name.
+    /// Name of the object. Empty for creations, and for lists and watches unless a field selector picks one name.
     pub name: String,
-    /// The content type, which tells an apply from other patches.
+    /// Content type, which distinguishes an apply from other patches.
     pub content_type: String,
-    /// Whether nothing is to be kept.
+    /// Whether the request is a dry run.
     pub dry_run: bool,
 }
 
 /// How a request fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// An error of the server with this code, such as 500 or 503.
+    /// A server error with this code, such as 500 or 503.
     Server(u16),
     /// 429, with the seconds to wait.
     Throttled(u64),
-    /// 409, as if somebody else had written.
+    /// 409, as after a write by another client.
     Conflict,
-    /// 409 about a quota, as if somebody else had written that.
+    /// 409 about a quota, as after a write of the quota by another client.
     QuotaConflict,
-    /// 409 of an admission webhook, in its own words.
+    /// 409 from an admission webhook, with a message of its own.
     WebhookConflict,
     /// No answer: the connection breaks.
     Disconnect,
 }
 
-/// What becomes of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Outcome {
-    /// It is answered as it should be.
+    /// The request is answered normally.
     #[default]
     Proceed,
-    /// It fails before it had any effect.
+    /// The request fails without an effect.
     FailBefore(Failure),
-    /// It has its effect, and then fails.
+    /// The request has its effect, and then fails.
     FailAfter(Failure),
     /// A read is answered from the state before this many changes of its type.
     Stale(u64),
@@ -115,9 +115,9 @@ pub enum Outcome {
 /// A plan's decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verdict {
-    /// How long it waits first.
+    /// Delay before the outcome.
     pub delay: Duration,
-    /// What becomes of it then.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
@@ -127,51 +127,51 @@ impl From<Outcome> for Verdict {
     }
 }
 
-/// What becomes of an event.
+/// The fate of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EventFate {
-    /// It is sent.
+    /// The event is sent.
     #[default]
     Deliver,
-    /// It is never sent, and the watch goes on: what a broken cache in between does. Nothing heals it but a new list.
+    /// The event is never sent, and the watch continues, as with a broken cache in between. Only a new list recovers.
     Drop,
-    /// It is sent twice.
+    /// The event is sent twice.
     Duplicate,
-    /// It is sent later, and everything behind it too.
+    /// The event and all later ones are delayed.
     Delay(Duration),
-    /// The watch ends with 410 in its place.
+    /// The watch ends with 410 instead of the event.
     Expire,
-    /// The connection breaks in its place.
+    /// The connection breaks instead of the event.
     Cut,
 }
 
-/// Decides what goes wrong.
+/// Decides which faults happen.
 pub trait FaultPlan: Send {
-    /// A request arrived.
+    /// Decides about a request that arrived.
     fn request(&mut self, attempt: &Attempt, rng: &mut Rng) -> Verdict {
         let _ = (attempt, rng);
         Verdict::default()
     }
 
-    /// A watch is about to send an event: `ADDED`, `MODIFIED`, `DELETED` or `BOOKMARK`.
+    /// Decides about an event that a watch is about to send: `ADDED`, `MODIFIED`, `DELETED` or `BOOKMARK`.
     fn event(&mut self, watch: &Attempt, kind: &str, rng: &mut Rng) -> EventFate {
         let _ = (watch, kind, rng);
         EventFate::Deliver
     }
 
-    /// A write had its effect and is about to be answered; a place to crash the client at.
+    /// Called after a write had its effect and before its answer. A test can crash the client here.
     fn applied(&mut self, attempt: &Attempt) {
         let _ = attempt;
     }
 }
 
-/// Nothing goes wrong.
+/// Injects no faults.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoFaults;
 
 impl FaultPlan for NoFaults {}
 
-/// A plan from a function that decides about requests.
+/// Turns a function that decides about requests into a plan.
 impl<F> FaultPlan for F
 where
     F: FnMut(&Attempt, &mut Rng) -> Verdict + Send,

@@ -1,4 +1,4 @@
-//! A plan that lets everything go wrong now and then, at given rates.
+//! A plan that injects every fault at a given rate.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use fastrand::Rng;
 
 use super::{Attempt, EventFate, Failure, FaultPlan, Outcome, Verdict};
 
-/// Faults at rates between 0 and 1. All are 0 by default.
+/// Faults at rates between 0 and 1. All default to 0.
 #[derive(Debug, Clone, Default)]
 pub struct SeededFaults {
-    /// Errors of the server, throttling, conflicts and broken connections, before the request had an effect.
+    /// Server errors, throttling, conflicts and broken connections before the request has an effect.
     pub before: f64,
-    /// The same after it had.
+    /// Failures after the request has had its effect.
     pub after: f64,
-    /// Reads of an older state.
+    /// Reads from an older state.
     pub stale: f64,
-    /// Requests that wait.
+    /// Delayed requests.
     pub slow: f64,
-    /// How long the slowest waits.
+    /// The maximum delay.
     pub slowest: Duration,
-    /// Events whose watch breaks instead.
+    /// Events replaced by a broken connection.
     pub cut: f64,
-    /// Events whose watch expires instead.
+    /// Events replaced by an expired watch.
     pub expire: f64,
     /// Events that are sent twice.
     pub duplicate: f64,
-    /// Events that wait.
+    /// Delayed events.
     pub late: f64,
 }
 
 impl SeededFaults {
-    /// Every fault, each at one rate.
+    /// Returns a plan with every fault at the same rate.
     pub fn everything(rate: f64) -> Self {
         Self {
             before: rate,
@@ -46,7 +46,7 @@ impl SeededFaults {
     }
 
     fn wait(&self, rng: &mut Rng) -> Duration {
-        // In whole milliseconds, as timers count: a rest would make runs of one seed differ.
+        // Whole milliseconds, like timers: a fraction would make runs with one seed differ.
         let millis = self.slowest.mul_f64(rng.f64()).as_millis();
         Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
     }
@@ -68,7 +68,7 @@ impl FaultPlan for SeededFaults {
         let outcome = if rng.f64() < self.before {
             Outcome::FailBefore(failure(attempt, rng))
         } else if attempt.verb.is_write() && rng.f64() < self.after {
-            // An answer that is lost looks like any failure but a conflict, which promises that nothing happened.
+            // Any failure but a conflict can hide a success. A conflict guarantees that the request had no effect.
             let lost = if rng.bool() { Failure::Disconnect } else { Failure::Server(504) };
             Outcome::FailAfter(lost)
         } else if !attempt.verb.is_write() && rng.f64() < self.stale {

@@ -1,4 +1,4 @@
-//! Answers as HTTP responses.
+//! Renders answers as HTTP responses.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{
 const JSON: &str = "application/json";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// An answer that is no stream.
+/// Renders an answer that is not a stream.
 pub(crate) fn render(answer: &Answer, accept: &str, include: &str, now: Timestamp) -> Response<Body> {
     match answer {
         Answer::Object { code, object, resource, warnings } => {
@@ -61,7 +61,7 @@ pub(crate) fn render(answer: &Answer, accept: &str, include: &str, now: Timestam
     }
 }
 
-/// A list, whose items do not repeat what they are where the kind is built in.
+/// A list. Items of built-in kinds omit `kind` and `apiVersion`.
 struct List<'a> {
     resource: &'a Resource,
     metadata: &'a Value,
@@ -85,7 +85,7 @@ impl Serialize for List<'_> {
     }
 }
 
-/// An object without its kind.
+/// An object without `kind` and `apiVersion`.
 struct Bare<'a>(&'a Value);
 
 impl Serialize for Bare<'_> {
@@ -95,7 +95,7 @@ impl Serialize for Bare<'_> {
     }
 }
 
-/// A refusal.
+/// Renders an error.
 pub(crate) fn error(error: &ApiError) -> Response<Body> {
     if error.is_page() {
         return respond(error.code, "text/plain; charset=utf-8", Bytes::from(error.message.clone()));
@@ -107,10 +107,10 @@ pub(crate) fn error(error: &ApiError) -> Response<Body> {
     response
 }
 
-/// What a server says of a write that came too late.
+/// The server's message about an outdated write.
 const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
 
-/// What a fault looks like; `None` is a broken connection.
+/// Returns the error for a fault, or `None` for a broken connection.
 pub(crate) fn failure(failure: Failure, resource: &str, name: &str) -> Option<ApiError> {
     let subject = crate::status::Subject { kind: resource.to_owned(), name: name.to_owned(), ..Default::default() };
     Some(match failure {

@@ -1,4 +1,4 @@
-//! The bodies of answers, and those of requests up to what a server takes.
+//! Bodies of responses, and bodies of requests up to the server's limit.
 
 use std::{convert::Infallible, error::Error};
 
@@ -7,10 +7,10 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited, combinators::Unsyn
 
 use crate::status::ApiError;
 
-/// The body of an answer.
+/// The body of a response.
 pub type Body = UnsyncBoxBody<Bytes, Disconnected>;
 
-/// A connection that a fault broke.
+/// A connection broken by a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the connection was broken")]
 pub struct Disconnected;
@@ -21,10 +21,10 @@ impl From<Infallible> for Disconnected {
     }
 }
 
-/// Bytes of a request, as on a real server.
+/// The maximum bytes of a request, as on a real server.
 const MOST: usize = 3 << 20;
 
-/// Reads a body; `None` when it is too large.
+/// Reads a body. Returns `None` if it is too large.
 pub(super) async fn read<B>(body: B) -> Result<Option<Bytes>, Box<dyn Error + Send + Sync>>
 where
     B: http_body::Body,
@@ -37,7 +37,7 @@ where
     }
 }
 
-/// What is answered to one that is too large.
+/// Returns the error for a body that is too large.
 pub(super) fn too_large() -> ApiError {
     ApiError::too_large(&format!("limit is {MOST}"))
 }

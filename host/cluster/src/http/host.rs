@@ -1,5 +1,5 @@
-//! By which names the cluster may be asked for. A web page whose name was made to point at this machine gets no answer:
-//! everybody may do everything here.
+//! Checks the host of a request. The cluster has no authentication by default, so it must not answer web pages whose
+//! host name was rebound to this machine.
 
 use std::net::IpAddr;
 
@@ -7,9 +7,9 @@ use http::{HeaderMap, StatusCode, header};
 
 use crate::status::ApiError;
 
-/// Refuses a request for a host that is neither this machine nor the address that was connected to.
+/// Refuses a host that is neither a name of this machine nor the connected address.
 pub(super) fn check(headers: &HeaderMap, connected: Option<IpAddr>) -> Result<(), ApiError> {
-    // Whoever names no host is no browser.
+    // Browsers always send a host, so a request without one is safe.
     let Some(host) = headers.get(header::HOST) else { return Ok(()) };
     if host.to_str().is_ok_and(|host| is_here(host, connected)) {
         return Ok(());

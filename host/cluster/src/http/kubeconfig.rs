@@ -1,6 +1,6 @@
 //! Kubeconfigs.
 
-/// A kubeconfig for a server and a user's token.
+/// Returns a kubeconfig for a server and a user's token.
 pub(super) fn write(url: &str, token: &str) -> String {
     format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: embedded\n\

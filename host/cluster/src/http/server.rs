@@ -1,4 +1,4 @@
-//! The cluster on a TCP port of this machine.
+//! Serves the cluster on a TCP port of this machine.
 
 use std::{
     io,
@@ -15,7 +15,7 @@ use tokio::{
 
 use super::{Body, ClusterService, Disconnected, body, error, host, kubeconfig};
 
-/// A listening cluster; it stops when this is dropped.
+/// A listening cluster. Dropping it stops it.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -29,17 +29,17 @@ impl Server {
         Ok(Self { address, task: tokio::spawn(accept(listener, service)) })
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// `http://127.0.0.1:…`.
+    /// Returns the URL, `http://127.0.0.1:…`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// A kubeconfig, as YAML, for the user with this token.
+    /// Returns a kubeconfig, as YAML, for the user with this token.
     pub fn kubeconfig(&self, token: &str) -> String {
         kubeconfig::write(&self.url(), token)
     }
@@ -52,18 +52,18 @@ impl Drop for Server {
 }
 
 async fn accept(listener: TcpListener, service: ClusterService) {
-    // Connections end with the set, and the set with this task.
+    // Dropping this task drops the set, which ends the connections.
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else { continue };
                 let service = service.clone();
-                // Where it listens on all addresses, this is the one that was found.
+                // The local address of the connection, even if the server listens on all addresses.
                 let connected = stream.local_addr().ok().map(|address| address.ip().to_canonical());
                 connections.spawn(async move {
                     let answer = service_fn(move |request| answer(service.clone(), connected, request));
-                    // A client that goes away is no error of ours.
+                    // A client that disconnects is not an error.
                     let _gone = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
                 });
             }

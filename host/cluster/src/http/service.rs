@@ -15,7 +15,7 @@ use tower_service::Service;
 use super::{Body, Disconnected, body, error};
 use crate::{inner::Inner, respond::respond};
 
-/// A client's way to the cluster without a socket: `kube::Client::new(cluster.service(), "default")`.
+/// Connects a client without a socket: `kube::Client::new(cluster.service(), "default")`.
 #[derive(Clone)]
 pub struct ClusterService {
     cluster: Arc<Inner>,
@@ -38,7 +38,7 @@ impl ClusterService {
         respond(&self.cluster, parts, body, self.user).await
     }
 
-    /// The same way, as another user.
+    /// Returns a service that acts as another user.
     #[must_use]
     pub fn as_user(&self, name: &str) -> Self {
         Self { cluster: Arc::clone(&self.cluster), user: Some(name.to_owned()) }

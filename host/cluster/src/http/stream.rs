@@ -1,4 +1,4 @@
-//! The body of a watch: events as they come, bookmarks, and an end in time.
+//! The body of a watch: events, bookmarks and a timeout.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
     signal,
 };
 
-/// How often a watch that wants bookmarks gets one.
+/// The interval between bookmarks.
 const BOOKMARKS: Duration = Duration::from_mins(1);
 
 /// A watch that is being answered.
@@ -56,7 +56,7 @@ impl Watcher {
         }
     }
 
-    /// The events as frames of a body.
+    /// Returns the events as frames of a body.
     pub(crate) fn frames(self) -> impl Stream<Item = Result<Frame<Bytes>, Disconnected>> {
         stream::unfold(self, |mut watcher| async move {
             let next = watcher.next().await?;
@@ -111,7 +111,7 @@ impl Watcher {
         }
     }
 
-    /// Takes what changed from the log; a line is returned when the watch cannot go on.
+    /// Reads changes from the log. Returns a final line if the watch cannot continue.
     fn advance(&mut self) -> Option<Bytes> {
         self.changed.look();
         let watch = &mut self.watch;

@@ -1,11 +1,11 @@
-//! What an object of a built-in kind is before anything is set: the fields that Go has in any case. Who creates an
-//! object owns what differs from it.
+//! Objects of built-in kinds before any field is set: the fields that Go always writes. The creator of an object owns
+//! only the differences from them.
 
 use serde_json::{Value, json};
 
 use crate::catalogue::{Family, Resource};
 
-/// The empty object of a kind.
+/// Returns the blank object of a kind.
 pub(crate) fn blank(resource: &Resource) -> Value {
     let template = json!({"metadata": {}, "spec": {"containers": null}});
     let mut object = match (resource.family, resource.kind.as_str()) {

@@ -1,10 +1,10 @@
-//! `PodDisruptionBudget`s.
+//! Rules of `PodDisruptionBudget`s.
 
 use serde_json::{Value, json};
 
 use crate::status::Cause;
 
-/// What is wrong with one.
+/// Validates a `PodDisruptionBudget`.
 pub(super) fn check(new: &Value) -> Vec<Cause> {
     let spec = &new["spec"];
     let mut causes = Vec::new();

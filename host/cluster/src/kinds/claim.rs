@@ -1,4 +1,4 @@
-//! Claims for storage: nothing of what they ask for changes, but that a bound one may ask for more.
+//! Rules of PersistentVolumeClaims. The spec is immutable, except that a bound claim may request more storage.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use crate::status::Cause;
 const IMMUTABLE: &str =
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
 
-/// What the server fills in.
+/// Fills in the defaults.
 pub(super) fn fill(object: &mut Value) {
     if let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object())
         && spec["volumeMode"].is_null()
@@ -19,7 +19,7 @@ pub(super) fn fill(object: &mut Value) {
     }
 }
 
-/// What is wrong with a claim; `old` is the one that it replaces.
+/// Validates a claim. `old` is the claim that it replaces.
 pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     const SIZE: &str = "spec.resources.requests.storage";
     let size = |claim: &Value| claim["spec"]["resources"]["requests"]["storage"].as_str().map(str::to_owned);

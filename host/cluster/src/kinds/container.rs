@@ -1,4 +1,4 @@
-//! What is wrong with a container: its name, image, variables, ports, probes, resources and mounts.
+//! Validates containers: name, image, variables, ports, probes, resources and mounts.
 
 use std::{cmp::Ordering, collections::BTreeSet};
 
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use super::names;
 use crate::status::Cause;
 
-/// Numbers of a probe that are not negative.
+/// Fields of a probe that must not be negative.
 const PROBE: [&str; 5] =
     ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"];
 
 const VARIABLE_TEXT: &str =
     "a valid environment variable name must consist only of printable ASCII characters other than '='";
 
-/// What is wrong with a container of a pod that has these volumes.
+/// Validates a container of a pod with these volumes.
 pub(super) fn check(container: &Value, path: &str, volumes: &[&str]) -> Vec<Cause> {
     let mut causes = Vec::new();
     for field in ["name", "image"] {
@@ -90,7 +90,7 @@ fn variables(container: &Value, path: &str) -> Vec<Cause> {
     causes
 }
 
-/// One that is about living succeeds at once.
+/// Validates a probe. A probe for liveness or startup must have a success threshold of 1.
 fn check_probe(probe: &Value, path: &str, is_about_living: bool) -> Vec<Cause> {
     let mut causes = Vec::new();
     for field in PROBE {
@@ -106,7 +106,7 @@ fn check_probe(probe: &Value, path: &str, is_about_living: bool) -> Vec<Cause> {
     causes
 }
 
-/// Nobody asks for more than the limit. What is counted in whole devices has rules of its own, which are left out.
+/// Refuses requests above the limit. Extended resources have other rules, which are not implemented.
 fn resources(resources: &Value, path: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     for (name, wanted) in resources["requests"].as_object().into_iter().flatten() {

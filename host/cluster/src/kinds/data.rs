@@ -1,4 +1,4 @@
-//! What ConfigMaps and Secrets hold: keys, bytes in base64, and how much of them.
+//! Rules of ConfigMaps and Secrets: keys, base64 and size.
 
 use base64::{
     DecodeError, Engine as _, alphabet,
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::{catalogue::Family, status::Cause};
 
-/// Base64 as Go reads it, which looks at no bits that are left over.
+/// Base64 as Go decodes it, which ignores trailing bits.
 static GO: GeneralPurpose =
     GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
-/// Bytes of all values together.
+/// The maximum bytes of all values together.
 const MOST: usize = 1 << 20;
 
-/// Moves the texts of a Secret to its bytes.
+/// Moves the texts of a Secret to its data.
 pub(super) fn fill_secret(object: &mut Value) {
     let Some(fields) = object.as_object_mut() else { return };
     if let Some(Value::Object(plain)) = fields.remove("stringData") {
@@ -28,7 +28,7 @@ pub(super) fn fill_secret(object: &mut Value) {
     fields.entry("type").or_insert_with(|| json!("Opaque"));
 }
 
-/// A value that is no base64, in Go's words.
+/// Returns Go's error about a value that is not base64.
 pub(super) fn undecodable(family: Family, object: &Value) -> Option<String> {
     let mut values = bytes(family, object).filter_map(|(_, value)| value.as_str());
     let at = values.find_map(|text| {
@@ -40,24 +40,24 @@ pub(super) fn undecodable(family: Family, object: &Value) -> Option<String> {
     Some(format!("illegal base64 data at input byte {at}"))
 }
 
-/// Go passes over ends of lines.
+/// Decodes base64. Ignores line breaks, like Go.
 fn decode(text: &str) -> Result<Vec<u8>, DecodeError> {
     GO.decode(text.replace(['\r', '\n'], ""))
 }
 
-/// The values that are bytes.
+/// Returns the values in base64.
 fn bytes(family: Family, object: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let field = if family == Family::Secret { "data" } else { "binaryData" };
     object[field].as_object().into_iter().flatten()
 }
 
-/// What a key may be.
+/// Returns whether a key is valid.
 fn is_key(key: &str) -> bool {
     let character = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     !key.is_empty() && key.len() <= 253 && key.bytes().all(character) && key != "." && !key.starts_with("..")
 }
 
-/// What is wrong with a ConfigMap or a Secret.
+/// Validates a ConfigMap or a Secret.
 pub(super) fn check(family: Family, new: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
     for field in ["data", "binaryData"] {
@@ -67,7 +67,7 @@ pub(super) fn check(family: Family, new: &Value, old: Option<&Value>) -> Vec<Cau
         }
     }
     if size(family, new) > MOST {
-        // A ConfigMap is too large as a whole.
+        // The error for a ConfigMap names the whole object.
         let field = if family == Family::Secret { "data" } else { "[]" };
         let message = format!("Too long: may not be more than {MOST} bytes");
         causes.push(Cause { reason: "FieldValueTooLong", message, field: field.into() });

@@ -1,4 +1,4 @@
-//! `CustomResourceDefinition`s.
+//! Rules of `CustomResourceDefinition`s.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub(super) fn fill(object: &mut Value) {
     }
 }
 
-/// The status of a new one: nothing is accepted yet.
+/// Sets the status of a new definition: nothing is accepted yet.
 pub(super) fn prepare(object: &mut Value) {
     let versions = object["spec"]["versions"].as_array().into_iter().flatten();
     let stored: Vec<Value> =
@@ -31,7 +31,7 @@ pub(super) fn prepare(object: &mut Value) {
         json!({"acceptedNames": {"kind": "", "plural": ""}, "conditions": null, "storedVersions": stored});
 }
 
-/// Holds one that is being deleted until its objects are gone.
+/// Keeps a definition that is being deleted until its objects are gone.
 pub(crate) fn hold(object: &mut Value, now: &str) {
     let add = |list: &mut Value, item: Value| match list.as_array_mut() {
         Some(list) => list.push(item),
@@ -45,7 +45,7 @@ pub(crate) fn hold(object: &mut Value, now: &str) {
     );
 }
 
-/// What is wrong with one.
+/// Validates a definition.
 pub(super) fn check(object: &Value) -> Vec<Cause> {
     let spec = &object["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -85,7 +85,7 @@ fn shown(versions: &[Value]) -> String {
     json!(versions.iter().map(|version| &version["name"]).collect::<Vec<_>>()).to_string()
 }
 
-/// A structural schema says what type every place has.
+/// Checks that a schema is structural: every node has a type.
 fn structural(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     let open = schema["x-kubernetes-preserve-unknown-fields"] == true || schema["x-kubernetes-int-or-string"] == true;
     if schema["type"].as_str().is_none_or(str::is_empty) && !open {
@@ -105,7 +105,7 @@ fn structural(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Patterns and rules can be compiled, wherever they stand.
+/// Checks that all patterns and rules in a schema compile.
 fn texts(schema: &Value, path: &str, causes: &mut Vec<Cause>) {
     if let Some(text) = schema["pattern"].as_str()
         && let Some(why) = pattern::fault(text)

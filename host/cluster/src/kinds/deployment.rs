@@ -1,4 +1,4 @@
-//! Deployments and `ReplicaSet`s.
+//! Rules of Deployments and `ReplicaSet`s.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ pub(super) fn fill_template(spec: &mut Value) {
     }
 }
 
-/// What is wrong with a Deployment or `ReplicaSet`.
+/// Validates a Deployment or `ReplicaSet`.
 pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     let spec = &new["spec"];
     let mut causes = check_pods(new, "deployment");
@@ -54,7 +54,7 @@ pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     causes
 }
 
-/// What is wrong with the pods that one of these wants, and with how it selects them.
+/// Validates the pod template, the number of replicas and the selector.
 pub(super) fn check_pods(new: &Value, kind: &str) -> Vec<Cause> {
     let spec = &new["spec"];
     let mut causes = Vec::new();
@@ -83,7 +83,7 @@ pub(super) fn check_pods(new: &Value, kind: &str) -> Vec<Cause> {
     causes
 }
 
-/// What is wrong with the steps of a rollout, which has to be able to take one.
+/// Validates the bounds of a rollout, which must allow progress.
 fn rolling(steps: &Value) -> Vec<Cause> {
     const PERCENT_TEXT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
     const PATH: &str = "spec.strategy.rollingUpdate";
@@ -110,10 +110,10 @@ fn rolling(steps: &Value) -> Vec<Cause> {
     causes
 }
 
-/// The number of a percentage.
+/// Returns the number of a percentage.
 fn percent(value: &Value) -> Option<i64> {
     let digits = value.as_str()?.strip_suffix('%')?;
-    // A sign would be read, too.
+    // The parser would accept a sign.
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
@@ -125,12 +125,12 @@ fn go_selector(selector: &Value) -> String {
     json!({"matchLabels": selector["matchLabels"]}).to_string()
 }
 
-/// A number of pods.
+/// Returns a number of pods.
 pub(crate) fn count(value: &Value) -> i64 {
     value.as_i64().unwrap_or_default()
 }
 
-/// A number of pods or a percentage of them; a share is rounded up or down.
+/// Returns a number of pods from a number or a percentage. A percentage is rounded up or down.
 pub(crate) fn share(value: &Value, of: i64, up: bool) -> i64 {
     match value {
         Value::String(text) => {
@@ -142,7 +142,7 @@ pub(crate) fn share(value: &Value, of: i64, up: bool) -> i64 {
     }
 }
 
-/// A number that Go's type for it does not hold.
+/// Returns Go's error about a number that overflows its type.
 pub(super) fn overflow(object: &Value) -> Option<String> {
     const NUMBERS: [&str; 6] = [
         "/spec/replicas",

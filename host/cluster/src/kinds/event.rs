@@ -1,8 +1,8 @@
-//! Events in their two shapes: the core group's, which is stored, and that of events.k8s.io.
+//! Converts Events between the core group's shape, which is stored, and that of events.k8s.io.
 
 use serde_json::{Map, Value};
 
-/// Fields of the core shape and what events.k8s.io calls them.
+/// Fields of the core shape, with their names in events.k8s.io.
 const NAMES: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -13,17 +13,17 @@ const NAMES: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-/// The stored shape of an event of events.k8s.io.
+/// Returns the stored shape of an Event from events.k8s.io.
 pub(crate) fn to_stored(object: &Value) -> Value {
     rename(object, "v1", |name| NAMES.iter().find(|(_, new)| *new == name).map(|(old, _)| *old))
 }
 
-/// The events.k8s.io shape of a stored event.
+/// Returns the events.k8s.io shape of a stored Event.
 pub(crate) fn from_stored(object: &Value) -> Value {
     rename(object, "events.k8s.io/v1", |name| NAMES.iter().find(|(old, _)| *old == name).map(|(_, new)| *new))
 }
 
-/// Fields that Go writes even when they are empty: two times and a source.
+/// Fills in fields that Go writes even if they are empty: two times and a source.
 pub(super) fn fill(object: &mut Value, [first, last, source]: [&str; 3]) {
     for (field, empty) in [(first, Value::Null), (last, Value::Null), (source, Value::Object(Map::new()))] {
         if object[field].is_null() {

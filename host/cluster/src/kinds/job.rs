@@ -1,4 +1,4 @@
-//! Jobs.
+//! Rules of Jobs.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::{status::Cause, storage::meta};
 /// Fills in the defaults.
 pub(super) fn fill(object: &mut Value) {
     let Some(spec) = object.get_mut("spec").filter(|spec| spec.is_object()) else { return };
-    // Without both, one pod is to succeed; with one of them, any number of pods may until one did.
+    // Without both fields, one pod must succeed. With one of them, pods may run until one has succeeded.
     if spec["completions"].is_null() && spec["parallelism"].is_null() {
         spec["completions"] = json!(1);
     }
@@ -29,7 +29,7 @@ pub(super) fn fill(object: &mut Value) {
     }
 }
 
-/// Sets what makes the pods of a new Job its own: a selector by its UID, which its pods carry.
+/// Gives a new Job a selector by its UID, and its pods the matching labels.
 pub(super) fn prepare(object: &mut Value) {
     object["status"] = json!({});
     if object["spec"]["manualSelector"] == true {
@@ -52,7 +52,7 @@ pub(super) fn prepare(object: &mut Value) {
     object["spec"]["selector"]["matchLabels"]["batch.kubernetes.io/controller-uid"] = json!(uid);
 }
 
-/// What is wrong with one; `old` is the one that it replaces.
+/// Validates a Job. `old` is the Job that it replaces.
 pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     let spec = &new["spec"];
     let mut causes = Vec::new();

@@ -1,7 +1,7 @@
-//! What the server knows about each built-in kind: the form it stores, defaults, what clients may not set, and what it
-//! refuses.
+//! The server's rules for each built-in kind: the stored form, defaults, fields that clients may not set, and
+//! validation.
 //!
-//! Only what clients can observe with the kinds in use is here; a real server refuses more.
+//! Only rules that clients of this cluster can observe are implemented. A real server refuses more.
 
 mod blank;
 mod budget;
@@ -32,7 +32,7 @@ pub(crate) use deployment::{count, share};
 pub(crate) use event::{from_stored as event_from_stored, to_stored as event_to_stored};
 pub(crate) use service::Addresses;
 
-/// Brings a decoded object into the form that the server stores, with defaults.
+/// Converts a decoded object to its stored form, with defaults.
 pub(crate) fn normalise(resource: &Resource, object: &mut Value) {
     if resource.family != Family::Custom {
         wire::tidy(object, &resource.node);
@@ -60,7 +60,7 @@ pub(crate) fn normalise(resource: &Resource, object: &mut Value) {
     }
 }
 
-/// What Go could not decode an object of a built-in kind for, besides values of the wrong type.
+/// Returns the error for which Go could not decode an object of a built-in kind, besides wrong types.
 pub(crate) fn undecodable(resource: &Resource, object: &Value) -> Option<String> {
     match resource.family {
         Family::ConfigMap | Family::Secret => data::undecodable(resource.family, object),
@@ -69,12 +69,12 @@ pub(crate) fn undecodable(resource: &Resource, object: &Value) -> Option<String>
     }
 }
 
-/// What is wrong with a label, if anything is.
+/// Validates a label.
 pub(crate) fn wrong_label(key: &str, value: &str) -> Option<Cause> {
     names::labels(&json!({key: value}), "").into_iter().next()
 }
 
-/// Sets what only the server sets on a new object.
+/// Sets the fields of a new object that only the server sets.
 pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
     match resource.family {
         Family::Custom if !resource.status => {}
@@ -114,7 +114,7 @@ fn has_generation(resource: &Resource) -> bool {
     )
 }
 
-/// Whether an update through the main endpoint raises the generation.
+/// Returns whether an update through the main endpoint raises the generation.
 pub(crate) fn raises_generation(resource: &Resource, old: &Value, new: &Value) -> bool {
     if !has_generation(resource) {
         return false;
@@ -139,7 +139,7 @@ pub(crate) fn raises_generation(resource: &Resource, old: &Value, new: &Value) -
     }
 }
 
-/// The fields that an endpoint resets.
+/// Returns the fields that an endpoint resets.
 pub(crate) fn reset_fields(resource: &Resource, subresource: &str) -> FieldSet {
     match (subresource, resource.family) {
         ("status", Family::Custom) => FieldSet::of_fields(&[&["metadata"], &["spec"]]),
@@ -155,7 +155,7 @@ pub(crate) fn reset_fields(resource: &Resource, subresource: &str) -> FieldSet {
     }
 }
 
-/// What is wrong with an object of a built-in kind; `old` is the one that it replaces.
+/// Validates an object of a built-in kind. `old` is the object that it replaces.
 pub(crate) fn check(resource: &Resource, new: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut causes = names::check(resource, new);
     causes.extend(owners(new));
@@ -203,7 +203,7 @@ fn owners(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Owner references as Go writes them.
+/// Formats owner references as Go does.
 fn in_go_order(references: &[Value]) -> String {
     let one = |owner: &Value| {
         let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];

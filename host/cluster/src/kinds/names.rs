@@ -1,4 +1,4 @@
-//! Names, labels and annotations that a server accepts.
+//! Validates names, labels and annotations.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use crate::{
     storage::meta,
 };
 
-// The fallback of each pattern is never reached: they are constants that a test compiles.
+// All patterns are constants that a test compiles, so this never returns `None`.
 fn pattern(text: &str) -> Option<Regex> {
     Regex::new(text).ok()
 }
@@ -31,7 +31,7 @@ const LABEL_TEXT: &str = "a lowercase RFC 1123 label must consist of lower case 
 const VALUE_TEXT: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 const KEY_TEXT: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
-/// What is wrong with an object's metadata.
+/// Validates an object's metadata.
 pub(super) fn check(resource: &Resource, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let name = meta(object, "name");
@@ -58,7 +58,7 @@ pub(super) fn check(resource: &Resource, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// What is wrong with labels.
+/// Validates labels.
 pub(super) fn labels(labels: &Value, path: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     for (key, value) in labels.as_object().into_iter().flatten() {
@@ -75,7 +75,7 @@ pub(super) fn labels(labels: &Value, path: &str) -> Vec<Cause> {
     causes
 }
 
-/// What is wrong with a name that is a DNS label.
+/// Validates a name that must be a DNS label.
 pub(super) fn label(name: &str, path: &str) -> Vec<Cause> {
     let shown = json!(name).to_string();
     let mut causes = Vec::new();
@@ -88,7 +88,7 @@ pub(super) fn label(name: &str, path: &str) -> Vec<Cause> {
     causes
 }
 
-/// What is wrong with the name of a port, which is one that IANA would take for a service.
+/// Validates the name of a port, which must be a valid IANA service name.
 pub(super) fn port(name: &str, path: &str) -> Vec<Cause> {
     let rules = [
         (name.len() <= 15, "must be no more than 15 bytes"),

@@ -1,4 +1,4 @@
-//! Pods and pod templates.
+//! Rules of pods and pod templates.
 
 use serde_json::{Value, json};
 
@@ -24,14 +24,14 @@ fn set_at(value: &mut Value, map: &str, name: &str, default: Value) {
     }
 }
 
-/// Fills in the defaults of a pod's spec, as templates have them too.
+/// Fills in the defaults of a pod's spec, also in templates.
 pub(super) fn fill_spec(spec: &mut Value) {
     set(spec, "dnsPolicy", json!("ClusterFirst"));
     set(spec, "restartPolicy", json!("Always"));
     set(spec, "schedulerName", json!("default-scheduler"));
     set(spec, "securityContext", json!({}));
     set(spec, "terminationGracePeriodSeconds", json!(30));
-    // The older name of the field follows the newer one.
+    // The deprecated field `serviceAccount` mirrors `serviceAccountName`.
     match (spec["serviceAccountName"].clone(), spec["serviceAccount"].clone()) {
         (Value::Null, Value::Null) => {}
         (Value::Null, old) => spec["serviceAccountName"] = old,
@@ -148,7 +148,7 @@ fn pull_policy(image: &str) -> &'static str {
     if !name.contains('@') && tag == "latest" { "Always" } else { "IfNotPresent" }
 }
 
-/// What the server and its admission plugins set on a new pod.
+/// Sets the fields of a new pod that the server and its admission plugins set.
 pub(super) fn prepare(object: &mut Value) {
     let spec = &mut object["spec"];
     set(spec, "serviceAccountName", json!("default"));
@@ -183,7 +183,7 @@ fn qos_class(spec: &Value) -> &'static str {
     }
 }
 
-/// What is wrong with a pod's spec.
+/// Validates a pod's spec.
 pub(super) fn check(spec: &Value, path: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     let list = |name: &str| spec[name].as_array().map_or(&[][..], Vec::as_slice);

@@ -1,4 +1,4 @@
-//! Services and their addresses.
+//! Rules of Services, and their addresses.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ pub(super) fn fill(object: &mut Value) {
     }
 }
 
-/// What is wrong with a Service.
+/// Validates a Service.
 pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     let spec = &new["spec"];
     let mut causes = Vec::new();
@@ -85,14 +85,14 @@ pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     causes
 }
 
-/// The addresses that Services have.
+/// Allocates the addresses of Services.
 #[derive(Debug, Default)]
 pub(crate) struct Addresses {
     next: u32,
 }
 
 impl Addresses {
-    /// Gives a Service its addresses; an update keeps those of `old`.
+    /// Sets the addresses of a Service. An update keeps those of `old`.
     pub(crate) fn allocate(&mut self, object: &mut Value, old: Option<&Value>) {
         let spec = &mut object["spec"];
         if spec["type"] == "ExternalName" {

@@ -1,4 +1,4 @@
-//! `StatefulSet`s.
+//! Rules of `StatefulSet`s.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ pub(super) fn fill(object: &mut Value) {
     deployment::fill_template(spec);
 }
 
-/// What is wrong with one; `old` is the one that it replaces.
+/// Validates a `StatefulSet`. `old` is the set that it replaces.
 pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut causes = deployment::check_pods(new, "statefulset");
     let fixed = |object: &Value| {

@@ -1,11 +1,11 @@
-//! What decoding into Go types and encoding again changes about an object: nulls, empty lists and maps, empty texts and
-//! some zeros vanish, and quantities get their canonical form.
+//! Applies the changes of a round trip through Go's types. Nulls, empty lists, maps and texts, and some zeros vanish;
+//! quantities get their canonical form.
 
 use serde_json::Value;
 
 use crate::schema::{Node, Scalar, Shape};
 
-/// Numbers and booleans that are no pointers in Go, so that their zero is not written.
+/// Numbers and booleans that are not pointers in Go, so that their zero value is omitted.
 const PLAIN: [&str; 25] = [
     "readOnly",
     "stdin",

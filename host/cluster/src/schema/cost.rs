@@ -1,8 +1,8 @@
-//! What evaluating CEL rules costs, worked out on an object before they are evaluated on it. `kube-cel` has no budget,
-//! and a rule that goes through lists within lists would keep everybody else waiting.
+//! Estimates the cost of CEL rules on an object before they are evaluated. `kube-cel` has no budget, and a rule with
+//! nested loops over lists would block all other requests.
 //!
-//! Every part of an expression is a step, and a comprehension takes the steps of its body as often as the list has
-//! items. What an expression builds cannot have more items than it takes steps.
+//! Every part of an expression costs one step. A comprehension costs the steps of its body once per item of its list. A
+//! value that an expression builds cannot have more items than the expression has steps.
 
 use kube_cel::{
     CompiledSchema,
@@ -13,24 +13,24 @@ use kube_cel::{
 };
 use serde_json::Value;
 
-/// Steps for one evaluation of a rule, as on a real server.
+/// The maximum steps for one evaluation of a rule, as on a real server.
 const PER_RULE: u64 = 1_000_000;
 
-/// Steps for all rules on one object, as on a real server.
+/// The maximum steps for all rules on one object, as on a real server.
 const IN_ALL: u64 = 10_000_000;
 
-/// Copying an item of what a comprehension builds, which is done in every round, takes this part of a step.
+/// A comprehension copies the items built so far in every round. One step pays for this many copied items.
 const COPIES: u64 = 16;
 
 /// A rule that costs too much.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooMuch {
-    /// The place that the rule is about.
+    /// The path of the value with the rule.
     pub(super) path: String,
     pub(super) rule: String,
 }
 
-/// Whether anything in a schema can cost more than its text is long.
+/// Returns whether a rule in the schema can cost more than the length of its text.
 pub(super) fn has_loops(schema: &CompiledSchema) -> bool {
     let mut programs = schema.validations.iter().flatten().flat_map(|rule| {
         let message = rule.message_program.as_ref();
@@ -44,18 +44,18 @@ fn parts(schema: &CompiledSchema) -> impl Iterator<Item = &CompiledSchema> {
     schema.properties.values().chain(single).chain(junctors(schema))
 }
 
-/// Schemas that say more about the same value.
+/// Returns the schemas that further constrain the same value.
 fn junctors(schema: &CompiledSchema) -> impl Iterator<Item = &CompiledSchema> {
     schema.all_of.iter().chain(&schema.any_of).chain(&schema.one_of)
 }
 
-/// Refuses an object on which rules cost too much; `old` is the one that it replaces.
+/// Refuses an object whose rules cost too much. `old` is the object that it replaces.
 pub(super) fn check(schema: &CompiledSchema, object: &Value, old: Option<&Value>) -> Result<(), TooMuch> {
     let largest = largest(object).max(old.map_or(0, largest));
     visit(schema, object, old, &mut Budget { largest, left: IN_ALL })
 }
 
-/// The members of the largest list or map within a value.
+/// Returns the size of the largest list or map within a value.
 fn largest(value: &Value) -> u64 {
     let within = match value {
         Value::Array(items) => items.iter().map(largest).max(),
@@ -65,9 +65,9 @@ fn largest(value: &Value) -> u64 {
     size(value).max(within.unwrap_or_default())
 }
 
-/// What is left to spend on an object.
+/// The remaining budget for an object.
 struct Budget {
-    /// The length of lists of which nothing is known.
+    /// The assumed length of unknown lists.
     largest: u64,
     left: u64,
 }
@@ -94,7 +94,7 @@ fn visit(schema: &CompiledSchema, value: &Value, old: Option<&Value>, budget: &m
         Value::Array(items) => {
             let Some(part) = schema.items.as_deref() else { return Ok(()) };
             for (at, item) in items.iter().enumerate() {
-                // Which item it was before is not looked for.
+                // The previous value of an item is unknown.
                 visit(part, item, None, budget).map_err(|too_much| too_much.within(&format!("[{at}]")))?;
             }
         }
@@ -109,17 +109,17 @@ impl TooMuch {
     }
 }
 
-/// The steps that a program takes on a value.
+/// Returns the steps of a program on a value.
 fn steps(program: &Program, value: &Value, old: Option<&Value>, largest: u64) -> u64 {
     let names = vec![("self", Some(vec![value])), ("oldSelf", old.map(|old| vec![old]))];
     Estimate { names, largest }.cost(&program.expression().expr)
 }
 
-/// Every value that an expression may stand for; `None` where that cannot be told.
+/// All values that an expression may stand for, or `None` if they are unknown.
 type Values<'a> = Option<Vec<&'a Value>>;
 
 struct Estimate<'a> {
-    /// The names in scope, the innermost last.
+    /// The names in scope, innermost last.
     names: Vec<(&'a str, Values<'a>)>,
     largest: u64,
 }
@@ -148,7 +148,7 @@ impl<'a> Estimate<'a> {
         let rounds = self.length(range, made);
         let items: Values<'a> = self.values(range).map(|values| values.into_iter().flat_map(members).collect());
         let depth = self.names.len();
-        // A single variable is the item of a list, or the key of a map, in which there is nothing to go through.
+        // A single variable is the item of a list, or the key of a map; a key contains nothing to iterate over.
         match &comprehension.iter_var2 {
             Some(second) => {
                 self.names.push((comprehension.iter_var.as_str(), Some(Vec::new())));
@@ -169,10 +169,10 @@ impl<'a> Estimate<'a> {
         let arguments = move || call.args.iter().map(|argument| &argument.expr);
         let below = self.sum(target.into_iter().chain(arguments()));
         let work = match call.func_name.as_str() {
-            // These look at one thing, however large it is.
+            // Their cost does not depend on the size of their operands.
             "_[_]" | "_[?_]" | "size" | "_&&_" | "_||_" | "_?_:_" => 0,
             "@in" => arguments().map(|part| self.length(part, below)).fold(0_u64, u64::saturating_add),
-            // The functions on sets compare all with all.
+            // Set functions compare all items with each other.
             _ if is_of_sets(call) => {
                 arguments().map(|part| self.length(part, below).max(1)).fold(1_u64, u64::saturating_mul)
             }
@@ -184,7 +184,7 @@ impl<'a> Estimate<'a> {
         below.saturating_add(work)
     }
 
-    /// How many items an expression has that took `made` steps.
+    /// Returns the number of items of an expression that costs `made` steps.
     fn length(&self, expression: &Expr, made: u64) -> u64 {
         if let Some(values) = self.values(expression) {
             return longest(&values);
@@ -201,7 +201,7 @@ impl<'a> Estimate<'a> {
     fn values(&self, expression: &Expr) -> Values<'a> {
         match expression {
             Expr::Ident(name) => self.names.iter().rev().find(|(known, _)| known == name)?.1.clone(),
-            // Names that CEL cannot say are written in another way.
+            // Fields whose names are not CEL identifiers are escaped with `__`.
             Expr::Select(select) if !select.test && !select.field.contains("__") => {
                 let values = self.values(&select.operand.expr)?;
                 Some(values.into_iter().filter_map(|value| value.get(&select.field)).collect())
@@ -216,7 +216,7 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Whether an expression names something that is there, and does not build it.
+    /// Returns whether an expression refers to an existing value and does not build one.
     fn is_place(&self, expression: &Expr) -> bool {
         match expression {
             Expr::Ident(name) => !name.starts_with('@') && self.names.iter().any(|(known, _)| known == name),
@@ -229,12 +229,12 @@ impl<'a> Estimate<'a> {
     }
 }
 
-/// Whether a comprehension makes a list or a map.
+/// Returns whether a comprehension builds a list or a map.
 fn builds(comprehension: &ComprehensionExpr) -> bool {
     matches!(comprehension.accu_init.expr, Expr::List(_) | Expr::Map(_))
 }
 
-/// Whether it keeps some of the items as they are.
+/// Returns whether a comprehension filters items without changing them.
 fn filters(comprehension: &ComprehensionExpr) -> bool {
     let Expr::Call(choice) = &comprehension.loop_step.expr else { return false };
     let Some(Expr::Call(add)) = choice.args.get(1).map(|chosen| &chosen.expr) else { return false };
@@ -244,7 +244,7 @@ fn filters(comprehension: &ComprehensionExpr) -> bool {
     builds(comprehension) && choice.func_name == "_?_:_" && adds_item
 }
 
-/// The items of the longest of some lists and maps.
+/// Returns the number of items of the longest list or map.
 fn longest(values: &[&Value]) -> u64 {
     values.iter().map(|value| size(value)).max().unwrap_or_default()
 }
@@ -284,12 +284,12 @@ fn size(value: &Value) -> u64 {
     u64::try_from(members).unwrap_or(u64::MAX)
 }
 
-/// The items of a list.
+/// Returns the items of a list.
 fn members(value: &Value) -> &[Value] {
     value.as_array().map_or(&[][..], Vec::as_slice)
 }
 
-/// The items of a list or the values of a map.
+/// Returns the items of a list or the values of a map.
 fn every(value: &Value) -> Vec<&Value> {
     match value {
         Value::Object(fields) => fields.values().collect(),

@@ -1,11 +1,11 @@
-//! Defaulting by structural schema: absent fields get the schema's default, and a `null` that may not stand gives way
-//! to it.
+//! Defaulting by structural schema: fills in defaults for absent fields, and replaces nulls that the schema does not
+//! allow.
 
 use serde_json::Value;
 
 use super::node::{Node, Shape};
 
-/// Fills in what `node` says about `value`.
+/// Fills the defaults of `node` into `value`.
 pub(crate) fn fill(value: &mut Value, node: &Node) {
     match (value, &node.shape) {
         (Value::Object(object), Shape::Map(fields)) => {

@@ -1,4 +1,4 @@
-//! The OpenAPI definitions of the built-in kinds, as recorded from a real API server by `schemas/record.py`.
+//! The OpenAPI definitions of the built-in kinds, recorded from a real API server by `schemas/record.py`.
 
 use std::{
     collections::BTreeMap,
@@ -9,17 +9,17 @@ use serde_json::{Map, Value};
 
 use super::node::{Node, Reader};
 
-/// Every definition by its name.
+/// All definitions by name.
 static DEFINITIONS: LazyLock<Map<String, Value>> =
     LazyLock::new(|| serde_json::from_str(include_str!("../../schemas/definitions.json")).unwrap_or_default());
 
 /// The name of `ObjectMeta`.
 pub(crate) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// `ObjectMeta` as a node, for custom resources.
+/// The schema tree of `ObjectMeta`, for custom resources.
 pub(crate) static METADATA: LazyLock<Arc<Node>> = LazyLock::new(|| Arc::new(read(OBJECT_META)));
 
-/// Names by group, version and kind.
+/// The names of definitions by group, version and kind.
 static BY_KIND: LazyLock<BTreeMap<(String, String, String), String>> =
     LazyLock::new(|| {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -33,17 +33,17 @@ static BY_KIND: LazyLock<BTreeMap<(String, String, String), String>> =
             .collect()
     });
 
-/// All definitions, for `/openapi/v3`.
+/// Returns all definitions, for `/openapi/v3`.
 pub(crate) fn all() -> &'static Map<String, Value> {
     &DEFINITIONS
 }
 
-/// The name of the definition of a kind.
+/// Returns the name of a kind's definition.
 pub(crate) fn name_of(group: &str, version: &str, kind: &str) -> Option<&'static str> {
     BY_KIND.get(&(group.to_owned(), version.to_owned(), kind.to_owned())).map(String::as_str)
 }
 
-/// A definition as a tree.
+/// Reads a definition as a tree.
 pub(crate) fn read(name: &str) -> Node {
     DEFINITIONS.get(name).map(|schema| Reader::of_definitions(&DEFINITIONS).read(schema)).unwrap_or_default()
 }

@@ -1,8 +1,8 @@
-//! The string formats that the API server checks; others are annotations.
+//! The string formats that the API server checks. It ignores all others.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Whether `text` has the named format. Formats that are not checked hold.
+/// Returns whether `text` has the named format. Unknown formats always match.
 pub(super) fn holds(format: &str, text: &str) -> bool {
     match format {
         "date-time" => text.parse::<jiff::Timestamp>().is_ok(),
@@ -25,7 +25,7 @@ pub(super) fn holds(format: &str, text: &str) -> bool {
     }
 }
 
-/// A Go duration: signed numbers with units, such as `1h30m` or `250ms`.
+/// Returns whether `text` is a Go duration: signed numbers with units, such as `1h30m` or `250ms`.
 fn is_duration(text: &str) -> bool {
     let mut rest = text.trim_start_matches(['-', '+']);
     if rest == "0" {

@@ -1,11 +1,11 @@
-//! The value validations of a structural schema: ranges, lengths, patterns, enums and the logical junctors.
+//! The value validations of a structural schema: ranges, lengths, patterns, enums and logical junctors.
 
 use regex::Regex;
 use serde_json::Value;
 
 use super::pattern;
 
-/// What a value at a place must satisfy besides its type; `N` is the schema of a place.
+/// The constraints on a value besides its type. `N` is the type of nested schemas.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Limits<N> {
     pub(crate) choices: Option<Vec<Value>>,
@@ -30,7 +30,8 @@ pub(crate) struct Limits<N> {
 }
 
 impl<N> Limits<N> {
-    /// Reads them, and the schemas within them by `read`; `None` when a schema has none.
+    /// Reads the constraints of a schema, and its nested schemas with `read`. Returns `None` if there are no
+    /// constraints.
     pub(crate) fn read(schema: &Value, read: impl Fn(&Value) -> N) -> Option<Self> {
         const KEYS: [&str; 17] = [
             "enum",

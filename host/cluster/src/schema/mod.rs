@@ -1,8 +1,8 @@
-//! What is known about the shape of objects, in one form for built-in kinds and for custom resources.
+//! Schemas of objects, in one form for built-in kinds and custom resources.
 //!
-//! [`node`] reads OpenAPI into a tree; everything that depends on the shape of an object walks that tree: pruning,
-//! defaulting and validation here, server-side apply and strategic merge in [`crate::apply`]. CEL rules are left to
-//! `kube-cel`, once [`cost`] has said that they are affordable.
+//! [`node`] reads OpenAPI into a tree. All code that depends on the shape of objects walks this tree: pruning,
+//! defaulting and validation here, server-side apply and strategic merge in [`crate::apply`]. `kube-cel` evaluates CEL
+//! rules, if their [`cost`] is affordable.
 
 mod cost;
 pub(crate) mod defaults;

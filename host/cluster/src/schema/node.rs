@@ -1,7 +1,7 @@
-//! A schema as a tree: what OpenAPI says about an object, read once.
+//! A schema as a tree, read once from OpenAPI.
 //!
-//! Two dialects are read: the OpenAPI of built-in kinds (where an object without properties is anything) and the
-//! structural schemas of custom resources (where it is an object without fields).
+//! There are two dialects. In the OpenAPI of built-in kinds, an object without properties may contain anything. In the
+//! structural schemas of custom resources, it has no fields.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,30 +9,30 @@ use serde_json::{Map, Value};
 
 use super::limits::Limits;
 
-/// One place in a schema.
+/// One node of a schema.
 #[expect(clippy::struct_excessive_bools, reason = "they are the flags of a schema")]
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Node {
-    /// What may stand here.
+    /// The allowed values.
     pub(crate) shape: Shape,
-    /// The value that a structural schema fills in.
+    /// The default that a structural schema fills in.
     pub(crate) default: Option<Value>,
-    /// Whether `null` may stand here.
+    /// Whether `null` is allowed.
     pub(crate) nullable: bool,
     /// `x-kubernetes-preserve-unknown-fields`.
     pub(crate) keeps_unknown: bool,
     /// `x-kubernetes-embedded-resource`.
     pub(crate) embedded: bool,
-    /// A resource quantity, which the server writes in canonical form.
+    /// Whether the value is a resource quantity, which the server writes in canonical form.
     pub(crate) quantity: bool,
-    /// Value validations; absent for built-in kinds.
+    /// Value validations. Absent for built-in kinds.
     pub(crate) limits: Option<Box<Limits<Node>>>,
 }
 
-/// What may stand at a place.
+/// The allowed values of a node.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Shape {
-    /// Anything: maps merge key by key, lists are one value.
+    /// Any value. Maps merge by key, and lists are atomic.
     #[default]
     Any,
     /// A single value.
@@ -43,7 +43,7 @@ pub(crate) enum Shape {
     List(List),
 }
 
-/// The type of a single value.
+/// The type of a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scalar {
     String,
@@ -64,30 +64,30 @@ pub(crate) struct Fields {
     pub(crate) atomic: bool,
 }
 
-/// The items of a list and how two lists merge.
+/// The items of a list, and the rules to merge two lists.
 #[derive(Debug, Clone)]
 pub(crate) struct List {
     pub(crate) item: Arc<Node>,
     pub(crate) items: Items,
-    /// How a strategic merge patch treats it.
+    /// The rule for a strategic merge patch.
     pub(crate) strategic: Strategy,
 }
 
 /// `x-kubernetes-patch-strategy` of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Strategy {
-    /// It is replaced.
+    /// The patch replaces the list.
     Replace,
-    /// Its values are merged.
+    /// The values of both lists are merged.
     MergeValues,
-    /// Its items are merged by this key.
+    /// Items merge by this key.
     MergeBy(String),
 }
 
-/// How the items of a list are told apart.
+/// The identity of list items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Items {
-    /// Not at all: the list is one value.
+    /// Items have no identity: the list is atomic.
     Atomic,
     /// By value.
     Set,
@@ -96,7 +96,7 @@ pub(crate) enum Items {
 }
 
 impl Node {
-    /// The schema of a field, or of any key of a map.
+    /// Returns the schema of a field, or of any key of a map.
     pub(crate) fn field(&self, name: &str) -> Option<&Arc<Node>> {
         match &self.shape {
             Shape::Map(fields) => fields.known.get(name).or(fields.other.as_ref()),
@@ -107,7 +107,7 @@ impl Node {
 
 /// Reads OpenAPI into nodes.
 pub(crate) struct Reader<'a> {
-    /// Where `$ref` leads; structural schemas have none.
+    /// The targets of `$ref`. Structural schemas have none.
     definitions: Option<&'a Map<String, Value>>,
     open: Vec<String>,
 }
@@ -115,12 +115,12 @@ pub(crate) struct Reader<'a> {
 const PREFIX: &str = "#/components/schemas/";
 
 impl<'a> Reader<'a> {
-    /// A reader for the OpenAPI of built-in kinds.
+    /// Returns a reader for the OpenAPI of built-in kinds.
     pub(crate) fn of_definitions(definitions: &'a Map<String, Value>) -> Self {
         Self { definitions: Some(definitions), open: Vec::new() }
     }
 
-    /// A reader for structural schemas.
+    /// Returns a reader for structural schemas.
     pub(crate) fn structural() -> Reader<'static> {
         Reader { definitions: None, open: Vec::new() }
     }
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn read(&mut self, schema: &Value) -> Node {
         if let (Some(name), Some(definitions)) = (schema["$ref"].as_str(), self.definitions) {
             let name = name.trim_start_matches(PREFIX).to_owned();
-            // A type that contains itself (a JSON schema in a CustomResourceDefinition) is not followed twice.
+            // A recursive type (a JSON schema in a CustomResourceDefinition) is not expanded a second time.
             if self.open.contains(&name) {
                 return Node::default();
             }
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Node {
-    /// In built-in kinds a key that is absent has the zero of its type.
+    /// Sets the default of each list key to the zero of its type, the meaning of an absent key in built-in kinds.
     fn fill_keys(&mut self, items: &Items) {
         let (Shape::Map(fields), Items::Keyed(keys)) = (&mut self.shape, items) else { return };
         for key in keys {
@@ -223,7 +223,7 @@ impl Node {
         }
     }
 
-    /// What a schema says beside a `$ref`.
+    /// Applies the fields next to a `$ref`.
     fn overlay(&mut self, schema: &Value) {
         if let Some(default) = schema.get("default") {
             self.default = Some(default.clone());

@@ -1,4 +1,4 @@
-//! Patterns of schemas. They are Go's regular expressions, of which the `regex` crate reads a few differently.
+//! Patterns of schemas. They are Go regular expressions; the `regex` crate interprets some differently.
 
 use regex::Regex;
 
@@ -7,9 +7,9 @@ pub(crate) fn compile(text: &str) -> Result<Regex, regex::Error> {
     Regex::new(text).or_else(|error| Regex::new(&without_sets(text)).map_err(|_| error))
 }
 
-/// What is wrong with a pattern, in a line. One that is only too large for the crate is nobody's fault.
+/// Returns a one-line error for an invalid pattern. A pattern that is only too large for the crate counts as valid.
 pub(crate) fn fault(text: &str) -> Option<String> {
-    // Go takes these and the crate does not.
+    // Go accepts these escapes, but the crate does not.
     if text.contains("\\Q") || text.contains("\\C") {
         return None;
     }
@@ -22,7 +22,8 @@ pub(crate) fn fault(text: &str) -> Option<String> {
     }
 }
 
-/// Escapes what stands for itself in Go: braces that repeat nothing, and in classes brackets and what sets are made with.
+/// Escapes characters that are literals in Go but not in the crate: braces without a repetition, and in classes
+/// brackets and set operators.
 fn without_sets(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut in_class = false;
@@ -45,7 +46,7 @@ fn without_sets(text: &str) -> String {
                     out.push('^');
                     rest = after;
                 }
-                // The first of a class is no end of it.
+                // A bracket at the start of a class is a literal.
                 if let Some(after) = rest.strip_prefix(']') {
                     out.push_str("\\]");
                     rest = after;
@@ -72,7 +73,7 @@ fn without_sets(text: &str) -> String {
     out
 }
 
-/// Whether what follows a brace makes it a repetition: `2}`, `2,}` or `2,3}`.
+/// Returns whether the text after a brace makes it a repetition: `2}`, `2,}` or `2,3}`.
 fn repeats(rest: &str) -> bool {
     let Some((inside, _)) = rest.split_once('}') else { return false };
     let (least, most) = inside.split_once(',').unwrap_or((inside, ""));

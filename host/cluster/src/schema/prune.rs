@@ -1,4 +1,4 @@
-//! Fields that a schema does not know: found, named and taken out.
+//! Finds and removes fields that a schema does not contain.
 
 use serde_json::Value;
 

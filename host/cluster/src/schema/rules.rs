@@ -1,6 +1,7 @@
 //! CEL rules of custom resources (`x-kubernetes-validations`), evaluated by `kube-cel`.
 //!
-//! A rule that the crate does not carry (a macro it lacks) rejects nothing: a real API server would have evaluated it.
+//! A rule that the crate cannot evaluate, for example because of a missing macro, rejects nothing. A real API server
+//! would evaluate it.
 
 use kube_cel::{CompiledSchema, ErrorKind, Validator, compile_schema};
 use serde_json::Value;
@@ -9,7 +10,7 @@ use super::cost;
 use crate::status::Cause;
 
 thread_local! {
-    /// Registering the functions of CEL takes longer than evaluating a rule.
+    /// Shared, because registering the functions of CEL takes longer than evaluating a rule.
     static VALIDATOR: Validator = Validator::new();
 }
 
@@ -17,9 +18,9 @@ thread_local! {
 pub(crate) struct Rules {
     compiled: CompiledSchema,
     any: bool,
-    /// Whether any of them goes through a list.
+    /// Whether a rule iterates over a list.
     loops: bool,
-    /// The top-level fields that all rules are within; none where one is about the object as a whole.
+    /// The top-level fields that contain all rules. `None` if a rule concerns the whole object.
     within: Option<Vec<String>>,
 }
 
@@ -36,12 +37,13 @@ impl Rules {
         Self { any: has_rules(schema), loops: cost::has_loops(&compiled), within: within(schema), compiled }
     }
 
-    /// Whether there are any.
+    /// Returns whether there are any rules.
     pub(crate) fn any(&self) -> bool {
         self.any
     }
 
-    /// Evaluates them; `old` is the object before an update. What an update leaves as it was is not looked at again.
+    /// Evaluates the rules. `old` is the object before an update. Skips the evaluation if the update changes no field
+    /// with rules.
     pub(crate) fn check(&self, object: &Value, old: Option<&Value>) -> Vec<Cause> {
         if !self.any {
             return Vec::new();
@@ -74,7 +76,7 @@ impl Rules {
                 }
             })
             .collect();
-        // The crate keeps properties in a hash map.
+        // Sorted, because the crate keeps properties in a hash map.
         causes.sort_by(|a, b| (&a.field, &a.message).cmp(&(&b.field, &b.message)));
         causes
     }
@@ -103,8 +105,8 @@ fn has_rules(schema: &Value) -> bool {
     }
 }
 
-/// What keeps a rule from being compiled: chains of operators become trees as deep as they are long, in the parser and
-/// in what it makes, and a stack ends somewhere.
+/// Returns why a rule cannot be compiled. A chain of operators becomes a tree of the same depth, which could overflow
+/// the stack.
 pub(crate) fn fault(rule: &str) -> Option<String> {
     const LENGTH: usize = 10_000;
     const OPERATORS: usize = 400;
@@ -128,7 +130,7 @@ pub(crate) fn fault(rule: &str) -> Option<String> {
     (operators > OPERATORS).then(|| format!("Invalid value: may not have more than {OPERATORS} operators"))
 }
 
-/// The value at a path such as `spec.list[0].name`.
+/// Returns the value at a path such as `spec.list[0].name`.
 fn value_at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split(['.', '[', ']']).filter(|part| !part.is_empty()).try_fold(object, |value, part| match value {
         Value::Array(items) => items.get(part.parse::<usize>().ok()?),

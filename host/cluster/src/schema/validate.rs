@@ -1,4 +1,4 @@
-//! Validation by structural schema, with the messages of a real server. CEL rules are in [`super::rules`].
+//! Validates by structural schema, with the messages of a real server. [`super::rules`] evaluates CEL rules.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::status::Cause;
 
-/// What is wrong with `value`; empty when nothing is.
+/// Returns the errors in `value`.
 pub(crate) fn check(value: &Value, node: &Node, path: &str) -> Vec<Cause> {
     let mut causes = Vec::new();
     visit(value, node, path, &mut causes);
@@ -176,7 +176,7 @@ fn too_long(path: &str, message: &str) -> Cause {
     Cause { reason: "FieldValueTooLong", message: format!("Too long: {message}"), field: path.to_owned() }
 }
 
-/// The name of the wanted type when `value` is not of it.
+/// Returns the wanted type if `value` does not have it.
 pub(crate) fn mismatch(scalar: Scalar, value: &Value) -> Option<&'static str> {
     let whole = |value: &Value| value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|f| f.fract() == 0.0);
     let (fits, name) = match scalar {
@@ -190,7 +190,7 @@ pub(crate) fn mismatch(scalar: Scalar, value: &Value) -> Option<&'static str> {
     (!fits).then_some(name)
 }
 
-/// How Go names the type of a JSON value.
+/// Returns Go's name for the type of a JSON value.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

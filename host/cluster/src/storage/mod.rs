@@ -1,7 +1,7 @@
-//! Objects, one revision counter for all of them, and the log that watches read.
+//! Stores objects with one revision counter, and the log for watches.
 //!
-//! Everything is kept in ordered maps, so that two runs with the same requests answer the same bytes. What an object
-//! may be is left to the callers; this only keeps what they hand over.
+//! All maps are ordered, so that two runs with the same requests produce the same bytes. The store does not validate
+//! objects; its callers do.
 
 mod owners;
 mod parse;
@@ -28,7 +28,7 @@ use crate::signal;
 pub(crate) struct Change {
     pub(crate) revision: u64,
     pub(crate) before: Option<Arc<Value>>,
-    /// The object after the change; when it is gone, its last state with the revision of the deletion.
+    /// The object after the change. For a deletion, its last state with the revision of the deletion.
     pub(crate) after: Arc<Value>,
     pub(crate) deleted: bool,
 }
@@ -37,17 +37,17 @@ pub(crate) struct Change {
 struct Table {
     objects: BTreeMap<Key, Arc<Value>>,
     log: VecDeque<Change>,
-    /// Revisions up to this one can no longer be watched from.
+    /// Watches cannot start from revisions up to this one.
     compacted: u64,
 }
 
-/// The log does not reach back to a revision.
+/// The log no longer contains a revision.
 #[derive(Debug)]
 pub(crate) struct Expired {
     pub(crate) oldest: u64,
 }
 
-/// All objects.
+/// Stores all objects.
 #[derive(Debug)]
 pub(crate) struct Store {
     revision: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// An empty store whose log keeps `window` changes of each type.
+    /// Returns an empty store whose log keeps `window` changes of each type.
     pub(crate) fn new(window: usize) -> Self {
         Self {
             revision: 1,
@@ -71,12 +71,12 @@ impl Store {
         }
     }
 
-    /// The revision of the last write.
+    /// Returns the revision of the last write.
     pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Tells of every new revision.
+    /// Returns a receiver of new revisions.
     pub(crate) fn subscribe(&self) -> signal::Receiver {
         self.changed.subscribe()
     }
@@ -85,7 +85,7 @@ impl Store {
         self.tables.get(resource)?.objects.get(key)
     }
 
-    /// The objects of a type, in order of namespace and name; an empty namespace means all.
+    /// Returns the objects of a type, sorted by namespace and name. An empty namespace means all.
     pub(crate) fn list<'a>(
         &'a self,
         resource: &GroupResource,
@@ -96,7 +96,7 @@ impl Store {
         objects.into_iter().flatten().take_while(move |(key, _)| namespace.is_empty() || key.namespace == namespace)
     }
 
-    /// Types that have objects.
+    /// Returns the types that have objects.
     pub(crate) fn resources(&self) -> Vec<GroupResource> {
         self.tables
             .iter()
@@ -105,7 +105,7 @@ impl Store {
             .collect()
     }
 
-    /// Writes an object under the next revision, which it carries from then on.
+    /// Stores an object with the next revision, and sets the revision in its metadata.
     pub(crate) fn put(&mut self, resource: &GroupResource, key: &Key, mut object: Value) -> Arc<Value> {
         self.revision += 1;
         object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
@@ -118,7 +118,7 @@ impl Store {
         object
     }
 
-    /// Takes an object out.
+    /// Removes an object.
     pub(crate) fn remove(&mut self, resource: &GroupResource, key: &Key) -> Option<Arc<Value>> {
         let before = self.tables.get_mut(resource)?.objects.remove(key)?;
         self.revision += 1;
@@ -144,7 +144,7 @@ impl Store {
         self.changed.raise(self.revision);
     }
 
-    /// The changes of a type after a revision.
+    /// Returns the changes of a type after a revision.
     pub(crate) fn since(
         &self,
         resource: &GroupResource,
@@ -160,7 +160,7 @@ impl Store {
         Ok(log.into_iter().flat_map(move |log| log.range(first..)))
     }
 
-    /// The objects of a type as they were `back` changes ago, or as long ago as the log reaches.
+    /// Returns the objects of a type before the last `back` changes, limited by the log.
     pub(crate) fn earlier(&self, resource: &GroupResource, namespace: &str, back: u64) -> Vec<(Key, Arc<Value>)> {
         let mut objects: BTreeMap<Key, Arc<Value>> =
             self.list(resource, namespace).map(|(key, object)| (key.clone(), Arc::clone(object))).collect();
@@ -179,7 +179,7 @@ impl Store {
         objects.into_iter().collect()
     }
 
-    /// The revision before the last `back` changes of a type.
+    /// Returns the revision before the last `back` changes of a type.
     pub(crate) fn earlier_revision(&self, resource: &GroupResource, back: u64) -> u64 {
         let Some(table) = self.tables.get(resource).filter(|_| back > 0) else { return self.revision };
         let back = usize::try_from(back).unwrap_or(usize::MAX).min(table.log.len());
@@ -189,7 +189,7 @@ impl Store {
         }
     }
 
-    /// Forgets the log, so that every watch from an older revision is answered with 410.
+    /// Forgets the log: every watch from an older revision gets 410.
     pub(crate) fn compact(&mut self) {
         for table in self.tables.values_mut() {
             table.log.clear();
@@ -197,18 +197,18 @@ impl Store {
         }
     }
 
-    /// What changed since the last call; for the controllers.
+    /// Returns the changes since the last call, for the controllers.
     pub(crate) fn take_touched(&mut self) -> Vec<(Place, Change)> {
         self.touched.drain(..).collect()
     }
 
-    /// The object with a UID.
+    /// Returns the object with a UID.
     pub(crate) fn by_uid(&self, uid: &str) -> Option<(&Place, &Arc<Value>)> {
         let place = self.owners.place(uid)?;
         Some((place, self.get(&place.resource, &place.key)?))
     }
 
-    /// Pods or `ReplicaSet`s of a namespace that nobody controls.
+    /// Returns the pods or `ReplicaSet`s of a namespace that have no controller.
     pub(crate) fn uncontrolled<'a>(
         &'a self,
         resource: &'a GroupResource,
@@ -219,7 +219,7 @@ impl Store {
         here.filter_map(|place| Some((&place.key, self.get(resource, &place.key)?)))
     }
 
-    /// Objects that name a UID as an owner.
+    /// Returns the objects that name a UID as an owner.
     pub(crate) fn dependents(&self, uid: &str) -> Vec<Place> {
         self.owners.dependents(uid)
     }

@@ -1,4 +1,4 @@
-//! Which object has which UID, and which objects name it as their owner.
+//! Indexes objects by their UID and by the UIDs of their owners.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use super::{Place, meta};
 pub(super) struct Owners {
     places: BTreeMap<String, Place>,
     dependents: BTreeMap<String, BTreeSet<Place>>,
-    /// Pods and `ReplicaSet`s that nobody controls, which are few: they are looked for whenever one might be adopted.
+    /// Pods and `ReplicaSet`s without a controller. They are few, and every search for adoptable objects uses them.
     free: BTreeSet<Place>,
 }
 
 impl Owners {
-    /// An object at `place` changed.
+    /// Updates the index after a change of the object at `place`.
     pub(super) fn replace(&mut self, place: &Place, before: Option<&Value>, after: Option<&Value>) {
         self.free.remove(place);
         if let Some(before) = before {
@@ -54,12 +54,12 @@ impl Owners {
     }
 }
 
-/// The owners that an object names.
+/// Returns the owner references of an object.
 pub(crate) fn owners(object: &Value) -> &[Value] {
     object["metadata"]["ownerReferences"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The owner that controls an object.
+/// Returns the owner reference of an object's controller.
 pub(crate) fn controller(object: &Value) -> Option<&Value> {
     owners(object).iter().find(|owner| owner["controller"] == true)
 }

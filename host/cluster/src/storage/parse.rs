@@ -1,11 +1,11 @@
-//! Label selectors as query parameters write them, read and refused as a real server does.
+//! Parses label selectors in query parameters, with the errors of a real server.
 
 use super::requirement::{Operator, Requirement};
 
-/// What stands for itself; everything else between spaces is a word.
+/// Characters that are tokens of their own. All others between spaces form words.
 const SPECIAL: &str = "=!(),<>";
 
-/// Reads `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`.
+/// Parses `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`.
 pub(super) fn requirements(text: &str) -> Result<Vec<Requirement>, String> {
     let mut tokens = Tokens(text.trim());
     let mut found = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn requirements(text: &str) -> Result<Vec<Requirement>, String> {
     Ok(found)
 }
 
-/// Whether a requirement can start with it.
+/// Returns whether a requirement can start with this token.
 fn starts(token: &str) -> bool {
     token == "!" || is_word(token)
 }
@@ -72,7 +72,7 @@ fn word(tokens: &mut Tokens<'_>) -> Result<String, String> {
     }
 }
 
-/// A value, which may be empty.
+/// Reads a value, which may be empty.
 fn value(tokens: &mut Tokens<'_>) -> Result<String, String> {
     if matches!(tokens.peek(), "" | ",") { Ok(String::new()) } else { word(tokens) }
 }
@@ -85,7 +85,7 @@ fn number(tokens: &mut Tokens<'_>) -> Result<String, String> {
     }
 }
 
-/// Values in parentheses. One that is left out is the empty one.
+/// Reads values in parentheses. A missing value is the empty text.
 fn set(tokens: &mut Tokens<'_>) -> Result<Vec<String>, String> {
     match tokens.take() {
         "(" if tokens.peek() == ")" => return Err("for 'in', 'notin' operators, values set can't be empty".into()),
@@ -106,11 +106,11 @@ fn set(tokens: &mut Tokens<'_>) -> Result<Vec<String>, String> {
     }
 }
 
-/// What is left of a text that has no spaces at its start.
+/// The remaining text, without leading spaces.
 struct Tokens<'a>(&'a str);
 
 impl<'a> Tokens<'a> {
-    /// The next word or symbol; nothing at the end.
+    /// Returns the next word or symbol, or the empty text at the end.
     fn peek(&self) -> &'a str {
         let text = self.0;
         let symbol = ["==", "!="].into_iter().find(|symbol| text.starts_with(*symbol));

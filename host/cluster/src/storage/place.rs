@@ -1,8 +1,8 @@
-//! Where objects are kept: their type, their key, and what their metadata says of both.
+//! Identifies stored objects: their type, their key, and access to both in metadata.
 
 use serde_json::Value;
 
-/// A type of object, whatever the version.
+/// A type of objects, independent of its version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroupResource {
     pub(crate) group: String,
@@ -15,7 +15,7 @@ impl GroupResource {
     }
 }
 
-/// An object among those of its type.
+/// Identifies an object among those of its type.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) namespace: String,
@@ -28,24 +28,24 @@ impl Key {
     }
 }
 
-/// An object anywhere.
+/// Identifies an object among all objects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) resource: GroupResource,
     pub(crate) key: Key,
 }
 
-/// A text of an object's metadata; empty when absent.
+/// Returns a text of an object's metadata, or the empty text.
 pub(crate) fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }
 
-/// The key that an object's metadata names.
+/// Returns the key in an object's metadata.
 pub(crate) fn key_of(object: &Value) -> Key {
     Key::new(meta(object, "namespace"), meta(object, "name"))
 }
 
-/// The revision of an object.
+/// Returns the revision of an object.
 pub(crate) fn revision_of(object: &Value) -> u64 {
     meta(object, "resourceVersion").parse().unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! One requirement of a label selector.
 
-/// What it wants of one label.
+/// A requirement for one label.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Requirement {
     pub(super) key: String,

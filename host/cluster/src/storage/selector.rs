@@ -1,4 +1,4 @@
-//! Label and field selectors as query parameters write them, and as objects do.
+//! Label and field selectors, in the formats of query parameters and of objects.
 
 use serde_json::Value;
 
@@ -12,12 +12,12 @@ use super::{
 pub(crate) struct LabelSelector(Vec<Requirement>);
 
 impl LabelSelector {
-    /// Reads what a query parameter says.
+    /// Parses a selector in a query parameter.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         parse::requirements(text).map(Self)
     }
 
-    /// The labels that it names, each with the values that it is compared to.
+    /// Returns the labels in the selector, each with the values it is compared to.
     pub(crate) fn named(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().flat_map(|requirement| {
             let values = requirement.values.iter().map(String::as_str);
@@ -50,12 +50,12 @@ impl LabelSelector {
         self.0.is_empty()
     }
 
-    /// Whether an object's labels satisfy it.
+    /// Returns whether an object's labels match.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.matches_labels(&object["metadata"]["labels"])
     }
 
-    /// Whether labels satisfy it.
+    /// Returns whether labels match.
     pub(crate) fn matches_labels(&self, labels: &Value) -> bool {
         self.0.iter().all(|requirement| {
             let value = labels[&requirement.key].as_str();
@@ -70,7 +70,7 @@ impl LabelSelector {
         })
     }
 
-    /// The text of a selector, as the scale subresource reports it.
+    /// Returns the selector as text, in the format of the scale subresource.
     pub(crate) fn text(&self) -> String {
         let parts = self.0.iter().map(|requirement| {
             let (key, values) = (&requirement.key, requirement.values.join(","));
@@ -88,7 +88,7 @@ impl LabelSelector {
     }
 }
 
-/// How a label's number compares to that of a requirement.
+/// Compares a label's number with that of a requirement.
 fn compared(value: Option<&str>, requirement: &Requirement) -> Option<std::cmp::Ordering> {
     let wanted: i64 = requirement.values.first()?.parse().ok()?;
     Some(value?.parse::<i64>().ok()?.cmp(&wanted))
@@ -98,12 +98,12 @@ fn texts(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// A field selector: paths that equal or differ from a text.
+/// A field selector: paths that must equal or differ from a text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct FieldSelector(Vec<(String, bool, String)>);
 
 impl FieldSelector {
-    /// Reads `metadata.name=a,status.phase!=b`.
+    /// Parses `metadata.name=a,status.phase!=b`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
         let parse = |part: &str| {
@@ -123,18 +123,18 @@ impl FieldSelector {
         self.0.is_empty()
     }
 
-    /// The name that it picks, as authorizers take it for the name of the request.
+    /// Returns the name that the selector picks. Authorizers use it as the name of the request.
     pub(crate) fn name(&self) -> Option<&str> {
         let one = self.0.iter().find(|(path, equal, _)| path == "metadata.name" && *equal);
         one.map(|(.., name)| name.as_str())
     }
 
-    /// The paths that it looks at.
+    /// Returns the paths in the selector.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(path, ..)| path.as_str())
     }
 
-    /// Whether an object satisfies it.
+    /// Returns whether an object matches.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.0.iter().all(|(path, equal, wanted)| {
             let found = path.split('.').fold(object, |value, field| &value[field]);
