@@ -1,4 +1,5 @@
-//! Annotations that mean what a privileged field means: of pods, wherever a manifest has them, and of ServiceAccounts.
+//! Finds annotations that raise privilege like a field: on pods and pod templates anywhere in a manifest, and on
+//! ServiceAccounts.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +12,7 @@ use crate::{
 
 const APPARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const SECCOMP: [&str; 2] = ["seccomp.security.alpha.kubernetes.io/", "container.seccomp.security.alpha.kubernetes.io/"];
-/// Agents on the node, and webhooks, hand out the role of a cloud to whatever carries one of these.
+/// Annotations that give a pod a role of a cloud provider. An agent on the node or a webhook reads them.
 const CLOUD_ROLES: [&str; 4] = [
     "iam.amazonaws.com/role",
     "eks.amazonaws.com/role-arn",
@@ -19,7 +20,7 @@ const CLOUD_ROLES: [&str; 4] = [
     "azure.workload.identity/client-id",
 ];
 
-/// Every such annotation of a manifest.
+/// Every annotation of a manifest that raises privilege.
 pub(super) fn of_manifest(manifest: &Value) -> Vec<Raised<'_>> {
     let mut raised = Vec::new();
     for (at, template) in pods::templates(manifest) {

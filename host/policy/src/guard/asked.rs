@@ -1,4 +1,5 @@
-//! Where an object asks for a privilege that its users may not have: its own spec, or a setting that an annotation gives.
+//! Finds where an object asks for a privilege that users may not raise: in its spec, or in a setting from an
+//! annotation.
 
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use super::{
 };
 use crate::{pods, settings::Origin};
 
-/// The path of the field that asks; the whole spec, where it is not told apart.
+/// The path of the field that asks for the privilege; `spec` if no single field is found.
 pub(super) fn place(raised: &Raised<'_>, rules: &Rules<'_>) -> String {
     let mut search = Search { raised, best: None };
     search.walk(&rules.object["spec"], None, &mut vec![Step::Name("spec".to_owned())]);
@@ -30,7 +31,7 @@ fn says(raised: &Raised<'_>, settings: &Value) -> bool {
 
 struct Search<'a> {
     raised: &'a Raised<'a>,
-    /// Whether it stands in the container that has the privilege; the path.
+    /// Whether the field is in the container that has the privilege, and the field's path.
     best: Option<(bool, Vec<Step>)>,
 }
 
@@ -83,7 +84,7 @@ fn at<'a>(value: &'a Value, names: &[&str]) -> &'a Value {
     names.iter().fold(value, |value, name| &value[*name])
 }
 
-/// Whether one of the two values has something of the other: what is planned may be merged of two places.
+/// Whether the two values share a part. A planned value may be merged from two places in the object.
 fn is_part(said: &Value, planned: &Value) -> bool {
     match (said, planned) {
         (Value::Object(said), Value::Object(planned)) => {

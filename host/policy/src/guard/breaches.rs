@@ -1,20 +1,20 @@
-//! What an answer broke, told up to a number: a thousand breaches say no more than twenty, and cost more. Nor does one that
-//! repeats a value of megabytes say more than one that is cut.
+//! Collects the breaches of an answer, up to a limit: a thousand breaches tell a reader no more than twenty and cost
+//! more. Paths and messages are cut, so a value of several megabytes is not repeated in full.
 
 use std::fmt::Display;
 
 use super::{Breach, Rule};
 use crate::cut::{NOTE, cut};
 
-/// Breaches that are told at once.
+/// The most breaches that are reported for one answer.
 pub(super) const TOLD: usize = 20;
 
-/// The breaches so far.
+/// The breaches found so far.
 #[derive(Debug, Default)]
 pub(super) struct Breaches(Vec<Breach>);
 
 impl Breaches {
-    /// Notes a breach. Texts are made only of those that are told.
+    /// Adds a breach. Formats the texts only while the list is not full.
     pub(super) fn add(&mut self, rule: Rule, path: impl Display, message: impl Display) {
         if !self.is_full() {
             let told = |text: String| cut(&text, NOTE).into_owned();
@@ -22,12 +22,12 @@ impl Breaches {
         }
     }
 
-    /// Whether looking for more is work for nothing.
+    /// Whether the list is full, so that a further search is wasted work.
     pub(super) fn is_full(&self) -> bool {
         self.0.len() >= TOLD
     }
 
-    /// All of them.
+    /// Returns all breaches.
     pub(super) fn into_vec(self) -> Vec<Breach> {
         self.0
     }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_of_a_long_value_is_short() {
+    fn a_breach_about_a_long_value_is_cut() {
         let mut breaches = Breaches::default();
         breaches.add(Rule::ValidNames, "p".repeat(NOTE * 2), "m".repeat(4 << 20));
         let told = breaches.into_vec();

@@ -1,5 +1,5 @@
-//! What settings may raise that somebody installs: as much as whoever starts the operator lets `policy.yaml` grant. Settings
-//! stand in the same file, so that a cap on grants alone would cap nothing.
+//! Limits the privileges that installed settings may raise to those that the operator's flags let `policy.yaml` grant.
+//! Settings are in the same file as grants, so a cap on grants alone would have no effect.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use crate::manifest::Privilege;
 
-/// The most that settings of packages, and of the operator's own ConfigMap, may raise.
+/// The privileges that settings of packages and of the operator's own ConfigMap may raise at most.
 pub(crate) struct Cap<'a> {
-    /// Privileges that they may raise.
+    /// The privileges that these settings may raise.
     pub(crate) listed: &'a BTreeSet<Privilege>,
-    /// The settings that are not held to it: those of the process's own flags.
+    /// The settings from the process's own flags. The cap does not apply to them.
     pub(crate) flags: Value,
 }
 
 impl Cap<'_> {
-    /// Whether a privilege is beyond it.
+    /// Whether a privilege is outside the cap.
     pub(super) fn is_beyond(&self, privilege: Privilege) -> bool {
         !self.listed.contains(&privilege)
     }

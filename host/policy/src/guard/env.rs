@@ -1,4 +1,4 @@
-//! The mapping against what the manifests carry.
+//! Compares the plan's mapping of variables with the `env` of the containers in the manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::{
     pods,
 };
 
-/// A variable of a container.
+/// A variable: its container's name and its own name.
 type Key<'a> = (&'a str, &'a str);
 
 pub(super) fn check(mapping: &[EnvVar], manifests: &[Value], breaches: &mut Breaches) {
@@ -88,7 +88,7 @@ fn carry<'a>(
     }
 }
 
-/// A mapped source in the form that manifests have it, without what says nothing.
+/// Converts a mapped source to the form of a manifest, without fields that only repeat a default.
 fn source(source: &EnvSource) -> Option<Value> {
     let value_from = |field: &str, value: Value| {
         let mut fields = Map::new();
@@ -109,14 +109,14 @@ fn source(source: &EnvSource) -> Option<Value> {
     })
 }
 
-/// A manifest's entry in the same form.
+/// Converts an entry of a manifest to the same form.
 fn carried_source(entry: &Value) -> Option<Value> {
     let value_from = entry.get("valueFrom").filter(|value| !value.is_null());
     match (entry.get("value").filter(|value| !value.is_null()), value_from) {
         (None, None) => Some(json!({ "value": "" })),
         (Some(Value::String(value)), None) => Some(json!({ "value": value })),
         (None, Some(Value::Object(from))) => Some(normal(json!({ "valueFrom": from }))),
-        // The empty text is no value beside a source.
+        // An empty `value` next to `valueFrom` counts as no value.
         (Some(Value::String(value)), Some(Value::Object(from))) if value.is_empty() => {
             Some(normal(json!({ "valueFrom": from })))
         }
@@ -124,7 +124,7 @@ fn carried_source(entry: &Value) -> Option<Value> {
     }
 }
 
-/// Leaves out what is the default when it is left out.
+/// Removes fields whose value is the default.
 fn normal(mut source: Value) -> Value {
     for selector in ["secretKeyRef", "configMapKeyRef"] {
         if let Some(fields) = source["valueFrom"].get_mut(selector).and_then(Value::as_object_mut)

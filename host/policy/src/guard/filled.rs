@@ -1,15 +1,15 @@
-//! The claims of a manifest, and what they are filled from. A claim that names another one, or a snapshot, is a copy of what
-//! that holds, so that naming it is as good as mounting it.
+//! Lists a manifest's PersistentVolumeClaims and their data sources. A PersistentVolumeClaim that names another one or
+//! a snapshot copies its content, so the guard treats the name like a mount.
 
 use serde_json::Value;
 
 use crate::json::list;
 
-/// The fields of a claim that say it.
+/// The fields of a PersistentVolumeClaim that name its data source.
 pub(super) const SOURCES: [&str; 2] = ["dataSource", "dataSourceRef"];
 
-/// The claims of a manifest, with the paths of their specs: a claim itself, one that is made for each pod of a set, or for a
-/// volume of a pod. `pods` are the pod specs of the manifest.
+/// The specs of a manifest's PersistentVolumeClaims, with their paths: a PersistentVolumeClaim itself, an item of
+/// `volumeClaimTemplates` as in a `StatefulSet`, or an ephemeral volume of a pod. `pods` are the manifest's pod specs.
 pub(super) fn claims<'a>(manifest: &'a Value, pods: &[(String, &'a Value)]) -> Vec<(String, &'a Value)> {
     let mut claims = Vec::new();
     if manifest["apiVersion"] == "v1" && manifest["kind"] == "PersistentVolumeClaim" {
@@ -29,7 +29,7 @@ pub(super) fn claims<'a>(manifest: &'a Value, pods: &[(String, &'a Value)]) -> V
     claims
 }
 
-/// Whether what a claim is filled from is another claim.
+/// Whether a data source is another PersistentVolumeClaim.
 pub(super) fn is_claim(source: &Value) -> bool {
     source["kind"] == "PersistentVolumeClaim" && source["apiGroup"].as_str().unwrap_or_default().is_empty()
 }

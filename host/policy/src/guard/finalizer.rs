@@ -1,5 +1,5 @@
-//! The finalizer that a plan asks for: the operator puts it on the object, and takes it off when the children are gone. Off
-//! comes whatever has the name, so it must be nobody else's.
+//! Checks the finalizer that a plan asks for. The operator adds it to the object and removes it when the children are
+//! gone. The operator removes a finalizer by its name, so the name must not belong to another controller.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,17 +11,17 @@ use crate::{
     describe::{is_finalizer, is_of_group},
 };
 
-/// Where a plan asks for it.
+/// The path of the finalizer in a plan.
 const PATH: &str = "extra.finalizer";
 
-/// What a plan's `extra` says about it.
+/// The part of a plan's `extra` that names the finalizer.
 #[derive(Deserialize)]
 struct Extra {
     finalizer: Option<String>,
 }
 
-/// Notes one that is somebody else's; one that a namespace's settings name is handed back, since whoever wrote them has to
-/// mend it and not the policy.
+/// Adds a breach if the finalizer belongs to others. Returns a violation instead if a namespace's settings name the
+/// finalizer: the author of those settings has to correct it, not the policy's author.
 pub(super) fn check(extra: &str, rules: &Rules<'_>, breaches: &mut Breaches) -> Option<Violation> {
     let Ok(Extra { finalizer }) = serde_json::from_str(extra) else {
         breaches.add(Rule::JsonObjects, PATH, "must be one text");
@@ -57,7 +57,7 @@ pub(super) fn check(extra: &str, rules: &Rules<'_>, breaches: &mut Breaches) -> 
     of_a_namespace
 }
 
-/// Whether settings name a finalizer, in a field that says so.
+/// Whether settings name a finalizer, in a field with `finalizer` in its name.
 fn is_named(settings: &Value, finalizer: &str) -> bool {
     match settings {
         Value::Object(fields) => fields.iter().any(|(name, value)| {

@@ -1,4 +1,4 @@
-//! One manifest: its type, its place, its name.
+//! Checks one manifest: its type, namespace and name.
 
 use serde_json::Value;
 
@@ -10,10 +10,10 @@ use crate::{
     names::{is_label, is_subdomain},
 };
 
-/// Characters of a name that are told.
+/// The most characters of a name that a message shows.
 const NAME: usize = 253;
 
-/// How messages call a manifest.
+/// Names a manifest for messages.
 pub(super) fn path(index: usize, manifest: &Value) -> String {
     let short = |text: &str| text.chars().take(NAME).collect::<String>();
     match (manifest["kind"].as_str(), manifest["metadata"]["name"].as_str()) {

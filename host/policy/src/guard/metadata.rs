@@ -1,4 +1,5 @@
-//! Metadata: of a manifest, and of the templates in it, which controllers copy to the objects that they make.
+//! Checks the metadata of a manifest and of the templates in it. Controllers copy a template's metadata to the objects
+//! that they create.
 
 use std::fmt::Write;
 
@@ -12,19 +13,19 @@ use crate::{
     stamp::{APPLIED_DIGEST, HASH_STANDS_FOR, POD_SPEC_HASH},
 };
 
-/// The only metadata that a policy has a say in.
+/// The metadata fields that a policy may set.
 const METADATA: [&str; 4] = ["name", "namespace", "labels", "annotations"];
-/// The same in a template. Generators of code leave an empty time there.
+/// The metadata fields that a policy may set in a template. Code generators emit an empty `creationTimestamp`.
 const TEMPLATE: [&str; 4] = ["name", "labels", "annotations", "creationTimestamp"];
-/// Labels and annotations with a meaning for the host; a policy that sets one would speak in its name.
+/// Labels and annotations that the host interprets. A policy must not set them in the host's name.
 const RESERVED: [&str; 5] =
     [APPLIED_DIGEST, POD_SPEC_HASH, HASH_STANDS_FOR, "kaos.tools/policy", "kaos.tools/policy-revision"];
-/// Bytes of all annotations of one object, as Kubernetes has it.
+/// The most bytes of all annotations of one object: Kubernetes' own limit.
 const ANNOTATIONS: usize = 256 << 10;
-/// Characters of a name in a path.
+/// The most characters of a field's name in a path.
 const NAME: usize = 64;
 
-/// The metadata of a manifest and of every template in it.
+/// Checks the metadata of a manifest and of every template in it.
 pub(super) fn check(path: &str, manifest: &Value, breaches: &mut Breaches) {
     let Some(fields) = manifest.as_object() else { return };
     let mut at = " ".to_owned();
@@ -37,7 +38,7 @@ pub(super) fn check(path: &str, manifest: &Value, breaches: &mut Breaches) {
     }
 }
 
-/// Templates are what has a `metadata` and a `spec`, wherever they stand; there are none inside of pods.
+/// Checks templates: every value with `metadata` and `spec`, at any depth. Pod specs contain none.
 fn templates(path: &str, value: &Value, at: &mut String, breaches: &mut Breaches) {
     match value {
         Value::Object(fields) => {

@@ -1,18 +1,27 @@
-//! The output firewall: what a policy asks for and answers, against what it may.
+//! The guard: checks a policy's needs and answers before the host acts on them.
 //!
-//! Nothing is mended or dropped here. A breach names the rule and the path, and the whole answer is void.
+//! The guard corrects nothing and drops nothing. A breach names the rule and the path, and voids the whole answer.
 //!
-//! Guarded is what reaches beyond the object's own namespace, pods and rights: other types, places and names than the
-//! claim's; power over nodes, other ServiceAccounts, Secrets and claims that nobody named ([`Rule::NamedReferences`]);
-//! Services that are reached from outside, volumes and devices of others, tokens for others to trust; metadata that the host
-//! or a controller acts on, also inside of templates; finalizers of others.
+//! The guard checks everything that reaches beyond the object's own namespace, pods and rights:
 //!
-//! Deliberately not guarded is what a policy is there to decide, or what the cluster has better means for: images and
-//! commands (admission, image policies), `tolerations`, affinity, resources and `replicas` (quotas), ConfigMaps by name,
-//! labels and selectors, NetworkPolicies of the namespace, hosts of routes, addresses of load balancers that may be had, and
-//! annotations of pods that some add-on gives a meaning, but for those of security profiles and cloud roles. References inside of custom resources are not
-//! looked for, those of pods in them apart: who may emit such a type is decided by the operator's rights. Nor are claims
-//! that a `StatefulSet` finds by their name, since nothing but that name tells whose they are.
+//! - types, namespaces and names outside of the claim;
+//! - power over nodes and other ServiceAccounts;
+//! - Secrets and PersistentVolumeClaims that neither the user nor the settings named ([`Rule::NamedReferences`]);
+//! - Services that clients outside of the cluster can reach;
+//! - volumes and devices of others, and tokens that others trust;
+//! - metadata that the host or a controller acts on, also inside of templates;
+//! - finalizers of others.
+//!
+//! The guard deliberately leaves the following to the policy, or to better means of the cluster:
+//!
+//! - images and commands (admission, image policies);
+//! - `tolerations`, affinity, resources and `replicas` (quotas);
+//! - ConfigMaps by name, labels and selectors, NetworkPolicies of the namespace;
+//! - hosts of routes, and the addresses that a load balancer may get;
+//! - pod annotations of add-ons, except security profiles and cloud roles;
+//! - references inside of custom resources, except those of pods in them: the operator's rights decide which policy may
+//!   emit such a type;
+//! - PersistentVolumeClaims that a `StatefulSet` finds by name: the name alone says whose they are.
 
 mod annotated;
 mod asked;

@@ -1,4 +1,4 @@
-//! What a policy may ask to see.
+//! Checks what a policy asks to see.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,15 +11,15 @@ use crate::{
     names::{is_key, is_label_value, is_subdomain},
 };
 
-/// Characters of a need's id: a kind, a namespace and a name fit, whatever they are.
+/// The most characters of a need's id. Any kind, namespace and name fit in it.
 const ID: usize = 512;
 
-/// Characters of a label that are shown.
+/// The most characters of a label that a message shows.
 const SHOWN: usize = 128;
-/// Labels of one selector. All of them are part of a request to the API server.
+/// The most labels of one selector. All of them become part of a request to the API server.
 const LABELS: usize = 32;
 
-/// Whether what is asked for is in order: `known` is what was asked for before. Namespaces are filled in.
+/// Checks the needs of one round, with their namespaces filled in. `known` has the needs of earlier rounds.
 pub(crate) fn needs(needs: &[Need], known: &BTreeMap<String, Target>, claim: &Claim, limits: &Limits) -> Vec<Breach> {
     let mut breaches = Breaches::default();
     let mut seen = BTreeSet::new();
@@ -78,7 +78,7 @@ fn unusable_name(target: &Target) -> Option<&str> {
     name.filter(|name| !usable(name)).or_else(|| target.namespace().filter(|namespace| !is_subdomain(namespace)))
 }
 
-/// Whether a target may be looked up: in the object's own namespace always, elsewhere by grant.
+/// Whether a policy may look up a target: always in the object's own namespace, elsewhere only by grant.
 pub(crate) fn may_read(
     target: &Target,
     cluster_scoped: bool,

@@ -1,7 +1,7 @@
-//! The plan as a whole: bounds, forms, duplicates; then each manifest and the mapping.
+//! Checks a whole plan: limits, shapes and duplicates first, then each manifest and the mapping.
 //!
-//! A value that does not fit its field voids the answer like everything else; if it is what the user wrote, the answer
-//! becomes a refusal that tells where.
+//! A value that does not fit its field voids the answer, like every breach. If the user wrote that value, the answer
+//! becomes a refusal that names the place in the object.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ use crate::{
     pods,
 };
 
-/// The manifests of a plan, parsed, if the plan may pass.
+/// Returns the parsed manifests of a plan that breaks no rule.
 pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
     let mut breaches = Breaches::default();
     if plan.manifests.len() > rules.limits.manifests {
@@ -38,7 +38,7 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
         return Err(Stop::Policy(Failure::Guard(breaches.into_vec())));
     }
     let manifests = parse(plan).map_err(Stop::Policy)?;
-    // First, since values of a wrong type make every other rule say things that only confuse.
+    // Check shapes first: a value of a wrong type makes every other rule report confusing breaches.
     let violations = shapes(&manifests, rules.object, &mut breaches);
     if !violations.is_empty() {
         return Err(Stop::User(violations));
@@ -58,7 +58,7 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
     if !is_object(&plan.extra) {
         breaches.add(Rule::JsonObjects, "extra", "must be a JSON object, {} when there is nothing to say");
     }
-    // A plan that is too large or full of breaches is not worth a look at every field.
+    // Skip the costly checks of every field if the plan is too large or the list of breaches is full.
     let mut violations = Vec::new();
     if !breaches.is_full() {
         violations = privilege::check(&plan_seen, rules, &mut breaches);
@@ -74,11 +74,11 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<Vec<Value>, Stop> {
     }
 }
 
-/// What does not fit its field: the user's word as violations, anything else as breaches.
+/// Reports values that do not fit their fields: as violations if the user wrote them, otherwise as breaches.
 fn shapes(manifests: &[Value], object: &Value, breaches: &mut Breaches) -> Vec<Violation> {
     let mut violations: Vec<Violation> = Vec::new();
     for (i, manifest) in manifests.iter().enumerate() {
-        // Whose word a value is takes a look at the whole object: a few are enough to be told.
+        // `of_the_user` walks the whole object for each value, so look at a few misfits only.
         for misfit in misfits(manifest).into_iter().take(TOLD) {
             if let Some(path) = words::of_the_user(object, &misfit.path, misfit.value) {
                 let kind = manifest["kind"].as_str().unwrap_or_default();
@@ -95,7 +95,7 @@ fn shapes(manifests: &[Value], object: &Value, breaches: &mut Breaches) -> Vec<V
     violations
 }
 
-/// Pods and containers are not more than anybody can mean.
+/// Limits the number of pod specs and containers.
 fn bounds(path: &str, specs: &[(String, &Value)], limits: &Limits, breaches: &mut Breaches) {
     if specs.len() >= pods::SPECS {
         breaches.add(Rule::Bounded, path, format_args!("more than {} pod specs", pods::SPECS - 1));
@@ -109,7 +109,7 @@ fn bounds(path: &str, specs: &[(String, &Value)], limits: &Limits, breaches: &mu
     }
 }
 
-/// Everything in a plan that is JSON and read.
+/// Every JSON text in a plan that the guard parses.
 fn texts(plan: &Plan) -> impl Iterator<Item = &str> + Clone {
     fn other(variable: &EnvVar) -> Option<&str> {
         if let EnvSource::Other(text) = &variable.source { Some(text.as_str()) } else { None }

@@ -1,5 +1,5 @@
-//! Fields that give more power than a pod has by itself: the user's own words, where the operator lets users say it, the
-//! owner's settings, or granted.
+//! Checks fields that give more power than a pod has by default. Three sources may allow such a field: the user's own
+//! spec, if the operator lets users raise privileges; the operator's settings; or a grant.
 
 use serde_json::Value;
 
@@ -16,15 +16,15 @@ use crate::{
     manifest::Privilege,
 };
 
-/// One manifest with its path and its pods.
+/// One manifest with its path and its pod specs.
 pub(super) struct Seen<'a> {
     pub(super) path: String,
     pub(super) manifest: &'a Value,
     pub(super) specs: Vec<(String, &'a Value)>,
 }
 
-/// Notes what nobody who may had said; what a user or a namespace's settings said without the right to is handed back, since
-/// whoever wrote it has to mend it and not the policy.
+/// Adds a breach for every raised privilege that no permitted source allows. Returns violations for values that a user,
+/// or a namespace's settings, wrote without permission: their author has to correct them, not the policy's author.
 pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Breaches) -> Vec<Violation> {
     let mut violations = Vec::new();
     let granted = |raised: &Raised<'_>| {
@@ -49,7 +49,7 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     let user: &[&Value] = if is_forbidden { &[] } else { &own };
     let said = Said::about(&asked, user, rules.settings);
     let said_by_flags = rules.cap.map(|cap| Said::about(&asked, user, &cap.flags));
-    // That, and what users would have a say in if they had one.
+    // The values that would be allowed if users could raise privileges, without and with the cap.
     let settings = rules.cap.map_or(rules.settings, |cap| &cap.flags);
     let with_user =
         is_forbidden.then(|| [rules.settings, settings].map(|settings| Said::about(&asked, &own, settings)));
@@ -87,7 +87,7 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     violations
 }
 
-/// The user's own word, where the operator lets users have none.
+/// The violation for a value that a user wrote although users may raise no privileges.
 fn of_the_user(raised: &Raised<'_>, rules: &Rules<'_>) -> Violation {
     let message = format!(
         "asks for privilege {}, and the operator's --user-privileges=refused lets no object do so: take it out, or have \
@@ -97,7 +97,7 @@ fn of_the_user(raised: &Raised<'_>, rules: &Rules<'_>) -> Violation {
     Violation { path: asked::place(raised, rules), message }
 }
 
-/// The setting of a namespace that has the value, and where it was set.
+/// The violation for a value that comes from a namespace's settings, with the place where it was set.
 fn of_a_namespace(raised: &Raised<'_>, rules: &Rules<'_>) -> Option<Violation> {
     rules.layers.iter().find_map(|(policy, settings)| {
         settings.of_namespaces().find_map(|(path, source, value)| {
@@ -112,7 +112,7 @@ fn of_a_namespace(raised: &Raised<'_>, rules: &Rules<'_>) -> Option<Violation> {
     })
 }
 
-/// Whether a ServiceAccount of this name is part of the plan.
+/// Whether the plan has a ServiceAccount of this name.
 fn is_planned(plan: &[Seen<'_>], name: &Value) -> bool {
     plan.iter().any(|Seen { manifest, .. }| {
         let of = ResourceType::of_object(manifest);
@@ -120,7 +120,8 @@ fn is_planned(plan: &[Seen<'_>], name: &Value) -> bool {
     })
 }
 
-/// A Secret that the cluster would fill with a token: whoever mounts it is that ServiceAccount.
+/// Rejects a Secret that the cluster would fill with a ServiceAccount's token: a pod that mounts the token acts as that
+/// ServiceAccount.
 fn tokens(path: &str, manifest: &Value, rules: &Rules<'_>, breaches: &mut Breaches) {
     const TYPES: [&str; 2] = ["kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"];
     const ACCOUNT: &str = "kubernetes.io/service-account.name";

@@ -1,4 +1,4 @@
-//! Fields that give more power than a pod or a Service has by itself, wherever a manifest has them.
+//! Finds fields that give more power than a pod or a Service has by default, anywhere in a manifest.
 
 use serde_json::Value;
 
@@ -10,24 +10,24 @@ use crate::{contract::ResourceType, json::list, manifest::Privilege, pods};
 
 type Known = (Privilege, &'static str, &'static [&'static str]);
 
-/// Switches of a pod.
+/// Boolean fields of a pod.
 const POD: [Known; 3] = [
     (Privilege::HostNetwork, "hostNetwork", &[]),
     (Privilege::HostPid, "hostPID", &[]),
     (Privilege::HostIpc, "hostIPC", &[]),
 ];
-/// Names in a pod.
+/// Name fields of a pod.
 const POD_NAMES: [Known; 3] = [
     (Privilege::NodeName, "nodeName", &[]),
     (Privilege::PriorityClass, "priorityClassName", &[]),
     (Privilege::RuntimeClass, "runtimeClassName", &[]),
 ];
-/// Switches of a container.
+/// Boolean fields of a container.
 const CONTAINER: [Known; 2] = [
     (Privilege::Privileged, "securityContext", &["privileged"]),
     (Privilege::AllowPrivilegeEscalation, "securityContext", &["allowPrivilegeEscalation"]),
 ];
-/// Hosts that the kubelet calls for a container.
+/// Hosts that the kubelet calls for a container's probes and hooks.
 const HOSTS: [Known; 10] = [
     (Privilege::ProbeHosts, "livenessProbe", &["httpGet", "host"]),
     (Privilege::ProbeHosts, "livenessProbe", &["tcpSocket", "host"]),
@@ -40,16 +40,16 @@ const HOSTS: [Known; 10] = [
     (Privilege::ProbeHosts, "lifecycle", &["preStop", "httpGet", "host"]),
     (Privilege::ProbeHosts, "lifecycle", &["preStop", "tcpSocket", "host"]),
 ];
-/// Volumes that hold nothing of anybody else. Those of Secrets and claims are a matter of names.
+/// Volume types without content of others. Volumes of Secrets and PersistentVolumeClaims are checked by name instead.
 const VOLUMES: [&str; 8] =
     ["configMap", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret"];
-/// Sources of projected volumes of which the same is true. A token is that of the pod's own account.
+/// Sources of projected volumes without content of others. A token is that of the pod's own ServiceAccount.
 const PROJECTED: [&str; 4] = ["configMap", "downwardAPI", "secret", "serviceAccountToken"];
-/// Types of Services that are reached from outside of the cluster.
+/// Service types that clients outside of the cluster can reach.
 const SERVICES: [(&str, Privilege); 2] =
     [("LoadBalancer", Privilege::LoadBalancers), ("NodePort", Privilege::NodePorts)];
 
-/// Everything in a manifest that raises privilege. `specs` are its pods.
+/// Everything in a manifest that raises privilege. `specs` are its pod specs.
 pub(super) fn of_manifest<'a>(manifest: &'a Value, specs: &[(String, &'a Value)]) -> Vec<Raised<'a>> {
     let mut raised = annotated::of_manifest(manifest);
     if ResourceType::of_object(manifest).is_service() {
@@ -87,7 +87,7 @@ fn of_service(spec: &Value) -> Vec<Raised<'_>> {
     raised
 }
 
-/// The volume that a claim takes, whoever left it behind.
+/// The volume that a PersistentVolumeClaim names: it may hold data of another user.
 fn of_claim<'a>(at: &str, spec: &'a Value) -> Option<Raised<'a>> {
     let (field, value): (Field<'_>, _) = (("volumeName", &[]), &spec["volumeName"]);
     let raised = Raised { privilege: Privilege::VolumeName, path: path(at, field), field, value, container: None };
@@ -155,7 +155,7 @@ fn of_volume<'a>(at: &str, volume: &'a Value) -> Vec<Raised<'a>> {
     raised
 }
 
-/// The fields of a volume or a source that say another type than these.
+/// The fields of a volume or a projected source with a type outside of `types`.
 fn beyond<'a>(of: &'a Value, types: &'static [&str]) -> impl Iterator<Item = (&'a str, &'a Value)> {
     let fields = of.as_object().into_iter().flatten().map(|(field, value)| (field.as_str(), value));
     fields.filter(|(field, value)| *field != "name" && !value.is_null() && !types.contains(field))
@@ -201,7 +201,7 @@ fn of_container<'a>(at: &str, container: &'a Value, is_main: bool) -> Vec<Raised
     raised
 }
 
-/// What the security contexts of pods and containers have in common.
+/// The privileged fields that the security contexts of pods and containers share.
 fn of_security_context(context: &Value) -> Vec<(Privilege, Field<'static>, &Value)> {
     let mut raised: Vec<(_, Field<'static>, _)> = Vec::new();
     for profile in [&["seccompProfile", "type"], &["appArmorProfile", "type"]] {
@@ -221,7 +221,7 @@ fn of_security_context(context: &Value) -> Vec<(Privilege, Field<'static>, &Valu
     raised
 }
 
-/// The value that a field has in an object; null where there is none.
+/// The value of a field in an object; null if the field is missing.
 fn at_field<'a>(value: &'a Value, (first, rest): Field<'_>) -> &'a Value {
     rest.iter().fold(&value[first], |value, name| &value[*name])
 }
@@ -230,7 +230,7 @@ fn path(at: &str, (first, rest): Field<'_>) -> String {
     rest.iter().fold(format!("{at}.{first}"), |path, name| format!("{path}.{name}"))
 }
 
-/// `false` and nothing are off; whatever else stands there is for the API server to judge, and counts as on.
+/// Everything except `false` and null counts as on. The API server judges values of other types.
 fn is_on(value: &Value) -> bool {
     !value.is_null() && *value != false
 }

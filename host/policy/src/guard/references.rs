@@ -1,6 +1,8 @@
-//! Secrets and PersistentVolumeClaims that pods use: the user named them, the settings do, they are granted by name, or the
-//! same plan brings them. Of what claims are filled from the last says nothing: a claim is made at once, also where
-//! somebody else has the name that the plan brings, and has its copy then.
+//! Checks the Secrets and PersistentVolumeClaims that pods use. The user or the settings must name them, a grant must
+//! list them, or the same plan must bring them.
+//!
+//! For a data source of a PersistentVolumeClaim it does not help that the plan brings it. The PersistentVolumeClaim
+//! copies the data at once, also if the name in the plan belongs to a stranger's object.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -14,19 +16,19 @@ use crate::{
     pods,
 };
 
-/// What is referred to.
+/// The kind of a referenced object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Secret,
     Claim,
-    /// What a claim is filled from that is no claim itself: a snapshot, or anything that some add-on knows how to copy.
+    /// A data source that is no PersistentVolumeClaim: a snapshot, or a type that an add-on can copy.
     Source,
 }
 
 impl Kind {
     const ALL: [Self; 3] = [Self::Secret, Self::Claim, Self::Source];
 
-    /// Whether a field of this name can hold such a reference.
+    /// Whether a field of this name can hold a reference of this kind.
     fn is_plausible(self, field: &str) -> bool {
         let field = field.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| field.contains(word));
@@ -55,28 +57,28 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A reference to one of them.
+/// A reference to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Named<'a> {
     kind: Kind,
-    /// Its namespace, where that is not the object's own.
+    /// The object's namespace, if it is not the namespace of the policy's primary object.
     elsewhere: Option<&'a str>,
     name: &'a str,
 }
 
-/// Where a plan refers to something.
+/// A reference with its place in the plan.
 struct Used<'a, 'b> {
-    /// The manifest.
+    /// The manifest's path.
     path: &'b String,
-    /// What has the field; none where the manifest itself does.
+    /// The path of the spec with the field; `None` if the field is at the top of the manifest.
     at: Option<&'b String>,
     field: Place,
     named: Named<'a>,
-    /// Whether a claim is filled from it.
+    /// Whether the reference is a PersistentVolumeClaim's data source.
     is_source: bool,
 }
 
-/// The way to a field: items of lists, and what follows them.
+/// The path of a field: up to two list items, then the names after them.
 #[derive(Debug, Clone, Copy)]
 struct Place([Option<(&'static str, usize)>; 2], &'static str);
 
@@ -167,19 +169,19 @@ pub(super) fn check<'a>(plan: &[Seen<'a>], rules: &Rules<'a>, breaches: &mut Bre
     }
 }
 
-/// What a claim is filled from.
+/// The data source that a PersistentVolumeClaim names.
 fn of_source<'a>(source: &'a Value, own: &str) -> Option<Named<'a>> {
     let name = source["name"].as_str().filter(|name| !name.is_empty())?;
     let kind = if filled::is_claim(source) { Kind::Claim } else { Kind::Source };
     Some(Named { kind, elsewhere: elsewhere(source, own), name })
 }
 
-/// The namespace that a reference names, where it is not the object's own.
+/// The namespace of a reference, if it is not the object's own.
 fn elsewhere<'a>(reference: &'a Value, own: &str) -> Option<&'a str> {
     reference["namespace"].as_str().filter(|namespace| !namespace.is_empty() && *namespace != own)
 }
 
-/// What comes to each pod that runs as a ServiceAccount, without being in any pod spec.
+/// The Secrets of a ServiceAccount. Every pod of the ServiceAccount gets them, although no pod spec names them.
 fn of_account<'a>(manifest: &'a Value, found: &mut impl FnMut(Place, &'a str)) {
     if manifest["apiVersion"] != "v1" || manifest["kind"] != "ServiceAccount" {
         return;
@@ -193,7 +195,7 @@ fn of_account<'a>(manifest: &'a Value, found: &mut impl FnMut(Place, &'a str)) {
     }
 }
 
-/// Everything that a pod refers to, with the field that does.
+/// Every Secret and PersistentVolumeClaim that a pod refers to, with the field.
 fn of_pod<'a>(spec: &'a Value, found: &mut impl FnMut(Kind, Place, &'a str)) {
     let mut note = |kind, within, item, field, name: &'a Value| {
         if let Some(name) = name.as_str().filter(|name| !name.is_empty()) {
@@ -226,8 +228,8 @@ fn of_pod<'a>(spec: &'a Value, found: &mut impl FnMut(Kind, Place, &'a str)) {
     }
 }
 
-/// Every name that stands where a reference can stand: in a field whose name says so, as a text, as the name within,
-/// or in a list of these.
+/// Collects every name that a reference can use. The field's name must suggest the kind; its value is a text, an object
+/// with `name`, or a list of these.
 fn names<'a>(value: &'a Value, own: &str, allowed: &mut BTreeSet<Named<'a>>) {
     match value {
         Value::Object(fields) => {

@@ -1,18 +1,18 @@
-//! The rules of the guard, and what is said of an answer that breaks one.
+//! The rules of the guard, and the description of a breach.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// A rule that an answer broke.
+/// A rule that an answer can break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
     /// Needs name only types that the claim reads.
     ReadsClaimed,
-    /// Needs have unique ids that keep their meaning, and there are not too many.
+    /// Needs have unique ids that keep their meaning, and their number is limited.
     NeedsOrderly,
-    /// Manifests are only of types that the claim emits.
+    /// Manifests have only types that the claim emits.
     EmitsClaimed,
     /// Manifests are not cluster-scoped and grant no rights.
     NoClusterPower,
@@ -22,39 +22,39 @@ pub enum Rule {
     NotItself,
     /// No two manifests are the same object.
     NoDuplicates,
-    /// There are not too many manifests, and they are not too large.
+    /// The number and the size of manifests are limited.
     Bounded,
     /// Names, labels and annotations are valid.
     ValidNames,
-    /// Metadata that the host or the API server owns is left alone.
+    /// Manifests leave metadata of the host and the API server alone.
     HostMetadata,
-    /// Manifests have the form of an object.
+    /// Manifests have the form of a Kubernetes object.
     WellFormed,
-    /// Kubernetes' own kinds have the fields that Kubernetes gives them, with values that it takes.
+    /// Manifests of Kubernetes' own kinds have the fields and values that the kind accepts.
     FitsKind,
-    /// No container has a variable twice.
+    /// No container has the same variable twice.
     NoDuplicateEnv,
-    /// The plan's mapping is what the manifests carry.
+    /// The containers in the manifests have the variables of the plan's mapping, and no others.
     EnvAsMapped,
-    /// Privilege is the user's own word, that of the settings, or granted.
+    /// The user's spec, the settings or a grant allow every raised privilege.
     NoPrivilege,
-    /// Secrets, claims, and what claims are filled from, are named by the user or the settings, granted, or of the same
-    /// plan.
+    /// The user or the settings name every Secret, PersistentVolumeClaim and data source, a grant lists it, or the same
+    /// plan brings it.
     NamedReferences,
-    /// The finalizer that a plan asks for is of the claimed kind's group, the word of the settings, or granted.
+    /// The plan's finalizer belongs to the claimed kind's group, the settings name it, or a grant lists it.
     OwnFinalizer,
-    /// Texts that must be JSON objects are.
+    /// Texts that must be JSON objects are JSON objects.
     JsonObjects,
 }
 
-/// Where an answer broke which rule.
+/// A broken rule and its place in the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Breach {
     /// The rule.
     pub rule: Rule,
-    /// The path: of a need, of a manifest, of the mapping.
+    /// The path of the need, the manifest or the variable.
     pub path: String,
-    /// What is there and what may be.
+    /// The value found and the values allowed.
     pub message: String,
 }
 
@@ -67,9 +67,9 @@ impl fmt::Display for Breach {
 /// Whether a user's own spec may raise privilege.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum UserPrivileges {
-    /// What stands verbatim in the object's spec is allowed.
+    /// A privilege that the object's spec asks for verbatim is allowed.
     #[default]
     Allowed,
-    /// Only grants are.
+    /// Only grants and settings raise privilege.
     Forbidden,
 }

@@ -1,4 +1,4 @@
-//! Everything that decides what a plan may contain, and who has to mend one that may not pass.
+//! Collects everything that decides whether a plan may pass, and says who has to correct a plan that may not.
 
 use serde_json::Value;
 
@@ -16,27 +16,27 @@ use crate::{
 pub(crate) struct Rules<'a> {
     pub(crate) claim: &'a Claim,
     pub(crate) grants: &'a Grants,
-    /// Those of the layers that change the mapping.
+    /// The grants of the overlays, which change the mapping.
     pub(crate) overlay_grants: &'a [&'a Grants],
     pub(crate) limits: &'a Limits,
     pub(crate) owner: &'a ObjectRef,
     /// The object as the user wrote it.
     pub(crate) object: &'a Value,
-    /// The settings that the object's annotations give.
+    /// The settings from the object's annotations.
     pub(crate) annotated: &'a Value,
-    /// The settings that whoever runs the operator gives.
+    /// The settings from the operator's owner.
     pub(crate) settings: &'a Value,
-    /// All settings, by the name of the policy.
+    /// All settings, by the policy's name.
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
     pub(crate) user_privileges: UserPrivileges,
-    /// What settings of packages may raise at most; everything, where there is none.
+    /// The privileges that settings of packages may raise at most; all privileges if `None`.
     pub(crate) cap: Option<&'a Cap<'a>>,
 }
 
-/// Who has to mend a plan that may not pass.
+/// Who has to correct a plan that may not pass.
 pub(crate) enum Stop {
     /// The policy's author.
     Policy(Failure),
-    /// The user: the object has a value that Kubernetes would not take, or a setting of its namespace raises privilege.
+    /// The user: the object has a value that Kubernetes would reject, or a setting of its namespace raises privilege.
     User(Vec<Violation>),
 }

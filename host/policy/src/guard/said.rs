@@ -1,7 +1,8 @@
-//! Whose word a privileged value is: what the user's spec and the settings say, looked up and not searched for.
+//! Finds out who wrote a privileged value: indexes the values of the user's spec and of the settings, so that a check
+//! is a lookup.
 //!
-//! A value is compared leaf by leaf and without nulls, since what a manifest carries is what a user wrote in two
-//! places, merged and cleaned.
+//! Values are compared leaf by leaf and without nulls. A policy may merge a manifest's value from two places of the
+//! spec and clean it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,26 +11,26 @@ use serde_json::Value;
 use super::power::{Field, Raised};
 use crate::{digest::canonical, pods};
 
-/// For whom a value was written.
+/// The target that a value was written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum For<'a> {
-    /// The container of this name.
+    /// The container with this name.
     Container(&'a str),
     /// No container in particular: the whole pod, or its main container.
     Pod,
-    /// Every container: the word of whoever owns the settings.
+    /// Every container: the value comes from the operator's settings.
     Everyone,
 }
 
-/// A part of a value: its key, and what stands there.
+/// A part of a value: its key, and its canonical text.
 type Leaf<'a> = (&'a str, String);
 
-/// What was said about the fields that a plan raises.
+/// The values that the spec and the settings have for the fields that a plan raises.
 #[derive(Debug)]
 pub(super) struct Said<'a>(BTreeSet<(Field<'a>, For<'a>, Leaf<'a>)>);
 
 impl<'a> Said<'a> {
-    /// What the user's texts and the owner's settings say about some fields.
+    /// Collects the values that the user's texts and the operator's settings have for some fields.
     pub(super) fn about(raised: &[Raised<'a>], user: &[&'a Value], settings: &'a Value) -> Self {
         let mut wanted: BTreeMap<&str, BTreeSet<Field<'a>>> = BTreeMap::new();
         for Raised { field, .. } in raised {
@@ -43,8 +44,9 @@ impl<'a> Said<'a> {
         said
     }
 
-    /// Whether each part of the value was written for the container or the pod that has it. What a user wrote for one
-    /// container gives nothing to another, and what is written for none in particular is for the main one.
+    /// Whether each part of the value was written for the container or pod with the field. A value that a user wrote
+    /// for one container allows nothing for another. A value for no container in particular applies to the main
+    /// container.
     pub(super) fn have(&self, raised: &Raised<'a>) -> bool {
         let heard =
             |whom: For<'a>, (key, text): &Leaf<'a>| self.0.contains(&(raised.field, whom, (*key, text.clone())));
@@ -85,7 +87,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Whether a name is that of the field `first`. Settings may say for what: `podSecurityContext`.
+/// Whether `name` means the field `first`. A settings name may have a prefix: `podSecurityContext`.
 fn means(name: &str, first: &str, whom: For<'_>) -> bool {
     let with_a_word_before = || {
         let mut letters = first.chars();

@@ -1,8 +1,8 @@
-//! Manifests of Kubernetes' own kinds against their types: an object where a list belongs would be refused by the
-//! API server, long after the user could be told where it came from.
+//! Checks manifests of Kubernetes' own kinds against their types. Without this check, the API server would reject an
+//! object in place of a list when the user's field can no longer be named.
 //!
-//! Only types are looked at. Fields that these types do not know pass, since a cluster may be newer than they are,
-//! and what a value means is for the API server.
+//! Only types are checked. Unknown fields pass, since a cluster may be newer than these types. The API server checks
+//! the meaning of values.
 
 use std::fmt;
 
@@ -11,18 +11,18 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
-/// Misfits of one manifest that are told at once.
+/// The most misfits of one manifest that are reported.
 const TOLD: usize = 10;
-/// Characters of a reason in the words of the type's own parser.
+/// The most characters of a parser's own error message.
 const REASON: usize = 200;
 
 /// A value of a manifest that does not have the type of its field.
 pub(super) struct Misfit<'a> {
-    /// The names and indices that lead to it.
+    /// The names and indices that lead to the value.
     pub(super) path: Vec<Step>,
-    /// What stands there.
+    /// The value in the manifest.
     pub(super) value: &'a Value,
-    /// What should.
+    /// The value that the field accepts.
     pub(super) message: String,
 }
 
@@ -33,10 +33,10 @@ pub(crate) enum Step {
     Index(usize),
 }
 
-/// Why a value is not one of a type, and where.
+/// The result of parsing a manifest as a type; an error has a path.
 type Parsed = Result<(), serde_path_to_error::Error<serde_json::Error>>;
 
-/// Every value of a manifest that does not fit its kind. A kind that is not Kubernetes' own has none.
+/// Every value of a manifest that does not fit its kind. Empty for kinds that are not Kubernetes' own.
 pub(super) fn misfits(manifest: &Value) -> Vec<Misfit<'_>> {
     let Some(parse) = parser(manifest) else { return Vec::new() };
     let mut misfits = Vec::new();
@@ -46,7 +46,8 @@ pub(super) fn misfits(manifest: &Value) -> Vec<Misfit<'_>> {
         let path = steps(error.path());
         let Some(value) = at(manifest, &path) else { break };
         misfits.push(Misfit { message: message(&error, value), value, path: path.clone() });
-        // Without this one, the next comes to light. An item cannot go: those behind it would change places.
+        // Remove the value, so that the parser finds the next misfit. A list item cannot be removed: the items after it
+        // would move.
         let Some((Step::Name(name), above)) = path.split_last() else { break };
         let parent = at_mut(&mut rest, above).and_then(Value::as_object_mut);
         if parent.and_then(|parent| parent.remove(name)).is_none() {
@@ -90,7 +91,7 @@ fn steps(path: &serde_path_to_error::Path) -> Vec<Step> {
     let step = |segment: &Segment| match segment {
         Segment::Seq { index } => Some(Step::Index(*index)),
         Segment::Map { key } => Some(Step::Name(key.clone())),
-        // An unknown step is the last: the value there is taken as a whole.
+        // Stop at an unknown step: the value there is reported as a whole.
         Segment::Enum { .. } | Segment::Unknown => None,
     };
     path.iter().map_while(step).collect()
@@ -110,7 +111,7 @@ fn at_mut<'a>(value: &'a mut Value, path: &[Step]) -> Option<&'a mut Value> {
     })
 }
 
-/// What belongs there and what is there, without the value: it may be long, or secret.
+/// Says which type the field accepts and which one the value has. Leaves the value out, since it may be long or secret.
 fn message(error: &serde_path_to_error::Error<serde_json::Error>, value: &Value) -> String {
     let reason = error.inner().to_string();
     let Some((found, expected)) = reason.rsplit_once(", expected ") else {
@@ -133,7 +134,7 @@ fn message(error: &serde_path_to_error::Error<serde_json::Error>, value: &Value)
     format!("must be {expected}, and is {}", Found(value))
 }
 
-/// A value by its type.
+/// Displays a value by its type.
 struct Found<'a>(&'a Value);
 
 impl fmt::Display for Found<'_> {
@@ -149,7 +150,7 @@ impl fmt::Display for Found<'_> {
     }
 }
 
-/// As paths are written in messages.
+/// Formats a path for messages.
 pub(crate) fn written(path: &[Step]) -> String {
     let mut text = String::new();
     for step in path {
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kubernetes_takes_is_taken() {
+    fn values_that_kubernetes_accepts_pass() {
         let pod = json!({
             "containers": [{
                 "name": "a", "resources": {"limits": {"cpu": 2, "memory": "1Gi", "nvidia.com/gpu": 1.0}},
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn each_value_of_a_wrong_type_is_told_with_its_path_and_without_its_content() {
+    fn a_value_of_a_wrong_type_is_reported_with_its_path_and_without_content() {
         let pod = json!({
             "volumes": "secret",
             "containers": [{"name": 7, "env": {}, "resources": {"limits": {"a.b/c": true}}}],
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_is_none_ends_the_list_of_what_is_told() {
+    fn a_list_item_of_a_wrong_type_ends_the_search_for_misfits() {
         let pod = json!({"containers": [3, 4]});
         assert_eq!(
             told(&deployment(&pod)),
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_base64_are_told_in_the_parsers_words() {
+    fn invalid_base64_is_reported_with_the_parsers_message() {
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"key": "%%%"}});
         let told = told(&secret);
         assert!(told.len() == 1 && told[0].starts_with("data.key "), "{told:?}");

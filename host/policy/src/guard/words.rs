@@ -1,15 +1,15 @@
-//! Whether a value of a manifest is the user's own word, and where in the object it stands.
+//! Finds out whether the user wrote a value of a manifest, and where in the object.
 //!
-//! The host does not know how a policy makes manifests of specs. What it can see is that the value stands in the
-//! object too, below the same names: `spec.template.spec.volumes` of a Deployment and `spec.podSpec.volumes`. What was
-//! merged is not the same any more, but an object that the user put where a list belongs is still an object.
+//! The host does not know how a policy turns specs into manifests. It can see that the object has the same value below
+//! the same names: `spec.template.spec.volumes` of a Deployment and `spec.podSpec.volumes`. A merged value differs from
+//! the user's, but an object that the user wrote in place of a list is still an object.
 
 use serde_json::Value;
 
 use super::shape::Step;
 
-/// The path in the object of the value that a manifest has at `path`: where the same value, or else another list or
-/// object, stands below the most of the same names.
+/// The path in the object of the value that a manifest has at `path`. Prefers the same value; otherwise takes a list or
+/// an object that shares the most names with `path`.
 pub(crate) fn of_the_user(object: &Value, path: &[Step], value: &Value) -> Option<Vec<Step>> {
     let mut search = Search { path, value, best: None };
     let mut here = vec![Step::Name("spec".to_owned())];
@@ -20,7 +20,7 @@ pub(crate) fn of_the_user(object: &Value, path: &[Step], value: &Value) -> Optio
 struct Search<'a> {
     path: &'a [Step],
     value: &'a Value,
-    /// Whether it is the same value, and the number of names in common; the path.
+    /// Whether the value is the same and how many names the paths share; the path.
     best: Option<((bool, usize), Vec<Step>)>,
 }
 
@@ -55,13 +55,13 @@ impl Search<'_> {
     }
 }
 
-/// Whether two numbers are one that a policy read and wrote: a fraction may lose its last digit on the way.
+/// Whether a policy may have read one number and written the other: a fraction may lose its last digit.
 fn is_same_fraction(one: &Value, other: &Value) -> bool {
     let fraction = |value: &Value| value.as_f64().filter(|_| value.is_f64());
     fraction(one).zip(fraction(other)).is_some_and(|(one, other)| (one - other).abs() <= one.abs() * 4.0 * f64::EPSILON)
 }
 
-/// How many names two paths have in common at their ends. The place in a list is no difference: merging moves items.
+/// The number of names that two paths share at their ends. List indices count as equal, since merging moves items.
 fn shared_names(one: &[Step], other: &[Step]) -> usize {
     let alike = |(one, other): &(&Step, &Step)| match (one, other) {
         (Step::Name(one), Step::Name(other)) => one == other,
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_value_below_the_same_name_is_the_users() {
+    fn an_equal_value_below_the_same_name_is_the_users() {
         let object = json!({"spec": {"podSpec": {"volumes": "x"}, "note": "x"}});
         let path = ["spec", "template", "spec", "volumes"];
         assert_eq!(found(&object, &path, &json!("x")).as_deref(), Some("spec.podSpec.volumes"));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_or_object_that_was_merged_is_found_by_its_names() {
+    fn a_merged_list_or_object_is_found_by_its_names() {
         let object = json!({"spec": {"podSpec": {"volumes": {"$patch": "merge"}}}});
         let path = ["spec", "template", "spec", "volumes"];
         assert_eq!(found(&object, &path, &json!({})).as_deref(), Some("spec.podSpec.volumes"));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_with_the_most_names_in_common_wins_wherever_it_is_in_a_list() {
+    fn the_path_that_shares_the_most_names_wins_regardless_of_list_indices() {
         let object = json!({"spec": {
             "container": {"resources": {"limits": 3}},
             "limits": 3,
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fraction_that_lost_its_last_digit_is_still_the_users() {
+    fn a_fraction_without_its_last_digit_is_still_the_users() {
         let object = json!({"spec": {"podSpec": {"volumes": 1.116_156_585_423_264_5e-11}}});
         let path = ["spec", "template", "spec", "volumes"];
         let read_again = json!(1.116_156_585_423_264_4e-11);
