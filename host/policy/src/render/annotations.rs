@@ -1,4 +1,4 @@
-//! Settings that an object's own annotations override.
+//! Applies the settings that an object's own annotations override.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,8 +10,8 @@ use crate::{
     settings::{ANNOTATION_PREFIX, Path, SettingsError},
 };
 
-/// Puts the object's annotations over the settings of each layer. One that no layer knows is the user's
-/// error, like a value that does not fit.
+/// Puts the object's annotations over the settings of each layer. Returns violations for annotations that no layer
+/// knows and for values that do not fit.
 pub(super) fn annotate<'a>(
     object: &Value,
     base: &mut Layer<'a>,

@@ -1,4 +1,5 @@
-//! A stack of policies bound to settings and facts: everything that decides an answer but the object.
+//! Binds a stack of policies to settings and to facts of the cluster: everything that decides an answer except the
+//! object.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -16,7 +17,7 @@ pub(super) struct Bound {
     pub(super) settings: Arc<Effective>,
 }
 
-/// A stack with its settings, facts and rules.
+/// A stack with its settings, the cluster's facts and the rules for answers.
 pub(super) struct Binding {
     pub(super) base: Bound,
     pub(super) overlays: Vec<Bound>,
@@ -28,12 +29,12 @@ pub(super) struct Binding {
 }
 
 impl Binding {
-    /// Each layer's policy and settings, the lowest first.
+    /// Each layer's policy and settings, the lowest layer first.
     pub(super) fn layers(&self) -> impl Iterator<Item = (&Arc<Policy>, &Arc<Effective>)> {
         std::iter::once(&self.base).chain(&self.overlays).map(|bound| (&bound.policy, &bound.settings))
     }
 
-    /// What decides answers beside the policies and their settings.
+    /// Everything that decides answers, other than the policies and their settings.
     pub(super) fn context(&self) -> Value {
         json!([self.cluster, self.user_privileges == UserPrivileges::Allowed, self.grantable, self.checks])
     }

@@ -1,4 +1,4 @@
-//! A rendered object as one document: what `render -o json` and the operator's explanation show.
+//! Shows a rendered object as one document, for `render -o json` and the operator's explanation.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::{
     policy::PolicyId,
 };
 
-/// Everything about one object.
+/// The document of one object.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Document<'a> {
@@ -28,26 +28,26 @@ pub struct Document<'a> {
     status: &'a Value,
 }
 
-/// Why there are no manifests.
+/// The reason why an object has no manifests.
 #[derive(Debug, Serialize)]
 pub struct Refused {
-    /// `Invalid`, `Waiting` or `Unsupported` when the policy says so; `Failed` when it did not answer as it must.
+    /// `Invalid`, `Waiting` or `Unsupported` if the policy refused; `Failed` if the policy failed.
     pub reason: &'static str,
-    /// One for each thing that is wrong.
+    /// One message for each problem.
     pub messages: Vec<Message>,
 }
 
-/// One reason.
+/// One problem.
 #[derive(Debug, Serialize)]
 pub struct Message {
-    /// The field that it is about, or the object that is waited for; empty for the object as a whole.
+    /// The field with the problem, or the object that the policy waits for; empty for the object as a whole.
     pub path: String,
-    /// What is wrong and what to do.
+    /// The problem and the remedy.
     pub message: String,
 }
 
 impl Refused {
-    /// What a policy said.
+    /// Converts a policy's refusal.
     pub fn of(refusal: &Refusal) -> Self {
         let message = |path: String, message: &str| Message { path, message: message.to_owned() };
         let messages = match refusal {
@@ -85,8 +85,8 @@ impl fmt::Display for Message {
 }
 
 impl Rendered {
-    /// The document, with what was worked out elsewhere: whether the plan's gates bind, and the status. Gates are what
-    /// is waited for; those that bind no more are none.
+    /// Builds the document. The caller knows whether the plan's gates still hold back the first apply, and the status.
+    /// Gates that no longer hold anything back are left out.
     pub fn document<'a>(&'a self, is_gated: bool, status: &'a Value) -> Document<'a> {
         Document {
             object: self.object.reference(),
@@ -107,7 +107,7 @@ impl Rendered {
     }
 }
 
-/// A variable as Kubernetes spells it, with its container and its origin.
+/// A variable in the form of a Kubernetes `env` entry, with its container and its origin.
 fn variable(variable: &EnvVar) -> Value {
     let EnvVar { container, name, source, origin } = variable;
     let mut shown = Map::new();
@@ -131,7 +131,7 @@ fn value_from(source: &EnvSource) -> Value {
         EnvSource::SecretKey(from) => json!({"secretKeyRef": selector(from)}),
         EnvSource::ConfigMapKey(from) => json!({"configMapKeyRef": selector(from)}),
         EnvSource::FieldPath(path) => json!({"fieldRef": {"fieldPath": path}}),
-        // The guard has parsed it before.
+        // The guard parsed the text before, so the fallback is never used.
         EnvSource::Other(text) => serde_json::from_str(text).unwrap_or_else(|_| text.as_str().into()),
     }
 }

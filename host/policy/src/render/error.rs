@@ -1,15 +1,15 @@
-//! Why an object cannot be given to a renderer.
+//! Reasons why a renderer does not accept an object.
 
 use super::ObjectError;
 use crate::contract::ResourceType;
 
-/// Why an object cannot be given to a renderer.
+/// A reason why a renderer does not accept an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
-    /// It is not an object of Kubernetes.
+    /// The value is not a Kubernetes object.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// A layer does not answer for the kind.
+    /// A layer does not claim the object's kind.
     #[error("policy {policy} does not claim {of}")]
     NotClaimed {
         /// The layer's name.

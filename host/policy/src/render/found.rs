@@ -1,4 +1,4 @@
-//! Rounds of needs: what a layer asks for, what it may see, and what there is.
+//! Resolves a layer's needs in rounds: checks each need, looks up its target, and shows the result to the policy.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{
     manifest::Grants,
 };
 
-/// Everything that decides what one layer may see.
+/// Everything that decides which objects one layer may see.
 pub(super) struct View<'a> {
     pub(super) claim: &'a Claim,
     pub(super) grants: &'a Grants,
@@ -23,7 +23,7 @@ pub(super) struct View<'a> {
     pub(super) lookup: &'a dyn Lookup,
 }
 
-/// What one layer asked for and was told, both in the order of the ids.
+/// The needs of one layer and the objects found for them, both sorted by id.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Asked {
     pub(crate) needs: Vec<Need>,
@@ -31,8 +31,10 @@ pub(crate) struct Asked {
 }
 
 impl View<'_> {
-    /// Asks until nothing new is asked for, and fills the subject's `found`; a refusal where that is more than a policy
-    /// is shown. What was asked for is told also when it ends in a failure: the objects are to be watched all the same.
+    /// Asks the policy for needs until no new ones come, and fills the subject's `found`. Returns a refusal if the
+    /// found objects exceed the limits of [`Load`].
+    ///
+    /// `asked` holds the needs also after a failure, so that the operator can watch the objects.
     pub(super) fn resolve(
         &self,
         sandbox: &mut dyn Sandbox,
@@ -53,7 +55,7 @@ impl View<'_> {
             if needs.is_empty() {
                 return Ok(Ok(()));
             }
-            // What was found in a round before is not looked for again.
+            // Look up new needs only; keep the answers of earlier rounds.
             subject.found.extend(needs.iter().map(|need| self.found(need, &mut load)));
             subject.found.sort_by(|one, other| one.id.cmp(&other.id));
             targets.extend(needs.into_iter().map(|need| (need.id, need.target)));
@@ -65,12 +67,12 @@ impl View<'_> {
         Err(Failure::TooManyRounds { limit: Limits::ROUNDS })
     }
 
-    /// The answer to one need, as far as there is room for it beside those before.
+    /// Answers one need, within the room that earlier answers left.
     pub(super) fn found(&self, need: &Need, load: &mut Load) -> Found {
         Found { id: need.id.clone(), answer: self.answer(&need.target, load) }
     }
 
-    /// Whether the policy may be shown a target. What it may not is not worth watching.
+    /// Whether the policy may see a target. The operator does not watch a target that the policy may not see.
     pub(super) fn may_see(&self, target: &Target) -> bool {
         self.permit(target).is_ok()
     }
@@ -85,7 +87,7 @@ impl View<'_> {
         if let Err(reason) = self.permit(target) {
             return Answer::Forbidden(reason);
         }
-        // The pass ends here, whatever else there is. Facts of a Secret are few.
+        // The load is full, so the pass ends in a refusal: skip further lookups. Facts of a Secret are small.
         if load.is_full() && !of.is_secret() {
             return Answer::Objects(Vec::new());
         }

@@ -1,9 +1,9 @@
-//! The keys of remembered answers.
+//! The memo's keys for remembered answers.
 
 use super::binding::Binding;
 use crate::{digest::Digest, settings::Effective};
 
-/// What decides an answer before anything is looked up.
+/// The key of a pass: everything that decides an answer before the first lookup.
 pub(super) fn pass_key<'a>(binding: &Binding, settings: impl Iterator<Item = &'a Effective>, object: &str) -> Digest {
     let layers: Vec<_> =
         binding.layers().map(|(policy, _)| (policy.id().digest, policy.limits(), policy.grants())).collect();

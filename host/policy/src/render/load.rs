@@ -1,8 +1,8 @@
-//! How much the objects may say that a policy is shown beside the primary one.
+//! Limits the size of the objects that a policy sees in addition to the primary object.
 //!
-//! Whoever wrote them has no part in the pass, and no policy reads them for nothing: too much of it would end the pass
-//! half-way, as if the policy were broken. Here the pass ends before, and waits for the object that says too much. With
-//! as much as this, the default policies take two thirds of the fuel that they have.
+//! Reading these objects costs the policy fuel, and other users may have written them. Too many bytes would end the
+//! pass half-way, as if the policy were broken. So the pass ends here first, and waits for the object that is too
+//! large. At these limits, the default policies use two thirds of their fuel.
 
 use serde_json::Value;
 
@@ -15,24 +15,25 @@ use crate::{
     units::{bytes, count},
 };
 
-/// Why an object is waited for that says more than a policy can be shown.
+/// The reason for waiting for an object that is too large to be shown to a policy.
 pub const TOO_LARGE: &str = "TooLarge";
-/// Bytes of one object as JSON; an API server keeps less.
+/// The most bytes of one object as JSON. An API server accepts less.
 const BYTES: usize = 2 << 20;
-/// Values of all of them together, whose bytes are bounded by [`MOST`]. Those of one are bounded as the primary object's.
+/// The most values of all objects together. [`MOST`] limits their bytes. One object has the same limits as the primary
+/// object.
 const ALL_VALUES: usize = 50_000;
 
-/// What one layer was shown so far.
+/// The objects that one layer has seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Load {
     bytes: Total,
     values: Total,
     too_large: Vec<Blocker>,
-    /// Bytes that were looked at, also of what is too large to be shown.
+    /// The bytes examined, including objects that are too large to be shown.
     looked_at: usize,
 }
 
-/// A sum, and the object that has the largest part of it.
+/// A sum, and the object with the largest part of it.
 #[derive(Debug, Default)]
 struct Total {
     sum: usize,
@@ -41,7 +42,7 @@ struct Total {
 }
 
 impl Load {
-    /// An object as a policy is shown it: whole, or its name alone where that is too much.
+    /// Returns the object's text for the policy: the whole object, or only its name if the object is too large.
     pub(super) fn object(&mut self, object: &Value) -> String {
         let (on, text) = (Reference::of_object(object), canonical(object));
         self.looked_at += text.len();
@@ -60,19 +61,19 @@ impl Load {
         if has_room { text } else { canonical(&size::name_alone(object)) }
     }
 
-    /// What is told of a Secret: its keys, too, where that is not too much.
+    /// Returns the facts of a Secret, without its keys if they are too large.
     pub(super) fn secret(&mut self, target: &Target, facts: SecretFacts) -> SecretFacts {
         let Target::Named(on) = target else { return facts };
         let bytes = facts.keys.iter().map(String::len).sum();
         if self.add(on, bytes, facts.keys.len()) { facts } else { SecretFacts { keys: Vec::new(), ..facts } }
     }
 
-    /// Whether nothing more is looked at: whatever it is, the pass waits for what is here already.
+    /// Whether no further object is examined: the pass has to wait for an object seen already.
     pub(super) fn is_full(&self) -> bool {
         self.looked_at > MOST
     }
 
-    /// What the pass has to wait for; nothing where everything is shown whole.
+    /// The refusal that names the objects to wait for; `None` if the policy sees everything whole.
     pub(super) fn refusal(&self) -> Option<Refusal> {
         let mut too_large = self.too_large.clone();
         let values = |number: usize| format!("{} values", count(number));
@@ -95,7 +96,7 @@ impl Load {
         (!too_large.is_empty()).then_some(Refusal::Waiting(too_large))
     }
 
-    /// Counts an object; whether there is room for it.
+    /// Counts an object. Returns whether there is room for it.
     fn add(&mut self, on: &Reference, bytes: usize, values: usize) -> bool {
         self.bytes.add(on, bytes);
         self.values.add(on, values);
@@ -132,7 +133,7 @@ mod tests {
         (0..count).map(|n| (format!("f{n}"), json!(1))).collect::<serde_json::Map<_, _>>().into()
     }
 
-    /// What is shown of these objects, and what has to be waited for: names and messages.
+    /// The names of the objects that the policy sees whole or cut, and the blockers with their messages.
     fn shown(objects: &[Value]) -> (Vec<String>, Vec<(String, String)>) {
         let mut load = Load::default();
         let texts = objects.iter().map(|object| load.object(object)).collect();
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_too_much_is_shown_whole() {
+    fn objects_within_the_limits_are_shown_whole() {
         let objects: Vec<_> = (0..160).map(|n| object(&format!("a{n}"), &json!({"env": fields(250)}))).collect();
         let (texts, blockers) = shown(&objects);
         assert!(blockers.is_empty(), "{blockers:?}");
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn one_object_that_says_too_much_is_waited_for_and_hides_no_other() {
+    fn an_object_that_is_too_large_is_waited_for_and_hides_no_other() {
         let large = object("large", &json!({"podSpec": {"nodeSelector": fields(10_001)}}));
         let (texts, blockers) = shown(&[large, object("small", &json!({"a": 1}))]);
         assert!(texts[0].len() < 200 && texts[0].contains("\"large\"") && texts[1].contains("\"a\":1"), "{texts:?}");
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn of_objects_that_say_too_much_together_the_largest_is_waited_for() {
+    fn the_largest_object_is_waited_for_if_all_together_are_too_large() {
         let text = |name: &str, length: usize| object(name, &json!("x".repeat(length)));
         let (texts, blockers) = shown(&[text("a", 1_500_000), text("b", 1_600_000), text("c", 1_400_000)]);
         assert!(texts[1].len() > 1_600_000 && texts[2].len() < 200, "what there is no room for is not shown");
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_secrets_count() {
+    fn keys_of_secrets_count_toward_the_limits() {
         let on = Reference { api_version: "v1".into(), kind: "Secret".into(), namespace: None, name: "s".into() };
         let facts = SecretFacts { present: true, keys: vec!["k".repeat(MOST + 1)], digest: "d".into() };
         let mut load = Load::default();

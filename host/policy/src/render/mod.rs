@@ -1,5 +1,5 @@
-//! From an object to what Kubernetes should hold: the one function that the operator, the command line and
-//! the gate run.
+//! Renders an object: the one function from an object to its plan, which the operator, the command line and the gate
+//! call.
 
 mod annotations;
 mod binding;

@@ -1,4 +1,4 @@
-//! The object that is asked about.
+//! The object of a pass: its identity, and its form for policies.
 
 use std::collections::BTreeMap;
 
@@ -7,44 +7,44 @@ use serde_json::Value;
 
 use crate::contract::{Reference, ResourceType};
 
-/// Which object, of which owner reference.
+/// The identity of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectRef {
-    /// Its API version.
+    /// The object's API version.
     pub api_version: String,
-    /// Its kind.
+    /// The object's kind.
     pub kind: String,
-    /// Its namespace.
+    /// The object's namespace.
     pub namespace: String,
-    /// Its name.
+    /// The object's name.
     pub name: String,
-    /// What the API server gave it; an object in a file has none.
+    /// The UID from the API server; an object from a file has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
 }
 
-/// Why a value is not an object that a policy can answer for.
+/// A reason why policies cannot answer for a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
-    /// A field that every object has is missing.
+    /// A field that every object must have is missing.
     #[error("{0} is missing or not a text")]
     Missing(&'static str),
-    /// Policies answer for namespaced objects.
+    /// The object has no namespace. Policies answer for namespaced objects only.
     #[error("{kind} {name} has no namespace: set metadata.namespace; cluster-scoped kinds are not supported")]
     NoNamespace {
-        /// Its kind.
+        /// The object's kind.
         kind: String,
-        /// Its name.
+        /// The object's name.
         name: String,
     },
-    /// Nothing may read it.
+    /// The object is a Secret. No policy may read a Secret.
     #[error("Secret {0} is shown to no policy")]
     Secret(String),
 }
 
 impl ObjectRef {
-    /// Reads who an object is.
+    /// Reads the identity of an object.
     pub fn of(object: &Value) -> Result<Self, ObjectError> {
         let text = |value: &Value, what| {
             value.as_str().filter(|text| !text.is_empty()).map(str::to_owned).ok_or(ObjectError::Missing(what))
@@ -61,12 +61,12 @@ impl ObjectRef {
         Ok(Self { api_version, kind, namespace, name, uid })
     }
 
-    /// Its type.
+    /// The object's type.
     pub fn of_type(&self) -> ResourceType {
         ResourceType::new(&self.api_version, &self.kind)
     }
 
-    /// A reference to it.
+    /// A reference to the object.
     pub fn reference(&self) -> Reference {
         Reference {
             api_version: self.api_version.clone(),
@@ -77,7 +77,7 @@ impl ObjectRef {
     }
 }
 
-/// An object as policies see it: without managedFields and resourceVersion, the primary one also without
+/// The object as policies see it: without managedFields and resourceVersion, and the primary object also without
 /// status.
 pub fn stripped(object: &Value, primary: bool) -> Value {
     let mut object = object.clone();
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_the_object_of_no_pass() {
+    fn a_secret_cannot_be_the_object_of_a_pass() {
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "n"}});
         assert_eq!(ObjectRef::of(&secret), Err(ObjectError::Secret("s".to_owned())));
     }

@@ -1,4 +1,4 @@
-//! One pass: needs, map-env through the layers, translate, guard, stamp.
+//! Runs one pass: needs and map-env for each layer, then translate, guard and stamp.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -27,7 +27,7 @@ use crate::{
     stamp,
 };
 
-/// What does not change during a pass.
+/// Everything that stays the same during a pass.
 struct Pass<'a> {
     binding: &'a Binding,
     object: &'a Value,
@@ -38,12 +38,12 @@ struct Pass<'a> {
     lookup: &'a dyn Lookup,
 }
 
-/// What a pass cost and saw.
+/// The fuel that a pass used, and the objects that its layers asked for.
 #[derive(Default)]
 struct Ledger {
     fuel: u64,
     asked: Vec<Asked>,
-    /// Whether a layer was not shown everything that it asked for.
+    /// Whether a layer did not see every object that it needs.
     is_cut: bool,
 }
 
@@ -96,9 +96,8 @@ impl Pass<'_> {
         std::iter::once(self.base).chain(self.overlays)
     }
 
-    /// The remembered answer, if everything that it was made of is still the same. The needs of an answer
-    /// follow from the object and from what was found, so that equal findings for the same needs mean that
-    /// the policy would ask for the same and answer the same.
+    /// Returns the remembered answer if the policy would answer the same again. The needs follow from the object and
+    /// from the found objects. So equal findings for the same needs mean equal needs and an equal answer.
     fn recall(&self, memo: &Memo) -> (memo::Answer, bool) {
         let key = pass_key(self.binding, self.layers().map(|layer| &*layer.settings), self.text);
         if let Some(remembered) = memo.pass(&key) {
@@ -112,7 +111,7 @@ impl Pass<'_> {
             }
         }
         let (answer, ledger) = self.execute();
-        // An answer is worth keeping only if it came about in full: from a sandbox that ended well, which saw all.
+        // Remember complete answers only: the sandbox ended well and saw every object that it needs.
         if !ledger.is_cut && !matches!(answer.verdict, Verdict::Failed(_)) {
             memo.keep_pass(key, &answer, ledger.asked);
         }
@@ -157,7 +156,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Needs and mapping of one layer. What they cost and saw is in the ledger also when they fail.
+    /// Runs needs and map-env of one layer. Records their fuel and findings in the ledger also if they fail.
     fn map_env(
         &self,
         layer: &Layer<'_>,

@@ -1,4 +1,4 @@
-//! What came of one object.
+//! The result of rendering one object.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use crate::{
     settings::Effective,
 };
 
-/// What came of one object.
+/// The result of rendering one object.
 #[derive(Debug, Clone)]
 pub struct Rendered {
     /// The object.
     pub object: ObjectRef,
-    /// The policy that translated.
+    /// The policy that translated the object.
     pub policy: PolicyId,
-    /// The overlays over it, the lowest first.
+    /// The overlays over the policy, the lowest first.
     pub overlays: Vec<PolicyId>,
-    /// Fuel of all layers together; the same for the same input, on every machine.
+    /// The fuel of all layers together. The same input takes the same fuel on every machine.
     pub fuel: u64,
-    /// Every object that was asked for and may be shown, with its namespace filled in. Ids are prefixed with the name of the
-    /// layer that asked. To be watched, whatever the verdict.
+    /// Every need that the policies may see, with its namespace filled in and its id prefixed with the layer's name.
+    /// The operator watches these needs whatever the verdict is.
     pub needs: Vec<Need>,
-    /// The settings of each layer, the lowest first.
+    /// The settings of each layer, the lowest layer first.
     pub settings: Vec<Arc<Effective>>,
-    /// What was decided.
+    /// The verdict.
     pub verdict: Verdict,
     pub(super) subject: Arc<Subject>,
     pub(super) recalled: bool,
@@ -42,12 +42,12 @@ impl Rendered {
         }
     }
 
-    /// The manifests; none without a plan.
+    /// The manifests; empty without a plan.
     pub fn manifests(&self) -> &[Value] {
         self.planned().map_or(&[], |planned| &planned.manifests)
     }
 
-    /// The gates; none without a plan.
+    /// The gates; empty without a plan.
     pub fn gates(&self) -> &[Blocker] {
         self.planned().map_or(&[], |planned| &planned.gates)
     }
@@ -57,7 +57,7 @@ impl Rendered {
         self.planned().map_or(&[], |planned| &planned.env)
     }
 
-    /// The policy that gave a variable, and that policy's settings.
+    /// The policy that set a variable, and that policy's settings.
     pub fn giver(&self, EnvVar { container, name, .. }: &EnvVar) -> Option<(&PolicyId, &Effective)> {
         let key = (container.clone(), name.clone());
         let at = self.planned().and_then(|planned| planned.overlaid.get(&key)).copied().unwrap_or_default();
@@ -65,7 +65,7 @@ impl Rendered {
         Some((policy, self.settings.get(at)?))
     }
 
-    /// The notes; none without a plan.
+    /// The notes; empty without a plan.
     pub fn notes(&self) -> &[Note] {
         self.planned().map_or(&[], |planned| &planned.notes)
     }
@@ -86,12 +86,12 @@ impl Rendered {
         }
     }
 
-    /// What the translating policy was handed.
+    /// The subject that the translating policy received.
     pub fn subject(&self) -> &Subject {
         &self.subject
     }
 
-    /// Whether the answer came out of the memo.
+    /// Whether the answer came from the memo.
     pub fn recalled(&self) -> bool {
         self.recalled
     }

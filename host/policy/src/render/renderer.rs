@@ -1,4 +1,4 @@
-//! Renders objects by a stack of policies.
+//! Renders objects with a stack of policies.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -24,8 +24,7 @@ use crate::{
 pub struct Renderer(pub(super) Binding);
 
 impl Renderer {
-    /// Binds a stack to settings and facts. The settings of each layer are resolved and checked here, once
-    /// for all objects.
+    /// Binds a stack to settings and facts. Resolves and checks the settings of each layer once for all objects.
     pub fn new(stack: &Stack, settings: &[Layer], cluster: Cluster) -> Result<Self, SettingsErrors> {
         let bind = |policy: &Arc<Policy>| {
             let settings = Arc::new(policy.schema().resolve(&policy.id().name, settings)?);
@@ -38,41 +37,41 @@ impl Renderer {
         Ok(Self(Binding { base, overlays, cluster, user_privileges, grantable: None, checks, memo: None }))
     }
 
-    /// Remembers answers in, and recalls them from, this memo.
+    /// Stores answers in this memo, and recalls them from it.
     #[must_use]
     pub fn with_memo(mut self, memo: Arc<Memo>) -> Self {
         self.0.memo = Some(memo);
         self
     }
 
-    /// Whether a user's own spec may raise privilege.
+    /// Sets whether a user's own spec may raise privilege.
     #[must_use]
     pub fn with_user_privileges(mut self, rule: UserPrivileges) -> Self {
         self.0.user_privileges = rule;
         self
     }
 
-    /// The privileges that settings may raise which somebody installs, or writes into the operator's own ConfigMap; all,
-    /// where none are listed. Those of the process's own flags are not held to it.
+    /// Limits the privileges that settings of packages and of the operator's own ConfigMap may raise. `None` allows all
+    /// privileges. Settings from the process's own flags are not limited.
     #[must_use]
     pub fn with_grantable_privileges(mut self, listed: Option<BTreeSet<Privilege>>) -> Self {
         self.0.grantable = listed;
         self
     }
 
-    /// What is found out of manifests before an API server refuses them; nothing, unless it is said.
+    /// Sets which errors in manifests the host finds before an API server refuses them; none by default.
     #[must_use]
     pub fn with_checks(mut self, checks: Checks) -> Self {
         self.0.checks = checks;
         self
     }
 
-    /// Each layer's policy and settings, the lowest first.
+    /// Each layer's policy and settings, the lowest layer first.
     pub fn layers(&self) -> impl Iterator<Item = (&Arc<Policy>, &Arc<Effective>)> {
         self.0.layers()
     }
 
-    /// What Kubernetes should hold for an object. The object may carry a status; policies do not see it.
+    /// Renders an object. Policies do not see the object's status.
     pub fn render(&self, object: &Value, lookup: &dyn Lookup) -> Result<Rendered, RenderError> {
         pass::run(&self.0, object, lookup)
     }

@@ -1,4 +1,4 @@
-//! From what is really there to what the user is told.
+//! Asks the policy to assess the live children, for the object's status.
 
 use serde_json::{Map, Value};
 
@@ -11,18 +11,18 @@ use crate::{
     json,
 };
 
-/// Fields of a status that the host writes alone, whatever a policy's `fields` say.
+/// The status fields that only the host writes. A policy cannot set them through its report's `fields`.
 pub const HOST_FIELDS: [&str; 7] =
     ["phase", "ready", "message", "conditions", "observedGeneration", "appliedGeneration", "policy"];
 
-/// What the user is told.
+/// A policy's assessment of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assessed {
-    /// The report as it was given.
+    /// The policy's report.
     pub report: Report,
-    /// Its `fields`, parsed.
+    /// The report's `fields`, parsed.
     pub fields: Map<String, Value>,
-    /// What it cost.
+    /// The fuel that the assessment used.
     pub fuel: u64,
 }
 
@@ -42,9 +42,8 @@ impl Child {
 }
 
 impl Renderer {
-    /// What to tell the user about an object that was rendered, from how far the host came with it and from
-    /// its children. In a sandbox of its own: between a pass and its report there is I/O, and a sandbox must
-    /// not wait for that.
+    /// Asks the policy for a report on a rendered object, given the outcome of the apply and the live children. Opens a
+    /// sandbox of its own: I/O lies between the pass and its report, and a sandbox must not wait for I/O.
     pub fn assess(
         &self,
         rendered: &Rendered,

@@ -1,11 +1,11 @@
-//! A Secret as policies see it: which keys it has, and nothing that they hold. One that a policy's own plan brought may be
-//! filled by somebody else.
+//! Hides the values of a Secret from policies, and keeps its keys. Another client may have filled a Secret that the
+//! policy's own plan brought.
 
 use serde_json::Value;
 
 use crate::stamp::LAST_APPLIED;
 
-/// Leaves the keys of a Secret, each with an empty text.
+/// Replaces every value of a Secret with an empty text, and keeps the keys.
 pub(super) fn empty(secret: &mut Value) {
     for field in ["data", "stringData"] {
         match secret.get_mut(field) {

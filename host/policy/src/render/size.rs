@@ -1,8 +1,8 @@
-//! How much an object may say before any policy is asked about it, or shown it.
+//! Limits the size of an object before a policy sees it.
 //!
-//! To read an object is a part of a pass that no policy can spare, and what a pass may cost is bounded: an object that
-//! takes longer to read would end it half-way, as if the policy were broken. Here it is the user who is told: where, how
-//! much there is, how much there may be, and what to do. Policies have limits of their own on what they work on.
+//! Every pass has to read its object, and the fuel of a pass is limited. An object that is too large would end the pass
+//! half-way, as if the policy were broken. So the user gets a message first: the place, the size, the limit and a
+//! remedy. Policies limit their own work in addition.
 
 use serde_json::{Value, json};
 
@@ -12,14 +12,14 @@ use crate::{
     units::{bytes, count as grouped},
 };
 
-/// Values in an object: texts, numbers, lists and objects. Ten thousand variables are thirty thousand.
+/// The most values in an object: texts, numbers, lists and objects. Ten thousand variables are thirty thousand values.
 const VALUES: usize = 40_000;
-/// Fields of one object within it.
+/// The most fields of one JSON object within the object.
 const FIELDS: usize = 10_000;
-/// Bytes from which on an object is said to be large. Ordinary ones have some kilobytes.
+/// The bytes from which on a message calls an object large. Ordinary objects have some kilobytes.
 const LARGE: usize = 64 << 10;
 
-/// Refuses an object that says too much, and names the part that does.
+/// Refuses an object that is too large, and names the largest part.
 pub(super) fn check(object: &Value) -> Result<(), Violation> {
     let count = values(object);
     if most_fields(object) > FIELDS
@@ -43,8 +43,8 @@ pub(super) fn check(object: &Value) -> Result<(), Violation> {
 
 const REMEDY: &str = "divide the object, or keep what is long in ConfigMaps or Secrets";
 
-/// The largest part of what a policy reads, and what to do about it; nothing where none of it is large. `text` is the
-/// object, and `found` what the policy is shown beside it.
+/// Describes the largest part of the texts that a policy reads, with a remedy; `None` if no text is large. `text` is
+/// the primary object, `found` are the other objects that the policy sees.
 pub(super) fn largest(text: &str, found: &[Found]) -> Option<String> {
     let shown = found.iter().flat_map(|found| match &found.answer {
         Answer::Objects(objects) => objects.as_slice(),
@@ -65,7 +65,7 @@ pub(super) fn largest(text: &str, found: &[Found]) -> Option<String> {
     Some(format!("{path} of {on}, which it is shown, has {size} in {values} values: make it shorter"))
 }
 
-/// About as many bytes as a value has as text.
+/// The approximate bytes of a value as text.
 fn weight(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(|item| weight(item) + 1).sum(),
@@ -75,7 +75,7 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// Who an object is, and nothing of what it says.
+/// The identity of an object without its content.
 pub(super) fn name_alone(object: &Value) -> Value {
     let metadata = &object["metadata"];
     json!({
@@ -96,7 +96,7 @@ fn below(value: &Value) -> Vec<(Step, &Value)> {
     }
 }
 
-/// How many values there are in one, itself among them.
+/// The number of values in a value, including itself.
 pub(super) fn values(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(values).sum(),
@@ -118,7 +118,7 @@ fn most_fields(value: &Value) -> usize {
     below.unwrap_or_default().max(fields(value))
 }
 
-/// The first part that has too many fields.
+/// The first part with too many fields.
 fn widest(value: &Value) -> Option<(Vec<Step>, &Value)> {
     if fields(value) > FIELDS {
         return Some((Vec::new(), value));
@@ -130,7 +130,7 @@ fn widest(value: &Value) -> Option<(Vec<Step>, &Value)> {
     })
 }
 
-/// The innermost part that has more than half of the whole.
+/// The innermost part that has more than half of the whole weight.
 fn heaviest(object: &Value, weigh: fn(&Value) -> usize) -> (Vec<Step>, &Value) {
     let half = weigh(object) / 2;
     let (mut path, mut here) = (Vec::new(), object);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_variables_are_not_too_many_and_the_list_of_more_is_named() {
+    fn ten_thousand_variables_pass_and_a_longer_list_is_named() {
         assert_eq!(refused(&json!({"container": {"env": variables(10_000)}})), None);
         let (path, message) = refused(&json!({"podSpec": {"containers": [{"env": variables(14_000)}]}})).unwrap();
         assert_eq!(path, "spec.podSpec.containers[0].env");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_of_very_many_fields_is_named() {
+    fn an_object_with_too_many_fields_is_named() {
         let fields: Value = (0..10_001).map(|n| (format!("f{n}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
         let (path, message) = refused(&json!({"list": [0, {"labels": fields}]})).unwrap();
         assert_eq!(path, "spec.list[1].labels");
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_part_of_what_a_policy_reads_is_named_with_its_size() {
+    fn the_largest_part_of_the_policys_input_is_named_with_its_size() {
         let object = |env: usize| json!({"metadata": {"name": "a"}, "spec": {"container": {"env": variables(env)}}});
         assert_eq!(largest(&object(10).to_string(), &[]), None);
         let told = largest(&object(5_000).to_string(), &[]).unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_object_that_says_too_much_its_name_is_left() {
+    fn only_the_name_is_left_of_an_object_that_is_too_large() {
         let object =
             json!({"apiVersion": "v1", "kind": "K", "metadata": {"name": "a", "labels": {}}, "spec": {"a": 1}});
         let left = name_alone(&object);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_for_lack_of_room_names_what_is_large_and_any_other_does_not() {
+    fn only_a_failure_for_lack_of_room_names_the_largest_part() {
         let policy = PolicyId { name: "p".into(), version: "1.0.0".into(), digest: Digest::of(b"p") };
         let object = json!({"spec": {"env": variables(5_000)}}).to_string();
         let told = |failure| PolicyFailure::new(&policy, failure, &object, &[]).to_string();

@@ -1,4 +1,4 @@
-//! What a pass comes to: a plan, a refusal, or a failure.
+//! The verdict of a pass: a plan, a refusal or a failure.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,49 +12,49 @@ use crate::{
     policy::PolicyId,
 };
 
-/// What was decided.
+/// The verdict of a pass.
 #[derive(Debug, Clone)]
 pub enum Verdict {
-    /// There is a plan, and the guard let it pass.
+    /// The policy made a plan, and the guard let it pass.
     Planned(Arc<Planned>),
-    /// A policy says that there can be no plan.
+    /// A policy says that it can make no plan.
     Refused(Refusal),
-    /// A policy did not answer as it must. What exists stays as it is.
+    /// A policy failed. The children stay as they are.
     Failed(PolicyFailure),
 }
 
-/// What Kubernetes should hold.
+/// A plan that the guard let pass.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Planned {
-    /// The manifests, stamped: exactly what is to be applied, in the policy's order.
+    /// The stamped manifests in the policy's order, exactly as the host applies them.
     pub manifests: Vec<Value>,
-    /// What binds until the plan was applied once in full.
+    /// The gates that hold back the first apply, until the plan was applied once in full.
     pub gates: Vec<Blocker>,
-    /// The mapping that the manifests carry.
+    /// The plan's mapping of variables.
     pub env: Vec<EnvVar>,
-    /// Container and name of each variable that overlays gave, and which: 1 is the lowest.
+    /// The variables that overlays set, by container and name, with the number of the overlay; 1 is the lowest.
     #[serde(skip)]
     pub overlaid: BTreeMap<(String, String), usize>,
-    /// What the user should know.
+    /// Messages for the user.
     pub notes: Vec<Note>,
-    /// As in the contract.
+    /// The plan's `extra`, as in the contract.
     pub extra: Json,
 }
 
-/// Which policy failed, and how.
+/// The policy that failed, and its failure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("policy {policy}: {failure}{}", .largest.as_ref().map(|largest| format!(": {largest}")).unwrap_or_default())]
 pub struct PolicyFailure {
-    /// The layer that failed.
+    /// The policy of the layer that failed.
     pub policy: PolicyId,
-    /// How.
+    /// The failure.
     pub failure: Box<Failure>,
-    /// Where a pass has too little room: the largest part of what the policy reads, where that is large.
+    /// The largest part of the policy's input, if the failure is about size and the part is large.
     pub largest: Option<String>,
 }
 
 impl PolicyFailure {
-    /// A failure over an object and what was found beside it.
+    /// A failure of a policy that read this object and these found objects.
     pub(super) fn new(policy: &PolicyId, failure: Failure, object: &str, found: &[Found]) -> Self {
         let largest = if failure.is_of_size() { size::largest(object, found) } else { None };
         Self { policy: policy.clone(), failure: Box::new(failure), largest }
