@@ -1,4 +1,4 @@
-//! What lies beneath an overlay while its samples are evaluated: a policy that wants nothing.
+//! The policy below an overlay while the gate evaluates the overlay's samples. Needs nothing and plans nothing.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Beneath {
 
     fn descriptor(&self) -> Descriptor {
         Descriptor {
-            // No policy has this name: it is none that a policy may give itself.
+            // No policy may give itself a name with parentheses.
             name: "(beneath)".to_owned(),
             version: "0.0.0".to_owned(),
             claims: vec![self.0.clone()],
@@ -57,7 +57,7 @@ impl Sandbox for Beneath {
         Ok(Ok(base))
     }
 
-    /// The mapping has no pod to stand in here, and goes no further.
+    /// Drops the mapping: an empty plan has no pod for it.
     fn translate(&mut self, _: &Subject, _: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure> {
         let extra = "{}".to_owned();
         Ok(Ok(Plan { manifests: Vec::new(), gates: Vec::new(), env: Vec::new(), notes: Vec::new(), extra }))

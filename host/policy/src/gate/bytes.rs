@@ -1,4 +1,4 @@
-//! Before the bytes are looked into: how many there are, and whether they are the right ones.
+//! Checks the size and the digest of the bytes before any other step reads them.
 
 use std::io::Read;
 
@@ -16,7 +16,7 @@ pub(super) fn size(bytes: &[u8], bounds: &Bounds) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// The component, unpacked if it was packed; never more of it than allowed.
+/// Returns the component, unpacked if it is gzipped. Reads no more bytes than the limit allows.
 pub fn decompress(bytes: &[u8], bounds: &Bounds) -> Result<Vec<u8>, LoadError> {
     if !bytes.starts_with(&GZIP) {
         return Ok(bytes.to_vec());
@@ -33,7 +33,7 @@ pub fn decompress(bytes: &[u8], bounds: &Bounds) -> Result<Vec<u8>, LoadError> {
     Ok(component)
 }
 
-/// The component's digest. A pin may be of the component or of the bytes as they were packed.
+/// The component's digest. A pin may name the digest of the component or of the packed bytes.
 pub(super) fn digest(component: &[u8], packed: &[u8], pin: Option<Digest>) -> Result<Digest, LoadError> {
     let found = Digest::of(component);
     match pin {

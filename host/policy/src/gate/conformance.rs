@@ -1,4 +1,5 @@
-//! What a policy does with its own samples: the same twice, within limits, past the guard, to a plan.
+//! Evaluates a policy's own samples: they must give the same answer twice, stay within the limits, pass the guard and
+//! end in a plan.
 
 use std::{
     cell::{Cell, RefCell},
@@ -20,23 +21,23 @@ use crate::{
     settings::Layer,
 };
 
-/// Full passes' worth of fuel that all samples together may use. An ordinary sample takes less than a hundredth of a
-/// pass, and is asked for six times.
+/// The fuel of all samples together, counted in full passes. An ordinary sample takes less than a hundredth of a pass,
+/// and the gate asks for each answer six times.
 const PASSES: u64 = 20;
 
-/// What came of the samples, for people.
+/// The result of the samples, in text for people.
 pub(super) struct Told {
-    /// How many end in a plan.
+    /// The number of samples that end in a plan.
     pub(super) outcome: String,
-    /// What is left out of the policy's reports, if anything is.
+    /// The fields of the policy's reports that the host ignores, if there are any.
     pub(super) dropped: Option<String>,
     /// What only a newer API server can take, if anything is.
     pub(super) newer: Option<String>,
 }
 
-/// What samples are evaluated under.
+/// The conditions for evaluating samples.
 pub(super) struct Terms<'a> {
-    /// Fuel of one pass, as the gate limits it.
+    /// The fuel of one pass, as limited by the gate.
     pub(super) fuel: u64,
     pub(super) cluster: &'a Cluster,
     pub(super) turns: &'a dyn Turns,
@@ -44,7 +45,7 @@ pub(super) struct Terms<'a> {
     pub(super) server: &'a dyn Server,
 }
 
-/// Evaluates every sample of every claim, a turn for each time that a policy answers.
+/// Evaluates every sample of every claim. Takes a turn for each time that a policy answers.
 pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -> Result<Told, LoadError> {
     let (mut samples, mut plans) = (0, 0);
     let dropped = RefCell::new(BTreeSet::new());
@@ -101,7 +102,7 @@ pub(super) fn with_settings(
     let (used, dropped, checks) = (Cell::new(0), RefCell::new(BTreeSet::new()), Cell::new(Checks::Fields));
     for claim in &policy.descriptor().claims {
         for sample in &claim.samples {
-            // Samples that take long under these settings say nothing more: passes have limits of their own.
+            // Stop when the fuel is used up: passes limit the fuel of real objects themselves.
             if used.get() >= policy.limits().fuel {
                 return Ok(());
             }
@@ -116,14 +117,14 @@ pub(super) fn with_settings(
 
 /// One sample of one claim.
 struct Case<'a> {
-    /// Gives the turns to compute; none where nobody else computes.
+    /// Gives the turns to compute; `None` if no other work competes for them.
     turns: Option<&'a dyn Turns>,
     policy: &'a Arc<Policy>,
     claim: &'a Claim,
     sample: &'a Sample,
-    /// Fuel of all samples so far.
+    /// The fuel of all samples so far.
     used: &'a Cell<u64>,
-    /// Fields of reports so far that are the host's to write.
+    /// The fields in reports so far that only the host writes.
     dropped: &'a RefCell<BTreeSet<&'static str>>,
     /// What is checked of its manifests.
     checks: &'a Cell<Checks>,
@@ -134,7 +135,7 @@ impl Case<'_> {
         self.used.set(self.used.get().saturating_add(fuel));
     }
 
-    /// Nothing when it ends in a plan, the refusal when it ends in one.
+    /// Returns `None` if the sample ends in a plan, and the refusal if it ends in one.
     fn evaluate(&self, settings: &[Layer], cluster: &Cluster) -> Result<Option<Refusal>, LoadError> {
         let (renderer, object) = (self.renderer(settings, cluster)?, self.object()?);
         let (first, second) = (self.render(&renderer, &object)?, self.render(&renderer, &object)?);
@@ -234,14 +235,14 @@ impl Case<'_> {
         Err(LoadError::NotDeterministic { kind, sample, what })
     }
 
-    /// Asks one sandbox everything twice. A pass never does, but a policy that counts its calls would answer
-    /// by how often it was asked for its needs.
+    /// Asks one sandbox every question twice. A pass never does this, but a policy that counts its calls would answer
+    /// differently by the number of rounds of needs.
     fn keeps_no_state(&self, rendered: &Rendered) -> Result<(), LoadError> {
         if self.policy.world() != World::Policy {
             return Ok(());
         }
         let _turn = self.turn()?;
-        // Twice the work may take twice the fuel, and a guest need not give memory back.
+        // Twice the work may take twice the fuel, and a component need not free memory.
         let limits = self.policy.limits().doubled();
         let mut sandbox = self.policy.code().open(&limits).map_err(|failure| self.fails(failure))?;
         let mut twice = || -> Result<Option<Verb>, Failure> {
@@ -269,7 +270,7 @@ impl Case<'_> {
         }
     }
 
-    /// What it says when nothing is there yet, which is how every object begins.
+    /// Asks for a report without any children: every object begins like this.
     fn assesses(&self, renderer: &Renderer, first: &Rendered) -> Result<(), LoadError> {
         if self.policy.world() != World::Policy {
             return Ok(());

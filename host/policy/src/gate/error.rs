@@ -1,4 +1,4 @@
-//! One error for each way in which a component can be wrong.
+//! The errors of the gate: one for each defect of a candidate.
 
 use super::{InspectError, Step};
 use crate::{
@@ -14,53 +14,53 @@ use crate::{
     settings::SettingsErrors,
 };
 
-/// Why bytes are not a policy.
+/// A reason why bytes are not a policy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LoadError {
-    /// There are too many.
+    /// The bytes are too many.
     #[error("{bytes} bytes: a policy has at most {limit}; strip debug information and build with opt-level s")]
     TooLarge {
-        /// How many there are.
+        /// The number of bytes.
         bytes: usize,
-        /// How many there may be.
+        /// The most bytes allowed.
         limit: usize,
     },
-    /// They unpack to too many.
+    /// The bytes unpack to more than the limit.
     #[error("it unpacks to more than {limit} bytes")]
     UnpacksTooLarge {
-        /// How many there may be.
+        /// The most bytes allowed.
         limit: usize,
     },
-    /// They begin like gzip and do not go on like it.
+    /// The bytes begin like gzip but are damaged.
     #[error("it is damaged gzip: {0}")]
     BadGzip(String),
-    /// They are others than those that were meant.
+    /// The digest differs from the pinned one.
     #[error("its digest is {found}, but policy.yaml pins {wanted}")]
     WrongDigest {
-        /// Theirs.
+        /// The digest of the component.
         found: Digest,
-        /// The one that was meant.
+        /// The pinned digest.
         wanted: Digest,
     },
-    /// They are no component of this contract, or have too much of something.
+    /// The bytes are no component of this contract, or exceed a bound.
     #[error(transparent)]
     Inspect(#[from] InspectError),
-    /// It does not compile.
+    /// The component does not compile.
     #[error(transparent)]
     Compile(CompileError),
-    /// Its exports do not have the types of the contract, or the code does not load.
+    /// The component's exports do not have the types of the contract, or the code does not load.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// It cannot be instantiated.
+    /// The component cannot be instantiated.
     #[error("trial instantiation: {0}")]
     Instantiate(Failure),
-    /// It does not say what it is.
+    /// The component does not describe itself.
     #[error("describe: {0}")]
     Silent(Failure),
-    /// What it says cannot be.
+    /// The component's description is invalid.
     #[error(transparent)]
     Describe(#[from] DescribeError),
-    /// The settings that come with it do not fit its schema.
+    /// The package's settings do not fit the policy's schema.
     #[error(transparent)]
     Settings(#[from] SettingsErrors),
     /// A sample is not an object of the claimed kind.
@@ -70,59 +70,59 @@ pub enum LoadError {
         kind: String,
         /// The sample's name.
         sample: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
-    /// It fails on a sample.
+    /// The policy fails on a sample.
     #[error("sample {sample} of {kind}: {failure}")]
     FailsSample {
         /// The claimed kind.
         kind: String,
         /// The sample's name.
         sample: String,
-        /// How.
+        /// The failure.
         failure: Failure,
     },
-    /// It answers the same question differently.
+    /// The policy answers the same question differently.
     #[error("sample {sample} of {kind}: two passes differ in their {what}: a policy is a pure function")]
     NotDeterministic {
         /// The claimed kind.
         kind: String,
         /// The sample's name.
         sample: String,
-        /// Where they differ.
+        /// The part of the answers that differs.
         what: &'static str,
     },
-    /// Its answer depends on what it was asked before.
+    /// An answer depends on earlier questions.
     #[error("sample {sample} of {kind}: asked again in one sandbox, {verb} answers differently: keep no state")]
     KeepsState {
         /// The claimed kind.
         kind: String,
         /// The sample's name.
         sample: String,
-        /// Which function.
+        /// The function whose answers differ.
         verb: crate::failure::Verb,
     },
-    /// Its samples together take too long.
+    /// The samples together take too much fuel.
     #[error("its samples used up {allowed} fuel before sample {before}: give fewer or smaller ones")]
     SamplesTooCostly {
-        /// What all of them may use.
+        /// The fuel that all samples may use.
         allowed: u64,
-        /// The sample that was not evaluated any more.
+        /// The first sample that was not evaluated.
         before: String,
     },
-    /// It never comes to a plan.
+    /// No sample ends in a plan.
     #[error("no sample of {kind} ends in a plan; the last one was refused: {}", cut(&Refused::of(refusal).to_string(), NOTE))]
     NoPlan {
         /// The claimed kind.
         kind: String,
-        /// What was said to the last sample.
+        /// The refusal of the last refused sample.
         refusal: Refusal,
     },
 }
 
 impl LoadError {
-    /// What is wrong, in one word.
+    /// The reason in one word.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::TooLarge { .. } => "TooLarge",
@@ -145,11 +145,11 @@ impl LoadError {
         }
     }
 
-    /// Whether the same bytes end the same way the next time.
+    /// Whether the same bytes would fail the same way again.
     pub fn is_lasting(&self) -> bool {
         match self {
             Self::Compile(error) => error.is_lasting(),
-            // What a component exports is in its bytes; everything else is about this machine.
+            // The bytes decide what a component exports; other engine errors come from this machine.
             Self::Engine(error) => matches!(error, EngineError::World { .. }),
             Self::Instantiate(failure) | Self::Silent(failure) | Self::FailsSample { failure, .. } => {
                 !failure.says_nothing_of_the_object()
@@ -158,7 +158,7 @@ impl LoadError {
         }
     }
 
-    /// The step that found it.
+    /// The gate's step that found the error.
     pub fn step(&self) -> Step {
         match self {
             Self::TooLarge { .. } => Step::Size,

@@ -1,4 +1,4 @@
-//! A component as its bytes show it, before anything of it is compiled: version, world, imports, bounds.
+//! Inspects a component's bytes before compilation: version, world, imports and bounds.
 
 mod bounds;
 mod error;
@@ -21,35 +21,35 @@ use self::{
 };
 use crate::{code::World, digest::Digest};
 
-/// What only a policy exports, and what an overlay exports too.
+/// The interfaces that policies and overlays export; `POLICY_ONLY` lists those that only policies export.
 const SHARED: [&str; 3] = ["meta", "inputs", "environment"];
 const POLICY_ONLY: [&str; 2] = ["translation", "status"];
 
-/// What a component's bytes show.
+/// The result of inspecting a component's bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inspection {
-    /// Of the component.
+    /// The component's digest.
     pub digest: Digest,
-    /// Its bytes.
+    /// The component's size in bytes.
     pub size: usize,
-    /// Which functions it exports.
+    /// The component's world: the functions that it exports.
     pub world: World,
-    /// The version of the contract that it speaks.
+    /// The contract's version that the component uses.
     pub contract: String,
-    /// What it imports: types, by interface.
+    /// The imported interfaces, which contain only types.
     pub imports: Vec<String>,
-    /// Its functions.
+    /// The number of functions.
     pub functions: u64,
-    /// The bytes of its largest function.
+    /// The bytes of the largest function.
     pub largest_function: u64,
 }
 
-/// Parses and validates a whole component, and takes from it what can be told without running it. Types that are equal
-/// and large can keep the validator busy for hours, so bytes of strangers are inspected in the compile child alone.
+/// Parses and validates a whole component without running it. Large equal types can keep the validator busy for hours,
+/// so the operator inspects untrusted bytes in the compile child only.
 pub fn inspect(component: &[u8], bounds: &Bounds) -> Result<Inspection, InspectError> {
     form(component)?;
     let seen = walk(component, bounds)?;
-    // Versions come before validity: an older host cannot tell what a newer policy is made of.
+    // Check the version before validity: an older host cannot validate a newer policy.
     let contract = version(&seen)?;
     let types = Validator::new_with_features(features()).validate_all(component)?;
     let types = types.as_ref();
@@ -77,7 +77,7 @@ pub fn inspect(component: &[u8], bounds: &Bounds) -> Result<Inspection, InspectE
     })
 }
 
-/// What the first bytes say.
+/// Checks the format that the first bytes show.
 fn form(bytes: &[u8]) -> Result<(), InspectError> {
     if wasmtime::Engine::detect_precompiled(bytes).is_some() {
         return Err(InspectError::Precompiled);
@@ -95,12 +95,12 @@ fn form(bytes: &[u8]) -> Result<(), InspectError> {
     Err(InspectError::NotWasm)
 }
 
-/// What policies may use of WebAssembly: what the engine has switched on, and nothing else.
+/// The WebAssembly features that policies may use: exactly those that the engine enables.
 fn features() -> WasmFeatures {
     WasmFeatures::WASM2.union(WasmFeatures::COMPONENT_MODEL).union(WasmFeatures::EXTENDED_CONST)
 }
 
-/// The version that the policy speaks, which is the host's.
+/// Returns the contract's version that the policy uses, if this host supports it.
 fn version(seen: &Seen) -> Result<String, InspectError> {
     let exported = seen.interfaces().map(|(_, version)| version).next();
     let (section, exports) = match (&seen.contract, exported) {
@@ -137,7 +137,7 @@ fn world(seen: &Seen) -> Result<World, InspectError> {
     }
 }
 
-/// Whether an import brings types and nothing else; a resource is more than a type.
+/// Whether an import contains only types. A resource is more than a type.
 fn is_type(entity: &ComponentEntityType, types: &wasmparser::types::TypesRef<'_>) -> bool {
     match entity {
         ComponentEntityType::Type { created, .. } => !matches!(created, ComponentAnyTypeId::Resource(_)),

@@ -1,6 +1,6 @@
-//! From bytes to a policy: every step that stands between somebody's upload and an object.
+//! The gate: turns the bytes of a package into a policy, or says why they are none.
 //!
-//! The steps go from cheap to dear, and nothing is done with bytes that an earlier step did not vouch for.
+//! The steps are ordered from cheap to costly. Each step uses only bytes that the earlier steps accepted.
 
 mod beneath;
 mod bytes;
@@ -37,64 +37,64 @@ use crate::{
     settings::{Layer, Origin},
 };
 
-/// What is to become a policy.
+/// A component with its `policy.yaml`, before the gate checked them.
 #[derive(Debug, Clone, Default)]
 pub struct Candidate {
-    /// A component, gzipped or not.
+    /// The component, gzipped or not.
     pub bytes: Vec<u8>,
-    /// What stands beside it.
+    /// The `policy.yaml`.
     pub file: PolicyFile,
-    /// Where the settings in that were written, for messages; unless it is said, in a ConfigMap of the policy's name.
+    /// The origin of the settings in `file`, for messages. By default a ConfigMap with the policy's name.
     pub settings_from: Option<Origin>,
 }
 
-/// A step that was taken, and how long it took.
+/// One finished step and its duration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Taken {
-    /// Which.
+    /// The step.
     pub step: Step,
-    /// How long.
+    /// The duration.
     pub time: Duration,
-    /// What was found, for people; what went wrong if it is the last one of a failed check.
+    /// The finding, for people. For the last step of a failed check: the error.
     pub outcome: String,
-    /// Whether it passed.
+    /// Whether the step passed.
     pub passed: bool,
 }
 
-/// Every step up to the first that failed, and what came of it.
+/// Every step up to the first failed one, and the result.
 #[derive(Debug)]
 pub struct Check {
     /// The steps, in order.
     pub steps: Vec<Taken>,
-    /// What its bytes show, where they were looked into and are a policy's.
+    /// The inspection of the bytes, if they were inspected and are a policy's.
     pub inspection: Option<Inspection>,
-    /// What it says of itself, where it was asked and that can be; also of one that failed a later step.
+    /// The policy as described by the component, if the description is valid; also if a later step failed.
     pub described: Option<Arc<Policy>>,
-    /// The policy, or why there is none.
+    /// The policy, or the reason why there is none.
     pub result: Result<Arc<Policy>, LoadError>,
 }
 
-/// Everything that the gate needs and does not decide.
+/// The services, limits and facts that the gate uses.
 pub struct Gate<'a> {
-    /// Where the policy will run.
+    /// The engine that will run the policy.
     pub engine: &'a Engine,
     /// The compile step.
     pub compiler: &'a dyn Compile,
-    /// Code that came with this program.
+    /// Compiled code that ships with this program.
     pub built_in: &'a [BuiltIn],
-    /// Where compiled code is kept, if anywhere.
+    /// The cache of compiled code, if there is one.
     pub cache: Option<&'a Cache>,
-    /// Bounds of a component.
+    /// The bounds of a component.
     pub bounds: Bounds,
-    /// Bounds of a pass, which a policy's own may not exceed.
+    /// The limits of a pass. A policy's own limits may not exceed them.
     pub limits: Limits,
-    /// Kinds that are served for certain, which claims must write as they are written.
+    /// Kinds that the cluster certainly serves. Claims must use their spelling.
     pub kinds: &'a [ResourceType],
     /// Facts of the cluster, for the samples.
     pub cluster: Cluster,
-    /// What steps are timed with.
+    /// Measures the time of the steps.
     pub clock: &'a dyn Clock,
-    /// When it may compute.
+    /// Decides when the gate may compute.
     pub turns: &'a dyn Turns,
     /// The API server that is to take what the policy plans.
     pub server: &'a dyn Server,
@@ -112,12 +112,12 @@ pub fn try_settings(
 }
 
 impl Gate<'_> {
-    /// A policy from a candidate.
+    /// Makes a policy of a candidate.
     pub fn load(&self, candidate: &Candidate) -> Result<Arc<Policy>, LoadError> {
         self.check(candidate).result
     }
 
-    /// The same, with every step told.
+    /// Makes a policy of a candidate, and reports every step.
     pub fn check(&self, candidate: &Candidate) -> Check {
         let (steps, began) = (Vec::new(), self.clock.now());
         let mut run = Run { gate: self, steps, began, inspection: None, described: None };
@@ -130,7 +130,7 @@ impl Gate<'_> {
     }
 }
 
-/// A check under way.
+/// A running check.
 struct Run<'a> {
     gate: &'a Gate<'a>,
     steps: Vec<Taken>,
@@ -172,10 +172,10 @@ impl Run<'_> {
         Ok(policy)
     }
 
-    /// The component's code: what came with the program or is in the cache, if it can be loaded, and else compiled.
+    /// Returns the component's code: built-in or cached code if it loads, otherwise freshly compiled code.
     ///
-    /// Bytes that nobody vouched for are looked into where they are compiled. Those of this program, and those of which an
-    /// earlier run kept the code, have been: looking into them takes no longer than it did then.
+    /// The compile child inspects bytes that nobody has checked yet. The bytes of built-in and cached code passed an
+    /// inspection before, so this process may inspect them: it takes no longer than it did then.
     fn code(&mut self, digest: Digest, component: &[u8]) -> Result<WasmCode, LoadError> {
         let Gate { engine, built_in, cache, compiler, bounds, turns, .. } = *self.gate;
         let fingerprint = engine.fingerprint();
@@ -195,7 +195,7 @@ impl Run<'_> {
         let (world, mut outcome) = (inspection.world, format!("{} bytes of code", code.len()));
         self.inspected(inspection, Some(inspecting));
         if let Some(cache) = cache {
-            // A cache that cannot be written costs time at the next start and nothing else.
+            // A cache that cannot be written only makes the next start slower.
             if let Err(error) = cache.store(&digest, &fingerprint, &code) {
                 outcome = format!("{outcome}, not cached: {error}");
             }
@@ -204,7 +204,7 @@ impl Run<'_> {
         Ok(engine.load(&Compiled::from_compile_step(code), world)?)
     }
 
-    /// The bytes are a policy's, and looking into them took so long; if that is not known, until now.
+    /// Records a passed inspection with its duration; if the duration is unknown, the time since the last step.
     fn inspected(&mut self, inspection: Inspection, time: Option<Duration>) {
         let outcome = format!("world {}, contract {}", inspection.world.name(), inspection.contract);
         let now = self.gate.clock.now();
@@ -228,7 +228,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The settings that come with the policy; those of the cluster are not the policy's doing.
+    /// The settings that the package contains. The cluster's settings are left out: the policy's author did not write
+    /// them.
     fn layers(policy: &Policy, candidate: &Candidate) -> Vec<Layer> {
         let name = &policy.id().name;
         let tree = Some(&candidate.file.settings).filter(|tree| !tree.is_null()).cloned();

@@ -6,22 +6,22 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Step {
-    /// The bytes are not too many.
+    /// The bytes are within the limit.
     Size,
-    /// They unpack to not too many.
+    /// The unpacked bytes are within the limit.
     Decompress,
-    /// They are the ones that were meant.
+    /// The digest is the pinned one.
     Digest,
-    /// They are a component of this contract, without imports, within bounds.
+    /// The bytes are a component of this contract, without imports and within the bounds.
     Inspect,
-    /// They compile, within bounds.
+    /// The component compiles within its time and memory.
     Compile,
     /// The code fits its world and can be instantiated.
     Instantiate,
-    /// What it says of itself can be.
+    /// The component's description is valid.
     Describe,
-    /// The settings that come with it fit its schema.
+    /// The package's settings fit the policy's schema.
     Settings,
-    /// It answers for its own samples as it must.
+    /// The policy answers correctly for its own samples.
     Conformance,
 }

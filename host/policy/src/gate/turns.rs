@@ -1,24 +1,24 @@
-//! When a check may compute. Running a candidate's samples takes as much as twenty passes, and a program that makes passes
-//! meanwhile has them take turns.
+//! Decides when a check may compute. Evaluating a candidate's samples can take as long as twenty passes. A program that
+//! runs passes at the same time makes checks and passes take turns.
 
 use std::any::Any;
 
 use super::LoadError;
 use crate::compile::CompileError;
 
-/// A turn, until it is dropped.
+/// A turn. It ends when it is dropped.
 pub type Turn = Box<dyn Any>;
 
-/// Has checks take turns with everything else that computes, and ends those that nobody wants any more.
+/// Makes checks take turns with all other computation, and ends checks that are no longer wanted.
 pub trait Turns {
-    /// Waits for the next turn, which is one sandbox's; none when the check is to end.
+    /// Waits for the next turn, which is for one sandbox. Returns `None` if the check is to end.
     fn next(&self) -> Option<Turn>;
 
     /// Whether the check is to end.
     fn is_over(&self) -> bool;
 }
 
-/// Nothing else computes: every turn is there at once, and every check goes to its end.
+/// Gives every turn at once and ends no check: for programs that compute nothing else.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AtOnce;
 
@@ -32,7 +32,7 @@ impl Turns for AtOnce {
     }
 }
 
-/// Waits until a sandbox may run. A check that nobody wants any more ends here.
+/// Waits until a sandbox may run. Returns an error if the check is no longer wanted.
 pub(super) fn next(turns: &dyn Turns) -> Result<Turn, LoadError> {
     turns.next().ok_or(LoadError::Compile(CompileError::Unwanted))
 }

@@ -1,4 +1,5 @@
-//! What no component can do, since it imports nothing: answer otherwise in another sandbox. Code of this process can.
+//! Tests with code of this process that answers differently in every sandbox. A component cannot do this, since it
+//! imports nothing.
 #![allow(clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use crate::{
     limits::Limits,
 };
 
-/// What is different each time.
+/// The part of the answer that differs each time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fickle {
     Nothing,
@@ -20,19 +21,19 @@ enum Fickle {
     Answers,
     Fuel,
     Reports,
-    /// Nothing is; its fields have some that the host writes.
+    /// No part differs, but the report has fields that only the host writes.
     Fields,
     /// Nothing is; its manifest has a field that nobody knows.
     Newer,
 }
 
-/// A policy for Widgets that counts how often it was opened.
+/// A policy for Widgets that counts its sandboxes.
 struct Counting(Fickle, AtomicU64);
 
 struct Opened(Fickle, u64);
 
 impl Opened {
-    /// The count where this is fickle, and nothing where it is not.
+    /// The count if `of` is the part that differs, otherwise 0.
     fn count(&self, of: Fickle) -> u64 {
         if self.0 == of { self.1 } else { 0 }
     }
@@ -146,7 +147,7 @@ fn whatever_differs_between_two_passes_is_told() {
 }
 
 #[test]
-fn fields_of_a_report_that_the_host_writes_are_told_to_the_author() {
+fn report_fields_that_only_the_host_writes_are_named_to_the_author() {
     let told = tried(Fickle::Fields).unwrap().dropped.unwrap();
     assert!(told.starts_with("`fields` of its reports has phase, ready, which the operator writes itself"), "{told}");
 }

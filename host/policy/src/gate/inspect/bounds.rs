@@ -1,31 +1,31 @@
-//! How much of everything a component may have.
+//! The bounds of a component.
 
 use serde::{Deserialize, Serialize};
 
-/// Bounds of a component.
+/// The bounds of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Bytes, packed and unpacked.
     pub bytes: usize,
-    /// Bytes of one function; compiling takes longer than the size grows.
+    /// Bytes of one function. Compile time grows faster than the size.
     pub function_bytes: u64,
     /// Functions in all modules.
     pub functions: u64,
-    /// Modules and components within.
+    /// Modules and components inside the component.
     pub parts: u64,
     /// Types in all modules and components.
     pub types: u64,
     /// Data and element segments.
     pub segments: u64,
-    /// Bytes of a name in a component's types, imports and exports: validating compares each again and again.
+    /// Bytes of a name in a component's types, imports and exports. Validation compares each name many times.
     pub name_bytes: usize,
     /// Fields, cases, parameters and declarations of the types of components.
     pub members: u64,
-    /// Instances of modules and components: each compares what it is given with what it wants.
+    /// Instances of modules and components. Validation compares the arguments of each instance with its imports.
     pub instances: u64,
-    /// What all instances together are given.
+    /// Arguments of all instances together.
     pub arguments: u64,
-    /// Components or types of components in one another.
+    /// Nesting levels of components or component types.
     pub levels: u64,
 }
 

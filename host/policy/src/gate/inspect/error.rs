@@ -1,5 +1,5 @@
-//! One error for each way in which the bytes themselves are no policy. They travel from the process that looked into the
-//! bytes to the one that asked, so all of them can be written and read.
+//! The errors of an inspection: one for each way in which bytes are no policy. The compile child sends them to the
+//! operator, so every error can be serialized.
 
 use std::fmt;
 
@@ -7,86 +7,86 @@ use serde::{Deserialize, Serialize};
 
 use super::version::HOST;
 
-/// Why bytes are no component of this contract.
+/// A reason why bytes are no component of this contract.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum InspectError {
-    /// They are compiled code.
+    /// The bytes are compiled code.
     #[error("it is precompiled code: give the component that it was compiled from")]
     Precompiled,
-    /// They are a module.
+    /// The bytes are a core module.
     #[error("it is a core module: make a component of it with `kaos-operator policy build`")]
     CoreModule,
-    /// They are the text of a component or module.
+    /// The bytes are WebAssembly text.
     #[error("it is WebAssembly text: assemble it with `wasm-tools parse`")]
     TextFormat,
-    /// They are nothing of the kind.
+    /// The bytes are not WebAssembly.
     #[error("it is not WebAssembly")]
     NotWasm,
-    /// They do not parse, or do not validate.
+    /// The bytes do not parse or do not validate.
     #[error("it is not a valid component: {reason} (at byte {offset})")]
     Malformed {
-        /// What the parser says.
+        /// The parser's message.
         reason: String,
-        /// Where.
+        /// The offset of the error.
         offset: u64,
     },
-    /// They are a component of another kind.
+    /// The component is not a policy.
     #[error("it is not a policy: it has no custom section `kaos:policy` and exports none of the contract's interfaces")]
     NotAPolicy,
-    /// The versions in it are not of one contract.
+    /// The component mixes versions of the contract.
     #[error("its custom section says contract {section}, its exports say {exports}")]
     MixedVersions {
-        /// In the section.
+        /// The version in the custom section.
         section: String,
-        /// In the exports.
+        /// The version in the exports.
         exports: String,
     },
-    /// It speaks another version of the contract.
+    /// The component uses another version of the contract.
     #[error("the policy speaks kaos:policy {speaks}, this host speaks {HOST}")]
     WrongVersion {
-        /// The policy's.
+        /// The policy's version.
         speaks: String,
     },
-    /// It wants WASI.
+    /// The component imports WASI.
     #[error("it imports WASI ({}): build it for wasm32-unknown-unknown, and use nothing that needs an operating system", .0.join(", "))]
     ImportsWasi(Vec<String>),
-    /// It wants something else.
+    /// The component imports something other than types.
     #[error("it imports {}: a policy imports types and nothing else", .0.join(", "))]
     Imports(Vec<String>),
-    /// It lacks interfaces.
+    /// The component does not export every interface of its world.
     #[error("it does not export {}: a policy exports meta, inputs, environment, translation and status, an environment overlay the first three", .0.join(", "))]
     MissingInterfaces(Vec<String>),
-    /// It has too many parts.
+    /// The component has too many parts of one kind.
     #[error("it has {count} {part}, at most {limit}: leave out what is not used")]
     TooMany {
-        /// Parts.
+        /// The kind of part.
         part: Part,
-        /// How many there are.
+        /// The number of parts.
         count: u64,
-        /// How many there may be.
+        /// The most parts allowed.
         limit: u64,
     },
-    /// A function is too large to be compiled in reasonable time.
+    /// A function is too large to compile in reasonable time.
     #[error("function {index} has {bytes} bytes, at most {limit}: split it, or build with opt-level s")]
     FunctionTooLarge {
-        /// Which function of its module.
+        /// The function's index in its module.
         index: u32,
-        /// How large it is.
+        /// The function's size.
         bytes: u64,
-        /// How large it may be.
+        /// The largest size allowed.
         limit: u64,
     },
-    /// A name of an import, an export, a field or a case is too long to be compared again and again.
+    /// A name of an import, export, field or case is too long: validation compares it many times.
     #[error("a name in it has {bytes} bytes, at most {limit}: it begins with `{begins}`")]
     NameTooLong {
-        /// How the name begins.
+        /// The beginning of the name.
         begins: String,
-        /// How long it is.
+        /// The name's length.
         bytes: usize,
-        /// How long it may be.
+        /// The longest length allowed.
         limit: usize,
     },
-    /// Comparing its types takes very long.
+    /// Validation of the component's types takes too long.
     #[error("checking its types took longer than {seconds} s and was stopped: use fewer and smaller types")]
     TookTooLong {
         /// The processor time that was used up.
@@ -94,12 +94,12 @@ pub enum InspectError {
     },
 }
 
-/// What a component has a limited number of.
+/// The kinds of parts whose number is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Part {
     /// Functions in all modules.
     Functions,
-    /// Modules and components within.
+    /// Modules and components inside the component.
     Modules,
     /// Types in all modules and components.
     Types,
@@ -109,9 +109,9 @@ pub enum Part {
     Segments,
     /// Instances of modules and components.
     Instances,
-    /// What is handed to instances.
+    /// Arguments of instances.
     Arguments,
-    /// Components or types in one another.
+    /// Nesting levels of components or types.
     Levels,
 }
 
@@ -131,7 +131,7 @@ impl fmt::Display for Part {
 }
 
 impl InspectError {
-    /// What is wrong, in one word.
+    /// The reason in one word.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Precompiled => "Precompiled",

@@ -1,5 +1,5 @@
-//! Reads a component once, from front to back, before anything in it is compared: counts what would make validating or
-//! compiling long, and collects what it says of its version.
+//! Reads a component once from front to back, before validation. Counts the parts that make validation or compilation
+//! slow, and collects the component's version.
 
 use wasmparser::{
     ComponentExternalKind, ComponentInstance, ComponentType, ComponentTypeDeclaration, Encoding, Instance,
@@ -8,10 +8,10 @@ use wasmparser::{
 
 use super::{Bounds, InspectError, Part, version::SECTION};
 
-/// Bytes of a name that is too long, for a message.
+/// The bytes of a name that is too long, as shown in a message.
 const BEGINNING: usize = 40;
 
-/// What was counted and collected along the way.
+/// The counts and names collected during the walk.
 #[derive(Default)]
 pub(super) struct Seen {
     level: u64,
@@ -28,7 +28,7 @@ pub(super) struct Seen {
     arguments: u64,
 }
 
-/// Reads it all, unless something is too much.
+/// Reads the component up to the end, or to the first part that exceeds a bound.
 pub(super) fn walk(component: &[u8], bounds: &Bounds) -> Result<Seen, InspectError> {
     let mut seen = Seen::default();
     for payload in Parser::new(0).parse_all(component) {
@@ -138,7 +138,7 @@ impl Seen {
         }
     }
 
-    /// A type of a component, and those that are declared in it.
+    /// Counts a component type and the types that it declares.
     fn declared(&mut self, of: &ComponentType<'_>, level: u64, bounds: &Bounds) -> Result<(), InspectError> {
         at_most(Part::Levels, level, bounds.levels)?;
         self.types += 1;
@@ -176,7 +176,7 @@ impl Seen {
         short(name, bounds)
     }
 
-    /// Each interface of the contract that is exported, and its version.
+    /// Each exported interface of the contract, with its version.
     pub(super) fn interfaces(&self) -> impl Iterator<Item = (&str, &str)> {
         self.exports.iter().filter_map(|name| name.strip_prefix("kaos:policy/")?.split_once('@'))
     }
