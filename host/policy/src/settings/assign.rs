@@ -1,4 +1,4 @@
-//! Settings of a command line: `--set path=value` and settings files.
+//! Reads settings from the command line: `--set path=value` and settings files.
 
 use serde_json::{Map, Value};
 
@@ -9,8 +9,8 @@ use super::{
 };
 use crate::near::nearest;
 
-/// Layers of `--set` arguments. `policies` are the policies there are, by name. A path may begin with the
-/// name of a policy; otherwise it is for each policy that has such a setting.
+/// Converts `--set` arguments to layers. `policies` are all policies, by name. A path may begin with a policy's name;
+/// otherwise it applies to each policy with this setting.
 pub fn assignments(arguments: &[String], policies: &[(&str, &Schema)]) -> Result<Vec<Layer>, SettingsErrors> {
     let mut layers = Vec::new();
     let mut errors = Vec::new();
@@ -40,8 +40,8 @@ pub fn assignments(arguments: &[String], policies: &[(&str, &Schema)]) -> Result
     if errors.is_empty() { Ok(layers) } else { Err(SettingsErrors(errors)) }
 }
 
-/// Layers of a settings file: an object for each policy under its name, and beside these settings that hold for each
-/// policy that has them. What stands under a policy's name is the stronger.
+/// Converts a settings file to layers. The file has an object for each policy under the policy's name, and next to
+/// these objects settings for every policy that has them. Values under a policy's name win.
 pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Result<Vec<Layer>, SettingsErrors> {
     let source = Source { origin: Origin::File(name.to_owned()), via: None };
     let wrong = |(path, message): (Path, String)| {
@@ -61,7 +61,7 @@ pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Resul
     let strangers = leaves.iter().filter(|(path, _)| !policies.iter().any(|(_, schema)| takes(schema, path)));
     let mut errors: Vec<_> = strangers.map(|(path, _)| wrong(stranger(path, policies))).collect();
     if !errors.is_empty() {
-        // Several leaves may lie below one name that nobody knows.
+        // Several leaves may lie below one unknown name.
         errors.dedup();
         return Err(SettingsErrors(errors));
     }
@@ -78,7 +78,7 @@ pub fn file(name: &str, document: &Value, policies: &[(&str, &Schema)]) -> Resul
     Ok(shared.chain(sections).collect())
 }
 
-/// The values that are no objects, or empty ones, with their paths.
+/// Collects the values that are no objects, and empty objects, with their paths.
 fn flatten<'a>(path: &Path, value: &'a Value, leaves: &mut Vec<(Path, &'a Value)>) {
     match value.as_object().filter(|object| !object.is_empty()) {
         Some(object) => {
@@ -90,18 +90,18 @@ fn flatten<'a>(path: &Path, value: &'a Value, leaves: &mut Vec<(Path, &'a Value)
     }
 }
 
-/// Whether a value at a path is for this policy: it has such a setting, or one above it whose content the schema
-/// leaves open. Whether the value fits is found out when all layers are merged.
+/// Whether a policy takes a value at this path. The policy has this setting, or its schema leaves the content of an
+/// outer setting open. Validation happens after all layers are merged.
 fn takes(schema: &Schema, path: &Path) -> bool {
     let known = path.prefixes().take_while(|prefix| schema.has(prefix)).last();
     known.is_some_and(|known| known == *path || schema.names(&known).is_empty())
 }
 
-/// The outermost part of a path that no policy has, and what to write in its place.
+/// The outermost part of a path that no policy has, and a suggestion.
 fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
     let first = path.names().first().map(String::as_str).unwrap_or_default();
     let own: Vec<_> = policies.iter().filter(|(policy, _)| *policy == first).copied().collect();
-    // Below a policy's name, its settings alone count; a policy may be called as a setting is.
+    // Below a policy's name, only that policy's settings count. A policy may have the name of a setting.
     let (base, among) =
         if own.is_empty() { (Path::default(), policies) } else { (Path::default().then(first), &own[..]) };
     let rest = if own.is_empty() { path.clone() } else { path.tail() };
@@ -120,7 +120,8 @@ fn stranger(path: &Path, policies: &[(&str, &Schema)]) -> (Path, String) {
         None if names.is_empty() => "does not exist, nor does another there: remove it".to_owned(),
         None if names.len() <= LISTED => format!("does not exist: use one of {}", listed(&names)),
         None => {
-            // No file holds the policies of the binary, so that `policy inspect` shows only somebody's own.
+            // `policy inspect` shows only installed policies: no file holds the built-in ones. So name the reference
+            // page, too.
             let count = names.len();
             let all = "docs/reference/settings.md, or the output of `policy inspect`";
             format!("does not exist, and none of the {count} that do is alike: see {all}")
@@ -178,27 +179,27 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_of_a_file_is_for_every_policy_that_has_it() {
+    fn a_setting_of_a_file_applies_to_every_policy_with_this_setting() {
         let layers = read(&json!({"level": "INFO", "sails": 2, "probe": {"period": 5}})).unwrap();
         let kite = json!({"level": "INFO", "probe": {"period": 5}});
         assert_eq!(layers, [("kite".into(), kite), ("boat".into(), json!({"level": "INFO", "sails": 2}))]);
     }
 
     #[test]
-    fn what_stands_under_a_policys_name_comes_later_and_so_wins() {
+    fn values_under_a_policys_name_come_later_and_win() {
         let layers = read(&json!({"boat": {"level": "DEBUG"}, "level": "INFO"})).unwrap();
         let level = |of: &str, level: &str| (of.to_owned(), json!({"level": level}));
         assert_eq!(layers, [level("kite", "INFO"), level("boat", "INFO"), level("boat", "DEBUG")]);
     }
 
     #[test]
-    fn what_the_schema_leaves_open_is_taken_as_it_is() {
+    fn content_that_the_schema_leaves_open_is_taken_unchanged() {
         let labels = json!({"labels": {"a.b/c": "d"}});
         assert_eq!(read(&labels).unwrap(), [("kite".to_owned(), labels)]);
     }
 
     #[test]
-    fn a_setting_that_no_policy_has_is_refused_with_its_file_and_the_name_that_is_near() {
+    fn an_unknown_setting_is_refused_with_its_file_and_a_similar_name() {
         for (document, message) in [
             (json!({"levle": "INFO"}), "setting levle, given by file s.yaml, does not exist: did you mean level?"),
             (
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_assignment_below_what_the_schema_leaves_open_is_taken_as_a_files_is() {
+    fn an_assignment_to_open_content_works_like_a_settings_file() {
         for of in ["labels.a", "kite.labels.a"] {
             let layers = with_two(|policies| assignments(&[format!("{of}=b")], policies)).unwrap();
             assert_eq!(layers, [Layer::tree(Origin::CommandLine, "kite", json!({"labels": {"a": "b"}}))], "{of}");
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn an_assignment_to_a_policy_says_which_settings_that_has() {
+    fn an_unknown_assignment_to_a_policy_lists_the_policys_settings() {
         let some: Value = (10..30).map(|i| (format!("setting{i}"), json!({"type": "string"}))).collect();
         let (some, none) = (schema(&some), schema(&json!({})));
         let set =
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn an_assignment_that_no_policy_has_is_refused_with_the_name_that_is_near() {
+    fn an_assignment_that_no_policy_has_is_refused_with_a_similar_name() {
         let set = |text: &str| with_two(|policies| assignments(&[text.to_owned()], policies)).unwrap_err().to_string();
         assert_eq!(set("levle=INFO"), "setting levle, given by --set, does not exist: did you mean level?");
         assert_eq!(

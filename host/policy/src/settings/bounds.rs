@@ -1,28 +1,28 @@
-//! How much a schema may come to, before anything is built of it.
+//! Limits the expanded size of a schema before a validator is built.
 //!
-//! A validator is built of what a `$ref` refers to as often as it is referred to: a few kilobytes that refer to each other
-//! can come to more than any machine ends, and a long row of them to more than a stack holds. So a schema is walked here as
-//! it would be built, with what a `$ref` refers to in its place, until there is too much of it.
+//! A validator contains the target of a `$ref` as often as the schema refers to it. A few kilobytes of nested
+//! references can expand beyond any machine's memory, and a long chain of references can overflow the stack. So this
+//! module walks the schema with every `$ref` expanded, and stops at the limits.
 
 use serde_json::{Map, Value};
 
 use super::SchemaError;
 use crate::cut::{VALUE, cut};
 
-/// Bytes of a schema.
+/// The most bytes of a schema.
 const BYTES: usize = 256 << 10;
-/// Values in a schema, with each `$ref` written out. The largest of the default policies has seven hundred.
+/// The most values in a schema with each `$ref` expanded. The largest schema of the default policies has seven hundred.
 const VALUES: usize = 20_000;
-/// Levels of a schema, with each `$ref` written out.
+/// The most levels of a schema with each `$ref` expanded.
 const LEVELS: usize = 64;
-/// Patterns in a schema.
+/// The most patterns in a schema.
 const PATTERNS: usize = 100;
-/// Bytes that one pattern may have when it is compiled: what it takes to match a text grows with them.
+/// The most bytes of one compiled pattern. The cost of a match grows with them.
 pub(super) const PATTERN: usize = 512 << 10;
-/// Keywords that refer in other ways, or change what a `$ref` means.
+/// Keywords that refer in other ways, or that change the meaning of a `$ref`.
 const FOREIGN: [&str; 6] = ["$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$schema"];
 
-/// Refuses a text that is too long to be looked at.
+/// Refuses a text that is too long to parse.
 pub(super) fn length(text: &str) -> Result<(), SchemaError> {
     if text.len() > BYTES {
         return Err(SchemaError::TooLong { bytes: text.len(), limit: BYTES });
@@ -30,7 +30,7 @@ pub(super) fn length(text: &str) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// Refuses a schema that comes to too much, or refers to anything but a part of itself.
+/// Refuses a schema that expands beyond the limits, or that refers to anything but a part of itself.
 pub(super) fn check(root: &Value) -> Result<(), SchemaError> {
     Walk { root, left: VALUES, path: Vec::new(), references: Vec::new() }.value(root, 0)?;
     let count = patterns(root);
@@ -40,18 +40,18 @@ pub(super) fn check(root: &Value) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// How often a validator may look at what lies in a part of a schema: what was left over by the rest of it, it only finds
-/// out by asking the rest again.
+/// How often a validator may check the values in a part of a schema. For `unevaluated…` keywords, the validator runs
+/// the rest of the part again to find the values that are left over.
 pub(super) fn times(part: &Map<String, Value>) -> usize {
     if part.contains_key("unevaluatedProperties") || part.contains_key("unevaluatedItems") { 3 } else { 1 }
 }
 
-/// Where a walk is.
+/// The state of a walk.
 struct Walk<'a> {
     root: &'a Value,
     left: usize,
     path: Vec<&'a str>,
-    /// The targets of the references that were followed to here.
+    /// The targets of the references that lead to this place.
     references: Vec<&'a str>,
 }
 
@@ -71,7 +71,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Every field, whether it is a keyword or has the name of one: of what looks like one, none is overlooked.
+    /// Walks every field, also fields that only have the name of a keyword: better too strict than one reference
+    /// overlooked.
     fn fields(&mut self, fields: &'a Map<String, Value>, level: usize) -> Result<(), SchemaError> {
         for (name, value) in fields {
             self.path.push(name);
@@ -89,7 +90,7 @@ impl<'a> Walk<'a> {
 
     fn follow(&mut self, target: &'a str, level: usize) -> Result<(), SchemaError> {
         let root = self.root;
-        // What is escaped with % might mean another part to whoever undoes that.
+        // Refuse escapes with `%`: a reader that decodes them may find another part.
         let found = target.strip_prefix('#').filter(|way| !way.contains('%')).and_then(|way| root.pointer(way));
         let Some(found) = found else {
             return Err(SchemaError::Reference { path: self.here(), target: cut(target, VALUE).into_owned() });
@@ -103,7 +104,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Whether a field is the schema's own word of which version of JSON Schema it is written for, or of what it is called.
+    /// Whether a field only names the schema's JSON Schema version or its own id.
     fn says_what_it_is(&self, name: &str) -> bool {
         ["$schema", "$id"].contains(&name) && self.path.len() == 1
     }
@@ -136,7 +137,7 @@ mod tests {
         Schema::parse(&schema.to_string()).unwrap_err()
     }
 
-    /// As many definitions, each of which comes from the one behind it.
+    /// A chain of `count` definitions, each built from the next one.
     fn row(count: usize, of_next: impl Fn(Value) -> Value) -> Value {
         let mut definitions: Map<String, Value> =
             (0..count).map(|n| (format!("d{n}"), of_next(json!({"$ref": format!("#/$defs/d{}", n + 1)})))).collect();
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schemas_of_the_default_policies_are_far_from_the_bounds() {
+    fn the_default_policies_schemas_are_far_below_the_bounds() {
         let guests = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies")).unwrap();
         let schemas =
             guests.filter_map(|guest| std::fs::read_to_string(guest.unwrap().path().join("settings.schema.json")).ok());
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_comes_to_very_much_when_it_is_written_out_is_refused_before_it_is_built() {
+    fn a_schema_that_expands_too_far_is_refused_before_a_validator_is_built() {
         let doubling = row(60, |next| json!({"allOf": [next, next]}));
         assert!(matches!(refused(&doubling), SchemaError::TooDeep { .. } | SchemaError::TooMuch { .. }));
         let twenty = row(20, |next| json!({"allOf": [next, next]}));
@@ -174,13 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn a_long_row_of_references_is_refused_before_anything_follows_it() {
+    fn a_long_chain_of_references_is_refused_before_it_is_followed() {
         assert!(matches!(refused(&row(2_000, |next| next)), SchemaError::TooDeep { limit: LEVELS, .. }));
         assert_eq!(check(&row(20, |next| next)), Ok(()));
     }
 
     #[test]
-    fn references_lead_to_a_part_of_the_schema_and_not_in_a_circle() {
+    fn references_outside_of_the_schema_and_circular_references_are_refused() {
         for target in ["https://example.com/a", "other.json", "#/$defs/none", "#name", "#/%24defs/a", "a#/$defs/a"] {
             let error = refused(&json!({"properties": {"p": {"$ref": target}}, "$defs": {"a": {}}}));
             let expected = SchemaError::Reference { path: "#/properties/p/$ref".into(), target: target.into() };
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_so_many_and_so_large() {
+    fn too_many_and_too_large_patterns_are_refused() {
         let with = |pattern: &dyn Fn(usize) -> String, count: usize| -> Value {
             let one = |n| (format!("s{n}"), json!({"type": "string", "pattern": pattern(n)}));
             json!({"type": "object", "properties": (0..count).map(one).collect::<Map<_, _>>()})
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_is_no_longer_than_anybody_writes_one() {
+    fn a_schema_that_is_too_long_is_refused() {
         let error = refused(&json!({"description": "x".repeat(BYTES)}));
         assert!(matches!(error, SchemaError::TooLong { limit: BYTES, .. }), "{error}");
     }

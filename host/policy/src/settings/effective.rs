@@ -1,4 +1,4 @@
-//! Settings that count, with the layer that gave each value.
+//! Effective settings, with the layer that gave each value.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub struct Effective {
     pub(super) tree: Value,
     pub(super) text: String,
     pub(super) sources: BTreeMap<Path, Source>,
-    /// Of the text and of who gave what in it.
+    /// The digest of the text and of every value's source.
     pub(super) digest: Digest,
 }
 
@@ -26,24 +26,23 @@ impl Effective {
         &self.tree
     }
 
-    /// The same as JSON text with sorted keys: what the policy is handed.
+    /// The settings as JSON text with sorted keys, as the policy receives them.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Each value's path and where it came from, sorted by path.
+    /// Each value's path and source, sorted by path.
     pub fn sources(&self) -> impl Iterator<Item = (&Path, &Source)> {
         self.sources.iter()
     }
 
-    /// The same for the same values from the same places: whether a policy's use of a value passes may depend on who gave
-    /// it.
+    /// The digest of the values and their sources. The source counts, since the guard may allow or reject a value by
+    /// its source.
     pub(crate) fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// What whoever runs the operator gave, without the policy's own defaults and without what others may set: those
-    /// of a namespace and authors of objects.
+    /// The values from the operator's owner: without the schema's defaults, a namespace's settings and annotations.
     pub(crate) fn of_operator(&self) -> Value {
         self.given_by(|origin| match origin {
             Origin::Environment
@@ -56,23 +55,23 @@ impl Effective {
         })
     }
 
-    /// Of that, what the process was started with by its flags. The environment is not among it: the chart's pods have
-    /// what `kaos-operator-config` held when they began in theirs, and whoever installs policies may write that.
+    /// The values from the process's own flags. The environment is left out: in the chart's pods, it holds the data of
+    /// `kaos-operator-config` at the start, and the user that installs policies may write that ConfigMap.
     pub(crate) fn of_flags(&self) -> Value {
         self.given_by(|origin| matches!(origin, Origin::PolicyFile(_) | Origin::File(_) | Origin::CommandLine))
     }
 
-    /// What the object's own annotations gave.
+    /// The values from the object's own annotations.
     pub(crate) fn of_annotations(&self) -> Value {
         self.given_by(|origin| *origin == Origin::Annotation)
     }
 
-    /// Each value that settings of a namespace gave: its path, its source, and the settings with nothing else in them.
+    /// Each value from a namespace's settings: its path, its source, and settings with only this value.
     pub(crate) fn of_namespaces(&self) -> impl Iterator<Item = (&Path, &Source, Value)> {
         self.given_one_by_one(|origin| matches!(origin, Origin::NamespacePolicy(_)))
     }
 
-    /// The same of what others gave.
+    /// Each value from the origins that `by` selects, in the same form.
     pub(crate) fn given_one_by_one(&self, by: fn(&Origin) -> bool) -> impl Iterator<Item = (&Path, &Source, Value)> {
         let given = self.sources.iter().filter(move |(_, source)| by(&source.origin));
         given.filter_map(|(path, source)| {
@@ -92,13 +91,13 @@ impl Effective {
         given
     }
 
-    /// Where the value at a path came from: its own source, or that of the nearest value above or below it.
+    /// The source of the value at a path, or of the nearest value above or below it.
     pub fn source(&self, path: &Path) -> Option<&Source> {
         nearest(&self.sources, path)
     }
 }
 
-/// Puts a value where names lead from the outside in.
+/// Puts a value at the path `names`.
 fn put(at: &mut Value, names: &[String], value: Value) {
     let Some((first, rest)) = names.split_first() else {
         *at = value;

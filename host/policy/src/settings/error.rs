@@ -1,19 +1,19 @@
-//! What can be wrong with settings and schemas.
+//! The errors of settings and of schemas.
 
 use std::fmt;
 
 use super::{Path, Source};
 
-/// One setting that is not as the schema wants it.
+/// One setting that does not fit the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsError {
-    /// The policy whose setting it is; empty where it is not one policy's.
+    /// The policy with the setting; empty if it is not one policy's setting.
     pub policy: String,
     /// The setting.
     pub path: Path,
-    /// Who gave the value, where that is known.
+    /// The source of the value, if it is known.
     pub source: Option<Source>,
-    /// What is wrong and what to do.
+    /// The problem and the remedy.
     pub message: String,
 }
 
@@ -33,97 +33,97 @@ impl fmt::Display for SettingsError {
     }
 }
 
-/// Everything that is wrong with the settings of one policy; never empty.
+/// Every error in the settings of one policy; never empty.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct SettingsErrors(pub Vec<SettingsError>);
 
-/// Why a settings schema is refused.
+/// A reason why a settings schema is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// It is not JSON.
+    /// The schema is not JSON.
     #[error("the settings schema is not JSON: {0}")]
     NotJson(String),
-    /// It is JSON, but no schema of an object that can be used here.
+    /// The JSON is no usable schema of an object.
     #[error("the settings schema is not usable: {0}")]
     Invalid(String),
-    /// Its text is longer than settings need.
+    /// The text is longer than settings need.
     #[error("the settings schema has {bytes} bytes, at most {limit}: shorten descriptions, or have fewer settings")]
     TooLong {
-        /// How many it has.
+        /// The number of bytes.
         bytes: usize,
-        /// How many it may have.
+        /// The most bytes allowed.
         limit: usize,
     },
-    /// With everything that it refers to in its place, it is more than can be built.
+    /// With each `$ref` expanded, the schema has too many values to build a validator.
     #[error(
         "the settings schema has more than {limit} values when each $ref is written out, the last one at {path}: refer to \
          less from there"
     )]
     TooMuch {
-        /// Where that is.
+        /// The place where the limit is reached.
         path: String,
-        /// How many values there may be.
+        /// The most values allowed.
         limit: usize,
     },
-    /// With everything that it refers to in its place, it is deeper than can be built.
+    /// With each `$ref` expanded, the schema has too many levels to build a validator.
     #[error("the settings schema nests more than {limit} levels when each $ref is written out, at {path}: nest less")]
     TooDeep {
-        /// Where that is.
+        /// The place where the limit is reached.
         path: String,
-        /// How many levels there may be.
+        /// The most levels allowed.
         limit: usize,
     },
-    /// It has no end.
+    /// A reference is circular.
     #[error("{path} of the settings schema refers to what it lies in: write out as many levels as are needed")]
     Circular {
-        /// Where the circle closes.
+        /// The place where the circle closes.
         path: String,
     },
-    /// What it refers to is no part of it.
+    /// A reference leads outside of the schema.
     #[error(
         "{path} of the settings schema refers to `{target}`: write # or #/ and the way to a part of the schema itself, \
          without %"
     )]
     Reference {
-        /// Where.
+        /// The place of the reference.
         path: String,
-        /// What stands there.
+        /// The reference.
         target: String,
     },
-    /// A keyword by which a reference might mean something else.
+    /// A keyword that could change the meaning of a reference.
     #[error("{path} of the settings schema is not used here: take it out, and refer to $defs with $ref")]
     Foreign {
-        /// Where.
+        /// The place of the keyword.
         path: String,
     },
-    /// It has more patterns than settings need.
+    /// The schema has more patterns than settings need.
     #[error("the settings schema has {count} patterns, at most {limit}: put those that are alike into $defs")]
     TooManyPatterns {
-        /// How many it has.
+        /// The number of patterns.
         count: usize,
-        /// How many it may have.
+        /// The most patterns allowed.
         limit: usize,
     },
-    /// It has more in it than settings need.
+    /// The schema has more settings or levels than policies need.
     #[error("the settings schema is too large: at most {limit} settings, nested at most {depth} deep")]
     TooLarge {
-        /// Settings.
+        /// The most settings allowed.
         limit: usize,
-        /// Levels.
+        /// The most levels allowed.
         depth: usize,
     },
-    /// One variable cannot feed two settings.
+    /// One variable feeds two settings.
     #[error("the settings schema lets variable {variable} feed both {first} and {second}")]
     AmbiguousVariable {
         /// The variable.
         variable: String,
-        /// A setting.
+        /// One setting.
         first: Path,
-        /// Another setting.
+        /// The other setting.
         second: Path,
     },
-    /// The defaults do not fit.
+    /// The defaults do not fit the schema.
     #[error("the defaults of the settings schema are not valid by it: {0}")]
     Defaults(SettingsErrors),
 }

@@ -1,4 +1,4 @@
-//! Values from one place, in the form that they come in.
+//! Settings layers: the values from one place, in their original form.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,39 +7,40 @@ use serde_json::Value;
 use super::{Origin, Schema};
 use crate::near::slipped;
 
-/// Values from one place.
+/// The values from one place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layer {
-    /// Which place.
+    /// The place.
     pub origin: Origin,
-    /// The policy that they are for; without one, for every policy.
+    /// The policy that the values are for; `None` for every policy.
     pub policy: Option<String>,
     /// The values.
     pub content: Content,
 }
 
-/// The form that values come in.
+/// The form of the values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// An object of the form that the schema describes, in part.
+    /// A part of the object that the schema describes.
     Tree(Value),
-    /// Variables by name. The schema's `x-env` says which setting one feeds; an empty one counts as unset,
-    /// and one that feeds nothing is not looked at.
+    /// Variables by name. The schema's `x-env` names the setting that a variable feeds. An empty variable counts as
+    /// unset. A variable that feeds no setting is ignored.
     Env(BTreeMap<String, String>),
 }
 
 impl Layer {
-    /// Variables, for every policy.
+    /// A layer of variables, for every policy.
     pub fn env(origin: Origin, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         Self { origin, policy: None, content: Content::Env(variables.into_iter().collect()) }
     }
 
-    /// A part of the settings of one policy.
+    /// A layer with a part of the settings of one policy.
     pub fn tree(origin: Origin, policy: impl Into<String>, tree: Value) -> Self {
         Self { origin, policy: Some(policy.into()), content: Content::Tree(tree) }
     }
 
-    /// Variables that feed no setting of these schemas and are spelt almost as one that does, with that one.
+    /// Variables that feed no setting of these schemas but are spelled almost like one that does, each with the similar
+    /// name.
     pub fn misspelt<'a>(&self, schemas: impl IntoIterator<Item = &'a Schema>) -> Vec<(&str, &'a str)> {
         let Content::Env(variables) = &self.content else { return Vec::new() };
         let schemas = schemas.into_iter();

@@ -1,9 +1,9 @@
-//! Names and values in messages, as many as somebody reads.
+//! Lists names and values in messages, up to a number that people read.
 
-/// More than that nobody reads.
+/// The most texts that a message lists.
 pub(super) const LISTED: usize = 24;
 
-/// The texts with commas between them, and how many there are beside those that are shown.
+/// Joins the texts with commas, and counts the texts beyond the limit.
 pub(crate) fn listed(texts: &[impl AsRef<str>]) -> String {
     let shown: Vec<&str> = texts.iter().take(LISTED).map(AsRef::as_ref).collect();
     let shown = shown.join(", ");
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_would_read_is_counted() {
+    fn texts_beyond_the_limit_are_counted() {
         assert_eq!(listed(&["a", "b"]), "a, b");
         assert!(listed(&["a"; LISTED + 2]).ends_with("a, a, and 2 more"));
     }

@@ -1,4 +1,4 @@
-//! One layer over another, with the source of every value.
+//! Merges one layer over another, and keeps the source of every value.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Effective, Origin, Path, Source};
 use crate::digest::{Digest, canonical};
 
-/// Settings in the making.
+/// Settings while layers are merged.
 pub(super) struct Merged {
     tree: Value,
     sources: BTreeMap<Path, Source>,
@@ -20,13 +20,13 @@ impl Merged {
         merged
     }
 
-    /// Objects are merged key by key; everything else, lists too, is replaced as a whole. A `null` is a
-    /// value like any other: it takes back what a weaker layer gave.
+    /// Merges a layer. Objects are merged key by key; every other value, also a list, replaces the weaker one. A `null`
+    /// is a value like any other, and resets a weaker layer's value.
     pub(super) fn tree(&mut self, layer: &Value, source: &Source) {
         overlay(&mut self.tree, layer, &Path::default(), &mut self.sources, source);
     }
 
-    /// One value at a path.
+    /// Merges one value at a path.
     pub(super) fn leaf(&mut self, path: &Path, value: Value, source: &Source) {
         let wrapped = path.names().iter().rev().fold(value, |inner, name| {
             let mut object = Map::new();
@@ -77,7 +77,7 @@ fn record(value: &Value, path: &Path, sources: &mut BTreeMap<Path, Source>, sour
                 record(value, &path.then(name), sources, source);
             }
         }
-        // Nobody gave settings of which there are none; a source of the root would be that of every setting.
+        // An empty tree has no source: a source at the root would apply to every setting.
         None if path.names().is_empty() && value.is_object() => {}
         None => {
             sources.insert(path.clone(), source.clone());

@@ -1,5 +1,5 @@
-//! Effective settings of a policy: layers merged, defaults filled in, checked against the schema, and for
-//! every value the layer that gave it.
+//! Resolves a policy's effective settings: merges the layers, fills in defaults, checks the result against the schema,
+//! and keeps the source of every value.
 
 mod assign;
 mod bounds;

@@ -1,4 +1,4 @@
-//! Who gave a value, and which of two who did counts.
+//! Origins of values, and their precedence.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -6,25 +6,25 @@ use serde::Serialize;
 
 use super::Path;
 
-/// Who gave a value. The order is the order of precedence, weakest first.
+/// The origin of a value. The order is the precedence, the weakest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Origin {
-    /// The policy itself.
+    /// The policy's own default.
     SchemaDefault,
     /// The environment of this process.
     Environment,
     /// The ConfigMap `kaos-operator-config`.
     OperatorConfig,
-    /// The `policy.yaml` of a component that the process was started with; the component.
+    /// The `policy.yaml` of a component that the process was started with; holds the component's path.
     PolicyFile(String),
-    /// A policy ConfigMap for the cluster; its name.
+    /// A policy ConfigMap for the cluster; holds its name.
     ClusterPolicy(String),
-    /// A policy ConfigMap for a namespace; `namespace/name`.
+    /// A policy ConfigMap for a namespace; holds `namespace/name`.
     NamespacePolicy(String),
-    /// A settings file; its name.
+    /// A settings file; holds its name.
     File(String),
-    /// `--set`
+    /// A `--set` argument of the command line.
     CommandLine,
     /// An annotation of the object.
     Annotation,
@@ -47,7 +47,7 @@ impl fmt::Display for Origin {
 }
 
 impl Origin {
-    /// Layers of equal rank keep the order they are given in, so that of two `--set` the later wins.
+    /// The rank of a layer. Layers of equal rank keep their order, so the later of two `--set` wins.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::SchemaDefault => 0,
@@ -62,7 +62,7 @@ impl Origin {
     }
 }
 
-/// Where one value came from.
+/// The source of one value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Source {
     /// The layer.
@@ -81,7 +81,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// The source of a value, or of the nearest one above or below it.
+/// The source of a value, or of the nearest value above or below it.
 pub(super) fn nearest<'a>(sources: &'a BTreeMap<Path, Source>, path: &Path) -> Option<&'a Source> {
     let above = sources.iter().filter(|(other, _)| other.covers(path)).max_by_key(|(other, _)| other.names().len());
     let below = sources.iter().filter(|(other, _)| path.covers(other)).max_by_key(|(_, source)| source.origin.rank());

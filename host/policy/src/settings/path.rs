@@ -5,13 +5,13 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// Names from the outside in.
+/// The names of a setting's path, the outermost first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path(Vec<String>);
 
 impl Path {
-    /// Reads a path: names with dots between them; a name with dots of its own stands in `["…"]`. Whatever
-    /// is no path names no setting, so that nothing is wrong with it yet.
+    /// Parses a path: names separated by dots. A name that contains dots is written as `["…"]`. A text that is no path
+    /// becomes a path that no schema has, so parsing never fails.
     pub fn parse(text: &str) -> Self {
         let mut names = Vec::new();
         let mut rest = text;
@@ -29,17 +29,17 @@ impl Path {
         Self(names)
     }
 
-    /// The names from the outside in.
+    /// The names, the outermost first.
     pub fn names(&self) -> &[String] {
         &self.0
     }
 
-    /// What stands there in a tree.
+    /// The value at this path in a tree.
     pub fn find_in<'a>(&self, tree: &'a Value) -> Option<&'a Value> {
         self.0.iter().try_fold(tree, |value, name| value.get(name))
     }
 
-    /// The path of something within.
+    /// The path of a setting below this one.
     #[must_use]
     pub fn then(&self, name: &str) -> Self {
         let mut names = self.0.clone();
@@ -52,7 +52,7 @@ impl Path {
         other.0.starts_with(&self.0)
     }
 
-    /// What the path lies in, from the outermost name to the path itself.
+    /// Every prefix of the path, from the outermost name to the path itself.
     pub fn prefixes(&self) -> impl Iterator<Item = Self> {
         (1..=self.0.len()).map(|length| Self(self.0[..length].to_vec()))
     }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_path_ends() {
+    fn parsing_ends_for_a_text_that_is_no_path() {
         for text in ["", ".", "..a", "a..b", "[", "a[", "a[\"", "[\"\"]", "a.[0]", "é.ü"] {
             let _ = Path::parse(text).to_string();
         }

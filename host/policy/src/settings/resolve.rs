@@ -1,16 +1,16 @@
-//! From layers to the settings that count: defaults, each layer over the weaker ones, annotations, and what the schema says
-//! of the result.
+//! Resolves layers to effective settings: defaults, then each layer over the weaker ones, then annotations, then
+//! validation.
 
 use std::collections::BTreeMap;
 
 use super::{Content, Effective, Layer, Origin, Path, Schema, SettingsError, SettingsErrors, Source, merge};
 
-/// What an object's annotation begins with to override a setting; the setting's path follows.
+/// The prefix of an annotation that overrides a setting. The setting's path follows.
 pub const ANNOTATION_PREFIX: &str = "settings.kaos.tools/";
 
 impl Schema {
-    /// The effective settings of a policy: the schema's defaults and, over them, each layer that concerns
-    /// it, the strongest origin last whatever order they are given in.
+    /// Returns a policy's effective settings: the schema's defaults and over them each layer for this policy. Sorts the
+    /// layers by the precedence of their origins.
     pub fn resolve(&self, policy: &str, layers: &[Layer]) -> Result<Effective, SettingsErrors> {
         let mut merged = merge::Merged::new(self.defaults());
         let mut errors = Vec::new();
@@ -25,8 +25,8 @@ impl Schema {
         self.finish(policy, merged, errors)
     }
 
-    /// The same settings with what an object's annotations override. Annotations that name no setting of
-    /// this schema are for another layer and left alone.
+    /// Puts an object's annotations over the settings. Ignores annotations for settings that this schema does not have:
+    /// they are for another layer.
     pub fn annotated(
         &self,
         policy: &str,

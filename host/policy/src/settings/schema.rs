@@ -1,4 +1,4 @@
-//! A policy's settings schema: which settings there are, their defaults, and the variables that feed them.
+//! A policy's settings schema: its settings, their defaults, and the variables that feed them.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 
 use super::{Path, SchemaError, SettingsErrors, bounds};
 
-/// Settings in one schema.
+/// The most settings in one schema.
 const SETTINGS: usize = 2_000;
-/// Levels of one schema.
+/// The most levels of settings.
 const DEPTH: usize = 16;
-/// References followed for one setting.
+/// The most parts of the schema that are followed for one setting.
 const HOPS: usize = 16;
 
-/// A schema that was checked: its defaults are valid by it.
+/// A checked schema, whose defaults are valid by it.
 pub struct Schema {
     root: Value,
     defaults: Value,
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-/// What the validator says; of a pattern it does not say that it may be too long as well as wrong.
+/// Formats a validator's error. For a pattern, adds that it may be too long: the validator does not say so.
 fn told(error: &jsonschema::ValidationError<'_>) -> String {
     let is_pattern = matches!(error.kind(), ValidationErrorKind::Format { format } if format == "regex");
     let limit = bounds::PATTERN >> 10;
@@ -37,7 +37,7 @@ fn told(error: &jsonschema::ValidationError<'_>) -> String {
 }
 
 impl Schema {
-    /// Reads and checks a schema. References may point into the schema itself and nowhere else.
+    /// Parses and checks a schema. References may only point into the schema itself.
     pub fn parse(text: &str) -> Result<Self, SchemaError> {
         bounds::length(text)?;
         let root: Value = serde_json::from_str(text).map_err(|error| SchemaError::NotJson(error.to_string()))?;
@@ -47,7 +47,7 @@ impl Schema {
         bounds::check(&root)?;
         let validator = jsonschema::options()
             .with_draft(jsonschema::Draft::Draft202012)
-            // An engine without backtracking: what it takes to match a text grows with the text and the pattern alone.
+            // Use an engine without backtracking: the cost of a match grows only with the text and the pattern.
             .with_pattern_options(jsonschema::PatternOptions::regex().size_limit(bounds::PATTERN))
             .offline()
             .build(&root)
@@ -61,7 +61,7 @@ impl Schema {
         Ok(schema)
     }
 
-    /// The schema as it was given.
+    /// The schema's JSON document.
     pub fn document(&self) -> &Value {
         &self.root
     }
@@ -71,22 +71,22 @@ impl Schema {
         &self.defaults
     }
 
-    /// Each variable that feeds a setting, and the setting.
+    /// Each variable that feeds a setting, with the setting's path.
     pub fn variables(&self) -> &BTreeMap<String, Path> {
         &self.variables
     }
 
-    /// Whether there is such a setting, or a group of settings.
+    /// Whether the schema has this setting or group of settings.
     pub fn has(&self, path: &Path) -> bool {
         !path.names().is_empty() && !self.facets(path).is_empty()
     }
 
-    /// Whether an object's annotation may set it, or set something that it lies in.
+    /// Whether an object's annotation may set this setting, or an outer one.
     pub fn annotatable(&self, path: &Path) -> bool {
         path.prefixes().any(|prefix| self.facets(&prefix).iter().any(|facet| facet["x-annotation"] == true))
     }
 
-    /// The types that the value at a path may have; none are known when the schema says nothing.
+    /// The types that the value at a path may have; empty if the schema does not restrict them.
     pub(super) fn types(&self, path: &Path) -> Vec<&str> {
         let mut types = Vec::new();
         for facet in self.facets(path) {
@@ -99,7 +99,7 @@ impl Schema {
         types
     }
 
-    /// The names that stand beside or below a path, for messages.
+    /// The names of the settings directly below a path, for messages.
     pub(super) fn names(&self, path: &Path) -> Vec<&str> {
         let facets = self.facets(path);
         facets
@@ -110,7 +110,7 @@ impl Schema {
             .collect()
     }
 
-    /// Every part of the schema that speaks of the value at a path.
+    /// Every part of the schema that describes the value at a path.
     fn facets(&self, path: &Path) -> Vec<&Value> {
         let mut facets = self.expand(&self.root);
         for name in path.names() {
@@ -129,7 +129,7 @@ impl Schema {
         facets
     }
 
-    /// A node and everything that it refers to or is composed of.
+    /// A node with every part that it refers to or is composed of.
     fn expand<'a>(&'a self, node: &'a Value) -> Vec<&'a Value> {
         let mut facets = vec![node];
         let mut next = 0;
@@ -146,7 +146,7 @@ impl Schema {
     }
 }
 
-/// Visits every setting once, from the outside in.
+/// Visits every setting once, the outermost first.
 struct Walk<'a> {
     schema: &'a Schema,
     variables: BTreeMap<String, Path>,
@@ -154,7 +154,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The default of a node: its own, and below it what its own leaves open.
+    /// The default of a node: its own default, completed by the defaults of the nodes below it.
     fn node(&mut self, node: &Value, path: &Path, depth: usize) -> Result<Option<Value>, SchemaError> {
         self.seen += 1;
         if depth > DEPTH || self.seen > SETTINGS {
@@ -180,7 +180,7 @@ impl Walk<'_> {
     }
 }
 
-/// What an outer default leaves open is filled from the inner one.
+/// Completes an outer default with the inner one.
 fn fill(outer: &mut Value, inner: &Value) {
     if let (Value::Object(outer), Value::Object(inner)) = (outer, inner) {
         for (name, value) in inner {

@@ -1,4 +1,4 @@
-//! From the text of a variable, an annotation or `--set` to the type that the schema wants.
+//! Converts the text of a variable, an annotation or `--set` to the type that the schema expects.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use super::{Path, Schema};
 use crate::cut::{VALUE, cut};
 
 impl Schema {
-    /// The value that the text of a variable means for the setting at a path. Variables are written by hand, by shells
-    /// and by charts, which all have words of their own for yes and no.
+    /// Converts the text of a variable for the setting at a path. People, shells and charts write variables, and each
+    /// has its own words for true and false.
     pub(super) fn convert_variable(&self, path: &Path, text: &str) -> Result<Value, String> {
         let types = self.types(path);
         let means_other = types.iter().any(|of| ["string", "integer", "number"].contains(of));
@@ -17,7 +17,7 @@ impl Schema {
         }
     }
 
-    /// The value that a text means for the setting at a path. Where the schema allows text, text it is.
+    /// Converts a text for the setting at a path. If the schema allows a text, the text is kept.
     pub(super) fn convert(&self, path: &Path, text: &str) -> Result<Value, String> {
         let shown = || cut(text, VALUE);
         let types = self.types(path);
@@ -62,7 +62,7 @@ impl Schema {
     }
 }
 
-/// Types as people call them.
+/// Names types in plain words.
 fn names(types: &[&str]) -> String {
     let name = |of: &&str| match *of {
         "string" => "a text",

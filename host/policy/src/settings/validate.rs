@@ -1,4 +1,4 @@
-//! Errors of the JSON Schema validator in terms of settings, layers and remedies.
+//! Translates errors of the JSON Schema validator to settings, sources and remedies.
 
 use jsonschema::{ValidationError, error::ValidationErrorKind};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::{
     objections::{Objection, objections},
 };
 
-/// Errors told at once; the rest shows when these are mended.
+/// The most errors reported at once. The rest shows after these are corrected.
 const TOLD: usize = 20;
 
 impl Schema {
@@ -34,7 +34,7 @@ impl Schema {
             };
             return unexpected.iter().map(|name| unknown(path.then(name), &remedy, settings)).collect();
         }
-        // Where no field is taken at all, the validator blames the object and shows the first one's value.
+        // If a schema takes no field at all, the validator blames the object and shows the first field's value.
         if matches!(error.kind(), ValidationErrorKind::FalseSchema)
             && let Some(Value::Object(fields)) = settings.tree.pointer(error.instance_path().as_str())
             && fields.values().next() == Some(error.instance())
@@ -65,7 +65,7 @@ fn told(value: &Value) -> String {
     cut(&canonical(value), VALUE).into_owned()
 }
 
-/// Blames the longest setting for what is too much to be checked.
+/// Blames the longest setting if validation would take too long.
 fn too_long(settings: &Effective) -> SettingsError {
     let given = settings.tree.as_object().into_iter().flatten();
     let longest = given.max_by_key(|(_, value)| canonical(value).len());
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::settings::{Layer, Origin};
 
-    /// What is told of a setting `kind` of some schema.
+    /// The error for a setting `kind` under this schema.
     fn refused(schema: &Value, value: &Value) -> String {
         let schema = json!({"type": "object", "additionalProperties": false, "properties": {"kind": schema}});
         let layer = Layer::tree(Origin::CommandLine, "kite", json!({"kind": value}));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn where_only_some_values_are_taken_these_are_told() {
+    fn the_error_lists_the_allowed_values() {
         let one = |value: &str| json!({"const": value, "description": "One.", "type": "string"});
         let either = json!({"oneOf": [one("Always"), one("Never")]});
         let mut with_default = either.clone();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_nearly_right_is_told_how_to_write_it() {
+    fn the_error_for_a_nearly_right_value_says_how_to_write_it() {
         for (schema, given, told) in [
             (json!({"type": "string"}), json!(3), "3, but must be a text: put it in quotes"),
             (
@@ -151,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn of_alternatives_the_one_that_was_meant_is_told_where_it_is_wrong() {
+    fn the_error_is_about_the_alternative_that_was_meant() {
         let either = json!({"anyOf": [{"type": "object", "properties": {"a": {"const": 1}}}, {"const": "a"}]});
         let told = refused(&either, &json!({"a": 2}));
         assert_eq!(told, "setting kite.kind.a, given by --set, is 2, but must be 1: correct it");
     }
 
     #[test]
-    fn where_there_are_no_settings_none_is_offered() {
+    fn no_setting_is_suggested_if_the_schema_has_none() {
         let told = refused(&json!({"type": "object", "additionalProperties": false}), &json!({"a": 1}));
         assert!(told.ends_with("kite.kind.a, given by --set, does not exist: remove it"), "{told}");
     }

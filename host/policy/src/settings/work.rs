@@ -1,29 +1,30 @@
-//! How much there is to check in settings.
+//! Limits the work of validating settings.
 //!
-//! Each value is held against every part of the schema that speaks of it, and what is wrong is told of each: a long list in
-//! an annotation, under a schema that says much of every item, comes to more than anybody waits for, and to more errors
-//! than fit into memory. So it is counted here, the way that a validator goes, until there is too much of it.
+//! A validator checks each value against every part of the schema that describes it, and collects an error for each. A
+//! long list in an annotation, under a schema with many rules for each item, can take too long and produce more errors
+//! than fit into memory. So this module counts the steps in the validator's order first, and stops at a limit.
 
 use serde_json::{Map, Value};
 
 use super::bounds::times;
 
-/// Values, each for as often as a keyword is held against it, and bytes of texts for each pattern.
+/// The most steps: one for each check of a value against a keyword, and one for each byte of text that a pattern
+/// checks.
 const STEPS: usize = 200_000;
 
-/// Whether settings can be checked against a schema without further ado.
+/// Whether the validation of settings against a schema stays within the limit.
 pub(super) fn is_bounded(root: &Value, settings: &Value) -> bool {
     Work { root, left: STEPS }.hold(settings, root).is_some()
 }
 
-/// What is left to do.
+/// The remaining steps.
 struct Work<'a> {
     root: &'a Value,
     left: usize,
 }
 
 impl Work<'_> {
-    /// Holds a value against a part of the schema; none where that is too much.
+    /// Counts the check of a value against a part of the schema. Returns `None` if no steps are left.
     fn hold(&mut self, value: &Value, part: &Value) -> Option<()> {
         self.take(1)?;
         let Some(keywords) = part.as_object() else { return Some(()) };
@@ -94,7 +95,7 @@ mod tests {
 
     use crate::settings::Schema;
 
-    /// What comes of a list of so many numbers in an annotation, under a schema with so many rules for each of them.
+    /// The result of a list with `items` numbers in an annotation, under a schema with `rules` rules for each item.
     fn told(rules: usize, items: usize) -> Result<(), String> {
         let rules = vec![json!({"type": "string"}); rules];
         let list =
