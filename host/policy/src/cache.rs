@@ -1,5 +1,5 @@
-//! Compiled code kept on disk, for the next short run of the command line. An entry counts only if it was written under
-//! the key of whoever runs this, for this very component and engine; everything else is as if it were not there.
+//! Caches compiled code on disk for later runs of the command line. An entry counts only if this user's key
+//! authenticates it, for this component and this engine. Any other entry is treated as missing.
 
 use std::{
     fs::{self, DirBuilder, Metadata, OpenOptions},
@@ -12,11 +12,11 @@ use std::{
 
 use crate::{digest::Digest, engine::Compiled};
 
-/// Bytes of the authentication code behind the compiled code.
+/// The bytes of the authentication tag after the compiled code.
 const TAG: usize = blake3::OUT_LEN;
-/// Bytes of a key.
+/// The bytes of a key.
 const KEY: usize = blake3::KEY_LEN;
-/// Entries that are kept; the oldest go first.
+/// The most entries; the oldest are removed first.
 const MOST: usize = 32;
 
 /// A directory of compiled components.
@@ -27,8 +27,8 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// A cache in a directory, which is made if it is missing. It and the key in it must be this user's alone, to read
-    /// and to write: who can write there can have code run.
+    /// Opens the cache in a directory, and creates the directory if it is missing. Only this user may read and write
+    /// the directory and its key: another writer could make this program run any code.
     pub fn open(directory: PathBuf) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         private(&fs::metadata(&directory)?)?;
@@ -36,7 +36,7 @@ impl Cache {
         Ok(Self { directory, key, written: AtomicU64::new(0) })
     }
 
-    /// The code of a component, if it is there and authentic.
+    /// Loads the code of a component, if the entry exists and is authentic.
     pub(crate) fn load(&self, component: &Digest, engine: &Digest) -> Option<Compiled> {
         let path = self.file(component, engine);
         let mut file = fs::File::open(&path).ok()?;
@@ -44,24 +44,25 @@ impl Cache {
         let ours = self.tag(component, engine, (&mut file).take(code)).ok()?;
         let mut tag = [0; TAG];
         file.read_exact(&mut tag).ok()?;
-        // In constant time: that is how these compare.
+        // This comparison takes constant time.
         (ours == tag).then(|| Compiled::from_authenticated_cache(path))
     }
 
-    /// Keeps the code of a component. A reader sees all of it or nothing.
+    /// Stores the code of a component. A reader sees the whole entry or none.
     pub(crate) fn store(&self, component: &Digest, engine: &Digest, code: &[u8]) -> io::Result<()> {
         let tag = self.tag(component, engine, code)?;
         let number = self.written.fetch_add(1, Ordering::Relaxed);
         let temporary = self.directory.join(format!(".{}-{}-{number}", component.short(), std::process::id()));
         let stored = fs::File::create(&temporary)
             .and_then(|mut file| file.write_all(code).and_then(|()| file.write_all(tag.as_bytes())))
-            // Never in place: who has the entry mapped keeps what was there.
+            // Replace the entry instead of writing in place: a process that has mapped the entry keeps the old content.
             .and_then(|()| fs::rename(&temporary, self.file(component, engine)));
         stored.inspect_err(|_| drop(fs::remove_file(&temporary)))?;
         self.forget()
     }
 
-    /// Removes what is too much: code of policies and engines that are used no more. Others may tidy at the same time.
+    /// Removes the oldest entries beyond the limit, which unused policies and engines left. Other processes may do so
+    /// at the same time.
     fn forget(&self) -> io::Result<()> {
         let mut entries: Vec<(SystemTime, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
@@ -88,7 +89,7 @@ impl Cache {
     }
 }
 
-/// What was done with a file, unless it is gone.
+/// The result of a file operation; `None` if the file is gone.
 fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -99,7 +100,7 @@ fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
 /// The name of the file with the key.
 const KEY_FILE: &str = "key";
 
-/// The key of a directory. Of two that make one at the same time, the first wins.
+/// The key of a directory. If two processes create one at the same time, the first wins.
 fn key(directory: &Path) -> io::Result<[u8; KEY]> {
     let path = directory.join(KEY_FILE);
     if !path.exists() {
@@ -114,12 +115,12 @@ fn key(directory: &Path) -> io::Result<[u8; KEY]> {
     let mut file = fs::File::open(&path)?;
     private(&file.metadata()?)?;
     let mut key = [0; KEY];
-    // One that is too short is none.
+    // A key that is too short is invalid.
     file.read_exact(&mut key).map_err(|_| io::ErrorKind::InvalidData)?;
     Ok(key)
 }
 
-/// Refuses what others may read or write.
+/// Refuses a file that other users may read or write.
 fn private(of: &Metadata) -> io::Result<()> {
     const OTHERS: u32 = 0o077;
     let is_ours = of.uid() == rustix::process::geteuid().as_raw() && of.mode() & OTHERS == 0;

@@ -1,7 +1,7 @@
-//! Code that answers the contract, whatever it was compiled to.
+//! Code that implements the contract, in any form.
 //!
-//! A component in its sandbox is one kind of it ([`crate::engine`]), functions of this very process are the
-//! other ([`Native`]): tests and benches drive both through the same pass.
+//! There are two forms: a component in a sandbox ([`crate::engine`]), and functions of this process ([`Native`]). Tests
+//! and benches run both through the same pass.
 
 use crate::{
     contract::{Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, Subject},
@@ -13,18 +13,18 @@ mod native;
 
 pub use native::Native;
 
-/// Which functions a component exports.
+/// The functions that a component exports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum World {
-    /// All five: a whole translation.
+    /// All five functions: a whole policy.
     Policy,
-    /// Three: changes the env mapping of a kind.
+    /// Three functions: changes the env mapping of a kind.
     EnvironmentOverlay,
 }
 
 impl World {
-    /// The name that the contract gives it.
+    /// The world's name in the contract.
     pub fn name(self) -> &'static str {
         match self {
             Self::Policy => "policy",
@@ -33,28 +33,28 @@ impl World {
     }
 }
 
-/// Something that sandboxes can be made of.
+/// Code that sandboxes can be opened for.
 pub trait Code: Send + Sync {
-    /// What it exports.
+    /// The world that the code exports.
     fn world(&self) -> World;
-    /// A fresh sandbox, with nothing in it from any other.
+    /// Opens a fresh sandbox that shares nothing with any other.
     fn open(&self, limits: &Limits) -> Result<Box<dyn Sandbox + '_>, Failure>;
 }
 
-/// One instance, alive for one pass.
+/// One instance of a policy, for one pass.
 pub trait Sandbox {
-    /// What the policy is.
+    /// Asks the policy for its description.
     fn describe(&mut self) -> Result<Descriptor, Failure>;
-    /// Which objects it must see.
+    /// Asks the policy for the objects that it must see.
     fn needs(&mut self, subject: &Subject) -> Result<Vec<Need>, Failure>;
-    /// The env-var mapping on top of that of the layer below.
+    /// Asks the policy for its env mapping, given the mapping of the layer below.
     fn map_env(&mut self, subject: &Subject, base: Vec<EnvVar>) -> Result<Result<Vec<EnvVar>, Refusal>, Failure>;
-    /// The manifests.
+    /// Asks the policy for its plan.
     fn translate(&mut self, subject: &Subject, env: Vec<EnvVar>) -> Result<Result<Plan, Refusal>, Failure>;
-    /// What to tell the user.
+    /// Asks the policy to assess the live children.
     fn assess(&mut self, subject: &Subject, seen: &Observation) -> Result<Report, Failure>;
-    /// Fuel since it was opened.
+    /// The fuel used since the sandbox was opened.
     fn fuel_used(&self) -> u64;
-    /// Bytes of linear memory that it has now.
+    /// The bytes of linear memory in use.
     fn memory(&self) -> usize;
 }

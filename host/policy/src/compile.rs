@@ -1,5 +1,5 @@
-//! Looking into a component and compiling it: in a process of its own, so that a component that is made to be looked at or
-//! compiled for ever costs one child and nothing else.
+//! Inspects and compiles a component in a process of its own. A component that is made to be inspected or compiled for
+//! ever costs one child process and nothing else.
 
 mod child;
 mod limits;
@@ -15,82 +15,82 @@ use crate::{
     gate::{Bounds, InspectError, Inspection, inspect},
 };
 
-/// What is to be compiled, and within what.
+/// A component to compile, with its limits.
 #[derive(Clone, Copy)]
 pub struct Order<'a> {
-    /// The bytes, of which nothing is known but how many there are.
+    /// The component's bytes. Only their number was checked.
     pub component: &'a [u8],
-    /// What a component may have.
+    /// The bounds of a component.
     pub bounds: Bounds,
-    /// Whether somebody still wants it: asked again and again while it is compiled.
+    /// Whether the result is still wanted. Called repeatedly during the compilation.
     pub is_wanted: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Order<'a> {
-    /// One that is wanted to its end, within the usual bounds.
+    /// An order that is wanted to its end, within the default bounds.
     pub fn new(component: &'a [u8]) -> Self {
         Self { component, bounds: Bounds::default(), is_wanted: &|| true }
     }
 }
 
-/// What compiling came to.
+/// The result of compiling a component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compilation {
-    /// What the bytes show.
+    /// The inspection of the bytes.
     pub inspection: Inspection,
-    /// How long looking into them took.
+    /// The duration of the inspection.
     pub inspecting: Duration,
-    /// Code that [`Engine`]s of this binary can load.
+    /// Code that an [`Engine`] of this binary can load.
     pub code: Vec<u8>,
 }
 
-/// The compile step: inspects a component, and compiles what is one of the contract.
+/// The compile step: inspects a component and compiles it if it fits the contract.
 pub trait Compile: Send + Sync {
-    /// Does both.
+    /// Inspects and compiles a component.
     fn compile(&self, order: &Order<'_>) -> Result<Compilation, CompileError>;
 }
 
-/// Why a component was not compiled.
+/// A reason why a component was not compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
-    /// Its bytes are no policy of this contract, or have too much of something.
+    /// The bytes are no policy of this contract, or exceed a bound.
     #[error(transparent)]
     Inspect(#[from] InspectError),
-    /// The compiler does not take it.
+    /// The compiler rejects the component.
     #[error("the compiler refuses it: {0}")]
     Refused(String),
-    /// It took more of a processor's time than it may.
+    /// Compilation took too much processor time.
     #[error("compiling took longer than {seconds} s and was stopped: split large functions")]
     TookTooLong {
-        /// The limit that was hit.
+        /// The limit in seconds.
         seconds: u64,
     },
-    /// It did not end in time by the clock on the wall, and had not used up its processor time: the machine was busy.
+    /// Compilation exceeded the wall-clock limit without using up its processor time: the machine was busy.
     #[error("compiling did not end within {seconds} s, for lack of a free processor: it is tried again")]
     Starved {
-        /// The limit that was hit.
+        /// The limit in seconds.
         seconds: u64,
     },
-    /// It took more memory than it may, or brought the compiler down.
+    /// Compilation took too much memory or crashed the compiler.
     #[error("checking and compiling it ended with {how}; it may use {memory} bytes: split large functions")]
     Died {
-        /// What the child's exit says.
+        /// The child's exit status.
         how: String,
-        /// The memory that it had.
+        /// The child's memory limit.
         memory: u64,
     },
-    /// It came to more code than is kept of one component.
+    /// Compilation made too much code.
     #[error(
         "compiling comes to more than {limit} bytes of code: build with opt-level s, and leave out what is not used"
     )]
     TooMuchCode {
-        /// How much there may be.
+        /// The most bytes allowed.
         limit: u64,
     },
-    /// It is not wanted any more: its ConfigMap is gone, or something goes before it.
+    /// The result is no longer wanted: the ConfigMap is gone, or another check has priority.
     #[error("checking it was ended, since it is not wanted any more or has to wait")]
     Unwanted,
-    /// Somebody else ended the compiler, which says nothing about the component.
+    /// Another process killed the compiler, which says nothing about the component.
     #[error("the compiler's process was killed from outside, most likely because the machine is short of memory")]
     Killed,
     /// The child could not be run.
@@ -99,13 +99,13 @@ pub enum CompileError {
 }
 
 impl CompileError {
-    /// Whether trying again with the same component can end differently.
+    /// Whether another try with the same component would fail the same way.
     pub fn is_lasting(&self) -> bool {
         !matches!(self, Self::NotRun(_) | Self::Killed | Self::Unwanted | Self::Starved { .. })
     }
 }
 
-/// Does both in this very process, without limits: for components that this build made itself, and tests.
+/// Inspects and compiles in this process, without limits: for components of this build, and for tests.
 #[derive(Debug)]
 pub struct InProcessCompiler(pub Engine);
 

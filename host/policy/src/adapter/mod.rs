@@ -1,14 +1,14 @@
-//! From the types of a released version of the contract to the host's own, and back.
+//! Converts between the types of a released version of the contract and the host's own types.
 //!
-//! One module a released version. The conversions are a macro over a module of generated types, because the
-//! same version is generated twice: by the engine for components, and by the guest SDK for policies that
-//! are compiled into a test.
+//! Each released version has one module. The conversions are a macro over a module of generated types, because the same
+//! version is generated twice: by the engine for components, and by the guest SDK for policies that are compiled into a
+//! test.
 
 pub(crate) mod v0_1;
 
-/// Conversions between the host's types and those that were generated for version 0.1 of the contract, as
-/// functions: `descriptor`, `needs`, `env`, `plan`, `refusal` and `report` to the host's types; `to_subject`,
-/// `to_env` and `to_observation` from them.
+/// Defines functions that convert between the host's types and the types generated for version 0.1 of the contract.
+/// `descriptor`, `needs`, `env`, `plan`, `refusal` and `report` convert to the host's types; `to_subject`, `to_env` and
+/// `to_observation` convert from them.
 #[macro_export]
 macro_rules! adapt_v0_1 {
     ($($theirs:tt)+) => {
@@ -249,8 +249,8 @@ macro_rules! adapt_v0_1 {
     };
 }
 
-/// A policy that is compiled into this process, as [`crate::code::Native`]: `native_code!(path to the guest
-/// SDK, type of the policy)`. For tests and benches that compare it with its component.
+/// Makes a [`crate::code::Native`] of a policy that is compiled into this process: `native_code!(path to the guest SDK,
+/// type of the policy)`. For tests and benches that compare the policy with its component.
 #[macro_export]
 macro_rules! native_code {
     ($sdk:ident, $policy:ty) => {{

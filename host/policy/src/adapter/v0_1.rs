@@ -1,4 +1,4 @@
-//! Version 0.1 of the contract: the types that the engine generates for it, and their conversions.
+//! Version 0.1 of the contract: the types that the engine generates, and their conversions.
 
 /// World `policy`.
 #[allow(missing_docs, unreachable_pub, clippy::pedantic)]
@@ -6,7 +6,7 @@ pub(crate) mod policy {
     wasmtime::component::bindgen!({ path: "../../wit", world: "policy" });
 }
 
-/// World `environment-overlay`, on the same types.
+/// World `environment-overlay`, with the same types.
 #[allow(missing_docs, unreachable_pub, clippy::pedantic)]
 pub(crate) mod overlay {
     wasmtime::component::bindgen!({

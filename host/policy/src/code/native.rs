@@ -1,4 +1,4 @@
-//! A policy compiled into this process: no sandbox, no limits. For tests and benches.
+//! A policy compiled into this process, without sandbox and limits. For tests and benches.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,7 +9,7 @@ use crate::{
     limits::Limits,
 };
 
-/// The five functions of a policy; [`crate::native_code!`] makes it from a type of the guest SDK.
+/// The five functions of a policy. [`crate::native_code!`] makes it from a type of the guest SDK.
 #[derive(Clone, Copy)]
 pub struct Native {
     /// `meta.describe`
@@ -64,7 +64,7 @@ impl Sandbox for Native {
     }
 }
 
-/// A panic is to native code what a trap is to a component.
+/// Turns a panic into a failure, like a trap of a component.
 fn caught<T>(verb: Verb, call: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         let reason = panic

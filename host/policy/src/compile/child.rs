@@ -1,7 +1,7 @@
-//! The child: the same binary under a hidden subcommand, confined before it reads a byte.
+//! The compile child: the same binary under a hidden subcommand. Limits its own resources before it reads a byte.
 //!
-//! It writes what it found out about the bytes as a line of JSON as soon as it knows, and the code behind that. So the
-//! parent can tell from what came whether looking into them or compiling took too long.
+//! The child writes the inspection as a line of JSON as soon as it is done, and then the code. So the parent can tell
+//! whether the inspection or the compilation took too long.
 
 use std::{
     ffi::OsString,
@@ -22,22 +22,22 @@ use crate::{
     gate::{Bounds, InspectError, Inspection, inspect},
 };
 
-/// The child was told something that it does not understand, or could not confine itself.
+/// The child did not understand its arguments or could not limit itself.
 const UNUSABLE: u8 = 64;
-/// The compiler refused the component; why is on standard error.
+/// The compiler refused the component. The reason is on standard error.
 const REFUSED: u8 = 65;
-/// The bytes are no policy; why is on standard output.
+/// The bytes are no policy. The reason is on standard output.
 const UNFIT: u8 = 66;
-/// How often the parent looks whether the child is done.
+/// The interval at which the parent checks whether the child has ended.
 const LOOK: Duration = Duration::from_millis(5);
-/// Bytes of the child's standard error that are read.
+/// The most bytes of the child's standard error that are read.
 const COMPLAINT: u64 = 4 << 10;
-/// Bytes of what is told of a component before its code comes.
+/// The most bytes of the inspection's line.
 const HEADER: u64 = 4 << 20;
-/// Threads that compile: each takes address space, of which a child has little.
+/// The most threads that compile. Each takes address space, which is limited in the child.
 const THREADS: usize = 4;
 
-/// What the child knows of a component before it compiles it.
+/// The child's findings about a component before compilation.
 #[derive(Serialize, Deserialize)]
 struct Header {
     inspection: Inspection,
@@ -54,7 +54,7 @@ pub struct ChildCompiler<C> {
 }
 
 impl<C: Clock> ChildCompiler<C> {
-    /// `program` with `arguments` must call [`compile_child_main`] with what follows these arguments.
+    /// `program` with `arguments` must pass all further arguments to [`compile_child_main`].
     pub fn new(program: PathBuf, arguments: Vec<OsString>, limits: CompileLimits, clock: C) -> Self {
         let threads = thread::available_parallelism().map_or(1, |most| most.get().min(THREADS));
         Self { program, arguments, limits, threads, clock }
@@ -73,7 +73,7 @@ impl<C: Clock> ChildCompiler<C> {
             .spawn()
     }
 
-    /// Waits for the child to end, as long as it may take and somebody wants what it makes.
+    /// Waits until the child ends, its time is up, or the result is no longer wanted.
     fn wait(&self, child: &mut Running, is_wanted: &dyn Fn() -> bool) -> Result<ExitStatus, CompileError> {
         let start = self.clock.now();
         loop {
@@ -116,10 +116,10 @@ impl<C: Clock> ChildCompiler<C> {
         Ok(Compilation { inspection, inspecting, code })
     }
 
-    /// Why a child ended that did not end by itself.
+    /// The reason why the child was ended.
     fn ended_by(&self, status: ExitStatus, was_inspected: bool) -> CompileError {
         match status.signal().and_then(rustix::process::Signal::from_named_raw) {
-            // The kernel's way to say that the processor time is up.
+            // The kernel sends this signal when the processor time is used up.
             Some(rustix::process::Signal::XCPU) if was_inspected => {
                 CompileError::TookTooLong { seconds: self.limits.cpu_seconds }
             }
@@ -136,12 +136,12 @@ fn not_run(error: &std::io::Error) -> CompileError {
     CompileError::NotRun(error.to_string())
 }
 
-/// A child that does not outlive this. Whoever reads from it waits until it ends.
+/// A running child, which is killed on drop. Readers of its pipes wait until it ends.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail when it has ended, which is what is wanted.
+        // Both calls fail if the child has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -153,13 +153,13 @@ impl<C: Clock> Compile for ChildCompiler<C> {
         let (stdin, stdout, stderr) = (child.0.stdin.take(), child.0.stdout.take(), child.0.stderr.take());
         let component = order.component;
         thread::scope(|scope| {
-            // A child that dies early closes its end; what became of it is in its status.
+            // A child that ends early closes its pipe. Its exit status gives the reason.
             scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(component)));
-            // One byte too many tells that it is too much.
+            // One byte beyond the limit shows that the code is too large.
             let told = scope.spawn(|| read(stdout, self.limits.code.saturating_add(HEADER)));
             let complaint = scope.spawn(|| read(stderr, COMPLAINT));
             let status = self.wait(&mut child, order.is_wanted);
-            // Before the readers are waited for: they end when the child does.
+            // Drop the child before joining the readers: they end when the child does.
             drop(child);
             let told = told.join().unwrap_or_default();
             let complaint = String::from_utf8_lossy(&complaint.join().unwrap_or_default()).trim().to_owned();
@@ -171,16 +171,16 @@ impl<C: Clock> Compile for ChildCompiler<C> {
 fn read(pipe: Option<impl Read>, limit: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
-        // Whatever came before an error is all there is; the status tells whether it is all there should be.
+        // Keep the bytes that came before an error; the exit status tells whether they are complete.
         let _ = pipe.by_ref().take(limit).read_to_end(&mut bytes);
         let _ = std::io::copy(&mut pipe, &mut std::io::sink());
     }
     bytes
 }
 
-/// What the hidden subcommand does: confines the process as `arguments` say (bytes of memory, seconds of processor time to
-/// look into the bytes and for all of it, bounds of a component), inspects and compiles the component on standard input,
-/// writes what it is and its code to standard output.
+/// The hidden subcommand. Limits the process as `arguments` say: bytes of memory, seconds of processor time for the
+/// inspection and in total, and bounds of a component. Then inspects and compiles the component on standard input, and
+/// writes the inspection and the code to standard output.
 pub fn compile_child_main(arguments: &[OsString]) -> ExitCode {
     match compile(arguments) {
         Ok(code) => code,

@@ -1,4 +1,4 @@
-//! Compiled code of components that came into this program with its build.
+//! Compiled code of components that are part of this program's file.
 #![allow(unsafe_code)]
 
 use std::io::{Read as _, Write as _};
@@ -8,9 +8,9 @@ use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use super::{Compiled, Engine, EngineError};
 use crate::digest::Digest;
 
-/// Compiled code of a component that is part of this program, as the component is: a fingerprint of the engine that made
-/// it, and the code, packed with gzip. Pages of the program that nobody reads take no memory, and unpacked the code is three
-/// times as many.
+/// Compiled code of a built-in component: the fingerprint of the engine that compiled it, then the code, packed with
+/// gzip. Packed code saves memory: unread pages of the program's file take none, and unpacked code has three times as
+/// many pages.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
     component: Digest,
@@ -18,7 +18,7 @@ pub struct BuiltIn {
 }
 
 impl BuiltIn {
-    /// What a build takes in to make one of, for every machine of this architecture.
+    /// Compiles a component for a build to include. The code runs on every machine of this architecture.
     pub fn make(component: &[u8]) -> Result<Vec<u8>, EngineError> {
         let engine = Engine::portable()?;
         let code = engine.compile(component)?;
@@ -29,23 +29,23 @@ impl BuiltIn {
             .map_err(|error| EngineError::Precompiled(error.to_string()))
     }
 
-    /// Code of the component with this digest.
+    /// The code of the component with this digest.
     ///
     /// # Safety
     ///
-    /// [`BuiltIn::make`] made the bytes from that component, and they came into this program with its build, not while it
-    /// runs.
+    /// [`BuiltIn::make`] made the bytes from that component, and the build included them in this program. They were not
+    /// read at run time.
     pub const unsafe fn new(component: Digest, made: &'static [u8]) -> Self {
         Self { component, made }
     }
 
-    /// Whether the engine takes it: one of another version or with other options does not, nor does a processor that lacks
-    /// what it uses.
+    /// Whether the engine accepts the code. It rejects code of another version or with other options, and code that
+    /// uses features which the processor lacks.
     pub fn fits(self, engine: &Engine) -> Result<(), EngineError> {
         self.unpacked()?.load(&engine.inner).map(drop)
     }
 
-    /// The code, for a component that it was made from.
+    /// The code, if it was compiled from this component.
     pub(crate) fn of(self, component: &Digest) -> Option<Compiled> {
         if self.component == *component { self.unpacked().ok() } else { None }
     }
@@ -53,7 +53,8 @@ impl BuiltIn {
     fn unpacked(self) -> Result<Compiled, EngineError> {
         let of_another = |why: &str| EngineError::Precompiled(why.to_owned());
         let (maker, packed) = self.made.split_first_chunk().ok_or_else(|| of_another("it is cut off"))?;
-        // wasmtime compares less: of its own version the first number, and not every option.
+        // wasmtime compares only the first number of its version and not every option, so compare the whole
+        // fingerprint.
         if Engine::portable()?.fingerprint().bytes() != maker {
             return Err(of_another("it was made by another version, or with other options"));
         }

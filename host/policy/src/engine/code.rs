@@ -1,4 +1,4 @@
-//! Components as [`Code`]: a fresh store and instance for each sandbox.
+//! Implements [`Code`] for components: each sandbox gets a fresh store and instance.
 
 use wasmtime::{Store, component::InstancePre};
 
@@ -11,7 +11,7 @@ use crate::{
     limits::Limits,
 };
 
-/// A component, compiled and linked.
+/// A compiled and linked component.
 pub(crate) struct WasmCode {
     engine: wasmtime::Engine,
     linked: Linked,

@@ -1,20 +1,20 @@
-//! Loading compiled code: the only unsafe code of this crate, beside the promise that [`super::BuiltIn`] asks for.
+//! Loads compiled code. This is the only unsafe code of this crate, apart from the promise that [`super::BuiltIn`]
+//! requires.
 //!
-//! Compiled code is machine code, and wasmtime checks it only lightly: whoever makes the bytes decides what
-//! this process does. So the bytes come from three places alone, and [`Compiled`] can be made by nothing else
-//! than the functions that name them:
+//! Compiled code is machine code, and wasmtime checks it only lightly: the author of the bytes controls this process.
+//! So the bytes come from three sources only, and only the functions that name them can make a [`Compiled`]:
 //!
-//! - the compile step ([`crate::compile`]), which runs this same binary on a component that the gate
-//!   validated, over a pipe that nobody else writes to;
-//! - the cache ([`crate::cache`]) of the command line, whose entries carry a keyed hash of these very bytes, of the
-//!   component's digest and of the engine's fingerprint, under a key that nobody but the user can read. An entry is mapped
-//!   into memory after it was found authentic; nobody but the user can put another in its place, and who can do that can
-//!   as well exchange this program;
-//! - this program's own file ([`super::BuiltIn`]): its build included what an earlier step of that build had compiled.
+//! - the compile step ([`crate::compile`]). It runs this same binary on a component that the gate validated, and reads
+//!   the code from a pipe that no other process writes to;
+//! - the cache ([`crate::cache`]) of the command line. Each entry carries a keyed hash of its bytes, of the component's
+//!   digest and of the engine's fingerprint. Only the user can read the key. An entry is mapped into memory after its
+//!   hash was verified. Only the user can replace it after that, and the user could as well replace this program;
+//! - this program's own file ([`super::BuiltIn`]). The build included code that an earlier step of the build had
+//!   compiled.
 //!
-//! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]; the gate refuses compiled code as
-//! input before anything else is done with it. wasmtime itself looks at the first number of the version that made it, and at most
-//! options; the fingerprint of the engine has them all, and goes with what is kept for another process.
+//! Bytes of a ConfigMap, a file or a flag never become a [`Compiled`]: the gate refuses compiled code before it does
+//! anything else with it. wasmtime itself checks the first number of its version and most options. The engine's
+//! fingerprint covers all of them, and is stored with code that another process will load.
 #![allow(unsafe_code)]
 
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use wasmtime::component::Component;
 
 use super::EngineError;
 
-/// Compiled code of a trusted origin.
+/// Compiled code from a trusted source.
 pub(crate) struct Compiled(Origin);
 
 enum Origin {
@@ -33,23 +33,23 @@ enum Origin {
 }
 
 impl Compiled {
-    /// What the compile step handed over.
+    /// The code from the compile step.
     pub(crate) fn from_compile_step(code: Vec<u8>) -> Self {
         Self(Origin::CompileStep(code))
     }
 
-    /// The entry that the cache found authentic.
+    /// An entry whose hash the cache verified.
     pub(crate) fn from_authenticated_cache(entry: PathBuf) -> Self {
         Self(Origin::Cache(entry))
     }
 
-    /// What this program's own file has.
+    /// The code from this program's own file.
     pub(super) fn from_build(code: Vec<u8>) -> Self {
         Self(Origin::Build(code))
     }
 
     pub(super) fn load(&self, engine: &wasmtime::Engine) -> Result<Component, EngineError> {
-        // SAFETY: by the module's argument, this code was made by `Engine::compile` of these sources and was not changed
+        // SAFETY: the module's documentation shows that `Engine::compile` made this code and that nothing changed it
         // since.
         let loaded = unsafe {
             match &self.0 {

@@ -1,4 +1,4 @@
-//! How wasmtime is set up.
+//! Configures wasmtime.
 
 use std::hash::{Hash, Hasher};
 
@@ -7,51 +7,52 @@ use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OperatorCost, OptLev
 
 use crate::{digest::Digest, limits::Limits};
 
-/// The most that any sandbox may have, whatever limits a policy is given.
+/// The most memory of any sandbox, whatever the policy's limits are.
 const MEMORY_CEILING: usize = 64 << 20;
-/// Sandboxes that can be alive at once: a pass takes one a layer, and passes run on a few threads.
+/// The most sandboxes that can be open at once: a pass opens one for each layer, and passes run on a few threads.
 pub(super) const SANDBOXES: u32 = 48;
-/// Core instances in one component: the module, and the adapters that componentizing puts around it.
+/// The core instances in one component: the module, and the adapters that componentizing adds.
 const CORE_INSTANCES: u32 = 8;
 
-/// Options that compiled code depends on; equal in the process that compiles and the one that runs.
+/// The options that compiled code depends on. They are the same in the compile child and in the process that runs the
+/// code.
 pub(super) fn compiling() -> Config {
     let mut config = Config::new();
     config
-        // Exact and equal everywhere, so that a pass that ends for lack of it ends so on every machine.
+        // Fuel is exact, so a pass that runs out of fuel does so on every machine.
         .consume_fuel(true)
         .operator_cost(prices())
-        // For a sandbox that gets no processor to use its fuel up: `ticks` counts the time.
+        // A sandbox may get no processor to use up its fuel; `ticks` limits its time.
         .epoch_interruption(true)
-        // A pass is short: code that is not optimised is compiled three times as fast, and runs nearly as fast. To save on
-        // the allocation of registers would gain nothing, and cost half of the speed.
+        // Passes are short. Code without optimization compiles three times as fast and runs nearly as fast. A simpler
+        // register allocation would not compile faster, and would halve the speed of the code.
         .cranelift_opt_level(OptLevel::None)
-        // What only debuggers and backtraces read.
+        // Only debuggers and backtraces read these.
         .generate_address_map(false)
         .native_unwind_info(false)
-        // Equal bits for equal inputs.
+        // The same bits for the same input.
         .cranelift_nan_canonicalization(true)
         .wasm_relaxed_simd(false)
-        // Nothing that a policy needs, and each less is less that can be wrong.
+        // Policies need none of these features, and every feature less is one less source of defects.
         .wasm_memory64(false)
         .wasm_multi_memory(false)
         .wasm_tail_call(false)
         .concurrency_support(false)
         // The default of 512 KiB, written down because it decides where recursion ends.
         .max_wasm_stack(512 << 10)
-        // 4 GiB of address space for each memory let compiled code go without bounds checks.
+        // With 4 GiB of address space for each memory, compiled code needs no bounds checks.
         .memory_reservation(4 << 30)
         .memory_guard_size(32 << 20);
     config
 }
 
-/// The same, and memory for sandboxes set aside.
+/// The same options, with memory reserved for sandboxes.
 pub(super) fn running() -> Config {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(SANDBOXES)
         .total_core_instances(SANDBOXES * CORE_INSTANCES)
         .max_core_instances_per_component(CORE_INSTANCES)
-        // Each slot reserves address space (not memory) of 4 GiB and guards.
+        // Each slot reserves 4 GiB of address space (not memory) and guards.
         .total_memories(SANDBOXES)
         .max_memories_per_component(1)
         .max_memory_size(MEMORY_CEILING)
@@ -59,26 +60,26 @@ pub(super) fn running() -> Config {
         .total_tables(SANDBOXES * 4)
         .max_tables_per_component(4)
         .table_elements(20_000)
-        // Reusing a slot costs clearing it: with this much kept resident it is cheaper than giving it back,
-        // and only because the kernel is asked which pages were written at all.
+        // A slot must be cleared before reuse. Keeping this much memory resident is cheaper than returning it to the
+        // kernel, but only because the kernel reports which pages were written.
         .linear_memory_keep_resident(2 << 20)
         .pagemap_scan(Enabled::Auto)
-        // Warm slots of policies that nobody runs any more.
+        // Warm slots of policies that no longer run.
         .max_unused_warm_slots(SANDBOXES / 2);
     let mut config = compiling();
-    // The memory of a sandbox that trapped has the message of a panic in it. Nothing is written anywhere.
+    // The memory of a trapped sandbox contains the message of a panic. The core dump stays in memory.
     config.coredump_on_trap(true);
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     config
 }
 
-/// Memory of a sandbox: its limit, within what a slot holds.
+/// The memory of a sandbox: its limit, capped by the size of a slot.
 pub(super) fn slot_memory(limits: &Limits) -> usize {
     limits.memory.min(MEMORY_CEILING)
 }
 
-/// Instructions cost one, what takes longer costs more: a failing `memory.grow` was measured at ten
-/// thousand times an addition.
+/// Fuel prices: an instruction costs one, slow ones cost more. A failing `memory.grow` was measured at ten thousand
+/// times an addition.
 fn prices() -> OperatorCost {
     let mut prices = OperatorCost::new();
     prices.MemoryGrow = u8::MAX;
@@ -88,14 +89,14 @@ fn prices() -> OperatorCost {
     prices
 }
 
-/// A digest of everything that wasmtime checks before it takes compiled code.
+/// A digest of everything that wasmtime checks before it accepts compiled code.
 pub(super) fn fingerprint(engine: &wasmtime::Engine) -> Digest {
     let mut hasher = Sha(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut hasher);
     Digest::from(hasher.0)
 }
 
-/// A hasher without a seed: the fingerprint is compared between processes.
+/// A hasher without a seed: two processes compare the fingerprint.
 struct Sha(Sha256);
 
 impl Hasher for Sha {
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_that_no_clock_ends_is_code_of_another_engine() {
+    fn code_without_epoch_interruption_has_another_fingerprint() {
         let of = |config: &Config| fingerprint(&wasmtime::Engine::new(config).unwrap());
         let mut endless = compiling();
         endless.epoch_interruption(false);

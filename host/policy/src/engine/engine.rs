@@ -12,32 +12,31 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine that runs policies: memory for a fixed number of sandboxes is reserved at once.
+    /// An engine that runs policies. Reserves memory for a fixed number of sandboxes.
     pub fn new() -> Result<Self, EngineError> {
         let engine = Self::with(&config::running())?;
         ticks::start(&engine.inner).map_err(|error| EngineError::Start(format!("no thread for its clock: {error}")))?;
         Ok(engine)
     }
 
-    /// How many sandboxes can be alive at once.
+    /// The most sandboxes that can be open at once.
     pub const SANDBOXES: usize = config::SANDBOXES as usize;
 
-    /// A tick of the clock that ends sandboxes which live for too many of them. A thread of the engine's own makes them,
-    /// far apart.
+    /// Advances the clock that ends sandboxes after too many ticks. A thread of the engine ticks at long intervals.
     pub fn tick(&self) {
         self.inner.increment_epoch();
     }
 
-    /// An engine that only compiles, and reserves nothing.
+    /// An engine that only compiles and reserves no memory.
     pub fn compiling() -> Result<Self, EngineError> {
         Self::with(&config::compiling())
     }
 
-    /// An engine that only compiles, for every machine of this architecture: code of it uses nothing that only some
+    /// An engine that only compiles, for every machine of this architecture: its code uses only features that all
     /// processors have.
     pub fn portable() -> Result<Self, EngineError> {
         let mut config = config::compiling();
-        // Who names a target, even their own, does not get what this very processor has.
+        // Naming a target turns off the detection of this processor's features, also for the host's own target.
         let system = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
         let target = format!("{}-unknown-{system}", std::env::consts::ARCH);
         config.target(&target).map_err(|error| EngineError::Start(format!("{target}: {error:#}")))?;
@@ -49,17 +48,17 @@ impl Engine {
         Ok(Self { inner })
     }
 
-    /// Compiles a component to code that [`Engine`]s of the same version and machine can load.
+    /// Compiles a component to code that every [`Engine`] of the same version and machine can load.
     pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>, EngineError> {
         self.inner.precompile_component(component).map_err(|error| EngineError::Compile(format!("{error:#}")))
     }
 
-    /// What compiled code depends on beside the component: version, machine, options.
+    /// A digest of everything that compiled code depends on except the component: version, machine, options.
     pub fn fingerprint(&self) -> crate::digest::Digest {
         config::fingerprint(&self.inner)
     }
 
-    /// Code from what [`Engine::compile`] made.
+    /// Loads code that [`Engine::compile`] made.
     pub(crate) fn load(&self, compiled: &Compiled, world: World) -> Result<WasmCode, EngineError> {
         let component = compiled.load(&self.inner)?;
         self.link(&component, world)

@@ -1,23 +1,23 @@
-//! What the engine can fail at.
+//! The errors of the engine.
 
-/// Why the engine did not do what it was asked for.
+/// A reason why the engine failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
-    /// The engine cannot be set up on this machine.
+    /// The engine cannot start on this machine.
     #[error("the WebAssembly engine does not start here: {0}")]
     Start(String),
     /// A component does not compile.
     #[error("it does not compile: {0}")]
     Compile(String),
-    /// Compiled code is not of this engine.
+    /// Compiled code belongs to another engine.
     #[error("compiled code is not of this engine: {0}")]
     Precompiled(String),
     /// A component does not have the exports of its world.
     #[error("it does not fit world {world}: {reason}")]
     World {
-        /// The world that it was taken for.
+        /// The world that the component claims.
         world: &'static str,
-        /// What does not fit.
+        /// The part that does not fit.
         reason: String,
     },
 }

@@ -1,18 +1,18 @@
-//! What a component wrote before it ended itself: the record that the SDK makes of a panic.
+//! Reads the message that a component wrote before it trapped: the record that the SDK makes of a panic.
 //!
-//! A component that trapped cannot be asked. wasmtime hands its memory over as part of a core dump, and the record in it
-//! is found by its mark. All of it is a policy's own text.
+//! A trapped component cannot be called. wasmtime provides its memory in a core dump, and the mark locates the record
+//! there. The policy controls the whole text.
 
 use wasmtime::{Store, WasmCoreDump};
 
 use super::state::State;
 
-/// What the record begins with; it begins at a multiple of that many bytes.
+/// The beginning of the record, aligned to its own length.
 const MARK: [u8; 16] = *b"kaos:last-words:";
-/// Bytes of a text that are told.
+/// The most bytes of the text that are reported.
 const MOST: usize = 1000;
 
-/// The text, on one line, where there is one.
+/// The text on one line, if there is a record.
 pub(super) fn of(store: &Store<State>, error: &wasmtime::Error) -> Option<String> {
     let dump = error.downcast_ref::<WasmCoreDump>()?;
     dump.memories().iter().find_map(|memory| read(memory.data(store)))
@@ -42,14 +42,14 @@ mod tests {
     }
 
     #[test]
-    fn the_text_behind_the_mark_is_read_as_one_line() {
+    fn the_text_after_the_mark_is_read_as_one_line() {
         let told = read(&memory(32, 20, b"panicked at a:1:2:\nno and more"));
         assert_eq!(told.as_deref(), Some("panicked at a:1:2: n"));
         assert_eq!(read(&memory(0, 4, b"\x1b[2J")).as_deref(), Some("[2J"));
     }
 
     #[test]
-    fn a_record_that_is_empty_broken_or_not_there_says_nothing() {
+    fn an_empty_broken_or_missing_record_gives_no_text() {
         for wrong in
             [memory(16, 0, b""), memory(16, 5, b"four"), memory(16, u32::MAX, b"x"), memory(8, 1, b"x"), vec![]]
         {
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_long_or_no_text_is_bounded() {
+    fn a_long_or_invalid_text_is_cut() {
         assert_eq!(read(&memory(0, 5000, &[b'x'; 5000])).map(|text| text.len()), Some(MOST));
         assert_eq!(read(&memory(0, 2, &[b'x', 0xff])).as_deref(), Some("x\u{fffd}"));
     }

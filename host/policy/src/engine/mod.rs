@@ -1,5 +1,5 @@
-//! A narrow wrapper around wasmtime: what policies need of it and nothing else. No WASI, no host functions,
-//! no text format, fuel instead of time; time only where a processor stalls.
+//! A narrow wrapper around wasmtime with only the features that policies need: no WASI, no host functions and no text
+//! format. Fuel limits the work, not time. A time limit applies only if a sandbox gets no processor.
 
 mod built_in;
 mod code;

@@ -1,11 +1,11 @@
-//! What the host keeps for a sandbox: its memory bound, and who went over it.
+//! The host's data for a sandbox: its memory limit, and a denied request for memory.
 
 use wasmtime::{ResourceLimiter, Store, error::bail};
 
 use super::{config, ticks};
 use crate::limits::Limits;
 
-/// Table entries of a sandbox.
+/// The most table entries of a sandbox.
 const TABLE: usize = 20_000;
 
 /// The data of one store.
@@ -36,8 +36,8 @@ impl State {
 }
 
 impl ResourceLimiter for State {
-    /// Ends the pass instead of telling the guest: what a guest does without memory differs, and a typed
-    /// error is more use than an abort.
+    /// Ends the pass instead of reporting the failure to the component. Components handle missing memory differently,
+    /// and a typed error tells more than an abort.
     fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         if desired > self.memory_limit {
             self.denied = Some(desired);

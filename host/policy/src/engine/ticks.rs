@@ -1,24 +1,24 @@
-//! Ends a sandbox that time goes by for although it does not use up its fuel: nobody gives it a processor.
+//! Ends a sandbox whose time passes without fuel being used: the sandbox gets no processor.
 //!
-//! Fuel alone bounds what a policy does. This bounds how long a sandbox, and the turn to compute that goes with it, can be
-//! kept by a machine that has come to a halt; it is so much longer that no policy comes to it by itself.
+//! Only fuel limits a policy's work. This deadline limits how long a stalled machine can keep a sandbox and its turn to
+//! compute. It is so long that no policy reaches it on its own.
 
 use std::{io, thread, time::Duration};
 
-/// Between two ticks.
+/// The time between two ticks.
 const TICK: Duration = Duration::from_secs(5);
-/// Ticks that a sandbox lives at most.
+/// The most ticks that a sandbox may live.
 pub(super) const MOST: u64 = 36;
-/// The time that they take. The fuel of a pass is used up within seconds, with a tenth of a processor within a minute.
+/// The time limit of a sandbox. A pass uses up its fuel within seconds, or within a minute on a tenth of a processor.
 pub(super) const DEADLINE: Duration = Duration::from_secs(TICK.as_secs() * MOST);
 
-/// Ticks until the engine is gone.
+/// Starts a thread that ticks until the engine is dropped.
 pub(super) fn start(engine: &wasmtime::Engine) -> io::Result<()> {
     let engine = engine.weak();
     let tick = move || {
         while let Some(engine) = engine.upgrade() {
             engine.increment_epoch();
-            // Else the engine would stay for another tick.
+            // Drop the engine before sleeping; otherwise it would live for another tick.
             drop(engine);
             thread::sleep(TICK);
         }

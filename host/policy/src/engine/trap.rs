@@ -1,4 +1,4 @@
-//! From wasmtime's errors to typed failures.
+//! Converts wasmtime's errors to typed failures.
 
 use std::str::Utf8Error;
 
@@ -10,7 +10,7 @@ use crate::{
     limits::Limits,
 };
 
-/// What wasmtime says when an answer is larger than allowed; the type of that error is not public.
+/// wasmtime's message for an answer that is too large. The type of that error is not public.
 const ANSWER_TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
 
 pub(super) fn failure(store: &Store<State>, limits: &Limits, verb: Verb, error: &wasmtime::Error) -> Failure {
