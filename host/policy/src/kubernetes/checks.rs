@@ -1,15 +1,15 @@
-//! How much of a manifest is checked.
+//! The levels of checking a manifest.
 
 use serde::Serialize;
 
-/// How much of a manifest is checked.
+/// The level of checking a manifest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub enum Checks {
-    /// Nothing.
+    /// Checks nothing.
     #[default]
     Nothing,
-    /// Its values. A server may be newer than this program and have fields that this does not know.
+    /// Checks values only. A server that is newer than this program may have fields that the program does not know.
     Values,
-    /// Its values, and whether its kind has all of its fields.
+    /// Checks values, and that the kind has every field.
     Fields,
 }

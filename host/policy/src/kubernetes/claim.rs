@@ -1,4 +1,4 @@
-//! What is wrong with a claim for storage.
+//! Checks a PersistentVolumeClaim.
 
 use super::{
     found::{Found, shown},
@@ -6,7 +6,7 @@ use super::{
     quantity, scheduling,
 };
 
-/// The claim that each pod gets, of which a volume has the template.
+/// Checks the template in a pod's ephemeral volume: the PersistentVolumeClaim that each pod gets.
 pub(super) fn template(at: &Place<'_>, found: &mut Found) {
     if !at.is_there() {
         return found.add(at, "is required: the claim that each pod gets");
@@ -20,7 +20,7 @@ pub(super) fn template(at: &Place<'_>, found: &mut Found) {
     spec(&at.field("spec"), found);
 }
 
-/// What a claim asks for.
+/// Checks the spec of a PersistentVolumeClaim.
 pub(super) fn spec(at: &Place<'_>, found: &mut Found) {
     const MODES: [&str; 4] = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"];
     let modes = at.field("accessModes");

@@ -1,4 +1,4 @@
-//! What is wrong with a container of a pod.
+//! Checks a container of a pod.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +11,16 @@ use super::{
     volumes::Volumes,
 };
 
-/// What a pod has that its containers refer to.
+/// The parts of a pod that its containers refer to.
 pub(super) struct Pod<'p, 'a> {
     pub(super) spec: &'p Place<'a>,
     pub(super) volumes: Volumes<'a>,
     pub(super) claims: BTreeSet<&'a str>,
-    /// Seconds that its containers have to end.
+    /// The termination grace period in seconds.
     pub(super) grace: i64,
 }
 
-/// A container that runs as long as its pod.
+/// Checks a container that runs as long as its pod.
 pub(super) fn running(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
     common(container, pod, found);
     probes::lifecycle(container, pod.grace, found);
@@ -28,7 +28,7 @@ pub(super) fn running(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Foun
     restarts(container, found);
 }
 
-/// A container that runs before the others, or beside them if it is restarted always.
+/// Checks an init container. It runs before the others, or together with them if its restart policy is `Always`.
 pub(super) fn before(container: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
     common(container, pod, found);
     restarts(container, found);
@@ -82,7 +82,7 @@ fn ports(container: &Place<'_>, on_host: bool, found: &mut Found) {
             }
         }
         found.port_number(&number);
-        // Kubernetes takes 0 for none.
+        // Kubernetes treats 0 as unset.
         found.between(&of_host, 0, 65535);
         if on_host && of_host.number().is_some_and(|number| number != 0) && of_host.number() != number.number() {
             found.add(&of_host, "must be the containerPort, since the pod is in the network of its node");

@@ -1,11 +1,11 @@
-//! What is wrong with the data of a `ConfigMap` or a Secret.
+//! Checks the data of a `ConfigMap` or a Secret.
 
 use super::{found::Found, place::Place};
 
-/// Bytes of all values together.
+/// The most bytes of all values together.
 const MOST: usize = 1 << 20;
 
-/// A `ConfigMap`.
+/// Checks a `ConfigMap`.
 pub(super) fn config_map(manifest: &Place<'_>, found: &mut Found) {
     let bytes = keys(manifest, &["data", "binaryData"], found);
     for (key, value) in manifest.field("binaryData").entries() {
@@ -16,13 +16,13 @@ pub(super) fn config_map(manifest: &Place<'_>, found: &mut Found) {
     bounded(&manifest.field("data"), bytes, found);
 }
 
-/// A Secret.
+/// Checks a Secret.
 pub(super) fn secret(manifest: &Place<'_>, found: &mut Found) {
     let bytes = keys(manifest, &["data", "stringData"], found);
     bounded(&manifest.field("data"), bytes, found);
 }
 
-/// Checks keys; gives the bytes of the values.
+/// Checks the keys and returns the bytes of the values.
 fn keys<'a>(manifest: &Place<'a>, fields: &[&'a str], found: &mut Found) -> usize {
     let mut bytes = 0;
     for field in fields {
@@ -35,7 +35,7 @@ fn keys<'a>(manifest: &Place<'a>, fields: &[&'a str], found: &mut Found) -> usiz
     bytes
 }
 
-/// How many bytes a text in base64 stands for.
+/// The number of bytes that a base64 text decodes to.
 fn decoded(text: &str) -> usize {
     let characters = text.trim_end_matches('=').bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).count();
     characters * 3 / 4

@@ -1,4 +1,4 @@
-//! What is wrong with volumes of types that few have a use for: they reach drivers and servers outside of the cluster.
+//! Checks volumes of rare types, which use drivers and servers outside of the cluster.
 
 use super::{
     found::{Found, shown},
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::names::is_subdomain;
 
-/// What fills a volume, by its type.
+/// Checks the source of a volume by its type.
 pub(super) fn check(kind: &str, source: &Place<'_>, found: &mut Found) {
     for field in needed(kind) {
         found.needs(&source.field(field), "the volume is not found without it");
@@ -63,7 +63,7 @@ pub(super) fn check(kind: &str, source: &Place<'_>, found: &mut Found) {
     }
 }
 
-/// Texts that a type has to have.
+/// The texts that a volume type requires.
 fn needed(kind: &str) -> &'static [&'static str] {
     match kind {
         "awsElasticBlockStore" | "cinder" | "portworxVolume" => &["volumeID"],

@@ -1,8 +1,8 @@
-//! What is wrong with the variables of a container.
+//! Checks the variables of a container.
 
 use super::{found::Found, found::quoted, place::Place, quantity};
 
-/// Fields of a pod that a variable can have the value of.
+/// The pod fields that a variable can take its value from.
 const FIELDS: [&str; 9] = [
     "metadata.name",
     "metadata.namespace",
@@ -14,7 +14,7 @@ const FIELDS: [&str; 9] = [
     "status.podIP",
     "status.podIPs",
 ];
-/// Those that a file can have the content of.
+/// The pod fields that a file can contain.
 const FILE_FIELDS: [&str; 5] =
     ["metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid"];
 const RESOURCES: [&str; 6] = [
@@ -27,7 +27,7 @@ const RESOURCES: [&str; 6] = [
 ];
 const SOURCES: [&str; 5] = ["secretKeyRef", "configMapKeyRef", "fieldRef", "resourceFieldRef", "fileKeyRef"];
 
-/// `env` and `envFrom` of a container.
+/// Checks `env` and `envFrom` of a container.
 pub(super) fn check(container: &Place<'_>, found: &mut Found) {
     found.differ(&container.field("env"), &[("name", "")]);
     for variable in container.list("env") {
@@ -53,7 +53,7 @@ pub(super) fn check(container: &Place<'_>, found: &mut Found) {
         for reference in given {
             let name = reference.field("name");
             if found.needs(&name, "the object's name") {
-                // Kubernetes lets a name end with a hyphen here.
+                // Kubernetes accepts a hyphen at the end of this name.
                 let text = name.text().strip_suffix('-').unwrap_or(name.text());
                 if !crate::names::is_subdomain(text) {
                     found.name(&name);
@@ -95,7 +95,7 @@ fn source(from: &Place<'_>, has_value: bool, found: &mut Found) {
     }
 }
 
-/// A key of a Secret or `ConfigMap`.
+/// Checks a reference to a key of a Secret or `ConfigMap`.
 fn key_of(reference: &Place<'_>, found: &mut Found) {
     let (name, key) = (reference.field("name"), reference.field("key"));
     if found.needs(&name, "the object's name") {
@@ -106,7 +106,7 @@ fn key_of(reference: &Place<'_>, found: &mut Found) {
     }
 }
 
-/// A field of the pod in a file.
+/// Checks a pod field for a file.
 pub(super) fn file_field(at: &Place<'_>, found: &mut Found) {
     pod_field(at, &FILE_FIELDS, found);
 }
@@ -120,7 +120,7 @@ fn pod_field(at: &Place<'_>, fields: &[&str], found: &mut Found) {
     if !found.needs(&path, "the path of the field") {
         return;
     }
-    // The older name of a field that still works.
+    // An older name of the field that still works.
     if path.text() == "spec.host" {
         return;
     }
@@ -142,7 +142,7 @@ fn pod_field(at: &Place<'_>, fields: &[&str], found: &mut Found) {
     }
 }
 
-/// A resource of a container.
+/// Checks a resource of a container.
 pub(super) fn pod_resource(at: &Place<'_>, is_file: bool, found: &mut Found) {
     if is_file && !found.needs(&at.field("containerName"), "the container's name") {
         return;

@@ -1,18 +1,18 @@
-//! Fields that a kind does not have, as an API server refuses them. Known are the kinds that the default policies make, as
-//! Kubernetes of [`VERSION`] has them; of any other nothing is said.
+//! Finds fields that a kind does not have, as an API server would. Knows the kinds that the default policies emit, in
+//! Kubernetes [`VERSION`]. Ignores other kinds.
 //!
-//! `fields.txt` says which fields each type has, one type a line: `name:Type` where what stands in the field, or in its
-//! items, is of a type that is listed, too. `fields.py` writes it.
+//! `fields.txt` lists the fields of each type, one type a line. `name:Type` means that the field, or its items, have a
+//! type that is listed, too. `fields.py` generates the file.
 
 use std::{collections::HashMap, sync::LazyLock};
 
 use super::{found::Found, found::quoted, place::Place};
 use crate::near::nearest;
 
-/// The version of Kubernetes whose fields are known.
+/// The version of Kubernetes whose fields are listed.
 pub const VERSION: &str = "1.36";
 
-/// The fields of a type, and the types of those that have fields in turn.
+/// The fields of a type, with the type of each field that has fields itself.
 type Fields = HashMap<&'static str, Option<&'static str>>;
 
 static TYPES: LazyLock<HashMap<&'static str, Fields>> = LazyLock::new(|| {
@@ -24,7 +24,7 @@ static TYPES: LazyLock<HashMap<&'static str, Fields>> = LazyLock::new(|| {
     include_str!("fields.txt").lines().filter_map(line).collect()
 });
 
-/// Every field of a manifest of a kind that its type does not have.
+/// Reports every field of a manifest that its type does not have.
 pub(super) fn check(manifest: &Place<'_>, kind: &str, found: &mut Found) {
     walk(manifest, kind, found);
 }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_that_is_named_is_listed() {
+    fn every_referenced_type_is_listed() {
         for (name, fields) in TYPES.iter() {
             for of in fields.values().flatten() {
                 assert!(TYPES.contains_key(of), "{of} of {name}");
@@ -64,7 +64,7 @@ mod tests {
         assert!(TYPES.len() > 100, "{}", TYPES.len());
     }
 
-    /// What it costs every operator.
+    /// Every operator keeps the table in memory.
     #[test]
     fn the_table_is_small() {
         assert!(include_str!("fields.txt").len() < 16 << 10, "{}", include_str!("fields.txt").len());

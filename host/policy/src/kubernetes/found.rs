@@ -1,4 +1,4 @@
-//! What is wrong with a manifest, and the rules that many fields share.
+//! Collects the findings of one manifest, and implements the rules that many fields share.
 
 use std::collections::HashSet;
 
@@ -11,19 +11,19 @@ use crate::{
     names::{is_key, is_label, is_label_value, is_subdomain},
 };
 
-/// Findings of one manifest that are told at once.
+/// The most findings of one manifest that are reported.
 const TOLD: usize = 10;
 
-/// Something that an API server would refuse.
+/// A value or field that an API server would refuse.
 #[derive(Debug)]
 pub(crate) struct Finding {
-    /// The names and indices that lead to it.
+    /// The names and indices that lead to the value.
     pub(crate) path: Vec<Step>,
-    /// What is wrong and what to do.
+    /// The problem and the remedy.
     pub(crate) message: String,
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     findings: Vec<Finding>,
@@ -31,34 +31,34 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Nothing yet, of a manifest of which this is checked.
+    /// An empty collection for a check of this level.
     pub(super) fn for_these(checks: Checks) -> Self {
         Self { findings: Vec::new(), is_of_newest: checks == Checks::Fields }
     }
 
-    /// Whether to hold the manifest also to what Kubernetes 1.36 refuses and 1.30, or one that is newer, takes.
+    /// Whether to report values that Kubernetes 1.36 refuses although 1.30 or a later version accepts them.
     pub(super) fn is_of_newest(&self) -> bool {
         self.is_of_newest
     }
 
-    /// Notes a finding. Texts are made only of those that are told.
+    /// Adds a finding unless the collection is full.
     pub(super) fn add(&mut self, at: &Place<'_>, message: impl Into<String>) {
         if !self.is_full() {
             self.findings.push(Finding { path: at.steps(), message: message.into() });
         }
     }
 
-    /// Whether looking for more is work for nothing.
+    /// Whether the collection is full, so that a further search is wasted work.
     pub(super) fn is_full(&self) -> bool {
         self.findings.len() >= TOLD
     }
 
-    /// All of them.
+    /// Returns all findings.
     pub(super) fn into_vec(self) -> Vec<Finding> {
         self.findings
     }
 
-    /// A text is there and not empty. Says whether it is.
+    /// Requires a text that is not empty. Returns whether there is one.
     pub(super) fn needs(&mut self, at: &Place<'_>, what: &str) -> bool {
         let is_there = !at.text().is_empty();
         if !is_there {
@@ -67,28 +67,28 @@ impl Found {
         is_there
     }
 
-    /// A text is one of a few, where there is one; Kubernetes fills in for an empty one.
+    /// Checks that a text is one of `allowed`. Kubernetes fills in an empty text, so that passes.
     pub(super) fn one_of(&mut self, at: &Place<'_>, allowed: &[&str]) {
         if !at.text().is_empty() {
             self.exactly_one_of(at, allowed);
         }
     }
 
-    /// The same of a field that Kubernetes does not fill in for.
+    /// Checks that a value is one of `allowed`, for a field that Kubernetes does not fill in.
     pub(super) fn exactly_one_of(&mut self, at: &Place<'_>, allowed: &[&str]) {
         if at.is_there() && !allowed.contains(&at.text()) {
             self.add(at, format!("{} is not one of {}", shown(at), allowed.join(", ")));
         }
     }
 
-    /// A number is not below another, where there is one.
+    /// Checks that a number is at least `least`, if there is a number.
     pub(super) fn at_least(&mut self, at: &Place<'_>, least: i64) {
         if at.number().is_some_and(|number| number < least) {
             self.add(at, format!("{} is too small: it must be at least {least}", shown(at)));
         }
     }
 
-    /// Notes the number of a port that is missing, or that no port can have.
+    /// Requires a valid port number.
     pub(super) fn port_number(&mut self, number: &Place<'_>) {
         if number.is_there() {
             self.between(number, 1, 65535);
@@ -97,14 +97,14 @@ impl Found {
         }
     }
 
-    /// A number lies between two others, where there is one.
+    /// Checks that a number is between `least` and `most`, if there is a number.
     pub(super) fn between(&mut self, at: &Place<'_>, least: i64, most: i64) {
         if at.number().is_some_and(|number| !(least..=most).contains(&number)) {
             self.add(at, format!("{} is not a number from {least} to {most}", shown(at)));
         }
     }
 
-    /// A text that is there is a DNS label. Says whether it is.
+    /// Checks that a text is a DNS label. Returns whether it is.
     pub(super) fn label(&mut self, at: &Place<'_>) -> bool {
         let is_one = is_label(at.text());
         if !is_one {
@@ -114,7 +114,7 @@ impl Found {
         is_one
     }
 
-    /// A text that is there names an object.
+    /// Checks that a text is a name for objects.
     pub(super) fn name(&mut self, at: &Place<'_>) {
         if !is_subdomain(at.text()) {
             let rule = "write lower-case letters, digits and inner hyphens, with dots between them if need be";
@@ -122,14 +122,14 @@ impl Found {
         }
     }
 
-    /// The same, where there is one.
+    /// Checks that a text is a name for objects, if it is not empty.
     pub(super) fn name_if_any(&mut self, at: &Place<'_>) {
         if !at.text().is_empty() {
             self.name(at);
         }
     }
 
-    /// The key of a label, or what is written like one.
+    /// Checks a label key, or another name with the same rules.
     pub(super) fn key(&mut self, at: &Place<'_>, key: &str) {
         if !is_key(key) {
             let rule = "write letters, digits and inner `-_.`, at most 63, after a domain and a slash if need be";
@@ -137,7 +137,7 @@ impl Found {
         }
     }
 
-    /// The value of a label.
+    /// Checks the value of a label.
     pub(super) fn label_value(&mut self, at: &Place<'_>) {
         if !is_label_value(at.text()) {
             let rule = "write at most 63 letters, digits and inner `-_.`";
@@ -145,7 +145,7 @@ impl Found {
         }
     }
 
-    /// Labels by their keys.
+    /// Checks labels, keys and values.
     pub(super) fn labels(&mut self, at: &Place<'_>) {
         for (key, value) in at.entries() {
             self.key(&value, key);
@@ -153,7 +153,7 @@ impl Found {
         }
     }
 
-    /// A port by its number or its name.
+    /// Checks a port, given by its number or its name.
     pub(super) fn port(&mut self, at: &Place<'_>) {
         match at.value() {
             Value::String(name) => self.port_name(at, name),
@@ -161,7 +161,7 @@ impl Found {
         }
     }
 
-    /// The name of a port.
+    /// Checks the name of a port.
     pub(super) fn port_name(&mut self, at: &Place<'_>, name: &str) {
         let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let is_one = name.len() <= 15
@@ -176,7 +176,7 @@ impl Found {
         }
     }
 
-    /// The key of a `ConfigMap` or a Secret.
+    /// Checks a key of a `ConfigMap` or a Secret.
     pub(super) fn data_key(&mut self, at: &Place<'_>, key: &str) {
         let is_character = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         let is_one = !key.is_empty()
@@ -190,14 +190,14 @@ impl Found {
         }
     }
 
-    /// The bits of a file's mode.
+    /// Checks the bits of a file's mode.
     pub(super) fn mode(&mut self, at: &Place<'_>) {
         if at.number().is_some_and(|mode| !(0..=0o777).contains(&mode)) {
             self.add(at, format!("{} is not the mode of a file: write 0 to 511, or 0000 to 0777 in YAML", shown(at)));
         }
     }
 
-    /// A path below some other, where there is one.
+    /// Checks a relative path, if there is one.
     pub(super) fn path_below(&mut self, at: &Place<'_>) {
         if at.text().starts_with('/') {
             self.add(at, format!("{} is an absolute path: write one without the first slash", shown(at)));
@@ -205,7 +205,7 @@ impl Found {
         self.no_way_up(at);
     }
 
-    /// A path below some other that Kubernetes makes.
+    /// Checks a relative path of a file that Kubernetes creates.
     pub(super) fn new_path_below(&mut self, at: &Place<'_>) {
         self.path_below(at);
         if at.text().starts_with("..") && !at.text().starts_with("../") && at.text() != ".." {
@@ -213,15 +213,15 @@ impl Found {
         }
     }
 
-    /// A path that does not lead upwards.
+    /// Checks that a path does not lead upwards.
     pub(super) fn no_way_up(&mut self, at: &Place<'_>) {
         if at.text().split('/').any(|part| part == "..") {
             self.add(at, format!("{} leads upwards: take out `..`", shown(at)));
         }
     }
 
-    /// Items of a list differ in some fields, by which Kubernetes tells them apart. A field that is absent has a value of
-    /// its own.
+    /// Checks that no two items of a list are equal in the fields that Kubernetes tells them apart by. `fields` has
+    /// each field's name and the value that stands for an absent one.
     pub(super) fn differ<'a>(&mut self, list: &Place<'a>, fields: &[(&'a str, &str)]) {
         let mut seen = HashSet::new();
         for item in list.items() {
@@ -243,7 +243,7 @@ impl Found {
     }
 }
 
-/// What stands at a place, for a message.
+/// Formats a value for a message.
 pub(super) fn shown(at: &Place<'_>) -> String {
     match at.value() {
         Value::String(text) => quoted(text),
@@ -251,7 +251,7 @@ pub(super) fn shown(at: &Place<'_>) -> String {
     }
 }
 
-/// A text for a message: what cannot be printed is escaped.
+/// Formats a text for a message, with unprintable characters escaped.
 pub(super) fn quoted(text: &str) -> String {
     format!("{:?}", cut(text, VALUE))
 }

@@ -1,9 +1,10 @@
-//! What an API server would refuse of a manifest, found out without one: values of pods, workloads, Services and
-//! configuration, and fields that there are not.
+//! Finds what an API server would refuse in a manifest, without asking one: bad values in pods, workloads, Services and
+//! configuration, and fields that do not exist.
 //!
-//! A manifest is checked after the guard has let it pass, so its values have the types of their fields. Values are held to
-//! the rules of Kubernetes 1.36 where those of older versions are stricter: what is refused here, each refuses. What this
-//! leaves to the server is what only a cluster knows, such as quotas, webhooks and names that are taken.
+//! The guard has let the manifest pass before, so its values have the types of their fields. Where older versions of
+//! Kubernetes are stricter than 1.36, the rules of 1.36 apply: every version refuses the values that are reported here.
+//! With [`Checks::Fields`], a few values are reported that only newer versions refuse. Facts that only a cluster knows
+//! are left to the server, such as quotas, webhooks and names that are taken.
 
 mod checks;
 mod claim;
@@ -37,7 +38,7 @@ use found::Found;
 pub(crate) use origin::{Origins, judge};
 use place::Place;
 
-/// What an API server would refuse of a manifest.
+/// Returns everything in a manifest that an API server would refuse.
 pub(crate) fn check(manifest: &Value, checks: Checks) -> Vec<Finding> {
     let (mut found, at) = (Found::for_these(checks), Place::of(manifest));
     if checks == Checks::Nothing {

@@ -1,4 +1,4 @@
-//! What is wrong with what a container mounts.
+//! Checks the volumes that a container mounts.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::{
     volumes::Volumes,
 };
 
-/// `volumeMounts` and `volumeDevices` of a container, of a pod with these volumes.
+/// Checks `volumeMounts` and `volumeDevices` of a container. `volumes` are the pod's volumes.
 pub(super) fn check(container: &Place<'_>, volumes: &Volumes<'_>, found: &mut Found) {
     const HINT: &str = "add it to the pod's volumes";
     found.differ(&container.field("volumeMounts"), &[("mountPath", "")]);

@@ -1,8 +1,8 @@
-//! Who wrote what an API server would refuse: the user, at a path of the object, or whoever owns the settings or the
-//! policy.
+//! Finds the origin of a value that an API server would refuse: a path in the user's object, a setting, or the policy
+//! itself.
 //!
-//! Of a variable the mapping says where it comes from. Of anything else the host sees only that the same value stands in
-//! the object, or in the settings, below the same names.
+//! For a variable, the plan's mapping names the origin. For any other value, the host looks for the same value below
+//! the same names in the object and in the settings.
 
 use serde_json::{Value, json};
 
@@ -14,18 +14,18 @@ use crate::{
     settings::{Effective, Origin, Path},
 };
 
-/// What a plan was made of.
+/// The input of a plan.
 pub(crate) struct Origins<'a> {
     /// The object as the user wrote it.
     pub(crate) object: &'a Value,
-    /// The mapping that the manifests carry.
+    /// The plan's mapping of variables.
     pub(crate) env: &'a [EnvVar],
-    /// The settings of each layer, by the name of its policy.
+    /// The settings of each layer, by the policy's name.
     pub(crate) layers: &'a [(&'a str, &'a Effective)],
 }
 
-/// Lets manifests pass that an API server would take. Otherwise the user is told what in the object is wrong; if nothing in
-/// it is, the plan is the policy's failure.
+/// Lets manifests pass that an API server would accept. Otherwise reports the problems in the user's object. If there
+/// are none, the plan is the policy's failure.
 pub(crate) fn judge(manifests: &[Value], checks: Checks, origins: &Origins<'_>) -> Result<(), Stop> {
     let (mut violations, mut breaches) = (Vec::new(), Vec::new());
     for (i, manifest) in manifests.iter().enumerate() {
@@ -54,25 +54,25 @@ pub(crate) fn judge(manifests: &[Value], checks: Checks, origins: &Origins<'_>) 
     violations.dedup();
     match (violations.is_empty(), breaches.is_empty()) {
         (true, true) => Ok(()),
-        // What the user can mend comes first.
+        // Report problems that the user can correct first.
         (false, _) => Err(Stop::User(violations)),
         (true, false) => Err(Stop::Policy(Failure::Guard(breaches))),
     }
 }
 
-/// Whose word a value is that no user wrote into the spec.
+/// The origin of a value that is not in the object's spec.
 enum Given {
-    /// This annotation of the object.
+    /// The annotation with this key.
     Annotation(String),
-    /// This setting, for a person.
+    /// A setting, described for people.
     Setting(String),
 }
 
 impl Origins<'_> {
-    /// The path in the object of what stands in a manifest; of something that is missing, where it would be.
+    /// The path in the object of a manifest's value. For a missing value, the path where it would be.
     fn in_object(&self, manifest: &Value, path: &[Step], value: &Value) -> Option<String> {
         let variable = self.variable(manifest, path);
-        // An item of a list in the object, which the mapping tells exactly.
+        // An item of a list in the object: the mapping names it exactly.
         if let Some((origin, rest)) = variable
             && origin.starts_with("spec.")
             && origin.ends_with(']')
@@ -90,7 +90,7 @@ impl Origins<'_> {
         told.or_else(|| variable.filter(|(origin, _)| origin.starts_with("spec.")).map(|(origin, _)| origin.to_owned()))
     }
 
-    /// Where the variable comes from that a path leads into, and the rest of the path.
+    /// The origin of the variable that a path leads into, and the rest of the path.
     fn variable<'p>(&self, manifest: &Value, path: &'p [Step]) -> Option<(&str, &'p [Step])> {
         let env = path.iter().position(|step| *step == Step::Name("env".to_owned()))?;
         let (above, rest) = (&path[..env], path.get(env + 2..)?);
@@ -100,7 +100,7 @@ impl Origins<'_> {
         Some((self.env.iter().find(is_it)?.origin.as_str(), rest))
     }
 
-    /// The setting that has the same value below the same names, and who gave it.
+    /// The origin of the same value below the same names in the settings.
     fn in_settings(&self, Finding { path, .. }: &Finding, value: &Value) -> Option<Given> {
         self.layers.iter().find_map(|(policy, settings)| {
             let tree = json!({"spec": settings.tree()});
@@ -120,13 +120,13 @@ fn name_of(step: &Step) -> Option<&str> {
     if let Step::Name(name) = step { Some(name) } else { None }
 }
 
-/// A path in words, with further steps.
+/// Appends steps to a path in text form.
 fn joined(path: &str, rest: &[Step]) -> String {
     let rest = written(rest);
     if rest.is_empty() { path.to_owned() } else { format!("{path}.{rest}") }
 }
 
-/// What stands at a path; null if nothing does.
+/// The value at a path; null if there is none.
 fn at<'a>(value: &'a Value, path: &[Step]) -> &'a Value {
     path.iter().fold(value, |value, step| match step {
         Step::Name(name) => &value[name],

@@ -1,4 +1,4 @@
-//! A place in a manifest: the value there, and the names and indices that lead to it.
+//! A place in a manifest: a value, and the names and indices that lead to it.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ pub(super) struct Place<'a> {
     way: Option<Rc<Way<'a>>>,
 }
 
-/// The last step to a place, and the way to where it begins.
+/// The last step to a place, and the way before it.
 struct Way<'a> {
     step: Key<'a>,
     before: Option<Rc<Way<'a>>>,
@@ -37,18 +37,18 @@ impl<'a> Place<'a> {
         Self { value, way: Some(Rc::new(Way { step, before: self.way.clone() })) }
     }
 
-    /// The place of a field; null stands there if the object has no such field.
+    /// The place of a field. Its value is null if the object has no such field.
     pub(super) fn field(&self, name: &'a str) -> Self {
         self.next(Key::Name(name), self.value.get(name).unwrap_or(&NULL))
     }
 
-    /// The items of a list; none if it is no list.
+    /// The items of a list; empty if the value is no list.
     pub(super) fn items(&self) -> impl Iterator<Item = Self> + use<'a> {
         let (here, items) = (self.clone(), self.value.as_array());
         items.into_iter().flatten().enumerate().map(move |(index, item)| here.next(Key::Index(index), item))
     }
 
-    /// The items of a field that holds a list.
+    /// The items of a field with a list.
     pub(super) fn list(&self, name: &'a str) -> impl Iterator<Item = Self> + use<'a> {
         self.field(name).items()
     }
@@ -60,34 +60,34 @@ impl<'a> Place<'a> {
         fields.map(move |(name, value)| (name.as_str(), here.next(Key::Name(name), value)))
     }
 
-    /// What stands here.
+    /// The value at this place.
     pub(super) fn value(&self) -> &'a Value {
         self.value
     }
 
-    /// Whether something other than null stands here.
+    /// Whether the value is not null.
     pub(super) fn is_there(&self) -> bool {
         !self.value.is_null()
     }
 
-    /// The text that stands here; empty if there is none.
+    /// The text at this place; empty if the value is no text.
     pub(super) fn text(&self) -> &'a str {
         self.value.as_str().unwrap_or_default()
     }
 
-    /// The text of a field; empty if there is none.
+    /// The text of a field; empty if the value is no text.
     pub(super) fn text_of(&self, name: &str) -> &'a str {
         self.value[name].as_str().unwrap_or_default()
     }
 
-    /// The whole number that stands here. Go reads `1.0` as one, too.
+    /// The whole number at this place. Accepts `1.0`, as Go does.
     pub(super) fn number(&self) -> Option<i64> {
         let whole = |number: f64| number.fract() == 0.0 && number.abs() < 9.0e15;
         #[expect(clippy::cast_possible_truncation, reason = "the number is whole and small enough")]
         self.value.as_i64().or_else(|| self.value.as_f64().filter(|number| whole(*number)).map(|number| number as i64))
     }
 
-    /// The steps that lead here.
+    /// The steps that lead to this place.
     pub(super) fn steps(&self) -> Vec<Step> {
         let (mut steps, mut way) = (Vec::new(), self.way.as_ref());
         while let Some(here) = way {
@@ -110,7 +110,7 @@ mod tests {
     use crate::guard::written;
 
     #[test]
-    fn a_place_knows_its_path_also_where_nothing_stands() {
+    fn a_place_without_a_value_has_a_path() {
         let manifest = json!({"spec": {"ports": [{"port": 1.0}, {"a.b": null}]}});
         let ports: Vec<_> = Place::of(&manifest).field("spec").list("ports").collect();
         assert_eq!(ports[0].field("port").number(), Some(1));

@@ -1,4 +1,4 @@
-//! What is wrong with the spec of a pod.
+//! Checks the spec of a pod.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -10,10 +10,10 @@ use super::{
 };
 use crate::names::is_subdomain;
 
-/// Seconds that containers have to end, if nothing is said.
+/// The default termination grace period in seconds.
 const GRACE: i64 = 30;
 
-/// The spec of a pod; of one in a template unless it is a pod of its own.
+/// Checks a pod spec, either in a template or of a pod itself.
 pub(super) fn check(spec: &Place<'_>, is_template: bool, found: &mut Found) {
     let volumes = volumes::check(spec, found);
     let claims = spec.list("resourceClaims").map(|claim| claim.text_of("name")).collect();
@@ -58,7 +58,7 @@ fn containers(spec: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
                 container::running(&container, pod, found);
             } else {
                 container::before(&container, pod, found);
-                // They run one after the other.
+                // Init containers run one after the other, so they may use the same host ports.
                 host_ports.clear();
             }
             let name = container.field("name");
@@ -76,7 +76,7 @@ fn containers(spec: &Place<'_>, pod: &Pod<'_, '_>, found: &mut Found) {
     }
 }
 
-/// What is named in it.
+/// Checks the names that a pod refers to.
 fn named(spec: &Place<'_>, found: &mut Found) {
     for field in ["serviceAccountName", "nodeName", "priorityClassName"] {
         found.name_if_any(&spec.field(field));
@@ -108,7 +108,7 @@ fn named(spec: &Place<'_>, found: &mut Found) {
     }
 }
 
-/// Names and addresses.
+/// Checks host names, addresses and DNS settings.
 fn network(spec: &Place<'_>, found: &mut Found) {
     let is_on = |field| spec.field(field).value() == true;
     if is_on("shareProcessNamespace") && is_on("hostPID") {
@@ -155,7 +155,7 @@ fn network(spec: &Place<'_>, found: &mut Found) {
     }
     for search in searches.items().filter(|search| search.text() != ".") {
         let text = search.text().strip_suffix('.').unwrap_or(search.text());
-        // Names of services have underscores.
+        // Names of services may have underscores.
         if !is_subdomain(&text.replace('_', "a")) {
             found.name(&search);
         }
@@ -166,7 +166,7 @@ fn network(spec: &Place<'_>, found: &mut Found) {
 }
 
 fn address(at: &Place<'_>, found: &mut Found) {
-    // Older versions take leading zeros in fields as old as these.
+    // Older versions of Kubernetes accept leading zeros in fields that existed then.
     let plain: Vec<&str> = at.text().split('.').map(|part| part.trim_start_matches('0')).collect();
     let plain: Vec<&str> = plain.into_iter().map(|part| if part.is_empty() { "0" } else { part }).collect();
     let is_one = at.text().parse::<IpAddr>().is_ok()

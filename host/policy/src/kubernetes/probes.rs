@@ -1,11 +1,11 @@
-//! What is wrong with the probes and hooks of a container.
+//! Checks the probes and hooks of a container.
 
 use super::{
     found::{Found, shown},
     place::Place,
 };
 
-/// The probes of a container.
+/// Checks the probes of a container.
 pub(super) fn probes(container: &Place<'_>, grace: i64, found: &mut Found) {
     for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
         let probe = container.field(name);
@@ -23,7 +23,7 @@ pub(super) fn probes(container: &Place<'_>, grace: i64, found: &mut Found) {
                 found.add(&wait, "is not for a readiness probe: take it out");
             }
         } else {
-            // Kubernetes fills in 1 for 0.
+            // Kubernetes replaces 0 by 1.
             if successes.number().is_some_and(|number| number > 1) {
                 found.add(&successes, format!("{} must be 1: only a readiness probe may have more", shown(&successes)));
             }
@@ -32,7 +32,7 @@ pub(super) fn probes(container: &Place<'_>, grace: i64, found: &mut Found) {
     }
 }
 
-/// The hooks of a container.
+/// Checks the hooks of a container.
 pub(super) fn lifecycle(container: &Place<'_>, grace: i64, found: &mut Found) {
     let hooks = container.field("lifecycle");
     for name in ["postStart", "preStop"] {
@@ -43,7 +43,7 @@ pub(super) fn lifecycle(container: &Place<'_>, grace: i64, found: &mut Found) {
     }
 }
 
-/// Exactly one way to ask, and a right one.
+/// Requires exactly one valid handler.
 fn handler(at: &Place<'_>, ways: &[&'static str], grace: i64, found: &mut Found) {
     let given: Vec<_> = ways.iter().map(|way| at.field(way)).filter(Place::is_there).collect();
     match given.len() {

@@ -8,8 +8,8 @@ use super::{
     place::Place,
 };
 
-/// The amount of a text or number in billionths, rounded up; the most that there is for one that is larger. None if it is
-/// no amount.
+/// Parses a text or number to billionths, rounded up. Returns the largest number for an amount that is too large, and
+/// `None` for a value that is no amount.
 pub(super) fn amount(value: &Value) -> Option<i128> {
     match value {
         Value::String(text) => nanos(text),
@@ -23,7 +23,7 @@ pub(super) fn is_whole(amount: i128) -> bool {
     amount % UNIT == 0
 }
 
-/// An amount that is not negative. Gives it.
+/// Checks that an amount is not negative, and returns it.
 pub(super) fn check(at: &Place<'_>, found: &mut Found) -> Option<i128> {
     let Some(amount) = amount(at.value()) else {
         found.add(at, format!("{} is not an amount: write one such as 500m, 1.5 or 2Gi", shown(at)));

@@ -1,4 +1,4 @@
-//! What is wrong with the resources of a container or pod.
+//! Checks the resources of a container or pod.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::names::is_key;
 
-/// The resources of a container, of a pod with these claims.
+/// Checks the resources of a container. `claims` are the pod's resource claims.
 pub(super) fn of_container(at: &Place<'_>, claims: &BTreeSet<&str>, found: &mut Found) {
     check(at, &["cpu", "memory", "ephemeral-storage"], found);
     found.differ(&at.field("claims"), &[("name", "")]);
@@ -23,7 +23,7 @@ pub(super) fn of_container(at: &Place<'_>, claims: &BTreeSet<&str>, found: &mut 
     }
 }
 
-/// The resources of a pod as a whole.
+/// Checks the resources of a pod as a whole.
 pub(super) fn of_pod(at: &Place<'_>, found: &mut Found) {
     check(at, &["cpu", "memory"], found);
     for list in ["limits", "requests"] {
@@ -36,7 +36,7 @@ pub(super) fn of_pod(at: &Place<'_>, found: &mut Found) {
     }
 }
 
-/// What a pod takes beside its containers.
+/// Checks the resources that a pod uses in addition to its containers.
 pub(super) fn overhead(at: &Place<'_>, found: &mut Found) {
     at.entries().for_each(|(name, value)| resource(name, &value, &["cpu", "memory", "ephemeral-storage"], found));
     let has = |is_it: fn(&str) -> bool| at.entries().any(|(name, _)| is_it(name));
@@ -45,7 +45,7 @@ pub(super) fn overhead(at: &Place<'_>, found: &mut Found) {
     }
 }
 
-/// The amounts of a list.
+/// Checks limits and requests.
 fn check(at: &Place<'_>, standard: &[&str], found: &mut Found) {
     let (limits, requests) = (at.field("limits"), at.field("requests"));
     let mut has = (false, false);
@@ -75,7 +75,7 @@ fn check(at: &Place<'_>, standard: &[&str], found: &mut Found) {
     }
 }
 
-/// One amount, and what it is an amount of.
+/// Checks one amount and the name of its resource.
 fn resource(name: &str, at: &Place<'_>, standard: &[&str], found: &mut Found) {
     let is_standard = standard.contains(&name) || is_huge(name);
     if !is_key(name) {
@@ -103,17 +103,17 @@ fn is_huge(name: &str) -> bool {
     name.starts_with("hugepages-")
 }
 
-/// One of Kubernetes' own.
+/// Whether a resource is one of Kubernetes' own.
 fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-/// One that somebody added to nodes, as devices are.
+/// Whether a resource is an extended one, such as a device.
 fn is_extended(name: &str) -> bool {
     !is_native(name) && !name.starts_with("requests.") && is_key(&format!("requests.{name}"))
 }
 
-/// Whether a limit may be more than what is asked for.
+/// Whether the limit may be higher than the request.
 fn may_exceed(name: &str) -> bool {
     is_native(name) && !is_huge(name)
 }

@@ -1,4 +1,4 @@
-//! What is wrong with what a pod says about the nodes that it runs on.
+//! Checks the fields of a pod that select its node.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::names::is_label_value;
 
-/// Everything of a pod spec that decides where the pod runs.
+/// Checks every field of a pod spec that decides where the pod runs.
 pub(super) fn check(spec: &Place<'_>, found: &mut Found) {
     found.labels(&spec.field("nodeSelector"));
     let affinity = spec.field("affinity");
@@ -65,7 +65,7 @@ fn node_term(term: &Place<'_>, is_required: bool, found: &mut Found) {
     }
 }
 
-/// An expression of a selector; some take further operators than those of labels.
+/// Checks an expression of a selector. `further` are operators beyond those of label selectors.
 fn selects(expression: &Place<'_>, further: &[&str], values_are_labels: bool, found: &mut Found) {
     let (operator, values) = (expression.field("operator"), expression.field("values"));
     let count = values.items().count();
@@ -92,7 +92,7 @@ fn selects(expression: &Place<'_>, further: &[&str], values_are_labels: bool, fo
     }
 }
 
-/// A selector of labels.
+/// Checks a label selector.
 pub(super) fn selector(at: &Place<'_>, found: &mut Found) {
     found.labels(&at.field("matchLabels"));
     at.list("matchExpressions").for_each(|expression| selects(&expression, &[], true, found));
@@ -119,7 +119,7 @@ fn pod_term(term: &Place<'_>, found: &mut Found) {
     label_keys(term, found);
 }
 
-/// Keys of labels that only a selector gives a meaning.
+/// Checks label keys that need a selector.
 fn label_keys(at: &Place<'_>, found: &mut Found) {
     let selector = at.field("labelSelector");
     for field in ["matchLabelKeys", "mismatchLabelKeys"] {

@@ -1,13 +1,13 @@
-//! What is wrong with the security contexts of pods and containers.
+//! Checks the security contexts of pods and containers.
 
 use std::collections::BTreeSet;
 
 use super::{found::Found, place::Place};
 
-/// What a user or group can be numbered with.
+/// The range of user and group ids.
 const IDS: (i64, i64) = (0, i32::MAX as i64);
 
-/// The security context of a container.
+/// Checks the security context of a container.
 pub(super) fn of_container(at: &Place<'_>, shares_users: bool, found: &mut Found) {
     common(at, found);
     let mount = at.field("procMount");
@@ -27,7 +27,7 @@ pub(super) fn of_container(at: &Place<'_>, shares_users: bool, found: &mut Found
     }
 }
 
-/// The security context of a pod.
+/// Checks the security context of a pod.
 pub(super) fn of_pod(spec: &Place<'_>, found: &mut Found) {
     let at = &spec.field("securityContext");
     common(at, found);
@@ -82,7 +82,7 @@ fn common(at: &Place<'_>, found: &mut Found) {
     }
 }
 
-/// Words of lower-case letters, digits and inner `-_`, with dots or slashes between them.
+/// Whether a name consists of words with lower-case letters, digits and inner `-_`, separated by dots or slashes.
 fn is_sysctl(name: &str) -> bool {
     let is_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_word = |word: &str| {
@@ -95,7 +95,7 @@ fn is_of_network(name: &str) -> bool {
     name.starts_with("net.")
 }
 
-/// Of what processes share memory and messages with.
+/// Whether a kernel parameter belongs to the IPC namespace: shared memory, semaphores and message queues.
 fn is_of_memory(name: &str) -> bool {
     const NAMES: [&str; 9] =
         ["sem", "shmall", "shmmax", "shmmni", "shm_rmid_forced", "shm", "msgmax", "msgmnb", "msgmni"];

@@ -1,4 +1,4 @@
-//! What is wrong with a Service.
+//! Checks a Service.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::{
     place::Place,
 };
 
-/// A Service.
+/// Checks a Service.
 pub(super) fn check(manifest: &Place<'_>, found: &mut Found) {
     let spec = manifest.field("spec");
     let kind = spec.field("type");
@@ -40,7 +40,7 @@ pub(super) fn check(manifest: &Place<'_>, found: &mut Found) {
             }
         }
         found.port_number(&number);
-        // Kubernetes takes the port's number for 0 and for an empty text.
+        // Kubernetes replaces 0 and an empty text by the port's number.
         if target.is_there() && target.number() != Some(0) && target.value() != "" {
             found.port(&target);
         }

@@ -1,4 +1,5 @@
-//! What an API server refuses, by the place that is told; the same was tried on a real one in the suite `fields`.
+//! Manifests that an API server refuses, with the path that the check reports. The suite `fields` tries the same on a
+//! real API server.
 
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ fn told(manifest: &Value) -> Vec<String> {
     check(manifest, Checks::Fields).into_iter().map(line).collect()
 }
 
-/// A Deployment with this in its pod's spec, in its container, or both.
+/// A Deployment with extra fields in its pod spec and in its container.
 fn deployment(pod: &Value, container: &Value) -> Value {
     let merged = |one: Value, other: &Value| {
         let fields = |value: &Value| value.as_object().cloned().unwrap_or_default();
@@ -31,7 +32,7 @@ fn of_container(container: &Value) -> Vec<String> {
     told.iter().map(|line| line.replace("spec.template.spec.containers[0].", "")).collect()
 }
 
-/// Each is refused at this place and nowhere else.
+/// Checks that each case is refused at this path and nowhere else.
 fn each(of: impl Fn(&Value) -> Vec<String>, cases: &[(Value, &str)]) {
     for (fields, place) in cases {
         let told = of(fields);
@@ -40,7 +41,7 @@ fn each(of: impl Fn(&Value) -> Vec<String>, cases: &[(Value, &str)]) {
 }
 
 #[test]
-fn what_kubernetes_takes_is_taken() {
+fn a_manifest_that_kubernetes_accepts_has_no_findings() {
     let pod = json!({
         "volumes": [{"name": "v", "emptyDir": {}}, {"name": "w", "projected": {"sources": [{"secret": {"name": "s"}}]}}],
         "tolerations": [{"operator": "Exists"}], "nodeSelector": {"a.b/c": "D_1"}, "dnsPolicy": "",
@@ -60,7 +61,7 @@ fn what_kubernetes_takes_is_taken() {
 }
 
 #[test]
-fn variables_are_as_kubernetes_takes_them() {
+fn variables_that_kubernetes_refuses_are_found() {
     let secret = |key: &str| json!([{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": key}}}]);
     each(
         |env| of_container(&json!({"env": env})),
@@ -98,7 +99,7 @@ fn variables_are_as_kubernetes_takes_them() {
 }
 
 #[test]
-fn volumes_and_mounts_go_together() {
+fn invalid_volumes_and_mounts_are_found() {
     let mount = |name: &str, path: &str| json!({"name": name, "mountPath": path});
     each(
         |volumes| of_pod(&json!({"volumes": volumes})),
@@ -128,7 +129,7 @@ fn volumes_and_mounts_go_together() {
 }
 
 #[test]
-fn names_and_ports_of_containers_are_names_and_ports() {
+fn invalid_names_ports_and_probes_of_containers_are_found() {
     let port = |number: i64| json!({"ports": [{"containerPort": number}]});
     each(
         of_container,
@@ -159,7 +160,7 @@ fn names_and_ports_of_containers_are_names_and_ports() {
 }
 
 #[test]
-fn amounts_are_what_there_can_be() {
+fn invalid_amounts_are_found() {
     each(
         |resources| of_container(&json!({"resources": resources})),
         &[
@@ -175,7 +176,7 @@ fn amounts_are_what_there_can_be() {
 }
 
 #[test]
-fn a_pod_as_a_whole_has_no_devices() {
+fn devices_of_a_pod_as_a_whole_are_refused() {
     each(
         |resources| of_pod(&json!({"resources": resources})),
         &[(json!({"limits": {"a.b/gpu": "1"}}), "resources.limits[\"a.b/gpu\"]")],
@@ -183,7 +184,7 @@ fn a_pod_as_a_whole_has_no_devices() {
 }
 
 #[test]
-fn what_a_pod_says_of_nodes_names_and_users_can_be() {
+fn invalid_node_selectors_names_and_users_of_pods_are_found() {
     let term = json!({"weight": 0, "podAffinityTerm": {"topologyKey": "a"}});
     each(
         of_pod,
@@ -217,7 +218,7 @@ fn what_a_pod_says_of_nodes_names_and_users_can_be() {
 }
 
 #[test]
-fn services_and_configuration_can_be() {
+fn invalid_services_and_configmaps_are_found() {
     let service = |port: &Value| {
         told(&json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [port]}}))
     };
@@ -240,7 +241,7 @@ fn services_and_configuration_can_be() {
 }
 
 #[test]
-fn of_fields_that_a_newer_server_may_have_nothing_is_said_where_only_values_are_checked() {
+fn unknown_fields_pass_if_only_values_are_checked() {
     let manifest = deployment(&json!({"aFieldOfTomorrow": 1}), &json!({}));
     assert_eq!(check(&manifest, Checks::Values).len(), 0);
     assert_eq!(told(&manifest).len(), 1);
@@ -248,7 +249,7 @@ fn of_fields_that_a_newer_server_may_have_nothing_is_said_where_only_values_are_
 }
 
 #[test]
-fn a_thousand_findings_are_told_as_ten() {
+fn only_ten_of_a_thousand_findings_are_reported() {
     let env: Vec<Value> = (0..1000).map(|_| json!({"name": "a=b"})).collect();
     assert_eq!(of_container(&json!({"env": env})).len(), 10);
 }

@@ -1,4 +1,4 @@
-//! What is wrong with the volumes of a pod.
+//! Checks the volumes of a pod.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use super::{
     quantity,
 };
 
-/// The volumes of a pod by their names.
+/// The names of a pod's volumes.
 #[derive(Default)]
 pub(super) struct Volumes<'a> {
-    /// All of them.
+    /// All volumes.
     pub(super) all: BTreeSet<&'a str>,
-    /// Those that can be devices.
+    /// The volumes that can be devices.
     pub(super) devices: BTreeSet<&'a str>,
 }
 
-/// The volumes of a pod. Gives their names.
+/// Checks the volumes of a pod, and returns their names.
 pub(super) fn check<'a>(spec: &Place<'a>, found: &mut Found) -> Volumes<'a> {
     let mut names = Volumes::default();
     found.differ(&spec.field("volumes"), &[("name", "")]);
@@ -76,7 +76,7 @@ fn of_kind(kind: &str, source: &Place<'_>, found: &mut Found) {
     }
 }
 
-/// A Secret or `ConfigMap` as files.
+/// Checks a Secret or `ConfigMap` as files.
 fn named<'a>(source: &Place<'a>, field: &'a str, what: &str, found: &mut Found) {
     found.needs(&source.field(field), what);
     found.mode(&source.field("defaultMode"));
@@ -91,7 +91,7 @@ fn key_as_file(item: &Place<'_>, found: &mut Found) {
     found.mode(&item.field("mode"));
 }
 
-/// A field or resource of the pod as a file.
+/// Checks a field or resource of the pod as a file.
 fn file_of_pod(item: &Place<'_>, found: &mut Found) {
     let path = item.field("path");
     found.needs(&path, "the name of the file");

@@ -1,4 +1,4 @@
-//! What is wrong with a workload: the number of its pods, their labels and their template.
+//! Checks a workload: the number of its pods, their labels and their template.
 
 use super::{
     found::{Found, shown},
@@ -6,7 +6,7 @@ use super::{
     pod, scheduling,
 };
 
-/// A Deployment.
+/// Checks a Deployment.
 pub(super) fn deployment(manifest: &Place<'_>, found: &mut Found) {
     let spec = manifest.field("spec");
     numbers(&spec, found);
@@ -21,7 +21,7 @@ pub(super) fn deployment(manifest: &Place<'_>, found: &mut Found) {
     template(&spec.field("template"), found);
 }
 
-/// A `StatefulSet` or a `DaemonSet`.
+/// Checks a `StatefulSet` or a `DaemonSet`.
 pub(super) fn set(manifest: &Place<'_>, found: &mut Found) {
     let spec = manifest.field("spec");
     numbers(&spec, found);
@@ -30,7 +30,7 @@ pub(super) fn set(manifest: &Place<'_>, found: &mut Found) {
     template(&spec.field("template"), found);
 }
 
-/// A template of pods.
+/// Checks a pod template.
 pub(super) fn template(template: &Place<'_>, found: &mut Found) {
     found.labels(&template.field("metadata").field("labels"));
     pod::check(&template.field("spec"), true, found);
@@ -42,7 +42,7 @@ fn numbers(spec: &Place<'_>, found: &mut Found) {
     }
 }
 
-/// Pods that are there for good are restarted whenever they end.
+/// Checks that pods of a lasting workload are always restarted.
 fn lasting(pod: &Place<'_>, found: &mut Found) {
     let policy = pod.field("restartPolicy");
     if !matches!(policy.text(), "" | "Always") {
@@ -54,7 +54,7 @@ fn lasting(pod: &Place<'_>, found: &mut Found) {
     }
 }
 
-/// The selector finds the pods of the template.
+/// Checks that the selector finds the pods of the template.
 fn labels(spec: &Place<'_>, found: &mut Found) {
     let (selector, labels) = (spec.field("selector"), spec.field("template").field("metadata").field("labels"));
     let wanted = selector.field("matchLabels");
