@@ -1,4 +1,4 @@
-//! What a policy answers: the mapping, the plan, the refusal, the report.
+//! The answers of a policy: the mapping, the plan, the refusal and the report.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,15 +7,15 @@ use super::{Json, Reference};
 /// A key of a Secret or ConfigMap.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeySelector {
-    /// The Secret or ConfigMap.
+    /// The name of the Secret or ConfigMap.
     pub name: String,
     /// The key.
     pub key: String,
-    /// Whether the pod starts without it.
+    /// Whether the pod starts without the key.
     pub optional: bool,
 }
 
-/// Where a variable's value comes from at run time.
+/// The source of a variable's value at run time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EnvSource {
@@ -27,7 +27,7 @@ pub enum EnvSource {
     ConfigMapKey(KeySelector),
     /// A field of the pod.
     FieldPath(String),
-    /// Any other `valueFrom`, as Kubernetes spells it.
+    /// Any other `valueFrom`, in the form of Kubernetes.
     Other(Json),
 }
 
@@ -38,84 +38,84 @@ pub struct EnvVar {
     pub container: String,
     /// The variable's name.
     pub name: String,
-    /// Its value.
+    /// The source of its value.
     pub source: EnvSource,
-    /// The path that the value came from.
+    /// The origin of the value: a path in the object or a setting.
     pub origin: String,
 }
 
-/// How much a note matters.
+/// The severity of a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
-    /// Good to know.
+    /// For information only.
     Info,
-    /// Probably not what the user wanted.
+    /// Probably not what the user intended.
     Warning,
 }
 
-/// Something the user should know.
+/// A message for the user that stops nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// One CamelCase word.
+    /// The reason: one CamelCase word.
     pub reason: String,
-    /// For people.
+    /// The message for people.
     pub message: String,
-    /// A path of the object.
+    /// The path of the object that the note is about.
     pub path: Option<String>,
 }
 
-/// What is waited for.
+/// A condition that the policy or the first apply waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocker {
     /// The object that is missing or not ready.
     pub on: Reference,
-    /// One CamelCase word.
+    /// The reason: one CamelCase word.
     pub reason: String,
-    /// For people.
+    /// The message for people.
     pub message: String,
 }
 
-/// What Kubernetes should hold.
+/// The children that Kubernetes should have for an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The objects.
+    /// The manifests of the children.
     pub manifests: Vec<Json>,
-    /// What binds until the plan was applied once in full.
+    /// The plan gates: they hold back the first apply until the plan was applied once in full.
     pub gates: Vec<Blocker>,
     /// The final mapping, after all merges.
     pub env: Vec<EnvVar>,
-    /// What the user should know.
+    /// Messages for the user.
     pub notes: Vec<Note>,
-    /// An object for what the contract has no field for.
+    /// A JSON object for data that the contract has no field for.
     pub extra: Json,
 }
 
-/// What is wrong with a path of the object.
+/// A problem with one path of the object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
     /// A path of the object.
     pub path: String,
-    /// What is wrong and what to do.
+    /// The problem and the remedy.
     pub message: String,
 }
 
-/// No plan can be made; what exists stays as it is.
+/// No plan can be made. The children stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Refusal {
-    /// Until the object changes.
+    /// The object is invalid, until it changes.
     Invalid(Vec<Violation>),
-    /// Until one of these appears or changes.
+    /// The policy waits until one of these objects appears or changes.
     Waiting(Vec<Blocker>),
-    /// Until the cluster or the policy changes.
+    /// The cluster or the policy does not support the object, until one of them changes.
     Unsupported(String),
 }
 
 impl Refusal {
-    /// One CamelCase word.
+    /// The reason of the refusal: one CamelCase word.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Invalid(_) => "Invalid",
@@ -125,43 +125,43 @@ impl Refusal {
     }
 }
 
-/// How far the host came with an object in a pass.
+/// The result of a pass when the policy assesses it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
-    /// The cluster holds the plan.
+    /// The host applied the plan.
     Applied,
-    /// The plan's gates still bind.
+    /// The plan's gates still hold back the first apply.
     Gated,
-    /// There is no plan.
+    /// The policy refused, so there is no plan.
     Refused(Refusal),
-    /// What the API server or the guard said.
+    /// The message of the API server or the guard.
     Failed(String),
 }
 
-/// A child as it is in the cluster now. A Secret has its keys, with empty values.
+/// A child in the cluster. A Secret has its keys, with empty values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Child {
-    /// Which one.
+    /// The child's type and name.
     pub identity: Reference,
-    /// Without one it is not there.
+    /// The live object; `None` if the cluster does not have it.
     pub live: Option<Json>,
 }
 
-/// What is really there.
+/// The state of the cluster that a policy assesses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
-    /// How far the host came.
+    /// The result of the pass.
     pub outcome: Outcome,
     /// The children.
     pub children: Vec<Child>,
-    /// Of this pass's plan.
+    /// The gates of this pass's plan.
     pub gates: Vec<Blocker>,
-    /// Of this pass's plan.
+    /// The mapping of this pass's plan.
     pub env: Vec<EnvVar>,
-    /// Of this pass's plan.
+    /// The notes of this pass's plan.
     pub notes: Vec<Note>,
-    /// As in [`Plan`].
+    /// A JSON object, as in [`Plan`].
     pub extra: Json,
 }
 
@@ -182,30 +182,30 @@ pub enum Truth {
 /// A condition of the object's status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
-    /// One CamelCase word.
+    /// The condition's type: one CamelCase word.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Whether it holds.
+    /// Whether the condition holds.
     pub status: Truth,
-    /// One CamelCase word.
+    /// The reason: one CamelCase word.
     pub reason: String,
-    /// For people.
+    /// The message for people.
     pub message: String,
 }
 
-/// What the host writes to status.
+/// A policy's report for the object's status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// Whether the object does its work.
+    /// Whether the object works.
     pub ready: bool,
     /// One word for the printer column.
     pub phase: String,
-    /// For people.
+    /// The message for people.
     pub message: String,
-    /// An object with every other field of the status.
+    /// A JSON object with every other field of the status.
     pub fields: Json,
     /// The policy's own conditions.
     pub conditions: Vec<Condition>,
-    /// As in [`Plan`].
+    /// A JSON object, as in [`Plan`].
     pub extra: Json,
 }

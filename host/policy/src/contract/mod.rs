@@ -1,8 +1,8 @@
-//! The contract as the host sees it: plain structs, one for each record of `wit/policy.wit`.
+//! The contract in the host's types: plain structs, one for each record of `wit/policy.wit`.
 //!
-//! These follow the newest version of the contract. Code that was built against any released version is
-//! translated into them by its adapter (`crate::adapter`), so that nothing else in the host knows versions.
-//! Bodies of Kubernetes objects are JSON text here, exactly as they cross the boundary.
+//! The structs follow the newest version of the contract. An adapter (`crate::adapter`) converts from and to each
+//! released version, so that no other code in the host knows versions. Kubernetes objects are JSON text here, exactly
+//! as they cross the boundary.
 
 mod answers;
 mod questions;

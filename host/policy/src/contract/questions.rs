@@ -1,4 +1,4 @@
-//! What a policy says of itself, what it asks for, and what it is handed.
+//! A policy's description of itself, its needs, and its input.
 
 use std::fmt;
 
@@ -11,19 +11,19 @@ use super::Json;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceType {
-    /// `v1`, `apps/v1`.
+    /// The API version, such as `v1` or `apps/v1`.
     pub api_version: String,
-    /// `ConfigMap`.
+    /// The kind, such as `ConfigMap`.
     pub kind: String,
 }
 
 impl ResourceType {
-    /// A type by its two names.
+    /// Makes a type of an API version and a kind.
     pub fn new(api_version: impl Into<String>, kind: impl Into<String>) -> Self {
         Self { api_version: api_version.into(), kind: kind.into() }
     }
 
-    /// The type that an object says it is of; what it does not say is empty.
+    /// The type of an object. Missing fields are empty.
     pub fn of_object(object: &Value) -> Self {
         let text = |field: &str| object[field].as_str().unwrap_or_default();
         Self::new(text("apiVersion"), text("kind"))
@@ -34,7 +34,7 @@ impl ResourceType {
         self.api_version.rsplit_once('/').map_or("", |(group, _)| group)
     }
 
-    /// Group and kind, the same for every version of a type.
+    /// Group and kind, which are the same for every version of a type.
     pub fn group_kind(&self) -> (&str, &str) {
         (self.group(), &self.kind)
     }
@@ -44,7 +44,7 @@ impl ResourceType {
         self.group().is_empty() && self.kind == "Secret"
     }
 
-    /// Whether this is the type whose names are labels of the DNS.
+    /// Whether objects of this type need a DNS label as name.
     pub(crate) fn is_service(&self) -> bool {
         self.group().is_empty() && self.kind == "Service"
     }
@@ -56,15 +56,15 @@ impl fmt::Display for ResourceType {
     }
 }
 
-/// One object by its type and name.
+/// A reference to one object by type and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reference {
-    /// As in [`ResourceType`].
+    /// The API version, as in [`ResourceType`].
     pub api_version: String,
-    /// As in [`ResourceType`].
+    /// The kind, as in [`ResourceType`].
     pub kind: String,
-    /// Without one: the namespace of the primary object, or cluster-scoped.
+    /// The namespace; `None` means the namespace of the primary object, or a cluster-scoped object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// The object's name.
@@ -72,14 +72,14 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// A reference to an object; what it does not say is empty.
+    /// The reference to an object. Missing fields are empty.
     pub fn of_object(object: &Value) -> Self {
         let text = |field: &str| object["metadata"][field].as_str().map(str::to_owned);
         let ResourceType { api_version, kind } = ResourceType::of_object(object);
         Self { api_version, kind, namespace: text("namespace"), name: text("name").unwrap_or_default() }
     }
 
-    /// The type of the object referred to.
+    /// The type of the referenced object.
     pub fn of(&self) -> ResourceType {
         ResourceType::new(&self.api_version, &self.kind)
     }
@@ -94,14 +94,14 @@ impl fmt::Display for Reference {
     }
 }
 
-/// An object as a user would write it and what the cluster holds beside it.
+/// A sample: an object as a user would write it, and the other objects in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Shown when the sample fails.
+    /// The name that errors show.
     pub name: String,
     /// The object.
     pub object: Json,
-    /// What the cluster holds.
+    /// The other objects in the cluster.
     pub beside: Vec<Json>,
 }
 
@@ -115,31 +115,31 @@ pub struct Claim {
     pub emits: Vec<ResourceType>,
     /// Types that needs may name.
     pub reads: Vec<ResourceType>,
-    /// Types that are used where the cluster serves them.
+    /// Types that the policy uses only if the cluster serves them.
     pub wishes: Vec<ResourceType>,
-    /// Held while children are taken down in order.
+    /// The finalizer that stays on the object while the operator deletes the children in order.
     pub finalizer: Option<String>,
-    /// Taken off every object on sight.
+    /// Finalizers that the operator removes from every object.
     pub retired_finalizers: Vec<String>,
-    /// What the gate evaluates.
+    /// The samples that the gate evaluates.
     pub samples: Vec<Sample>,
-    /// An object for what the contract has no field for.
+    /// A JSON object for data that the contract has no field for.
     pub extra: Json,
 }
 
-/// What a policy is and what it may do.
+/// A policy's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {
-    /// Short, lower case.
+    /// The policy's name: short, in lower case.
     pub name: String,
     /// Semantic version of the policy.
     pub version: String,
-    /// The kinds it answers for.
+    /// The kinds that the policy answers for.
     pub claims: Vec<Claim>,
-    /// JSON Schema of the settings.
+    /// The JSON Schema of the settings.
     pub settings_schema: Json,
-    /// As in [`Claim`].
+    /// A JSON object, as in [`Claim`].
     pub extra: Json,
 }
 
@@ -150,34 +150,34 @@ impl Descriptor {
     }
 }
 
-/// Everything that a policy may know.
+/// Everything that a policy may know when it answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// The object without status, managedFields and resourceVersion.
     pub object: Json,
-    /// The answers to needs, in the order of their ids.
+    /// The answers to the needs, sorted by id.
     pub found: Vec<Found>,
-    /// The effective settings.
+    /// The effective settings, as JSON.
     pub settings: Json,
     /// Facts of the cluster.
     pub cluster: Cluster,
-    /// As in [`Claim`].
+    /// A JSON object, as in [`Claim`].
     pub extra: Json,
 }
 
-/// What a policy may know of the cluster.
+/// Facts of the cluster that a policy may know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cluster {
     /// The DNS domain of Services.
     pub domain: String,
-    /// Where the operator lives.
+    /// The operator's namespace.
     pub operator_namespace: String,
-    /// Which types are served. The host hands a policy only those that its claim wishes for.
+    /// The types that the cluster serves. A policy sees only those that its claim wishes for.
     pub served: Vec<ResourceType>,
 }
 
-/// The namespace that an operator lives in unless it is told otherwise.
+/// The operator's default namespace.
 pub const HOME: &str = "kaos-system";
 
 impl Default for Cluster {
@@ -186,27 +186,27 @@ impl Default for Cluster {
     }
 }
 
-/// One read that the host makes for a policy, and watches from then on.
+/// One read that the host makes for a policy. The host watches the target from then on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Need {
-    /// The policy's own name for it.
+    /// The policy's own name for the need.
     pub id: String,
-    /// What to read.
+    /// The objects to read.
     pub target: Target,
 }
 
-/// Objects by their labels.
+/// Selects objects by their labels.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Selector {
-    /// Their type.
+    /// The objects' type.
     pub of: ResourceType,
-    /// As in [`Reference`].
+    /// The namespace, as in [`Reference`].
     pub namespace: Option<String>,
-    /// Each label that they must have.
+    /// The labels that the objects must have.
     pub labels: Vec<(String, String)>,
 }
 
-/// What a need is about.
+/// The target of a need.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Target {
@@ -217,7 +217,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// The type that is read.
+    /// The type of the target.
     pub fn of(&self) -> ResourceType {
         match self {
             Self::Named(reference) => reference.of(),
@@ -225,7 +225,7 @@ impl Target {
         }
     }
 
-    /// The namespace that is named, if one is.
+    /// The namespace of the target, if it names one.
     pub fn namespace(&self) -> Option<&str> {
         match self {
             Self::Named(reference) => reference.namespace.as_deref(),
@@ -233,7 +233,7 @@ impl Target {
         }
     }
 
-    /// Fills in a namespace where none is named.
+    /// Sets the namespace if the target names none.
     pub fn fill_namespace(&mut self, namespace: &str) {
         let slot = match self {
             Self::Named(reference) => &mut reference.namespace,
@@ -248,31 +248,31 @@ impl Target {
 pub struct Found {
     /// The need's id.
     pub id: String,
-    /// What there is.
+    /// The result of the lookup.
     pub answer: Answer,
 }
 
-/// What there is.
+/// The result of looking up a need.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Answer {
-    /// Nothing there yet is an empty list.
+    /// The objects that exist; empty if there are none yet.
     Objects(Vec<Json>),
-    /// Never a Secret's content.
+    /// Facts of a Secret. A policy never sees the content.
     Secret(SecretFacts),
     /// The cluster does not serve this type now.
     Unserved,
-    /// Who may not read it.
+    /// The reason why the object may not be read.
     Forbidden(String),
 }
 
-/// What a policy may know of a Secret.
+/// Facts of a Secret that a policy may know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretFacts {
-    /// Whether it is there.
+    /// Whether the Secret exists.
     pub present: bool,
-    /// Its keys, sorted.
+    /// The Secret's keys, sorted.
     pub keys: Vec<String>,
-    /// Of its content, keyed with what only the operator has.
+    /// A digest of the content, made with a key that only the operator has.
     pub digest: String,
 }

@@ -1,4 +1,4 @@
-//! What a policy may say of itself.
+//! Checks a policy's description of itself.
 
 mod power;
 
@@ -15,143 +15,143 @@ use crate::{
 
 pub use power::{is_built_in, is_cluster_power};
 
-/// Claims of one policy.
+/// The most claims of one policy.
 const CLAIMS: usize = 32;
-/// Types in one list of a claim, and samples.
+/// The most types in one list of a claim, and the most samples.
 const LISTED: usize = 64;
-/// Bytes of a version, which stands in the status of every object.
+/// The most bytes of a version, which is part of every object's status.
 const VERSION: usize = 128;
 
-/// Why a description cannot be.
+/// A reason why a description is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DescribeError {
-    /// The name is not one.
+    /// The name is not a policy name.
     #[error("`{0}` is not a policy name: use at most 40 lower-case letters, digits and hyphens, a letter first")]
     Name(String),
-    /// The version is not one.
+    /// The version is not a semantic version.
     #[error("`{version}` is not a semantic version: {reason}")]
     Version {
-        /// What was given.
+        /// The version in the description.
         version: String,
-        /// Why it is none.
+        /// The reason why it is invalid.
         reason: String,
     },
-    /// The file beside it speaks of another policy.
+    /// `policy.yaml` is for another policy.
     #[error(
         "policy.yaml says {field} {wanted}, and the component {found}: leave {field} out, which the component says"
     )]
     Mismatch {
         /// `name` or `version`.
         field: &'static str,
-        /// In the file.
+        /// The value in the file.
         wanted: String,
-        /// In the component.
+        /// The value in the component.
         found: String,
     },
-    /// It answers for nothing.
+    /// The policy claims no kind.
     #[error("it claims no kind: a policy must claim at least one")]
     NoClaims,
-    /// Nobody could tell which claim holds.
+    /// The policy claims one kind twice, so it is unclear which claim counts.
     #[error("it claims {0} twice: one kind has one claim")]
     ClaimedTwice(ResourceType),
-    /// A list is longer than it may be.
+    /// A list is too long.
     #[error("{what} has {count} entries: at most {limit}")]
     TooMany {
-        /// Which list.
+        /// The list.
         what: String,
-        /// Its length.
+        /// The number of entries.
         count: usize,
-        /// What it may be.
+        /// The most entries allowed.
         limit: usize,
     },
-    /// A type is not one.
+    /// A type is invalid.
     #[error("{path} `{of}` is not a type: {reason}")]
     NotAType {
-        /// Which list of which claim.
+        /// The list of the claim.
         path: String,
-        /// What was given.
+        /// The type in the description.
         of: ResourceType,
-        /// Why it is none.
+        /// The reason why it is invalid.
         reason: &'static str,
     },
-    /// A kind that is served is written in other capitals: no object is of that, and people who write kinds in small letters
-    /// could mean either.
+    /// A claim spells a served kind with other capitals. No object has that kind, and lower-case names of kinds could
+    /// mean either.
     #[error("{path} names {of}, but the kind that is served is {served}: write it so")]
     OtherCapitals {
-        /// Which list of which claim.
+        /// The list of the claim.
         path: String,
-        /// What was given.
+        /// The type in the description.
         of: ResourceType,
-        /// The kind as it is served.
+        /// The kind as the cluster serves it.
         served: String,
     },
-    /// It would hold power over the cluster.
+    /// A claim names a type with power over the cluster.
     #[error("{path} names {of}, which is cluster-scoped, grants rights or redirects traffic: no policy may have it")]
     ClusterPower {
-        /// Which claim.
+        /// The list of the claim.
         path: String,
         /// The type.
         of: ResourceType,
     },
-    /// It would be handed objects that are not made for policies, Secrets among them.
+    /// The policy claims a kind of Kubernetes itself. Its objects, Secrets among them, are not made for policies.
     #[error("{path} names {of}, which is part of Kubernetes: claim a kind of your own group")]
     BuiltIn {
-        /// Which claim.
+        /// The list of the claim.
         path: String,
         /// The type.
         of: ResourceType,
     },
-    /// It would emit a kind that it answers for, and from one object could come others without end.
+    /// The policy emits a kind that it claims: one object could create others without end.
     #[error("{path} names {of}, a kind that the policy answers for: nothing that a policy emits is an object for one")]
     EmitsClaimed {
-        /// Which claim.
+        /// The list of the claim.
         path: String,
         /// The type.
         of: ResourceType,
     },
-    /// Wishes are about what is used.
+    /// The claim wishes for a type that it neither emits nor reads.
     #[error("{path} wishes for {of}, which is neither in emits nor in reads")]
     IdleWish {
-        /// Which claim.
+        /// The claim.
         path: String,
         /// The type.
         of: ResourceType,
     },
-    /// An overlay emits nothing.
+    /// An overlay emits manifests.
     #[error("{0} emits manifests, but an environment overlay has none")]
     OverlayEmits(String),
-    /// A finalizer is not one.
+    /// A text is not a finalizer.
     #[error("{path} `{finalizer}` is not a finalizer: write it as domain/name")]
     Finalizer {
-        /// Which claim.
+        /// The claim.
         path: String,
-        /// What was given.
+        /// The text.
         finalizer: String,
     },
-    /// A finalizer is somebody else's.
+    /// A finalizer belongs to others.
     #[error(
         "{path} `{finalizer}` is not of the claimed kind's group {group}: list it in grants.finalizers of policy.yaml"
     )]
     ForeignFinalizer {
-        /// Which claim.
+        /// The claim.
         path: String,
         /// The finalizer.
         finalizer: String,
         /// The group of the claimed kind.
         group: String,
     },
-    /// Nothing can be evaluated.
+    /// A claim has no samples, so the gate can evaluate nothing.
     #[error("{0} has no samples: the gate must see at least one plan")]
     NoSamples(String),
-    /// A text has more in it than the host reads.
+    /// A text has more values than the host reads.
     #[error("{path} has more than {limit} values of JSON: say less, or in longer texts")]
     TooManyValues {
-        /// Which text, or which texts together.
+        /// The text, or several texts that are counted together.
         path: String,
-        /// How many there may be.
+        /// The most values allowed.
         limit: usize,
     },
-    /// A text that must be a JSON object is not.
+    /// A text that must be a JSON object is none.
     #[error("{0} is not a JSON object")]
     NotAnObject(String),
     /// The settings schema is not usable.
@@ -159,7 +159,7 @@ pub enum DescribeError {
     Schema(#[from] SchemaError),
 }
 
-/// Checks a description and returns the schema of its settings.
+/// Checks a description and returns its settings schema.
 pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result<Schema, DescribeError> {
     let Descriptor { name, version, claims, settings_schema, extra } = descriptor;
     if !is_policy_name(name) {
@@ -194,9 +194,9 @@ pub fn check(descriptor: &Descriptor, world: World, file: &PolicyFile) -> Result
     Ok(Schema::parse(settings_schema)?)
 }
 
-/// A type that one of these claims emits although another answers for it, with the claim that emits it. Each policy
-/// may be sound by itself and two of them still feed each other for ever: whoever puts policies into service asks
-/// this of all claims that would be in service together.
+/// Returns a type that one of these claims emits although another claim answers for it, with the emitting claim. Two
+/// policies that are valid alone can feed each other for ever. So the catalogue asks this for all claims that would
+/// serve together.
 pub fn emitted_primary<'a>(claims: &[&'a Claim]) -> Option<(&'a Claim, &'a ResourceType)> {
     let primaries: BTreeSet<_> = claims.iter().map(|claim| claim.primary.group_kind()).collect();
     claims.iter().find_map(|claim| {
@@ -205,7 +205,7 @@ pub fn emitted_primary<'a>(claims: &[&'a Claim]) -> Option<(&'a Claim, &'a Resou
     })
 }
 
-/// Checks that claims write these kinds, which are served, as they are written.
+/// Checks that claims spell the served kinds as the cluster does.
 pub fn check_capitals(claims: &[Claim], served: &[ResourceType]) -> Result<(), DescribeError> {
     for (i, Claim { primary, emits, reads, wishes, .. }) in claims.iter().enumerate() {
         let primary = std::slice::from_ref(primary);
@@ -290,7 +290,7 @@ fn bounded(what: &str, count: usize, limit: usize) -> Result<(), DescribeError> 
     Ok(())
 }
 
-/// The texts of a sample, which are read together.
+/// The texts of a sample, which are counted together.
 fn texts(sample: &Sample) -> impl Iterator<Item = &str> + Clone {
     std::iter::once(&sample.object).chain(&sample.beside).map(String::as_str)
 }
@@ -333,7 +333,7 @@ pub fn is_policy_name(name: &str) -> bool {
     name.len() <= 40 && name.starts_with(|c: char| c.is_ascii_lowercase()) && crate::names::is_label(name)
 }
 
-/// Whether a text is a finalizer with a domain before it.
+/// Whether a text is a finalizer with a domain.
 pub(crate) fn is_finalizer(name: &str) -> bool {
     name.split_once('/').is_some_and(|(domain, name)| {
         crate::names::is_subdomain(domain) && crate::names::is_label_value(name) && !name.is_empty()

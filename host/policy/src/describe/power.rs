@@ -1,17 +1,17 @@
-//! What the name of a type tells about the power that its objects have.
+//! Tells from a type's name which power its objects have.
 
 use crate::contract::ResourceType;
 
-/// Whether a type is part of Kubernetes: the core group, a group without a domain, or one of the project's own.
-/// Whoever claims a kind is handed its objects whole, and nobody but their controllers answers for these.
+/// Whether a type is part of Kubernetes: in the core group, in a group without a domain, or in one of the project's own
+/// groups. A policy sees all objects of a kind that it claims, and only their own controllers may answer for objects of
+/// these types.
 pub fn is_built_in(of: &ResourceType) -> bool {
     let group = of.group();
     let owned = |domain: &str| group == domain || group.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
     !group.contains('.') || owned("k8s.io") || owned("kubernetes.io")
 }
 
-/// Whether objects of a type are cluster-scoped, grant rights, or lead other people's traffic elsewhere, as far as
-/// that can be told from the name.
+/// Whether objects of a type are cluster-scoped, grant rights, or redirect traffic of others, judged by the name.
 pub fn is_cluster_power(of: &ResourceType) -> bool {
     const GROUPS: [&str; 10] = [
         "rbac.authorization.k8s.io",
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_with_kubernetes_is_told_from_what_was_added() {
+    fn kubernetes_own_types_are_told_from_added_ones() {
         for group in ["", "apps/", "batch/", "networking.k8s.io/", "gateway.networking.k8s.io/", "x.kubernetes.io/"] {
             assert!(is_built_in(&ResourceType::new(format!("{group}v1"), "Thing")), "{group}");
         }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn types_that_reach_beyond_the_namespace_are_known() {
+    fn types_with_power_beyond_the_namespace_are_recognized() {
         for (group, kind) in [
             ("gateway.networking.k8s.io/", "ReferenceGrant"),
             ("kaos.tools/", "AccessGrant"),

@@ -1,7 +1,8 @@
-//! What a JSON Schema validator objects to, in words for whoever wrote the value: what is allowed there, what came, and what
-//! to do. The value itself is not repeated, since it may be a secret.
+//! Turns errors of a JSON Schema validator into plain words: the allowed values, the type that was found, and a remedy.
+//! The value itself is left out, since it may be a secret.
 //!
-//! Of alternatives (`anyOf`, `oneOf`) the one is told that was meant, or what all of them allow.
+//! For alternatives (`anyOf`, `oneOf`), the error describes the alternative that was meant, or the values that all of
+//! them allow.
 
 mod patterns;
 
@@ -18,19 +19,19 @@ use crate::{
     settings::listed,
 };
 
-/// One thing that is wrong with a value.
+/// One problem with a value.
 #[derive(Debug)]
 pub struct Objection<'a> {
-    /// Where the value is, and what it is.
+    /// The validator's error, with the value and its path.
     pub error: &'a ValidationError<'a>,
-    /// What it must be: `must be a text`.
+    /// The rule for the value: `must be a text`.
     pub must: String,
-    /// What to do, where that is more than to correct it.
+    /// A remedy that is more specific than correcting the value.
     pub remedy: Option<String>,
 }
 
 impl Objection<'_> {
-    /// What the value is, where its type is what is wrong with it. Nothing of what it says.
+    /// The type that was found, if the type is wrong. Shows nothing of the value.
     pub fn came(&self) -> Option<&'static str> {
         let (mut types, mut names) = (Vec::new(), Vec::new());
         wanted(self.error, &mut types, &mut names);
@@ -52,7 +53,7 @@ fn is_whole(value: &Value) -> bool {
     value.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
-/// What is wrong, told of the innermost values that are.
+/// The problems of the innermost wrong values.
 pub fn objections<'a>(error: &'a ValidationError<'a>) -> Vec<Objection<'a>> {
     if let Some(branches) = alternatives(error) {
         let (mut values, mut nouns) = (Vec::new(), Vec::new());
@@ -83,7 +84,7 @@ fn is_same_place(one: &ValidationError<'_>, other: &ValidationError<'_>) -> bool
     one.instance_path().as_str() == other.instance_path().as_str()
 }
 
-/// Whether an alternative was not meant: it takes values of another type, or other values, alone.
+/// Whether an alternative was not meant: it accepts only values of another type, or other listed values.
 fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
     is_same_place(inner, outer)
         && matches!(
@@ -92,7 +93,7 @@ fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
         )
 }
 
-/// What the alternatives allow, where each says so at the place itself: listed values, and what has a name.
+/// Collects what the alternatives allow, if each says so at the value's own path: listed values and named types.
 fn allowed(error: &ValidationError<'_>, values: &mut Vec<String>, nouns: &mut Vec<String>) -> Option<()> {
     for errors in alternatives(error)? {
         let here = || errors.iter().filter(|inner| is_same_place(inner, error));
@@ -122,7 +123,7 @@ fn one_of(values: &[String]) -> String {
     if let [only] = values { only.clone() } else { format!("one of {}", listed(values)) }
 }
 
-/// The only values that are taken, where there are only so many.
+/// The complete list of accepted values, if the rule is such a list.
 fn exactly<'a>(error: &'a ValidationError<'_>) -> Option<Vec<&'a Value>> {
     static NULL: Value = Value::Null;
     match error.kind() {
@@ -137,7 +138,7 @@ fn shown(value: &Value) -> String {
     cut(&canonical(value), VALUE).into_owned()
 }
 
-/// What must stand there, where that has a name.
+/// A name for the accepted values, if they have one.
 fn noun(error: &ValidationError<'_>) -> Option<String> {
     if let Some(values) = exactly(error) {
         return Some(one_of(&values.into_iter().map(shown).collect::<Vec<_>>()));
@@ -182,7 +183,7 @@ fn type_of(value: &Value) -> JsonType {
     }
 }
 
-/// Any other rule, as a sentence without its subject.
+/// Describes any other rule, as a sentence without its subject.
 fn rule(error: &ValidationError<'_>) -> String {
     let items = |limit: &u64, what: &str| format!("{limit} {what}{}", if *limit == 1 { "" } else { "s" });
     match error.kind() {
@@ -235,7 +236,7 @@ fn rule(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// What to do where a value looks like another that would be taken.
+/// Suggests a remedy if the value resembles an accepted one.
 fn remedy(error: &ValidationError<'_>) -> Option<String> {
     let (mut types, mut names) = (Vec::new(), Vec::new());
     wanted(error, &mut types, &mut names);
@@ -252,7 +253,7 @@ fn remedy(error: &ValidationError<'_>) -> Option<String> {
             if (is_number && numbers) || (["true", "false"].contains(&text) && wants(JsonType::Boolean)) {
                 return Some("write it without quotes".to_owned());
             }
-            // Of a letter or two, any other is one slip away.
+            // Skip short texts: any text of one or two letters is similar to any other.
             let near = nearest(text, names).filter(|near| *near != text && text.len() > 2);
             near.map(|near| format!("write {near}"))
         }
@@ -261,7 +262,7 @@ fn remedy(error: &ValidationError<'_>) -> Option<String> {
     }
 }
 
-/// The types and the texts that would be taken at the place of an error.
+/// Collects the types and texts that are accepted at an error's path.
 fn wanted<'a>(error: &'a ValidationError<'_>, types: &mut Vec<JsonType>, names: &mut Vec<&'a str>) {
     names.extend(exactly(error).into_iter().flatten().filter_map(Value::as_str));
     match error.kind() {
@@ -283,7 +284,7 @@ mod tests {
 
     use super::*;
 
-    /// Each objection to a value: where, what it must be, what came, what to do.
+    /// Each problem with a value: path, rule, found type, remedy.
     fn told(schema: &Value, value: &Value) -> Vec<String> {
         let validator = jsonschema::validator_for(schema).unwrap();
         let errors: Vec<_> = validator.iter_errors(value).collect();
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_a_wrong_type_is_told_with_what_came_and_how_to_write_it() {
+    fn an_error_about_a_wrong_type_names_the_found_type_and_a_remedy() {
         for (schema, value, wanted) in [
             (json!({"type": "string"}), json!(7), " must be a text, is a number: put it in quotes"),
             (json!({"type": "string"}), json!(true), " must be a text, is true or false: put it in quotes"),
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn of_alternatives_what_all_allow_is_told_or_what_is_wrong_by_the_one_that_was_meant() {
+    fn an_error_about_alternatives_lists_all_or_explains_the_one_that_was_meant() {
         let probe = json!({"type": "object", "required": ["port"], "properties": {"port": {"type": "integer"}}});
         let either = json!({"anyOf": [{"type": "null"}, {"type": "string"}, probe]});
         for (schema, value, wanted) in [
@@ -351,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_fields_are_told_by_what_they_must_be_and_no_value_is_ever_shown() {
+    fn an_error_about_a_field_name_gives_its_rule_and_no_error_shows_a_value() {
         let key = json!({"pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$",
             "not": {"pattern": "^(.*\\.)?kaos\\.tools/"}});
         let schema = json!({"propertyNames": key, "additionalProperties": {"type": "string", "maxLength": 3}});

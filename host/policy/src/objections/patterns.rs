@@ -1,11 +1,12 @@
-//! Regular expressions of Kubernetes' own rules in words, with an example: most schemas have these and few others.
+//! Describes regular expressions of Kubernetes' own rules in words, with an example. Most schemas use these and few
+//! others.
 
-/// The name of what a pattern takes.
+/// A name for the texts that a pattern accepts.
 pub(super) fn noun(pattern: &str) -> Option<&'static str> {
     NOUNS.iter().find(|(of, _)| *of == pattern).map(|(_, noun)| *noun)
 }
 
-/// What is not taken where a pattern must not match.
+/// The rule for texts that must not match a pattern.
 pub(super) fn not(pattern: &str) -> Option<&'static str> {
     (pattern == r"^(.*\.)?kaos\.tools/").then_some("must not begin with kaos.tools/, which is the operator's own")
 }
