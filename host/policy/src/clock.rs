@@ -1,10 +1,10 @@
-//! Time as it is passed in.
+//! The clock as a parameter.
 
 use std::time::{Duration, Instant};
 
-/// A clock that never goes back. What it counts from does not matter.
+/// A clock that never goes back. Its starting point does not matter.
 pub trait Clock: Send + Sync {
-    /// Time since some fixed moment.
+    /// The time since a fixed moment.
     fn now(&self) -> Duration;
 }
 
@@ -13,7 +13,7 @@ pub trait Clock: Send + Sync {
 pub struct SystemClock(Instant);
 
 impl SystemClock {
-    /// Counts from now.
+    /// Starts a clock at zero.
     pub fn start() -> Self {
         Self(Instant::now())
     }

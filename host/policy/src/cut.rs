@@ -1,22 +1,22 @@
-//! Texts of users, policies and servers in messages: in one line, without characters that a terminal obeys, and cut where
-//! they get longer than anybody reads.
+//! Cuts texts of users, policies and servers for messages: one line, without characters that control a terminal, and no
+//! longer than people read.
 
 use std::borrow::Cow;
 
 use crate::printable::printable;
 
-/// Bytes of a value that a message repeats.
+/// The most bytes of a value in a message.
 pub const VALUE: usize = 120;
-/// Bytes of an Event's note, which may have a kilobyte.
+/// The most bytes of an Event's note. Kubernetes allows a kilobyte.
 pub const NOTE: usize = 1000;
-/// Bytes of a message in a status: room for everything that is wrong with an ordinary object. An API server takes 32
-/// kilobytes, and a list of a thousand objects has a thousand of them.
+/// The most bytes of a message in a status, enough for every problem of an ordinary object. An API server accepts 32
+/// kilobytes, but a list of a thousand objects has a thousand messages.
 pub const STATUS: usize = 4000;
 
-/// A [`printable`] text of at most `most` bytes: the text, or its beginning with a mark that there is more.
+/// Cuts a [`printable`] text to at most `most` bytes. A cut text ends with a mark.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     const MORE: char = '…';
-    // Written out it is longer and not shorter: one character more than there is room for is enough to look at.
+    // Escapes only make a text longer, so look at no more than one character beyond the limit.
     let shown = printable(&text[..text.floor_char_boundary(most.saturating_add(char::MAX.len_utf8()))]);
     if shown.len() <= most {
         return shown;
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_text_is_cut_between_characters_and_says_so() {
+    fn a_long_text_is_cut_between_characters_and_marked() {
         assert_eq!(cut("short", 5), "short");
         assert_eq!(cut("longer", 5), "lo…");
         let cut = cut(&"ä".repeat(2000), NOTE).into_owned();
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_would_steer_a_terminal_is_written_out_and_still_fits() {
+    fn a_text_that_controls_a_terminal_is_escaped_within_the_limit() {
         assert_eq!(cut("a\u{1b}[2J\r\n", 40), "a\\u{1b}[2J\\r\\n");
         let cut = cut(&"\u{1b}".repeat(NOTE), NOTE).into_owned();
         assert!(cut.len() <= NOTE && cut.ends_with('…') && !cut.contains('\u{1b}'), "{cut}");

@@ -1,4 +1,4 @@
-//! SHA-256 digests, and JSON in the one form that is digested.
+//! SHA-256 digests, and the canonical form of JSON for them.
 
 use std::{fmt, io, str::FromStr};
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// A SHA-256 digest; written `sha256:` and 64 hex digits, read with or without the prefix.
+/// A SHA-256 digest. Written as `sha256:` and 64 hex digits, parsed with or without the prefix.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
-/// What is not a digest.
+/// The error for a text that is no digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a SHA-256 digest: write 64 hex digits, with or without `sha256:` before them")]
 pub struct DigestError(String);
@@ -21,19 +21,19 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest of a JSON value, whatever the order of its keys.
+    /// The digest of a JSON value, independent of the order of its keys.
     pub fn of_json(value: &Value) -> Self {
         Self::of(canonical(value).as_bytes())
     }
 
-    /// The digest of what is written in the same way each time: of types whose fields have an order, and no maps without.
+    /// The digest of a value's JSON text. The value's type must always serialize in the same order: no unordered maps.
     pub(crate) fn of_written(it: &impl Serialize) -> Self {
         let mut hasher = Hasher(Sha256::new());
         let _ = serde_json::to_writer(io::BufWriter::new(&mut hasher), it);
         hasher.0.into()
     }
 
-    /// 64 hex digits.
+    /// The 64 hex digits.
     pub fn hex(&self) -> String {
         let mut text = String::with_capacity(64);
         for byte in self.0 {
@@ -57,7 +57,7 @@ impl Digest {
     }
 }
 
-/// Takes what is written.
+/// Hashes everything that is written to it.
 struct Hasher(Sha256);
 
 impl io::Write for Hasher {
@@ -158,7 +158,7 @@ fn write_canonical(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Texts, numbers and the like are always written.
+/// Serialization of scalars cannot fail.
 fn write_scalar(scalar: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
     let _ = serde_json::to_writer(out, scalar);
 }
@@ -170,14 +170,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_reads_what_it_writes() {
+    fn a_digest_parses_its_own_text() {
         let digest = Digest::of(b"policy");
         assert_eq!(digest.to_string().parse(), Ok(digest));
         assert_eq!(digest.hex().parse(), Ok(digest));
     }
 
     #[test]
-    fn what_is_not_a_digest_is_an_error_and_no_panic() {
+    fn a_text_that_is_no_digest_is_an_error_and_no_panic() {
         for text in ["", "sha256:", "sha256:zz", &"é".repeat(32), &"g".repeat(64)] {
             assert!(text.parse::<Digest>().is_err(), "{text}");
         }

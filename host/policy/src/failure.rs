@@ -1,4 +1,4 @@
-//! How a policy can fail to answer. A refusal is an answer and not in here.
+//! The ways in which a policy fails to answer. A refusal is an answer, so it is not among them.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::{
     units::{bytes, count},
 };
 
-/// What was running: one of the five functions of the contract, or the start of a sandbox.
+/// The running function: one of the five functions of the contract, or the start of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     /// Instantiation, before any function.
@@ -38,7 +38,7 @@ impl fmt::Display for Verb {
 }
 
 impl Verb {
-    /// What it is for, for people who do not know the contract.
+    /// The purpose of the function, for people who do not know the contract.
     fn purpose(self) -> &'static str {
         match self {
             Self::Open => "to start",
@@ -51,98 +51,97 @@ impl Verb {
     }
 }
 
-/// Why there is no answer.
+/// A reason why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The code stopped itself: a panic, an access outside its memory, too deep a recursion.
+    /// The code trapped: a panic, an access outside its memory, or too deep a recursion.
     #[error("{verb} trapped: {reason}")]
     Trap {
         /// The function that was running.
         verb: Verb,
-        /// What stopped it.
+        /// The cause of the trap.
         reason: String,
     },
-    /// The pass took more instructions than it may.
+    /// The pass ran out of fuel.
     #[error("{verb} ran out of fuel: {} it takes more than the {} units that a pass has", verb.purpose(), count(limit))]
     OutOfFuel {
         /// The function that was running.
         verb: Verb,
-        /// Fuel of a pass.
+        /// The fuel of a pass.
         limit: u64,
     },
-    /// The pass asked for more memory than it may have.
+    /// The pass asked for too much memory.
     #[error("{verb} ran out of memory: {} it takes {}, and a pass has {}", verb.purpose(), bytes(*wanted), bytes(*limit))]
     OutOfMemory {
         /// The function that was running.
         verb: Verb,
         /// The size that the memory would have had.
         wanted: usize,
-        /// The size that it may have.
+        /// The largest size allowed.
         limit: usize,
     },
-    /// The answer is larger than one call may hand back.
+    /// The answer of one call is too large.
     #[error("the answer of {verb} is larger than {}, the most that is taken", bytes(*limit))]
     AnswerTooLarge {
         /// The function that answered.
         verb: Verb,
-        /// Bytes of one answer.
+        /// The most bytes of an answer.
         limit: usize,
     },
-    /// A text of the answer is not UTF-8.
+    /// A text in the answer is not UTF-8.
     #[error("the answer of {verb} is not UTF-8")]
     NotUtf8 {
         /// The function that answered.
         verb: Verb,
     },
-    /// A text of the answer that must be JSON is not.
+    /// A text in the answer must be JSON but is not.
     #[error("{what} in the answer of {verb} is not JSON: {reason}")]
     NotJson {
         /// The function that answered.
         verb: Verb,
-        /// Which part of the answer.
+        /// The part of the answer.
         what: String,
-        /// What the parser says.
+        /// The parser's message.
         reason: String,
     },
-    /// The answer does not have the form that the contract gives it: pointers outside the memory,
-    /// an unknown case.
+    /// The answer does not have the form of the contract: pointers outside the memory, or an unknown case.
     #[error("the answer of {verb} is malformed: {reason}")]
     Malformed {
         /// The function that answered.
         verb: Verb,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
-    /// It got no processor to come to an end: the machine stalled.
+    /// The sandbox got no processor: the machine stalled.
     #[error("{verb} did not end within {seconds} s, for lack of a free processor: it is tried again")]
     Stalled {
         /// The function that was running.
         verb: Verb,
-        /// How long its sandbox was there.
+        /// The sandbox's lifetime in seconds.
         seconds: u64,
     },
-    /// No sandbox could be made.
+    /// No sandbox could be opened.
     #[error("no sandbox for it: {0}")]
     Sandbox(String),
-    /// The policy goes on asking.
+    /// The policy asks for new needs in every round.
     #[error("needs asked for something new {limit} times in a row")]
     TooManyRounds {
-        /// How often it may.
+        /// The most rounds allowed.
         limit: usize,
     },
-    /// The guard stopped the answer.
+    /// The guard rejected the answer.
     #[error("the guard stopped it: {}", list(.0))]
     Guard(Vec<Breach>),
-    /// The policy is an overlay and was asked what only a policy answers.
+    /// The policy is an overlay and does not have this function.
     #[error("{verb} is not a function of an environment overlay")]
     NotOfThisWorld {
-        /// The function that was asked for.
+        /// The function.
         verb: Verb,
     },
 }
 
 impl Failure {
-    /// What [`category`](Self::category) can be.
+    /// Every value of [`category`](Self::category).
     pub const CATEGORIES: [&'static str; 12] = [
         "Trap",
         "OutOfFuel",
@@ -158,12 +157,12 @@ impl Failure {
         "NotOfThisWorld",
     ];
 
-    /// Whether it would be the same for any object and any policy: no sandbox is free, or no processor.
+    /// Whether the failure would be the same for any object and any policy: there is no free sandbox or processor.
     pub fn says_nothing_of_the_object(&self) -> bool {
         matches!(self, Self::Sandbox(_) | Self::Stalled { .. })
     }
 
-    /// Whether a pass has too little room for it: less to read would take less.
+    /// Whether the failure is about size, so that a smaller object would help.
     pub(crate) fn is_of_size(&self) -> bool {
         matches!(self, Self::OutOfFuel { .. } | Self::OutOfMemory { .. } | Self::AnswerTooLarge { .. })
     }
@@ -196,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_told_in_units_and_with_what_they_were_not_enough_for() {
+    fn a_limit_is_reported_in_units_with_the_purpose_that_exceeded_it() {
         let fuel = Failure::OutOfFuel { verb: Verb::Translate, limit: 500_000_000 };
         let told = "translate ran out of fuel: to work out the manifests it takes more than the 500,000,000 units that a \
                     pass has";

@@ -1,20 +1,21 @@
-//! JSON of a policy's answer, counted before any of it is made into values.
+//! Counts the JSON values of a policy's answer before parsing it.
 //!
-//! A value takes many times the room of its text: of eight megabytes, which one call may hand back, small objects become
-//! most of a gigabyte. So an answer is bounded in values as it is in bytes, and an answer beyond that is not read.
+//! A parsed value takes many times the memory of its text: eight megabytes of small objects, which one call may return,
+//! become most of a gigabyte. So the number of values in an answer is limited like its bytes, and an answer above the
+//! limit is not parsed.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// Values that all texts of one answer may have together: more than an object and all that is shown beside it may have.
+/// The most values in all texts of one answer together. An object with all objects that the policy sees may not have as
+/// many.
 pub(crate) const VALUES: usize = 100_000;
 
-/// Whether these texts have so few values together that they may be read. What else is wrong with one of them is for
-/// whoever reads it.
+/// Whether these texts have few enough values to be parsed. Ignores other errors: the parser reports them.
 pub(crate) fn is_bounded<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> bool {
-    // Each value has a byte at least: an ordinary answer takes no second look.
+    // Each value has at least one byte, so short answers need no counting.
     if texts.clone().map(str::len).sum::<usize>() <= VALUES {
         return true;
     }
@@ -25,17 +26,17 @@ pub(crate) fn is_bounded<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> bo
     count <= VALUES
 }
 
-/// What is told of texts that have more.
+/// The message for texts with too many values.
 pub(crate) fn too_many() -> String {
     format!("more than {VALUES} values of JSON in all: say less, or in longer texts")
 }
 
-/// The items of a list; none, if it is no list.
+/// The items of a list; empty if the value is no list.
 pub(crate) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// Counts values, and makes none of them; up to one too many.
+/// Counts values without building them, up to one beyond the limit.
 struct Count<'a>(&'a mut usize);
 
 impl<'de> DeserializeSeed<'de> for Count<'_> {
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn small_values_are_counted_and_not_their_bytes() {
+    fn values_are_counted_and_not_their_bytes() {
         let small = list(r#"{"":0}"#, VALUES / 2);
         assert!(!is_bounded(once(small.as_str())), "as many objects, as many numbers, and the list");
         assert!(is_bounded(once(list(r#"{"":0}"#, VALUES / 2 - 1).as_str())));
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_counted_together_and_what_is_no_json_as_far_as_it_goes() {
+    fn texts_are_counted_together_and_invalid_json_up_to_its_error() {
         let half = list("0", VALUES / 2);
         assert!(is_bounded([half.as_str()].into_iter()));
         assert!(!is_bounded([half.as_str(), half.as_str()].into_iter()));

@@ -1,26 +1,26 @@
-//! Loads, checks, limits and runs policies. Knows Kubernetes objects as JSON and no Kubernetes client.
+//! Loads, checks, limits and runs policies. Knows Kubernetes objects as JSON and uses no Kubernetes client.
 //!
-//! | module | what it has |
+//! | module | contents |
 //! |---|---|
-//! | [`contract`] | the records of `wit/policy.wit`, as the host sees them |
-//! | [`code`] | code that answers the contract, whatever it was compiled to |
+//! | [`contract`] | the records of `wit/policy.wit` in the host's types |
+//! | [`code`] | code that implements the contract, in any form |
 //! | [`engine`] | the sandbox: components as code |
-//! | [`compile`], [`cache`] | compiling in a process of its own, and keeping what came of it |
+//! | [`compile`], [`cache`] | compilation in a process of its own, and the cache of its results |
 //! | [`gate`] | every step from bytes to a policy |
 //! | [`manifest`] | `policy.yaml`: scope, limits, grants |
-//! | [`policy`] | a policy that was let in, and stacks of them |
-//! | [`settings`] | layers, schema, provenance |
-//! | [`lookup`] | how a pass sees the cluster |
-//! | [`render`] | the pass: from an object to its manifests, and from what is there to its status |
-//! | [`guard`] | the output firewall |
-//! | [`kubernetes`] | what an API server would refuse of a manifest, without one |
-//! | [`stamp`] | what the host writes into every manifest |
-//! | [`memo`] | answers that are still good |
-//! | [`limits`], [`failure`] | what a pass may cost, and how it can fail |
-//! | [`names`] | what Kubernetes takes for a name |
-//! | [`near`] | the name that was probably meant |
-//! | [`mod@cut`], [`mod@printable`] | long texts in messages, and texts that would steer a terminal |
-//! | [`yaml`], [`objections`] | what is wrong with a YAML text, and with a value by its JSON Schema |
+//! | [`policy`] | a policy that passed the gate, and stacks of policies |
+//! | [`settings`] | layers, schema, origins |
+//! | [`lookup`] | a pass's view of the cluster |
+//! | [`render`] | the pass: from an object to its manifests, and from live children to its status |
+//! | [`guard`] | the checks of needs and plans |
+//! | [`kubernetes`] | finds what an API server would refuse in a manifest, without asking one |
+//! | [`stamp`] | the metadata that the host writes into every manifest |
+//! | [`memo`] | remembered answers that are still valid |
+//! | [`limits`], [`failure`] | the limits of a pass, and the ways it can fail |
+//! | [`names`] | Kubernetes' rules for names |
+//! | [`near`] | finds the name that was probably meant |
+//! | [`mod@cut`], [`mod@printable`] | cut long texts in messages, and escape texts that control a terminal |
+//! | [`yaml`], [`objections`] | explain errors in YAML texts, and errors of values by their JSON Schema |
 //! | [`digest`] | digests and canonical JSON |
 
 mod adapter;

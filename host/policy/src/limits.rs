@@ -1,19 +1,18 @@
-//! What one pass may cost. All of it is counted, none of it is timed: the same input ends the same way on
-//! every machine.
+//! The limits of one pass. Every limit is a count, not a time: the same input ends the same way on every machine.
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::{bytes, count};
 
-/// Bounds of one pass of one policy.
+/// The limits of one pass of one policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Limits {
-    /// Instructions, roughly; an ordinary pass takes less than two million.
+    /// Fuel, roughly the number of instructions. An ordinary pass takes less than two million.
     pub fuel: u64,
     /// Bytes of linear memory.
     pub memory: usize,
-    /// Bytes that one call may hand back.
+    /// Bytes that one call may return.
     pub answer_bytes: usize,
     /// Manifests in a plan.
     pub manifests: usize,
@@ -30,10 +29,10 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// How often a policy is asked for its needs before it must be content.
+    /// The most rounds of needs.
     pub const ROUNDS: usize = 5;
 
-    /// The stricter of both in every respect.
+    /// The stricter value of both, for each limit.
     #[must_use]
     pub fn at_most(self, ceiling: Self) -> Self {
         Self {
@@ -46,7 +45,7 @@ impl Limits {
         }
     }
 
-    /// What is above a ceiling and so counts for nothing: a sentence each, for whoever wrote them.
+    /// Describes each limit above the ceiling, which has no effect, in one sentence for the author of `policy.yaml`.
     pub(crate) fn above(&self, ceiling: &Self) -> Vec<String> {
         let number =
             |own: usize, most: usize, shown: fn(usize) -> String| (own > most).then(|| (shown(own), shown(most)));
@@ -65,7 +64,7 @@ impl Limits {
         all.into_iter().filter_map(|(name, above)| Some(told((name, above?)))).collect()
     }
 
-    /// What a trial may use that asks everything twice in one sandbox.
+    /// The limits of a trial that asks one sandbox every question twice.
     #[must_use]
     pub fn doubled(self) -> Self {
         Self { fuel: self.fuel.saturating_mul(2), memory: self.memory.saturating_mul(2), ..self }
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_above_those_of_the_operator_are_told_with_what_holds() {
+    fn a_limit_above_the_operators_is_reported_with_the_effective_one() {
         let ceiling = Limits::default();
         assert_eq!(ceiling.above(&ceiling), [""; 0]);
         let own = Limits { fuel: 900_000_000, memory: 48 << 20, needs: 2, ..ceiling };

@@ -1,4 +1,4 @@
-//! How a pass sees the cluster: through whoever has it, one target at a time.
+//! A pass's view of the cluster, one target at a time.
 
 use std::sync::Arc;
 
@@ -6,20 +6,22 @@ use serde_json::Value;
 
 use crate::contract::{Reference, ResourceType, SecretFacts, Target};
 
-/// Bytes of all objects, as JSON, that one policy is shown in a pass. Where there is more, the pass waits until it is less.
+/// The most bytes, as JSON, of all objects that one policy sees in a pass. If there is more, the pass waits until there
+/// is less.
 pub const MOST: usize = 4 << 20;
 
-/// The answer to a policy that asks for Secrets by their labels.
+/// The answer to a policy that asks for Secrets by label.
 pub const SECRETS_BY_NAME: &str = "Secrets are looked at by name, never by label";
 
-/// The cluster as it is now, or as files say it is.
+/// The cluster as it is now, or as files describe it.
 pub trait Lookup {
-    /// What there is. The target's namespace is always filled in; for a cluster-scoped type it means
-    /// nothing. A Secret is answered with [`Sighting::Secret`] and nothing else. Of objects that come to more than [`MOST`]
-    /// bytes there need not be more than do: nobody is shown the rest.
+    /// Looks up a target. The target's namespace is always filled in, and ignored for a cluster-scoped type. A Secret
+    /// is answered with [`Sighting::Secret`] only. An implementation may stop when the objects exceed [`MOST`] bytes in
+    /// total: policies do not see the rest.
     fn look_up(&self, target: &Target) -> Sighting;
 
-    /// Whether nothing is there that may be looked at, for whoever does not want to know what is.
+    /// Whether a target does not exist, for callers that do not need the objects. False if the type is not served or
+    /// may not be read.
     fn is_absent(&self, target: &Target) -> bool {
         match self.look_up(target) {
             Sighting::Objects(objects) => objects.is_empty(),
@@ -28,31 +30,31 @@ pub trait Lookup {
         }
     }
 
-    /// Whether objects of this type live outside namespaces. A policy reads these by grant only.
+    /// Whether a type is cluster-scoped. A policy reads cluster-scoped objects by grant only.
     fn is_cluster_scoped(&self, of: &ResourceType) -> bool;
 }
 
-/// What there is.
+/// The result of a lookup.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sighting {
-    /// The objects, unstripped; nothing there is an empty list.
+    /// The unstripped objects; empty if there are none.
     Objects(Vec<Arc<Value>>),
-    /// A Secret's facts.
+    /// The facts of a Secret.
     Secret(SecretFacts),
     /// The cluster does not serve this type now.
     Unserved,
-    /// The operator may not read it; the text says why.
+    /// The operator may not read the target. The text gives the reason.
     Forbidden(String),
 }
 
-/// A fixed set of objects: files on a laptop, the samples of a claim.
+/// A fixed set of objects: files on a laptop, or the samples of a claim.
 #[derive(Debug, Default, Clone)]
 pub struct Fixed {
     objects: Vec<Arc<Value>>,
 }
 
 impl Fixed {
-    /// These objects and nothing else.
+    /// A view of exactly these objects.
     pub fn new(objects: impl IntoIterator<Item = Value>) -> Self {
         Self { objects: objects.into_iter().map(Arc::new).collect() }
     }
@@ -72,7 +74,7 @@ impl Lookup for Fixed {
         Sighting::Objects(objects)
     }
 
-    /// None of them does.
+    /// Treats every type as namespaced.
     fn is_cluster_scoped(&self, _: &ResourceType) -> bool {
         false
     }
@@ -92,7 +94,7 @@ fn matches(object: &Value, target: &Target) -> bool {
         }
 }
 
-/// Facts without a key to digest with: on a laptop nothing is watched, so nothing needs to change.
+/// Facts without a digest: on a laptop no object is watched, so no digest has to change.
 fn secret_facts(secret: Option<&Arc<Value>>) -> SecretFacts {
     let keys_of = |field: &str| {
         secret.and_then(|secret| secret[field].as_object()).into_iter().flat_map(|data| data.keys().cloned())
@@ -111,7 +113,7 @@ mod tests {
     use crate::contract::Selector;
 
     #[test]
-    fn a_secret_is_looked_at_by_name_and_never_by_label() {
+    fn a_secret_is_looked_up_by_name_and_never_by_label() {
         let metadata = json!({"name": "s", "namespace": "n", "labels": {"a": "b"}});
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"k": "c2VjcmV0"}});
         let fixed = Fixed::new([secret]);

@@ -1,4 +1,4 @@
-//! `policy.yaml`: what whoever installs a policy says about it, beside the component.
+//! `policy.yaml`: the installer's declarations about a policy, next to the component.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -8,47 +8,47 @@ use serde_saphyr::budget::BudgetBreach;
 
 use crate::{contract::ResourceType, digest::Digest, limits::Limits, yaml};
 
-/// Stands in a grant for the namespace of the operator.
+/// The placeholder in a grant for the operator's namespace.
 pub const OPERATOR_NAMESPACE: &str = "$(OPERATOR_NAMESPACE)";
 
-/// Keys and values that the file may have. It is kept as long as it counts, and each of them takes up to some hundred
-/// bytes of memory, whatever few it has as text.
+/// The most keys and values in the file. The operator keeps the file in memory while it counts. Each key and value
+/// takes up to some hundred bytes there, even if its text is short.
 const NODES: usize = 10_000;
 
-/// `policy.yaml`.
+/// The contents of `policy.yaml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct PolicyFile {
-    /// The policy's name; must be the one that it gives itself.
+    /// The policy's name. Must be the one in the component's description.
     pub name: Option<String>,
-    /// The policy's version; must be the one that it gives itself.
+    /// The policy's version. Must be the one in the component's description.
     pub version: Option<String>,
-    /// The component's digest; other bytes are refused.
+    /// The component's digest. Other bytes are refused.
     pub sha256: Option<Digest>,
-    /// Where the policy holds.
+    /// The scope of the policy.
     pub scope: Scope,
-    /// Settings that come with it.
+    /// The settings of the package.
     pub settings: Value,
-    /// Bounds of one pass; never above those that the operator allows.
+    /// The limits of one pass, at most those that the operator allows.
     pub limits: Option<Limits>,
-    /// What it may do beyond the object's own namespace and the user's own words.
+    /// Permissions beyond the object's own namespace and the user's own spec.
     pub grants: Grants,
-    /// What happens to an object that it refuses and that what served before takes.
+    /// The treatment of an object that the policy refuses and its predecessor accepts.
     #[serde(skip_serializing_if = "OnRefusal::is_told")]
     pub on_refusal: OnRefusal,
 }
 
-/// What happens to an object that a policy refuses and that what served before takes.
+/// The treatment of an object that a policy refuses and its predecessor accepts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OnRefusal {
-    /// It is refused: a refusal is an answer, and a stricter policy is a legitimate one.
+    /// The object is refused: a refusal is an answer, and a policy may be stricter than its predecessor.
     #[default]
     Tell,
-    /// What served before goes on answering for it.
+    /// The predecessor keeps answering for the object.
     Hold,
-    /// The same, and it speaks against the policy as a failure does: one that several objects are refused by is put
-    /// aside.
+    /// The predecessor keeps answering, and the refusal counts as a failure: the operator quarantines a policy that
+    /// refuses several objects.
     RollBack,
 }
 
@@ -59,29 +59,29 @@ impl OnRefusal {
     }
 }
 
-/// Where a policy holds.
+/// The scope of a policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Scope {
-    /// These namespaces; with none listed, the whole cluster.
+    /// The namespaces; empty for the whole cluster.
     pub namespaces: Vec<String>,
-    /// Only objects that name it in their annotation `kaos.tools/policy`.
+    /// Only objects that name the policy in their annotation `kaos.tools/policy`.
     pub pinned: bool,
 }
 
-/// What a policy may do beyond what any policy may.
+/// Permissions that policies do not have by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Grants {
-    /// Objects outside the namespace of the object that it answers for.
+    /// Objects that the policy may read outside the namespace of its primary object.
     pub reads: Vec<ReadGrant>,
-    /// Fields that it may set although the user did not write them.
+    /// Privileged fields that the policy may set although the user did not write them.
     pub privileges: BTreeSet<Privilege>,
-    /// Secrets that its pods may use although the user did not name them.
+    /// Secrets that the policy's pods may use although the user did not name them.
     pub secrets: BTreeSet<String>,
-    /// PersistentVolumeClaims that its pods may mount although the user did not name them.
+    /// PersistentVolumeClaims that the policy's pods may mount although the user did not name them.
     pub persistent_volume_claims: BTreeSet<String>,
-    /// Finalizers outside the group of the claimed kind that it may set or retire.
+    /// Finalizers outside the claimed kind's group that the policy may set or retire.
     pub finalizers: BTreeSet<String>,
 }
 
@@ -89,14 +89,14 @@ pub struct Grants {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReadGrant {
-    /// Their API version.
+    /// The API version of the objects.
     pub api_version: String,
-    /// Their kind.
+    /// The kind of the objects.
     pub kind: String,
-    /// Their namespace, or [`OPERATOR_NAMESPACE`]; without one, cluster-scoped objects.
+    /// The namespace of the objects, or [`OPERATOR_NAMESPACE`]; `None` for cluster-scoped objects.
     #[serde(default)]
     pub namespace: Option<String>,
-    /// Their names.
+    /// The names of the objects.
     pub names: Vec<String>,
 }
 
@@ -107,7 +107,7 @@ impl ReadGrant {
     }
 }
 
-/// A field that gives more power over the node, the network or the API than a pod or Service has by itself.
+/// A field that gives more power over the node, the network or the API than a pod or a Service has by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Privilege {
@@ -137,7 +137,7 @@ pub enum Privilege {
     HostPath,
     /// `windowsOptions.hostProcess`
     HostProcess,
-    /// `serviceAccountName` other than `default` and those of the same plan, and Secrets that hold tokens.
+    /// `serviceAccountName`, except `default` and ServiceAccounts of the same plan; and Secrets that hold tokens.
     ServiceAccounts,
     /// `nodeName`
     NodeName,
@@ -166,15 +166,15 @@ pub enum Privilege {
 }
 
 impl fmt::Display for Privilege {
-    /// As `policy.yaml` writes it.
+    /// Formats the privilege as in `policy.yaml`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
 }
 
 impl PolicyFile {
-    /// Reads the file; unknown fields are errors, since a grant that is misspelt must not look like one. A text comes to
-    /// no more than stands in it: nothing is repeated by anchors and aliases.
+    /// Parses the file. Unknown fields are errors: a misspelled grant must not go unnoticed. Anchors and aliases are
+    /// errors, so the parsed file is no larger than its text.
     pub fn parse(text: &str) -> Result<Self, PolicyFileError> {
         let options = serde_saphyr::options! {
             budget: serde_saphyr::budget! { max_anchors: 0, max_nodes: NODES },
@@ -190,8 +190,8 @@ impl PolicyFile {
     }
 }
 
-/// What the parser says, with the field where a value is of another form than it takes; of what is ours to bound, what to
-/// do.
+/// Formats a parser's error. Adds the field if its value has the wrong form, and a remedy if a limit of this module is
+/// exceeded.
 fn told(error: &serde_saphyr::Error, place: &str) -> String {
     let (breach, location) = match error.without_snippet() {
         serde_saphyr::Error::Budget { breach, location } => (breach, location),
@@ -209,7 +209,7 @@ fn told(error: &serde_saphyr::Error, place: &str) -> String {
     format!("line {}: {why}", location.line())
 }
 
-/// Why a policy file is not usable.
+/// A reason why a policy file is not usable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("policy.yaml is not usable: {0}")]
 pub struct PolicyFileError(String);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_one_line_that_says_where() {
+    fn an_error_is_one_line_with_its_place() {
         let told = |text: &str| PolicyFile::parse(text).unwrap_err().to_string();
         assert_eq!(
             told("name: a\nname: b\n"),

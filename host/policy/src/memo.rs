@@ -1,5 +1,5 @@
-//! Answers that are still good: the same policies, settings and inputs give the same bytes, so that a resync
-//! of what did not change is a look-up.
+//! Remembers answers that are still valid. The same policies, settings and inputs give the same bytes, so a resync of
+//! an unchanged object is a lookup.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use crate::{
     render::{Asked, Verdict},
 };
 
-/// An answer, complete.
+/// A complete answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) fuel: u64,
@@ -24,17 +24,17 @@ pub(crate) struct Answer {
     pub(crate) verdict: Verdict,
 }
 
-/// An answer and what it depends on beside its key.
+/// An answer, with the findings that it depends on in addition to its key.
 #[derive(Debug)]
 pub(crate) struct Remembered {
-    /// Needs of each layer, the lowest first.
+    /// The needs of each layer, the lowest layer first.
     pub(crate) asked: Vec<Vec<Need>>,
-    /// What was found for them.
+    /// The digest of the found objects.
     pub(crate) found: Digest,
     pub(crate) answer: Answer,
 }
 
-/// A bounded memory of answers, shared by all renderers.
+/// A bounded store of answers, shared by all renderers.
 #[derive(Debug)]
 pub struct Memo {
     capacity: usize,
@@ -50,12 +50,12 @@ struct Entries {
 }
 
 impl Memo {
-    /// A memo of about that many bytes; what was not asked for longest goes first.
+    /// A memo of about this many bytes. The least recently used answers go first.
     pub fn new(bytes: usize) -> Self {
         Self { capacity: bytes, entries: Mutex::default() }
     }
 
-    /// How many answers it holds, and about how many bytes they are.
+    /// The number of answers, and their approximate bytes.
     pub fn size(&self) -> (usize, usize) {
         let entries = self.entries();
         (entries.by_key.len(), entries.bytes)
@@ -75,7 +75,7 @@ impl Memo {
         while entries.bytes > self.capacity && entries.drop_oldest() {}
     }
 
-    /// The entries, also after a panic of somebody who held them.
+    /// Locks the entries, ignoring poisoning.
     fn entries(&self) -> MutexGuard<'_, Entries> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,11 +110,11 @@ impl Entries {
     }
 }
 
-/// About how many bytes an answer takes.
+/// The approximate bytes of an answer.
 fn weight(answer: &Answer) -> usize {
     let Subject { object, found, settings, .. } = &*answer.subject;
     let planned = match &answer.verdict {
-        // Parsed JSON takes several times the room of its text.
+        // Parsed JSON takes several times the memory of its text.
         Verdict::Planned(planned) => written(&**planned) * 4,
         Verdict::Refused(refusal) => written(refusal),
         Verdict::Failed(_) => 0,
@@ -122,14 +122,14 @@ fn weight(answer: &Answer) -> usize {
     1024 + object.len() + settings.len() + written(found) + planned
 }
 
-/// How long something is as text.
+/// The length of a value as JSON text.
 fn written(it: &impl Serialize) -> usize {
     let mut length = Length(0);
     let _ = serde_json::to_writer(&mut length, it);
     length.0
 }
 
-/// Counts what is written.
+/// Counts the bytes that are written.
 struct Length(usize);
 
 impl io::Write for Length {
@@ -143,7 +143,7 @@ impl io::Write for Length {
     }
 }
 
-/// What each layer found.
+/// The digest of the objects that each layer found.
 pub(crate) fn digest_found(found: &[Vec<Found>]) -> Digest {
     Digest::of_written(&found)
 }

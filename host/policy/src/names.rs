@@ -1,4 +1,4 @@
-//! What Kubernetes takes for a name.
+//! Kubernetes' rules for names.
 
 /// A DNS label: at most 63 lower-case letters, digits and inner hyphens.
 pub fn is_label(text: &str) -> bool {
@@ -15,7 +15,7 @@ pub(crate) fn is_label_value(text: &str) -> bool {
     text.is_empty() || (text.len() <= 63 && is_word(text))
 }
 
-/// The key of a label or annotation: a word of at most 63 characters, maybe behind a domain.
+/// The key of a label or annotation: a word of at most 63 characters, optionally after a domain and a slash.
 pub(crate) fn is_key(text: &str) -> bool {
     let (domain, name) = match text.split_once('/') {
         Some((domain, name)) => (Some(domain), name),
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_as_kubernetes_takes_them() {
+    fn names_follow_the_rules_of_kubernetes() {
         assert!(is_label("a-0") && !is_label("-a") && !is_label("A") && !is_label("") && !is_label(&"a".repeat(64)));
         assert!(is_subdomain("a.b-c.d") && !is_subdomain("a..b") && !is_subdomain("a_b") && !is_subdomain(""));
         assert!(is_label_value("") && is_label_value("A_b.c-1") && !is_label_value("a ") && !is_label_value("é"));

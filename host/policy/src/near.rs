@@ -1,11 +1,12 @@
-//! Finds the name that somebody meant who mistyped it. What to say of it is for the caller.
+//! Finds the name that was meant by a mistyped one. The caller words the message.
 
-/// The name that was probably meant, if one is near.
+/// The most similar name, if one is similar enough to be a suggestion.
 pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     within((written.chars().count() / 3).max(1), written, names)
 }
 
-/// The name that was meant for certain: of long names that have much in common, more than a slip apart are two names.
+/// The most similar name, if it is certainly the one that was meant. Long names can share many letters and still be
+/// different, so this allows at most two typing errors.
 pub fn slipped<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     within((written.chars().count() / 3).clamp(1, 2), written, names)
 }
@@ -19,7 +20,7 @@ fn within<'a>(allowed: usize, written: &str, names: impl IntoIterator<Item = &'a
         .map(|(_, name)| name)
 }
 
-/// How many letters were added, left out, changed or swapped with their neighbour; case is no difference.
+/// The number of letters added, left out, changed or swapped with their neighbor, ignoring case.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
     let mut before_last: Vec<usize> = Vec::new();
@@ -44,7 +45,7 @@ mod tests {
     use super::{nearest, slipped};
 
     #[test]
-    fn a_slip_of_the_hand_finds_its_name() {
+    fn a_typing_error_finds_its_name() {
         for written in ["logLevle", "loglevel", "logLevl", "llogLevel"] {
             assert_eq!(nearest(written, ["image", "logLevel"]), Some("logLevel"), "{written}");
         }
@@ -53,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_have_much_in_common_are_not_taken_for_each_other() {
+    fn similar_names_are_not_mistaken_for_each_other() {
         let names = ["DEFAULT_AGENT_IMAGE", "GATEWAY_NAME"];
         assert_eq!(slipped("DEFAULT_AGENT_IMG", names), Some("DEFAULT_AGENT_IMAGE"));
         for other in ["DEFAULT_MCP_SERVER_IMAGE", "GATEWAY_HOST", "LOG_LEVEL"] {

@@ -1,29 +1,29 @@
-//! Where pods are in a manifest.
+//! Finds the pods in a manifest.
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-/// The pod template of a workload; a bare Pod is its own.
+/// The pod template of a workload. A bare Pod is its own template.
 pub(crate) fn template(manifest: &Value) -> Option<&Value> {
     template_pointer(manifest).and_then(|pointer| manifest.pointer(pointer))
 }
 
-/// The pod template of a workload, to be changed. A bare Pod has none that could be.
+/// The pod template of a workload, mutably. `None` for a bare Pod: its template cannot be changed.
 pub(crate) fn template_mut(manifest: &mut Value) -> Option<&mut Value> {
     let pointer = template_pointer(manifest).filter(|pointer| !pointer.is_empty())?;
     manifest.pointer_mut(pointer)
 }
 
-/// The JSON pointer to what [`template`] finds.
+/// The JSON pointer to the result of [`template`].
 pub(crate) fn template_pointer(manifest: &Value) -> Option<&'static str> {
     let has_pod =
         |pointer: &&str| manifest.pointer(pointer).is_some_and(|template| template["spec"]["containers"].is_array());
     ["", "/spec/template", "/spec/jobTemplate/spec/template"].into_iter().find(has_pod)
 }
 
-/// Everything in a value that has the metadata of pods, with its path: what holds a pod spec, and the spec itself, where
-/// some kinds have it. Twice as many as [`SPECS`] at most.
+/// Every value with the metadata of pods, with its path: values that contain a pod spec, and pod specs themselves,
+/// since some kinds put metadata there. At most twice [`SPECS`].
 pub(crate) fn templates(value: &Value) -> Vec<(String, &Value)> {
     let mut templates = Vec::new();
     walk(value, &mut String::new(), &mut |path, value, fields| {
@@ -35,14 +35,14 @@ pub(crate) fn templates(value: &Value) -> Vec<(String, &Value)> {
     templates
 }
 
-/// Pod specs of one manifest that are looked for: one more than any has that is meant well.
+/// The most pod specs that are collected of one manifest: one more than any well-meant manifest has.
 pub(crate) const SPECS: usize = 17;
 
-/// Characters of a name in a path.
+/// The most characters of a name in a path.
 const NAME: usize = 64;
 
-/// The pod specs in a value, wherever they stand, with their paths; at most [`SPECS`]. With `within`, also those that
-/// seem to stand inside of another, where Kubernetes looks for none.
+/// The pod specs in a value at any depth, with their paths; at most [`SPECS`]. With `within`, also values inside of a
+/// pod spec that look like another one, although Kubernetes does not expect any there.
 pub(crate) fn specs(value: &Value, within: bool) -> Vec<(String, &Value)> {
     let mut specs = Vec::new();
     walk(value, &mut String::new(), &mut |path, value, _| {
@@ -55,7 +55,8 @@ pub(crate) fn specs(value: &Value, within: bool) -> Vec<(String, &Value)> {
     specs
 }
 
-/// Shows every object in a value with its path, the outer ones first, and goes into those of which `seen` says so.
+/// Passes every object in a value with its path to `seen`, the outer ones first. Walks into an object if `seen` returns
+/// true.
 fn walk<'a>(
     value: &'a Value,
     path: &mut String,
@@ -92,10 +93,10 @@ pub(crate) fn is_spec(value: &Value) -> bool {
     CONTAINERS.iter().any(|list| value.get(*list).is_some_and(Value::is_array))
 }
 
-/// The lists of a pod spec that hold containers.
+/// The lists of containers in a pod spec.
 pub(crate) const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-/// Every container of a pod spec, with its path within the spec.
+/// Every container of a pod spec, with its path in the spec.
 pub(crate) fn containers(spec: &Value) -> impl Iterator<Item = (String, &Value)> {
     CONTAINERS.into_iter().flat_map(|list| {
         let items = spec[list].as_array().into_iter().flatten();

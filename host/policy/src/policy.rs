@@ -18,14 +18,14 @@ use crate::{
     settings::Schema,
 };
 
-/// Which policy, to the byte.
+/// The identity of a policy, down to its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct PolicyId {
-    /// Its name.
+    /// The policy's name.
     pub name: String,
-    /// Its version.
+    /// The policy's version.
     pub version: String,
-    /// The digest of its component.
+    /// The digest of the policy's component.
     pub digest: Digest,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for PolicyId {
     }
 }
 
-/// A policy that can be asked.
+/// A policy that can answer.
 pub struct Policy {
     id: PolicyId,
     descriptor: Descriptor,
@@ -52,20 +52,20 @@ impl fmt::Debug for Policy {
     }
 }
 
-/// Why code is not a policy.
+/// A reason why code is not a policy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AdmitError {
-    /// It did not answer.
+    /// The code failed to describe itself.
     #[error(transparent)]
     Failure(#[from] Failure),
-    /// What it says of itself cannot be.
+    /// The description is invalid.
     #[error(transparent)]
     Describe(#[from] DescribeError),
 }
 
 impl Policy {
-    /// Asks code what it is and takes it at its word, if the word is good. The rest of the gate is
-    /// [`crate::gate`]; this alone is for code that was compiled into the process.
+    /// Asks code for its description, and makes a policy of it if the description is valid. [`crate::gate`] runs the
+    /// other checks. Call this alone only for code that is compiled into the process.
     pub fn admit(code: Arc<dyn Code>, digest: Digest, file: &PolicyFile, ceiling: Limits) -> Result<Self, AdmitError> {
         let limits = file.limits.unwrap_or(ceiling).at_most(ceiling);
         let descriptor = code.open(&limits)?.describe()?;
@@ -74,7 +74,7 @@ impl Policy {
         Ok(Self { id, descriptor, schema, grants: file.grants.clone(), limits, code, remarks: OnceLock::new() })
     }
 
-    /// Code of the host's own, which nobody has to check.
+    /// Makes a policy of the host's own code, without checks.
     pub(crate) fn trusted(code: Arc<dyn Code>, descriptor: Descriptor, digest: Digest) -> Result<Self, DescribeError> {
         let id = PolicyId { name: descriptor.name.clone(), version: descriptor.version.clone(), digest };
         let schema = Schema::parse(&descriptor.settings_schema)?;
@@ -82,86 +82,86 @@ impl Policy {
         Ok(Self { id, descriptor, schema, grants, limits, code, remarks })
     }
 
-    /// Which policy it is.
+    /// The policy's identity.
     pub fn id(&self) -> &PolicyId {
         &self.id
     }
 
-    /// What it says of itself.
+    /// The policy's description.
     pub fn descriptor(&self) -> &Descriptor {
         &self.descriptor
     }
 
-    /// Which functions it has.
+    /// The policy's world.
     pub fn world(&self) -> World {
         self.code.world()
     }
 
-    /// The schema of its settings.
+    /// The policy's settings schema.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// What it was granted.
+    /// The policy's grants.
     pub fn grants(&self) -> &Grants {
         &self.grants
     }
 
-    /// What one pass may cost.
+    /// The limits of one pass.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// What the gate has to tell its author, although it let the policy in.
+    /// The gate's remarks for the policy's author, although the policy passed.
     pub fn remarks(&self) -> &[String] {
         self.remarks.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Keeps what the gate has to tell, once.
+    /// Sets the gate's remarks. Later calls have no effect.
     pub(crate) fn remark(&self, remarks: Vec<String>) {
         let _ = self.remarks.set(remarks);
     }
 
-    /// Its code, to open sandboxes.
+    /// The policy's code, to open sandboxes.
     pub fn code(&self) -> &dyn Code {
         &*self.code
     }
 
-    /// Its claim on a kind.
+    /// The policy's claim on a kind.
     pub fn claim(&self, primary: &ResourceType) -> Option<&Claim> {
         self.descriptor.claim(primary)
     }
 }
 
-/// The policies that answer for an object: one that translates, and overlays on its env mapping, the lowest
-/// first. The set is fixed for a pass, whatever is swapped meanwhile.
+/// The policies that answer for an object: one policy that translates, and overlays over its env mapping, the lowest
+/// first. A stack stays the same for a whole pass, also if a swap happens meanwhile.
 #[derive(Debug, Clone)]
 pub struct Stack {
     base: Arc<Policy>,
     overlays: Vec<Arc<Policy>>,
 }
 
-/// Why policies do not make a stack.
+/// A reason why policies do not form a stack.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StackError {
-    /// An overlay cannot translate.
+    /// The base is an overlay, which cannot translate.
     #[error("{0} is an environment overlay: it needs a policy below it")]
     BaseIsOverlay(PolicyId),
-    /// A policy would hide the one below.
+    /// A whole policy lies over another one, and would hide it.
     #[error("{0} is a whole policy: only environment overlays can lie over another")]
     OverlayIsPolicy(PolicyId),
-    /// Their needs and settings could not be told apart.
+    /// Two layers have the same name, so their needs and settings could not be told apart.
     #[error("two layers have the name {0}: give the overlay a name of its own")]
     SameName(String),
 }
 
 impl Stack {
-    /// A policy without overlays.
+    /// A stack of one policy without overlays.
     pub fn single(base: Arc<Policy>) -> Result<Self, StackError> {
         Self::new(base, Vec::new())
     }
 
-    /// A policy and overlays over it, the lowest first.
+    /// A stack of a policy and overlays, the lowest overlay first.
     pub fn new(base: Arc<Policy>, overlays: Vec<Arc<Policy>>) -> Result<Self, StackError> {
         if base.world() != World::Policy {
             return Err(StackError::BaseIsOverlay(base.id.clone()));
@@ -183,7 +183,7 @@ impl Stack {
         &self.base
     }
 
-    /// What lies over it, the lowest first.
+    /// The overlays, the lowest first.
     pub fn overlays(&self) -> &[Arc<Policy>] {
         &self.overlays
     }

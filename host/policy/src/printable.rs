@@ -1,22 +1,22 @@
-//! Texts of users, policies and servers as a terminal, a table and a log may have them: characters that are obeyed or hide
-//! others are written out.
+//! Escapes texts of users, policies and servers for terminals, tables and logs: control characters and characters that
+//! hide others.
 //!
-//! [`mod@crate::cut`] does this to every message, so that conditions and Events have it; logs and the command line do it
-//! to all that they write.
+//! [`mod@crate::cut`] escapes every message, so conditions and Events are escaped. Logs and the command line escape
+//! everything that they write.
 
 use std::{borrow::Cow, fmt::Write};
 
-/// A text in one line.
+/// Escapes a text to one line.
 pub fn printable(text: &str) -> Cow<'_, str> {
     written_out(text, |_| false, |shown, c| shown.extend(shortest(c)))
 }
 
-/// A text that may have several lines, and tabs.
+/// Escapes a text, but keeps line breaks and tabs.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     written_out(text, |c| matches!(c, '\n' | '\t'), |shown, c| shown.extend(shortest(c)))
 }
 
-/// JSON that says the same. Outside of strings it has no character that is written out.
+/// Escapes JSON text without changing its meaning. JSON has characters to escape inside of strings only.
 pub fn printable_json(json: &str) -> Cow<'_, str> {
     written_out(
         json,
@@ -29,7 +29,7 @@ pub fn printable_json(json: &str) -> Cow<'_, str> {
     )
 }
 
-/// `\n`, `\u{1b}`.
+/// The shortest escape: `\n`, `\u{1b}`.
 fn shortest(c: char) -> impl Iterator<Item = char> {
     let (control, other) =
         if c.is_control() { (Some(c.escape_default()), None) } else { (None, Some(c.escape_unicode())) };
@@ -48,8 +48,8 @@ fn written_out(text: &str, keep: fn(char) -> bool, write: fn(&mut String, char))
     Cow::Owned(shown)
 }
 
-/// Whether a terminal obeys a character, or shows nothing of it: controls, separators of lines, what turns the direction
-/// of writing, and what takes no room.
+/// Whether a character controls a terminal or is invisible: control characters, line separators, changes of the writing
+/// direction, and characters without width.
 fn is_obeyed_or_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -68,7 +68,7 @@ fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
 
-/// Whether a joiner stands between letters of a script that has a use for it. ASCII has none.
+/// Whether a joiner is between letters of a script that uses joiners. ASCII has none.
 fn joins(text: &str, at: usize, joiner: char) -> bool {
     let is_foreign = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_obeyed_or_unseen(c));
     is_foreign(text[..at].chars().next_back()) && is_foreign(text[at + joiner.len_utf8()..].chars().next())
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_a_terminal_would_obey_is_written_out_in_one_line() {
+    fn a_text_that_controls_a_terminal_is_escaped_to_one_line() {
         for (text, shown) in [
             ("ready\u{1b}[2J", "ready\\u{1b}[2J"),
             ("a\r\n2026-01-01 ERROR forged", "a\\r\\n2026-01-01 ERROR forged"),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_every_script_stay_and_lines_where_there_may_be_some() {
+    fn letters_of_every_script_stay_and_line_breaks_where_allowed() {
         for text in ["", "spec.a: é \\n 漢字 ✔", "می\u{200c}خواهم", "\u{1f468}\u{200d}\u{1f469}"] {
             assert!(matches!(printable(text), Cow::Borrowed(same) if same == text), "{text}");
         }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn json_says_the_same_afterwards() {
+    fn escaped_json_has_the_same_meaning() {
         let value = serde_json::json!({"a\u{9b}": ["\u{1b}[2J\n", "\u{202e}", "\u{e0041}", "é"]});
         let text = serde_json::to_string_pretty(&value).unwrap();
         let shown = printable_json(&text).into_owned();

@@ -1,5 +1,5 @@
-//! What the host writes into a manifest: whose it is, who manages it, and digests that show a change; and the one thing
-//! that it takes out, replicas that somebody else drives.
+//! Stamps manifests: adds owner reference, managed-by label and digests, and removes replicas that an autoscaler or
+//! another client sets.
 
 use std::collections::BTreeSet;
 
@@ -11,26 +11,26 @@ use crate::{
     render::ObjectRef,
 };
 
-/// Annotation of every child: the digest of what was applied.
+/// Annotation of every child: the digest of the applied manifest.
 pub const APPLIED_DIGEST: &str = "kaos.tools/applied-digest";
-/// Annotation of every pod template: a change of it, and nothing else, rolls the pods.
+/// Annotation of every pod template: only a change of this hash restarts the pods.
 pub const POD_SPEC_HASH: &str = "kaos.tools/pod-spec-hash";
-/// Annotation of a child that runs pods: the hash that its template would have, where the live one stays because an
-/// earlier operator computed it and nothing else changed.
+/// Annotation of a child that runs pods. Holds the template's new hash if the live template keeps an older hash: an
+/// earlier operator computed it, and nothing else changed.
 pub const HASH_STANDS_FOR: &str = "kaos.tools/pod-spec-hash-stands-for";
-/// Annotation of an object: `external` leaves the replicas of what it runs to somebody else.
+/// Annotation of an object. `external` leaves the replicas of its workloads to another client.
 pub const REPLICAS: &str = "kaos.tools/replicas";
-/// Its value where somebody else drives them.
+/// The value of [`REPLICAS`] for replicas that another client sets.
 pub const EXTERNAL: &str = "external";
 /// Label of every child.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// Its value, and our name as a field manager.
+/// The value of [`MANAGED_BY`], and the operator's name as a field manager.
 pub const MANAGER: &str = "kaos-operator";
 
-/// Annotation of an object that `kubectl apply` made: all that was applied, which says nothing that the object does not.
+/// Annotation that `kubectl apply` writes: the whole applied object, which repeats the object's own fields.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The manifests of an object as they are to be applied; `extra` is the plan's.
+/// The manifests of an object as the host applies them. `extra` belongs to the plan.
 pub(crate) fn stamped(mut manifests: Vec<Value>, owner: &ObjectRef, object: &Value, extra: &str) -> Vec<Value> {
     if leaves_replicas(object) {
         manifests.iter_mut().for_each(without_replicas);
@@ -45,23 +45,23 @@ pub(crate) fn stamped(mut manifests: Vec<Value>, owner: &ObjectRef, object: &Val
     manifests.into_iter().zip(hashes).map(stamp).collect()
 }
 
-/// The names of the claims that a plan keeps for longer than the object, as its `extra` says.
+/// The names of the PersistentVolumeClaims that outlive the object, as listed in the plan's `extra`.
 fn kept(extra: &str) -> BTreeSet<String> {
     let extra: Value = serde_json::from_str(extra).unwrap_or_default();
     extra["kept"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Whether a manifest is a claim for storage.
+/// Whether a manifest is a PersistentVolumeClaim.
 fn is_claim(manifest: &Value) -> bool {
     manifest["apiVersion"] == "v1" && manifest["kind"] == "PersistentVolumeClaim"
 }
 
-/// Whether somebody else drives the replicas of what an object runs.
+/// Whether another client sets the replicas of an object's workloads.
 pub fn leaves_replicas(object: &Value) -> bool {
     object["metadata"]["annotations"][REPLICAS] == EXTERNAL
 }
 
-/// Takes the replicas out of a manifest, if it is a workload.
+/// Removes the replicas from a manifest, if it is a workload.
 pub fn without_replicas(manifest: &mut Value) {
     if pods::template(manifest).is_some()
         && let Some(spec) = manifest["spec"].as_object_mut()
@@ -70,7 +70,7 @@ pub fn without_replicas(manifest: &mut Value) {
     }
 }
 
-/// The digest of what is to be applied: of the manifest without the annotation that carries the digest.
+/// The digest of a manifest, without the annotation that carries the digest.
 pub fn applied_digest(manifest: &Value) -> Digest {
     let mut manifest = manifest.clone();
     if let Some(annotations) = manifest["metadata"].get_mut("annotations").and_then(Value::as_object_mut) {
@@ -79,8 +79,8 @@ pub fn applied_digest(manifest: &Value) -> Digest {
     Digest::of_json(&manifest)
 }
 
-/// The hash of a workload's pod template and of those ConfigMaps among `beside` that it refers to; none for
-/// what runs no pods.
+/// The hash of a workload's pod template and of the ConfigMaps among `beside` that it refers to; `None` for manifests
+/// without pods.
 pub fn pod_spec_hash(manifest: &Value, beside: &[Value]) -> Option<String> {
     let mut template = pods::template(manifest)?.clone();
     if let Some(annotations) = template["metadata"].get_mut("annotations").and_then(Value::as_object_mut) {
@@ -102,24 +102,24 @@ pub fn carried_hash(manifest: &Value) -> Option<&str> {
     pods::template(manifest)?["metadata"]["annotations"][POD_SPEC_HASH].as_str()
 }
 
-/// Gives a workload's pod template another hash; the digest of the manifest is then to be [sealed](seal) anew.
+/// Sets the hash of a workload's pod template. The caller must [seal](seal) the manifest again afterwards.
 pub fn set_hash(manifest: &mut Value, hash: &str) {
     if let Some(template) = pods::template_mut(manifest) {
         entry(entry(template, "metadata"), "annotations")[POD_SPEC_HASH] = json!(hash);
     }
 }
 
-/// The owners that an object names.
+/// The owner references of an object.
 pub fn owners(object: &Value) -> &[Value] {
     object["metadata"]["ownerReferences"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The owner that an object says it is controlled by.
+/// The owner reference of an object's controller.
 pub fn controller(object: &Value) -> Option<&Value> {
     owners(object).iter().find(|owner| owner["controller"] == true)
 }
 
-/// The JSON pointer to the pod template of a workload; empty for a bare Pod, which is its own.
+/// The JSON pointer to the pod template of a workload; empty for a bare Pod, which is its own template.
 pub fn pod_template_pointer(manifest: &Value) -> Option<&'static str> {
     pods::template_pointer(manifest)
 }
@@ -129,7 +129,7 @@ pub fn pod_template(manifest: &Value) -> Option<&Value> {
     pods::template(manifest)
 }
 
-/// Writes the digest of what is to be applied into a manifest that was changed after it was stamped.
+/// Writes the digest into a manifest that changed after it was stamped.
 pub fn seal(manifest: &mut Value) {
     // Whoever seals it again finds annotations, and the digest is to be the same.
     entry(entry(manifest, "metadata"), "annotations");
@@ -160,7 +160,7 @@ fn stamp(manifest: &mut Value, hash: Option<String>, owner: &ObjectRef, is_kept:
     seal(manifest);
 }
 
-/// An object's field, which is an object afterwards.
+/// Returns an object's field, and turns it into an object if it is none.
 fn entry<'a>(value: &'a mut Value, field: &str) -> &'a mut Value {
     if !value.is_object() {
         *value = Value::Object(Map::new());
@@ -186,7 +186,7 @@ pub fn is_config_map(manifest: &Value) -> bool {
     manifest["apiVersion"] == "v1" && manifest["kind"] == "ConfigMap"
 }
 
-/// The ConfigMaps and Secrets that a pod spec, or a part of it, mounts or takes variables from: kind and name of each.
+/// The ConfigMaps and Secrets that a pod spec, or a part of it, mounts or takes variables from, by kind and name.
 pub fn references(spec: &Value) -> BTreeSet<(&'static str, &str)> {
     let mut found = BTreeSet::new();
     collect(spec, &mut found);
@@ -200,7 +200,7 @@ fn collect<'a>(value: &'a Value, found: &mut BTreeSet<(&'static str, &'a str)>) 
                 let (kind, name) = match field.as_str() {
                     "configMap" | "configMapRef" | "configMapKeyRef" => ("ConfigMap", value["name"].as_str()),
                     "secretRef" | "secretKeyRef" => ("Secret", value["name"].as_str()),
-                    // A projected Secret has a `name`, and one that is a volume of its own a `secretName`.
+                    // A projected Secret has a `name`, a Secret volume has a `secretName`.
                     "secret" => ("Secret", value["name"].as_str().or_else(|| value["secretName"].as_str())),
                     _ => ("", None),
                 };
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_is_kept_has_no_owner_and_nothing_else_can_be_kept() {
+    fn only_a_kept_persistent_volume_claim_has_no_owner() {
         let of = |kind: &str| json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "data"}});
         let object = json!({
             "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "n"},
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_refers_to_what_it_mounts_and_takes_variables_from() {
+    fn a_pod_refers_to_its_mounts_and_sources_of_variables() {
         let spec = json!({
             "imagePullSecrets": [{"name": "pull"}],
             "volumes": [

@@ -1,4 +1,4 @@
-//! Numbers in messages as people write them.
+//! Formats numbers for messages.
 
 /// A count: `40,000`.
 pub(crate) fn count(number: impl ToString + Copy) -> String {
@@ -13,7 +13,7 @@ pub(crate) fn count(number: impl ToString + Copy) -> String {
     shown
 }
 
-/// A size: `120 bytes`, `36.4 MiB`. Rounded up, so that more than a limit never looks like the limit.
+/// A size: `120 bytes`, `36.4 MiB`. Rounded up, so that a size above a limit never looks equal to it.
 pub(crate) fn bytes(number: usize) -> String {
     let (unit, name) = match number {
         0..1024 => return format!("{number} bytes"),

@@ -1,10 +1,10 @@
-//! What is wrong with a YAML text, in words for whoever wrote it: the parser's own speak of its options and types.
+//! Explains errors in a YAML text to its author. The parser's own messages are about its options and types.
 
 use std::borrow::Cow;
 
 use serde_saphyr::{Error, MessageFormatter, SnippetMode, UserMessageFormatter, budget::BudgetBreach};
 
-/// What is wrong, and where. So many lines stand before the text in its file.
+/// Formats the error with its line. `lines_before` is the number of lines before the text in its file.
 pub fn told(error: &Error, lines_before: usize) -> String {
     error.render_with_options(serde_saphyr::render_options! {
         formatter: &Words,
@@ -13,7 +13,8 @@ pub fn told(error: &Error, lines_before: usize) -> String {
     })
 }
 
-/// Whether a text is no YAML. Else it is some, and more or other than is read: a field twice, aliases without end.
+/// Whether a text is no YAML. Other errors concern valid YAML that is not accepted: a duplicate field, or aliases
+/// without end.
 pub fn is_syntax(error: &Error) -> bool {
     let mut error = error.without_snippet();
     while let Error::AliasError { error: inner, .. } = error {
@@ -30,7 +31,7 @@ pub fn is_syntax(error: &Error) -> bool {
     )
 }
 
-/// Our words where the library's are about itself.
+/// Replaces the library's messages that are about itself.
 struct Words;
 
 impl MessageFormatter for Words {
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place_in_the_file_and_without_a_word_of_the_library() {
+    fn an_error_has_its_place_in_the_file_and_no_word_of_the_library() {
         assert_eq!(refused("spec: 1\nspec: 2\n"), "the field spec is there twice at line 4, column 1");
         assert_eq!(refused("kind: [\n"), "unclosed bracket '[' at line 3, column 7");
         assert_eq!(refused("size: .nan\n"), "value `.nan` is not a finite number at line 3, column 7");
