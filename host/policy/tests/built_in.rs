@@ -1,4 +1,4 @@
-//! Code that came with the program, instead of what a compiler makes each time.
+//! Built-in code: compiled code that ships with the program.
 #![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -12,7 +12,7 @@ use kaos_policy::{
     gate::{AtOnce, Bounds, Candidate, Check, Gate, Known, LoadError, Step},
 };
 
-/// There is nothing that compiles.
+/// A compiler that always fails.
 struct NoCompiler;
 
 impl Compile for NoCompiler {
@@ -25,12 +25,12 @@ fn component() -> Vec<u8> {
     support::hostile("well-behaved")
 }
 
-/// The component, at a gate that has this code and no compiler.
+/// Checks the component at a gate with this built-in code and without a compiler.
 fn check(built_in: BuiltIn) -> Check {
     check_of(built_in, component())
 }
 
-/// Another component, at the same gate.
+/// Checks another component at the same gate.
 fn check_of(built_in: BuiltIn, bytes: Vec<u8>) -> Check {
     let gate = Gate {
         engine: support::engine(),
@@ -48,19 +48,19 @@ fn check_of(built_in: BuiltIn, bytes: Vec<u8>) -> Check {
     gate.check(&Candidate { bytes, ..Candidate::default() })
 }
 
-fn is_compiled_anew(built_in: BuiltIn) -> bool {
+fn is_compiled_again(built_in: BuiltIn) -> bool {
     matches!(check(built_in).result, Err(LoadError::Compile(CompileError::NotRun(_))))
 }
 
-/// What a program would hold.
+/// Built-in code as a program would hold it.
 fn code(of: &Digest, made: Vec<u8>) -> BuiltIn {
-    // SAFETY: what is not what the engine made of this component is refused before it is loaded, or never asked for; the
-    // tests see to that.
+    // SAFETY: the tests verify that the engine refuses code of another component before loading it, or never asks for
+    // it.
     unsafe { BuiltIn::new(*of, made.leak()) }
 }
 
 #[test]
-fn a_component_whose_code_came_with_the_program_is_not_compiled() {
+fn a_component_with_built_in_code_is_not_compiled() {
     let code = code(&Digest::of(&component()), BuiltIn::make(&component()).unwrap());
     code.fits(support::engine()).unwrap();
     let check = check(code);
@@ -70,29 +70,29 @@ fn a_component_whose_code_came_with_the_program_is_not_compiled() {
 }
 
 #[test]
-fn code_is_for_its_component_alone() {
-    assert!(is_compiled_anew(code(&Digest::of(b"another"), BuiltIn::make(&component()).unwrap())));
+fn built_in_code_is_used_for_its_own_component_only() {
+    assert!(is_compiled_again(code(&Digest::of(b"another"), BuiltIn::make(&component()).unwrap())));
 }
 
 #[test]
-fn code_of_another_version_or_with_other_options_is_as_if_it_were_not_there() {
+fn built_in_code_of_another_version_or_with_other_options_is_ignored() {
     let digest = Digest::of(&component());
-    // The head says who made it: the code itself is as good as before.
+    // Change the fingerprint only: the code itself is still valid.
     let mut of_another = BuiltIn::make(&component()).unwrap();
     of_another[0] ^= 1;
     let told = code(&digest, of_another.clone()).fits(support::engine()).unwrap_err().to_string();
     assert!(told.contains("made by another version"), "{told}");
-    assert!(is_compiled_anew(code(&digest, of_another)));
+    assert!(is_compiled_again(code(&digest, of_another)));
     let mut cut = BuiltIn::make(&component()).unwrap();
     cut.truncate(cut.len() / 2);
     for broken in [cut, Vec::new()] {
         assert!(code(&digest, broken.clone()).fits(support::engine()).is_err());
-        assert!(is_compiled_anew(code(&digest, broken)));
+        assert!(is_compiled_again(code(&digest, broken)));
     }
 }
 
 #[test]
-fn bytes_that_nobody_vouched_for_are_not_looked_into_where_they_are_not_compiled() {
+fn unchecked_bytes_are_inspected_in_the_compile_child_only() {
     let code = code(&Digest::of(&component()), Vec::new());
     let check = check_of(code, support::endless_types(1000));
     let steps: Vec<Step> = check.steps.iter().filter(|taken| taken.passed).map(|taken| taken.step).collect();

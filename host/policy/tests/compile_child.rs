@@ -1,5 +1,5 @@
-//! The compile step in a process of its own: what it makes can be loaded, and what it costs is bounded. A
-//! program of its own, since the child is the same executable under a hidden argument.
+//! Tests of the compile child: its code can be loaded, and its cost is limited. This is a program of its own, since the
+//! child is the same executable with a hidden argument.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -36,11 +36,11 @@ fn main() -> ExitCode {
 
 const TESTS: [(&str, fn()); 11] = [
     ("a_policy_compiled_in_a_child_passes_the_gate", a_policy_compiled_in_a_child_passes_the_gate),
-    ("a_bomb_ends_when_its_processor_time_does", a_bomb_ends_when_its_processor_time_does),
-    ("a_bomb_ends_when_its_memory_does", a_bomb_ends_when_its_memory_does),
+    ("a_bomb_is_stopped_at_its_time_limit", a_bomb_is_stopped_at_its_time_limit),
+    ("a_bomb_is_stopped_at_its_memory_limit", a_bomb_is_stopped_at_its_memory_limit),
     (
-        "types_that_take_for_ever_to_compare_end_with_their_time",
-        types_that_take_for_ever_to_compare_end_with_their_time,
+        "types_that_take_for_ever_to_compare_are_stopped_in_time",
+        types_that_take_for_ever_to_compare_are_stopped_in_time,
     ),
     ("a_component_that_nobody_wants_any_more_is_not_compiled", a_component_that_nobody_wants_any_more_is_not_compiled),
     ("a_child_gives_way_to_whoever_compiles", a_child_gives_way_to_whoever_compiles),
@@ -56,7 +56,7 @@ fn compiler(limits: CompileLimits) -> ChildCompiler<SystemClock> {
     ChildCompiler::new(program, vec!["compile-child".into()], limits, SystemClock::start())
 }
 
-/// A policy with functions of a few hundred kilobytes each, which keep a compiler busy for many seconds on any machine.
+/// A policy whose functions of a few hundred kilobytes keep a compiler busy for many seconds on any machine.
 fn bomb() -> Vec<u8> {
     const FUNCTIONS: usize = 24;
     let mut function = String::from("(func (param i32) (result i32) (local.get 0)");
@@ -70,7 +70,7 @@ fn bomb() -> Vec<u8> {
     bomb
 }
 
-/// The section of a component that holds a module.
+/// The id of a component's section with a core module.
 const CORE_MODULE: u8 = 1;
 
 fn check(cache: Option<&Cache>, compiler: &dyn Compile) -> Check {
@@ -90,7 +90,7 @@ fn check(cache: Option<&Cache>, compiler: &dyn Compile) -> Check {
     gate.check(&Candidate { bytes: support::hostile("well-behaved"), ..Candidate::default() })
 }
 
-/// Compiles a component of which each part may be as large as it likes.
+/// Compiles a component without limits on its parts.
 fn unbounded(limits: CompileLimits, component: &[u8]) -> Result<Compilation, CompileError> {
     let bounds = Bounds { bytes: usize::MAX, function_bytes: u64::MAX, ..Bounds::default() };
     compiler(limits).compile(&Order { bounds, ..Order::new(component) })
@@ -105,9 +105,9 @@ fn a_policy_compiled_in_a_child_passes_the_gate() {
     assert!(check.steps.iter().all(|taken| taken.passed));
 }
 
-fn a_bomb_ends_when_its_processor_time_does() {
+fn a_bomb_is_stopped_at_its_time_limit() {
     let limits = CompileLimits { cpu_seconds: 1, memory: 4 << 30, ..CompileLimits::default() };
-    // The code of a bomb that went off is nothing to print.
+    // Print only the length of the code.
     let error = |limits, bomb: &[u8]| unbounded(limits, bomb).map(|made| made.code.len()).unwrap_err();
     let bomb = bomb();
     assert_eq!(error(limits, &bomb), CompileError::TookTooLong { seconds: 1 });
@@ -117,13 +117,13 @@ fn a_bomb_ends_when_its_processor_time_does() {
     assert!(!starved.is_lasting(), "a machine without a free processor says nothing about a component");
 }
 
-fn a_bomb_ends_when_its_memory_does() {
+fn a_bomb_is_stopped_at_its_memory_limit() {
     let limits = CompileLimits { memory: 160 << 20, ..CompileLimits::default() };
     let error = unbounded(limits, &bomb()).map(|made| made.code.len()).unwrap_err();
     assert!(matches!(error, CompileError::Died { memory, .. } if memory == limits.memory), "{error}");
 }
 
-fn types_that_take_for_ever_to_compare_end_with_their_time() {
+fn types_that_take_for_ever_to_compare_are_stopped_in_time() {
     let limits = CompileLimits { inspect_seconds: 1, ..CompileLimits::default() };
     let error = compiler(limits).compile(&Order::new(&support::endless_types(500))).map(|made| made.code.len());
     assert_eq!(error, Err(CompileError::Inspect(InspectError::TookTooLong { seconds: 1 })));
@@ -131,7 +131,7 @@ fn types_that_take_for_ever_to_compare_end_with_their_time() {
     assert_eq!((error.step(), error.reason(), error.is_lasting()), (Step::Inspect, "TypesTooCostly", true));
 }
 
-fn a_component_that_nobody_wants_any_more_is_not_compiled() {
+fn a_component_that_is_no_longer_wanted_is_not_compiled() {
     let limits = CompileLimits { memory: 4 << 30, ..CompileLimits::default() };
     let bounds = Bounds { bytes: usize::MAX, function_bytes: u64::MAX, ..Bounds::default() };
     let (bomb, asked) = (bomb(), std::cell::Cell::new(0));
@@ -182,7 +182,7 @@ fn code_without_end_is_not_read() {
     assert_eq!(within(code - 1), Err(CompileError::TooMuchCode { limit: code - 1 }));
 }
 
-fn a_child_that_is_killed_says_nothing_of_its_component() {
+fn a_killed_child_says_nothing_about_its_component() {
     let program = std::env::current_exe().unwrap();
     let killed =
         ChildCompiler::new(program, vec!["killed-child".into()], CompileLimits::default(), SystemClock::start());
@@ -191,7 +191,7 @@ fn a_child_that_is_killed_says_nothing_of_its_component() {
     assert!(!error.is_lasting());
 }
 
-fn what_does_not_compile_is_told_why() {
+fn a_failed_compilation_has_a_reason() {
     let error = compiler(CompileLimits::default()).compile(&Order::new(b"no component")).unwrap_err();
     assert_eq!(error, CompileError::Inspect(InspectError::NotWasm));
     let program = std::env::current_exe().unwrap().with_file_name("no-such-program");
@@ -199,7 +199,7 @@ fn what_does_not_compile_is_told_why() {
     assert!(matches!(missing.compile(&Order::new(b"")), Err(CompileError::NotRun(_))));
 }
 
-fn a_cache_entry_that_was_touched_is_not_there() {
+fn a_changed_cache_entry_is_ignored() {
     let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
     let _ = std::fs::remove_dir_all(&directory);
     let outcome = |cache: &Cache| {
@@ -217,12 +217,12 @@ fn a_cache_entry_that_was_touched_is_not_there() {
     bytes[last] ^= 1;
     std::fs::write(&entry, bytes).unwrap();
     assert_ne!(outcome(&open()), "from the cache");
-    // Under another key all of it is a stranger's.
+    // With another key, no entry is authentic.
     std::fs::remove_file(directory.join("key")).unwrap();
     assert_ne!(outcome(&open()), "from the cache");
 }
 
-fn a_cache_that_others_may_write_to_is_none() {
+fn a_cache_that_other_users_may_access_is_refused() {
     let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("open-cache");
     let _ = std::fs::remove_dir_all(&directory);
     let allow = |path: &std::path::Path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();

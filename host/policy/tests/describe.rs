@@ -1,4 +1,4 @@
-//! What a policy may say of itself: each lie ends in its own error.
+//! Invalid descriptions of policies: each defect has its own error.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use kaos_policy::{
@@ -41,7 +41,7 @@ fn told(claims: Vec<Claim>, file: &str) -> Result<(), DescribeError> {
 }
 
 #[test]
-fn what_is_written_into_a_status_is_no_longer_than_a_name() {
+fn too_long_versions_and_types_are_refused() {
     let long = Descriptor {
         version: format!("0.1.0-{}", "a".repeat(1 << 20)),
         ..descriptor(vec![claim("example.com/v1 Widget", &[])])
@@ -55,7 +55,7 @@ fn what_is_written_into_a_status_is_no_longer_than_a_name() {
 }
 
 #[test]
-fn nobody_claims_secrets_or_anything_else_that_comes_with_kubernetes() {
+fn claims_on_kinds_of_kubernetes_itself_are_refused() {
     for primary in ["v1 Secret", "v1 PersistentVolumeClaim", "apps/v1 Deployment", "batch/v1 Job"] {
         let error = told(vec![claim(primary, &[])], "{}").unwrap_err();
         assert!(matches!(error, DescribeError::BuiltIn { .. }), "{error}");
@@ -66,7 +66,7 @@ fn nobody_claims_secrets_or_anything_else_that_comes_with_kubernetes() {
 }
 
 #[test]
-fn kinds_that_are_served_are_written_as_they_are() {
+fn served_kinds_in_other_capitals_are_refused() {
     let served = [of("example.com/v1 Widget"), of("v1 Secret")];
     let widget = || claim("example.com/v1 Widget", &["v1 ConfigMap"]);
     let checked = |claim: Claim| check_capitals(&[widget(), claim], &served);
@@ -101,7 +101,7 @@ fn claims_of_several_policies_that_emit_each_other_are_found() {
 }
 
 #[test]
-fn finalizers_are_of_the_claimed_group_or_granted() {
+fn finalizers_outside_of_the_claimed_group_need_a_grant() {
     let with = |finalizer: Option<&str>, retired: &[&str]| Claim {
         finalizer: finalizer.map(Into::into),
         retired_finalizers: retired.iter().map(|name| (*name).to_owned()).collect(),

@@ -1,4 +1,4 @@
-//! What a pass comes to when an object that it looks at says too much.
+//! Passes whose needs find objects that are too large.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "support/widget.rs"]
@@ -20,7 +20,7 @@ use kaos_policy::{
 use serde_json::{Map, Value, json};
 use widget::{NATIVE, of, renderer, widget};
 
-/// A ConfigMap with that many keys, and nothing else.
+/// A cluster with one ConfigMap that has `keys` keys.
 fn holding(keys: usize) -> Fixed {
     let data: Map<String, Value> = (0..keys).map(|n| (format!("k{n}"), json!("v"))).collect();
     Fixed::new([
@@ -29,7 +29,7 @@ fn holding(keys: usize) -> Fixed {
 }
 
 #[test]
-fn an_object_that_says_too_much_is_waited_for_and_looked_at_again_when_it_says_less() {
+fn a_pass_waits_for_a_too_large_object_until_it_is_smaller() {
     let renderer = renderer("{}", &[]).with_memo(Arc::new(Memo::new(1 << 20)));
     let object = widget(json!({"needs": [{"name": "c"}]}));
     for _ in 0..2 {
@@ -49,7 +49,7 @@ fn an_object_that_says_too_much_is_waited_for_and_looked_at_again_when_it_says_l
     assert!(renderer.render(&object, &holding(20_000)).unwrap().refused().is_some());
 }
 
-/// A cluster that counts how often it is looked at.
+/// A cluster that counts its lookups.
 struct Counted {
     objects: Fixed,
     looks: Cell<usize>,
@@ -66,7 +66,7 @@ impl Lookup for Counted {
     }
 }
 
-/// What comes of a Widget whose policy has these needs, and how often the cluster was looked at for it.
+/// Renders a Widget whose policy has these needs. Returns the result and the number of lookups.
 fn asking(needs: fn(&Subject) -> Vec<Need>, objects: impl IntoIterator<Item = Value>) -> (Rendered, usize) {
     let native = Native { needs, ..NATIVE };
     let policy = Policy::admit(Arc::new(native), Digest::of(b"n"), &PolicyFile::default(), Limits::default()).unwrap();
@@ -82,8 +82,8 @@ fn long(name: &str, bytes: usize) -> Value {
 }
 
 #[test]
-fn what_was_found_in_one_round_is_not_looked_for_in_the_next() {
-    /// One more each time, and the newest comes first by its id.
+fn an_object_found_in_one_round_is_not_looked_up_in_the_next() {
+    /// Adds one need in each round. The newest need has the lowest id.
     fn growing(subject: &Subject) -> Vec<Need> {
         let named = |n: usize| {
             let reference = Reference {
@@ -109,8 +109,8 @@ fn what_was_found_in_one_round_is_not_looked_for_in_the_next() {
 }
 
 #[test]
-fn of_what_is_too_much_nothing_more_is_looked_for() {
-    /// Everything there is, under many ids.
+fn lookups_stop_once_the_objects_exceed_the_limit() {
+    /// Selects all ConfigMaps, under many ids.
     fn everything(_: &Subject) -> Vec<Need> {
         let all = Selector { of: of("v1", "ConfigMap"), namespace: None, labels: vec![] };
         (0..200).map(|n| Need { id: n.to_string(), target: Target::Labelled(all.clone()) }).collect()
@@ -134,11 +134,11 @@ fn of_what_is_too_much_nothing_more_is_looked_for() {
     assert!(rendered.planned().is_some() && looks == 200, "the same under several ids is no fault");
 }
 
-/// What a policy asks to see.
+/// The needs of a policy.
 type Needs = fn(&Subject) -> Vec<Need>;
 
 #[test]
-fn a_selector_that_an_api_server_would_not_take_is_a_breach_that_names_the_label() {
+fn an_invalid_label_selector_is_a_breach_that_names_the_label() {
     fn asks(labels: &[(&str, &str)]) -> Vec<Need> {
         let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let selector = Selector { of: of("v1", "ConfigMap"), namespace: None, labels };
@@ -162,7 +162,7 @@ fn a_selector_that_an_api_server_would_not_take_is_a_breach_that_names_the_label
 }
 
 #[test]
-fn what_a_policy_may_not_be_shown_is_not_told_to_be_watched() {
+fn objects_that_a_policy_may_not_see_are_not_watched() {
     fn elsewhere(_: &Subject) -> Vec<Need> {
         let namespace = Some("another".to_owned());
         let reference = Reference {

@@ -1,5 +1,5 @@
-//! The guard's rules and the stamp, seen through the pass with a native policy that answers what it finds in the
-//! object: `spec.plan` is its plan.
+//! The guard's rules and the stamp, tested through passes of a native policy. `spec.plan` of the object is the policy's
+//! plan.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "support/widget.rs"]
@@ -68,13 +68,13 @@ fn a_value_of_a_wrong_type_is_refused_where_the_user_wrote_it() {
 }
 
 #[test]
-fn a_value_of_a_wrong_type_that_no_user_wrote_is_the_policys_failure() {
+fn a_value_of_a_wrong_type_from_the_policy_is_its_failure() {
     let own = deployment(json!({"containers": [{"name": "main", "image": "i"}], "volumes": "x"})).to_string();
     assert_eq!(rules(&render(json!({"plan": [own]}))), [Rule::FitsKind]);
 }
 
 #[test]
-fn each_rule_of_the_guard_is_told_by_name() {
+fn every_rule_of_the_guard_is_reported_by_name() {
     let with = |field: &str, value: Value| {
         let mut config = config("c");
         config["metadata"][field] = value;
@@ -98,7 +98,7 @@ fn each_rule_of_the_guard_is_told_by_name() {
 }
 
 #[test]
-fn the_mapping_must_be_what_the_manifests_carry() {
+fn the_mapping_must_match_the_manifests() {
     let run = |env: Value, carried: Value| {
         render(json!({"env": env, "plan": [deployment(json!({"containers": [{"name": "main", "env": carried}]}))]}))
     };
@@ -131,13 +131,13 @@ fn other_namespaces_are_read_by_grant_and_secrets_never() {
     assert!(granted.contains("found") && !granted.contains("c2VjcmV0"));
 }
 
-/// Tells what the first child looks like.
+/// Reports the first child's live object as message.
 fn tell_the_first(subject: &Subject, seen: &Observation) -> Report {
     Report { message: seen.children[0].live.clone().unwrap(), ..assess(subject, seen) }
 }
 
 #[test]
-fn of_a_secret_among_the_children_a_policy_sees_the_keys_and_no_values() {
+fn a_policy_sees_the_keys_but_no_values_of_a_child_secret() {
     let live = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "n",
             "annotations": {"kubectl.kubernetes.io/last-applied-configuration": r#"{"data":{"token":"c2VjcmV0"}}"#}},
         "data": {"token": "c2VjcmV0"}, "stringData": {"more": "c2VjcmV0"}, "type": "Opaque"});
@@ -154,7 +154,7 @@ fn of_a_secret_among_the_children_a_policy_sees_the_keys_and_no_values() {
 }
 
 #[test]
-fn templates_have_no_metadata_that_controllers_act_on() {
+fn templates_with_metadata_that_controllers_act_on_are_refused() {
     let template = |metadata: Value| {
         let mut deployment = deployment(json!({"containers": [{"name": "main"}]}));
         deployment["spec"]["template"]["metadata"] = metadata;
@@ -173,14 +173,14 @@ fn templates_have_no_metadata_that_controllers_act_on() {
     assert_eq!(rules(&render(json!({"plan": [set]}))), [Rule::HostMetadata]);
 }
 
-/// What comes of a plan that asks for a finalizer, under settings that somebody gave.
+/// Renders a plan that asks for a finalizer, under these settings.
 fn holding(file: &str, layers: &[Layer], finalizer: &Value) -> Rendered {
     let user = json!({"extra": json!({"finalizer": finalizer}).to_string()});
     planned(file, layers, &json!([]), user, UserPrivileges::Allowed)
 }
 
 #[test]
-fn a_finalizer_that_a_plan_asks_for_is_nobody_elses() {
+fn a_plan_may_not_ask_for_a_finalizer_of_others() {
     for own in ["example.com/hold", "widgets.example.com/hold", ""] {
         assert!(holding("{}", &[], &json!(own)).planned().is_some(), "{own}");
     }
@@ -193,7 +193,7 @@ fn a_finalizer_that_a_plan_asks_for_is_nobody_elses() {
 }
 
 #[test]
-fn a_finalizer_of_others_is_the_word_of_whoever_runs_the_operator_and_not_of_a_namespace() {
+fn cluster_settings_may_name_a_foreign_finalizer_and_a_namespaces_may_not() {
     let foreign = json!("backup.example.org/hold");
     let by = |origin: Origin| [Layer::tree(origin, "widget", json!({"security": {"finalizer": foreign}}))];
     for origin in [Origin::OperatorConfig, Origin::ClusterPolicy("p".into()), Origin::CommandLine] {
@@ -209,7 +209,7 @@ fn a_finalizer_of_others_is_the_word_of_whoever_runs_the_operator_and_not_of_a_n
 }
 
 #[test]
-fn the_needs_of_all_rounds_together_are_bounded() {
+fn the_needs_of_all_rounds_together_are_limited() {
     let needs = |count: usize| {
         let needs: Vec<Value> = (0..count).map(|i| json!({"name": format!("c{i}")})).collect();
         render(json!({"needs": needs}))
@@ -219,13 +219,13 @@ fn the_needs_of_all_rounds_together_are_bounded() {
 }
 
 #[test]
-fn more_containers_than_anybody_means_are_refused() {
+fn too_many_containers_are_refused() {
     let containers: Vec<Value> = (0..257).map(|i| json!({"name": format!("c{i}")})).collect();
     assert_eq!(rules(&render(json!({"plan": [deployment(json!({"containers": containers}))]}))), [Rule::Bounded]);
 }
 
 #[test]
-fn what_looks_like_a_pod_inside_of_a_pod_has_no_mapping() {
+fn a_pod_like_value_inside_of_a_pod_needs_no_mapping() {
     let inner = json!({"containers": [{"name": "zz", "env": [{"name": "Z", "value": "1"}]}]});
     let pod = json!({"containers": [{"name": "main"}], "x": inner});
     assert!(render(json!({"plan": [deployment(pod)]})).planned().is_some());

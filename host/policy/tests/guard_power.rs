@@ -1,4 +1,4 @@
-//! Power that a plan would raise: the user's own word, the settings', or granted; told and bounded.
+//! Privileges that a plan raises: allowed by the user's own spec, the settings or a grant; reported up to a limit.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
 
 #[path = "support/widget.rs"]
@@ -15,7 +15,7 @@ use kaos_policy::{
 use serde_json::{Value, json};
 use widget::{config, deployment, planned, planned_by, rules};
 
-/// What comes of a pod of the policy's own making.
+/// Renders a pod that the policy made itself.
 fn run(file: &str, pod: Value, user: Value) -> Rendered {
     planned(file, &[], &json!([deployment(pod)]), user, UserPrivileges::Allowed)
 }
@@ -33,7 +33,7 @@ fn container(more: Value) -> Value {
 }
 
 #[test]
-fn privilege_is_the_users_own_word_for_the_same_container_or_granted() {
+fn privilege_needs_the_users_spec_for_the_same_container_or_a_grant() {
     let raised = json!({"containers": [{"name": "main", "securityContext": {"privileged": true}}],
         "volumes": [{"name": "h", "hostPath": {"path": "/"}}]});
     let plan = json!([deployment(raised)]);
@@ -85,7 +85,7 @@ fn each_field_that_raises_privilege_has_its_grant() {
 }
 
 #[test]
-fn what_a_pod_has_of_its_own_account_and_namespace_raises_nothing() {
+fn volumes_of_a_pods_own_account_and_namespace_raise_no_privilege() {
     let sources = json!([{"serviceAccountToken": {"path": "t", "expirationSeconds": 600}}, {"configMap": {"name": "c"}},
         {"downwardAPI": {"items": []}}]);
     let claim = json!({"accessModes": ["ReadWriteOnce"], "volumeName": ""});
@@ -96,7 +96,7 @@ fn what_a_pod_has_of_its_own_account_and_namespace_raises_nothing() {
 }
 
 #[test]
-fn services_that_are_reached_from_outside_are_the_users_own_word_a_setting_or_granted() {
+fn external_services_need_the_users_spec_a_setting_or_a_grant() {
     let layers = |origin: Origin, of: &str| [Layer::tree(origin, "widget", json!({"security": {"serviceType": of}}))];
     for (of, grant) in [("LoadBalancer", "loadBalancers"), ("NodePort", "nodePorts")] {
         let plan = json!([{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "w"}, "spec": {"type": of}}]);
@@ -118,7 +118,7 @@ fn services_that_are_reached_from_outside_are_the_users_own_word_a_setting_or_gr
 }
 
 #[test]
-fn what_raises_privilege_or_names_a_secret_is_told_by_its_real_path() {
+fn breaches_name_the_real_path_of_a_privilege_or_secret() {
     let volumes = json!([{"name": "c", "configMap": {"name": "c"}}, {"name": "h", "hostPath": {"path": "/"}},
         {"name": "p", "projected": {"sources": [{"configMap": {"name": "c"}}, {"secret": {"name": "s"}}]}},
         {"name": "m", "persistentVolumeClaim": {"claimName": "m"}}, {"name": "s", "secret": {"secretName": "s"}}]);
@@ -145,7 +145,7 @@ fn what_raises_privilege_or_names_a_secret_is_told_by_its_real_path() {
 }
 
 #[test]
-fn a_privilege_that_no_object_may_ask_for_is_told_to_the_user_who_did() {
+fn a_forbidden_privilege_is_reported_to_the_user_who_asked_for_it() {
     let refused = |pod: Value, user: Value| {
         let rendered = planned("{}", &[], &json!([deployment(pod)]), user, UserPrivileges::Forbidden);
         match rendered.verdict {
@@ -166,7 +166,7 @@ fn a_privilege_that_no_object_may_ask_for_is_told_to_the_user_who_did() {
             && message.contains("pods that run with it already go on until then"),
         "{message}"
     );
-    // What the policy adds by itself is the policy's to mend.
+    // The policy's author has to correct privileges that the policy adds itself.
     let plan = json!([deployment(pod(json!({"hostNetwork": true})))]);
     assert_eq!(rules(&planned("{}", &[], &plan, json!({}), UserPrivileges::Forbidden)), [Rule::NoPrivilege]);
 }
@@ -192,7 +192,7 @@ fn annotations_and_services_raise_privilege_too() {
 }
 
 #[test]
-fn cloud_roles_of_accounts_and_annotations_of_pods_in_kinds_of_others_raise_privilege_too() {
+fn cloud_roles_and_pod_annotations_in_foreign_kinds_raise_privilege() {
     let account = |key: &str| {
         let metadata = json!({"name": "own", "annotations": {key: "admin"}});
         json!([{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}])
@@ -224,7 +224,7 @@ fn cloud_roles_of_accounts_and_annotations_of_pods_in_kinds_of_others_raise_priv
 }
 
 #[test]
-fn secrets_that_the_cluster_fills_with_a_token_need_the_grant_of_the_account() {
+fn token_secrets_need_the_grant_for_service_accounts() {
     let secret = |of: &str, annotations: Value| {
         let metadata = json!({"name": "tok", "annotations": annotations});
         json!([{"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": of}])
@@ -243,7 +243,7 @@ fn secrets_that_the_cluster_fills_with_a_token_need_the_grant_of_the_account() {
 }
 
 #[test]
-fn secrets_and_claims_are_named_by_the_user_granted_or_of_the_same_plan() {
+fn secrets_and_volume_claims_need_the_users_spec_a_grant_or_the_same_plan() {
     let uses = [
         pod(json!({"volumes": [{"name": "v", "secret": {"secretName": "s"}}]})),
         pod(json!({"volumes": [{"name": "v", "projected": {"sources": [{"secret": {"name": "s"}}]}}]})),
@@ -268,7 +268,7 @@ fn secrets_and_claims_are_named_by_the_user_granted_or_of_the_same_plan() {
 }
 
 #[test]
-fn settings_speak_for_whoever_gave_them_and_never_for_the_policy() {
+fn only_settings_for_the_cluster_allow_secrets_and_privileges() {
     let run = |layers: &[Layer], pod: Value| {
         planned("{}", layers, &json!([deployment(pod)]), json!({}), UserPrivileges::Forbidden)
     };
@@ -284,7 +284,7 @@ fn settings_speak_for_whoever_gave_them_and_never_for_the_policy() {
 }
 
 #[test]
-fn settings_that_somebody_installs_raise_no_more_than_the_operator_was_started_to_grant() {
+fn installed_settings_raise_only_privileges_that_the_operator_may_grant() {
     let privileged = || json!({"securityContext": {"privileged": true}});
     let run = |layers: &[Layer], user: Value, listed: Option<&[Privilege]>| {
         let listed = listed.map(|listed| listed.iter().copied().collect());
@@ -308,7 +308,7 @@ fn settings_that_somebody_installs_raise_no_more_than_the_operator_was_started_t
 }
 
 #[test]
-fn a_setting_may_say_in_its_name_for_what_it_is() {
+fn a_setting_may_have_a_prefix_before_the_fields_name() {
     let sysctls = json!({"sysctls": [{"name": "net.core.somaxconn", "value": "9"}]});
     let layers =
         |name: &str| [Layer::tree(Origin::CommandLine, "widget", json!({"security": {name: sysctls.clone()}}))];
@@ -322,7 +322,7 @@ fn a_setting_may_say_in_its_name_for_what_it_is() {
 }
 
 #[test]
-fn a_setting_of_a_namespace_that_raises_privilege_is_told_to_whoever_set_it() {
+fn a_namespaces_setting_that_raises_privilege_is_reported_by_its_origin() {
     let privileged = || json!({"securityContext": {"privileged": true}});
     let layers = [Layer::tree(Origin::NamespacePolicy("n/p".into()), "widget", json!({"security": privileged()}))];
     let plan = json!([deployment(container(privileged()))]);
@@ -341,14 +341,14 @@ fn a_setting_of_a_namespace_that_raises_privilege_is_told_to_whoever_set_it() {
 }
 
 #[test]
-fn a_service_account_of_the_same_plan_is_nobody_elses() {
+fn a_service_account_of_the_same_plan_needs_no_grant() {
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "own"}});
     let plan = json!([account, deployment(pod(json!({"serviceAccountName": "own"})))]);
     assert!(planned("{}", &[], &plan, json!({}), UserPrivileges::Allowed).planned().is_some());
 }
 
 #[test]
-fn what_the_user_wrote_is_known_after_it_was_merged_and_cleaned() {
+fn the_users_values_are_recognized_after_merging_and_cleaning() {
     let se_linux = |options: Value| json!({"securityContext": {"seLinuxOptions": options}});
     let unconfined = |profile: Value| pod(json!({"securityContext": {"seccompProfile": profile}}));
     let host = |path: Value| pod(json!({"volumes": [{"name": "h", "hostPath": path}]}));
@@ -370,7 +370,7 @@ fn what_the_user_wrote_is_known_after_it_was_merged_and_cleaned() {
 }
 
 #[test]
-fn what_is_written_for_no_container_in_particular_is_for_the_main_one() {
+fn a_value_for_no_particular_container_applies_to_the_main_one() {
     let own = || json!({"container": {"securityContext": {"privileged": true}}});
     let privileged = |name: &str| json!({"name": name, "securityContext": {"privileged": true}});
     assert!(run("{}", json!({"containers": [privileged("main"), {"name": "b"}]}), own()).planned().is_some());
@@ -381,7 +381,7 @@ fn what_is_written_for_no_container_in_particular_is_for_the_main_one() {
 }
 
 #[test]
-fn twenty_breaches_are_told_and_the_rest_is_not_looked_for() {
+fn the_search_stops_after_twenty_breaches() {
     let ports: Vec<Value> = (1..5000).map(|port| json!({"containerPort": port, "hostPort": port})).collect();
     let spec: Vec<Value> = (0..2000).map(|i| json!({"hostPort": 10_000 + i})).collect();
     let told = rules(&run("{}", container(json!({"ports": ports})), json!({"list": spec})));

@@ -1,5 +1,5 @@
-//! Secrets and claims that a plan reaches without a pod that names them: by what claims are filled from, and by the account
-//! that its pods run as.
+//! Secrets and PersistentVolumeClaims that a plan uses although no pod names them: through data sources, and through
+//! the ServiceAccount of its pods.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
 
 #[path = "support/widget.rs"]
@@ -20,7 +20,7 @@ fn claim(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec})
 }
 
-/// Each way in which a plan has a claim made.
+/// Every way in which a plan can create a PersistentVolumeClaim.
 fn made(spec: &Value) -> [Value; 3] {
     let volume = json!({"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}});
     let pod = json!({"containers": [{"name": "main"}], "volumes": [volume]});
@@ -31,7 +31,7 @@ fn made(spec: &Value) -> [Value; 3] {
 }
 
 #[test]
-fn what_claims_are_filled_from_is_named_by_the_user_or_granted() {
+fn data_sources_need_the_users_spec_or_a_grant() {
     for source in [
         json!({"kind": "PersistentVolumeClaim", "name": "c"}),
         json!({"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "c"}),
@@ -44,7 +44,8 @@ fn what_claims_are_filled_from_is_named_by_the_user_or_granted() {
                 assert!(run("grants: {persistentVolumeClaims: [c]}", &plan, json!({})).planned().is_some(), "{plan}");
                 let own = json!({"podSpec": {"volumes": [{"spec": {"dataSource": source}}]}});
                 assert!(run("{}", &plan, own).planned().is_some(), "the user's own words: {plan}");
-                // A claim of that name may be somebody else's, and the copy is made before that is found out.
+                // A stranger may own a PersistentVolumeClaim with this name, and the copy would be made before the
+                // operator notices.
                 let both = json!([claim("c", &json!({"accessModes": ["ReadWriteOnce"]})), manifest]);
                 assert_eq!(rules(&run("{}", &both, json!({}))), [Rule::NamedReferences], "{plan}");
             }
@@ -60,7 +61,7 @@ fn what_claims_are_filled_from_is_named_by_the_user_or_granted() {
 }
 
 #[test]
-fn what_a_claim_is_filled_from_in_another_namespace_is_the_users_own_word_or_nobodys() {
+fn only_the_users_spec_allows_a_data_source_in_another_namespace() {
     let source = |namespace: &str| json!({"kind": "PersistentVolumeClaim", "name": "c", "namespace": namespace});
     let plan = |namespace: &str| json!([claim("own", &json!({"dataSourceRef": source(namespace)}))]);
     let granted = "grants: {persistentVolumeClaims: [c]}";
@@ -70,7 +71,7 @@ fn what_a_claim_is_filled_from_in_another_namespace_is_the_users_own_word_or_nob
 }
 
 #[test]
-fn secrets_of_a_plans_own_account_are_named_granted_or_of_the_same_plan() {
+fn secrets_of_a_planned_account_need_the_spec_a_grant_or_the_same_plan() {
     for field in ["imagePullSecrets", "secrets"] {
         let account =
             json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "own"}, field: [{"name": "s"}]});

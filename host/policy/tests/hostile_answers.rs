@@ -1,5 +1,5 @@
-//! Components that are well-formed and misbehave when they are asked: each ends in its own typed error, and
-//! within what a pass may cost.
+//! Well-formed components that misbehave when they are called: each ends in its own typed error, within the limits of a
+//! pass.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -23,7 +23,7 @@ use kaos_policy::{
 use serde_json::json;
 use support::{check, check_beside, engine, hostile, limits, load};
 
-/// How the gate's trial of the one sample fails.
+/// The failure of the gate on the one sample.
 fn failure(mode: &str) -> Failure {
     match load(hostile(mode)) {
         Err(LoadError::FailsSample { failure, .. }) => failure,
@@ -85,7 +85,7 @@ fn growing_memory_in_a_loop_ends_at_the_first_page_too_many() {
 }
 
 #[test]
-fn growing_memory_by_nothing_in_a_loop_ends_when_the_fuel_does() {
+fn growing_memory_by_zero_in_a_loop_ends_when_the_fuel_does() {
     assert!(matches!(failure("grows by nothing for ever"), Failure::OutOfFuel { verb: Verb::Translate, .. }));
 }
 
@@ -137,7 +137,7 @@ fn answers_that_are_not_json_or_not_utf8_are_told_apart() {
 }
 
 #[test]
-fn a_trap_in_any_of_the_five_functions_is_told_with_its_name() {
+fn a_trap_in_any_of_the_five_functions_names_the_function() {
     let Err(LoadError::Silent(Failure::Trap { verb: Verb::Describe, .. })) = load(hostile("trap in describe")) else {
         panic!()
     };
@@ -152,7 +152,7 @@ fn a_trap_in_any_of_the_five_functions_is_told_with_its_name() {
 }
 
 #[test]
-fn a_description_that_lies_is_refused() {
+fn an_invalid_description_is_refused() {
     assert_eq!(describe_error("claims nothing"), DescribeError::NoClaims);
     assert!(matches!(describe_error("claims twice"), DescribeError::ClaimedTwice(of) if of.kind == "Widget"));
     for (mode, kind) in [("emits rbac", "RoleBinding"), ("emits namespaces", "Namespace")] {
@@ -196,7 +196,7 @@ fn samples_that_are_no_objects_of_their_kind_are_named() {
 }
 
 #[test]
-fn samples_that_take_too_much_together_are_not_all_tried() {
+fn too_costly_samples_are_not_all_evaluated() {
     let limits = Limits { fuel: 10_000_000, ..limits() };
     let dear = Candidate { bytes: hostile("thirty dear samples"), ..Candidate::default() };
     let checked = check(&dear, limits);
@@ -205,9 +205,9 @@ fn samples_that_take_too_much_together_are_not_all_tried() {
     assert!(before != "s0" && checked.steps.last().is_some_and(|step| step.step == Step::Conformance), "{before}");
 }
 
-/// What a sandbox has used when it has been asked everything, whatever came of that.
+/// Calls every function of a misbehaving sandbox and checks its total cost.
 #[test]
-fn nothing_that_misbehaves_takes_more_than_a_pass_may() {
+fn no_misbehavior_exceeds_the_limits_of_a_pass() {
     const MODES: [&str; 12] = [
         "loops for ever",
         "recurses for ever",
@@ -237,7 +237,7 @@ fn nothing_that_misbehaves_takes_more_than_a_pass_may() {
             notes: vec![],
             extra: "{}".into(),
         };
-        // Asked on and on: a sandbox that trapped answers nothing any more.
+        // Call on after a trap: a trapped sandbox no longer answers.
         let _needs = sandbox.needs(&subject);
         let _env = sandbox.map_env(&subject, vec![]);
         let _plan = sandbox.translate(&subject, vec![]);
@@ -281,7 +281,7 @@ fn the_guard_names_the_rule_that_an_answer_breaks() {
 }
 
 #[test]
-fn a_sandbox_that_time_goes_by_for_is_ended_and_its_policy_is_not_to_blame() {
+fn a_stalled_sandbox_is_ended_and_its_policy_is_not_blamed() {
     let engine = Engine::new().unwrap();
     let candidate = Candidate { bytes: hostile("loops for ever"), ..Candidate::default() };
     let endless = Limits { fuel: u64::MAX, ..limits() };
@@ -302,7 +302,7 @@ fn a_sandbox_that_time_goes_by_for_is_ended_and_its_policy_is_not_to_blame() {
     assert!(failure.says_nothing_of_the_object());
 }
 
-/// Gives out turns one at a time, and so many in all.
+/// Gives turns one at a time, up to a total number.
 #[derive(Default)]
 struct Counted {
     left: Cell<usize>,

@@ -1,4 +1,4 @@
-//! Bytes that are no policy: refused before anything of them is compiled, each with its own error.
+//! Bytes that are no policy: each defect has its own error, and is found before compilation.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -28,7 +28,7 @@ fn policy() -> Vec<u8> {
 }
 
 #[test]
-fn the_untouched_worlds_are_recognised() {
+fn the_unchanged_worlds_are_recognized() {
     let seen = inspect(&policy(), &Bounds::default()).unwrap();
     assert_eq!((seen.world.name(), seen.contract.as_str()), ("policy", "0.1.0"));
     let overlay = dummy(WIT, "environment-overlay", Some("0.1.3"));
@@ -36,7 +36,7 @@ fn the_untouched_worlds_are_recognised() {
 }
 
 #[test]
-fn what_is_no_component_is_told_what_it_is() {
+fn bytes_that_are_no_component_are_named_by_their_format() {
     let module = wat::parse_str("(module)").unwrap();
     assert_eq!(refusal(&module), InspectError::CoreModule);
     assert_eq!(refusal(b"  (component)"), InspectError::TextFormat);
@@ -53,7 +53,7 @@ fn a_component_that_is_cut_off_anywhere_is_refused() {
     let whole = hostile("well-behaved");
     for length in (0..whole.len()).step_by(1024) {
         let told = refusal(&whole[..length]);
-        // Cut between two sections, it is whole as far as it goes.
+        // Bytes cut between two sections form a valid but incomplete component.
         let expected = |told: &InspectError| match told {
             InspectError::NotWasm => length == 0,
             InspectError::Malformed { .. } | InspectError::NotAPolicy | InspectError::MissingInterfaces(_) => {
@@ -88,7 +88,7 @@ fn imports_of_wasi_and_of_anything_else_are_named() {
 }
 
 #[test]
-fn another_version_is_told_before_anything_else() {
+fn another_version_is_reported_before_any_other_defect() {
     let newer = WIT.replace("package kaos:policy@0.1.0", "package kaos:policy@0.2.0");
     let error = refusal(&dummy(&newer, "policy", Some("0.2.0")));
     assert_eq!(error, InspectError::WrongVersion { speaks: "0.2".to_owned() });
@@ -107,7 +107,7 @@ fn a_missing_interface_is_named() {
 }
 
 #[test]
-fn a_record_with_a_field_more_is_found_at_the_latest_when_it_is_instantiated() {
+fn a_record_with_an_extra_field_is_refused_at_instantiation_at_the_latest() {
     let more = WIT.replace("record blocker { on: reference,", "record blocker { since: string, on: reference,");
     assert_ne!(more, WIT);
     assert!(matches!(
@@ -117,7 +117,7 @@ fn a_record_with_a_field_more_is_found_at_the_latest_when_it_is_instantiated() {
 }
 
 #[test]
-fn bytes_that_are_too_many_are_not_unpacked() {
+fn too_many_bytes_are_not_unpacked() {
     let bounds = Bounds::default();
     assert!(matches!(load(vec![0; bounds.bytes + 1]), Err(LoadError::TooLarge { .. })));
     let bomb = gzip(&vec![0; bounds.bytes * 4]);
@@ -150,7 +150,7 @@ fn parts_are_counted() {
     assert!(matches!(refusal(&wat::parse_str(many).unwrap()), InspectError::TooMany { part: Part::Modules, .. }));
 }
 
-/// What is said of a policy, as far as its version shows, with this in it.
+/// The error for a component with this text and a valid version.
 fn refusal_of(text: &str) -> InspectError {
     let mut component = wat::parse_str(format!("(component {text})")).unwrap();
     let version = wasm_encoder::CustomSection { name: "kaos:policy".into(), data: b"0.1.0".into() };
@@ -159,7 +159,7 @@ fn refusal_of(text: &str) -> InspectError {
 }
 
 #[test]
-fn what_makes_comparing_types_long_is_counted_before_any_is_compared() {
+fn parts_that_make_type_checks_slow_are_counted_before_any_check() {
     let endless = refusal(&support::endless_types(1000));
     assert_eq!(endless, InspectError::TooMany { part: Part::Instances, count: 1000, limit: 500 });
     let name = "n".repeat(80_000);
@@ -186,13 +186,13 @@ fn what_makes_comparing_types_long_is_counted_before_any_is_compared() {
 }
 
 #[test]
-fn only_the_bytes_that_were_meant_are_taken() {
+fn bytes_with_another_digest_than_the_pinned_one_are_refused() {
     let file = PolicyFile { sha256: Some(kaos_policy::digest::Digest::of(b"others")), ..PolicyFile::default() };
     let error = support::load_with(&Candidate { bytes: policy(), file, ..Candidate::default() }).unwrap_err();
     assert!(matches!(error, LoadError::WrongDigest { .. }));
 }
 
 #[test]
-fn the_fingerprint_is_the_same_for_the_engine_that_compiles_and_the_one_that_runs() {
+fn the_compiling_and_the_running_engine_have_the_same_fingerprint() {
     assert_eq!(Engine::compiling().unwrap().fingerprint(), engine().fingerprint());
 }

@@ -1,4 +1,4 @@
-//! Whose word it is told to be what an API server would refuse, seen through the pass with a native policy.
+//! The origins of values that an API server would refuse, tested through passes of a native policy.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "support/widget.rs"]
@@ -24,7 +24,7 @@ fn workload(container: &Value) -> Value {
         "template": {"metadata": {"labels": labels}, "spec": {"containers": [main]}}}})
 }
 
-/// What comes of a plan of the policy's own making.
+/// Renders a plan that the policy made itself.
 fn own(container: &Value, user: Value, layers: &[Layer]) -> Rendered {
     let told = |renderer: kaos_policy::render::Renderer| renderer.with_checks(Checks::Fields);
     planned_by("{}", layers, &json!([workload(container)]), user, |it| {
@@ -42,7 +42,7 @@ fn violations(rendered: &Rendered) -> Vec<String> {
 }
 
 #[test]
-fn what_stands_in_the_object_is_the_users() {
+fn a_bad_value_in_the_object_is_reported_to_the_user() {
     let plan = json!({"plan": [workload(&json!({"ports": [{"containerPort": 0}], "nodeSelecter": {}}))]});
     let render =
         |checks| renderer("{}", &[]).with_checks(checks).render(&widget(plan.clone()), &Fixed::default()).unwrap();
@@ -56,14 +56,14 @@ fn what_stands_in_the_object_is_the_users() {
 }
 
 #[test]
-fn what_is_missing_is_told_where_it_would_stand() {
+fn a_missing_field_is_reported_at_its_place() {
     let probe = json!({"readinessProbe": {"httpGet": {"path": "/x"}}});
     let rendered = own(&probe.clone(), probe, &[]);
     assert_eq!(violations(&rendered), ["spec.readinessProbe.httpGet.port"]);
 }
 
 #[test]
-fn what_a_setting_gives_is_told_with_its_name_and_its_giver() {
+fn a_bad_value_from_a_setting_names_the_setting_and_its_origin() {
     let layer = |origin| [Layer::tree(origin, "widget", json!({"security": {"foo": 7}}))];
     let rendered = own(&json!({"securityContext": {"foo": 7}}), json!({}), &layer(Origin::CommandLine));
     let told = failure(&rendered);
@@ -76,7 +76,7 @@ fn what_a_setting_gives_is_told_with_its_name_and_its_giver() {
 }
 
 #[test]
-fn what_nobody_else_wrote_is_the_policys_failure() {
+fn a_bad_value_of_the_policy_itself_is_its_failure() {
     let told = failure(&own(&json!({"imagePullPolicy": "Sometimes"}), json!({}), &[]));
     assert!(
         told.contains("(Deployment w) spec.template.spec.containers[0].imagePullPolicy: \"Sometimes\" is not one of "),

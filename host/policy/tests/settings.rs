@@ -1,4 +1,4 @@
-//! Settings and the memo, seen through the pass with a native policy.
+//! Settings and the memo, tested through passes of a native policy.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "support/widget.rs"]
@@ -18,7 +18,7 @@ use serde_json::json;
 use widget::{deployment, policy, renderer, widget};
 
 #[test]
-fn a_policy_without_settings_is_the_source_of_none() {
+fn a_policy_without_settings_has_no_sources() {
     let none = Schema::parse(r#"{"type":"object"}"#).unwrap().resolve("plain", &[]).unwrap();
     assert_eq!((none.sources().count(), none.source(&Path::parse("logLevel"))), (0, None));
     let empty = Schema::parse(r#"{"type":"object","properties":{"labels":{"type":"object","default":{}}}}"#).unwrap();
@@ -49,7 +49,7 @@ fn settings_are_merged_in_the_order_of_their_origins_and_know_their_source() {
 }
 
 #[test]
-fn a_variable_says_yes_and_no_in_any_of_the_usual_words() {
+fn a_variable_accepts_the_usual_words_for_true_and_false() {
     let schema = r#"{"type":"object","properties":{
         "enabled":{"type":"boolean","default":false,"x-env":"ENABLED"},
         "word":{"type":"string","default":"","x-env":"WORD"},
@@ -72,7 +72,7 @@ fn a_variable_says_yes_and_no_in_any_of_the_usual_words() {
 }
 
 #[test]
-fn a_setting_that_does_not_fit_is_told_with_path_layer_and_remedy() {
+fn an_error_about_a_setting_names_path_layer_and_remedy() {
     let new = |layer| Renderer::new(&Stack::single(policy("{}")).unwrap(), &[layer], Cluster::default());
     let wrong = |layer| new(layer).err().unwrap().to_string();
     let text = wrong(Layer::env(Origin::OperatorConfig, [("WIDGET_PERIOD".to_owned(), "soon".to_owned())]));
@@ -87,7 +87,7 @@ fn a_setting_that_does_not_fit_is_told_with_path_layer_and_remedy() {
 }
 
 #[test]
-fn annotations_override_where_the_schema_says_so_and_are_the_users_error_elsewhere() {
+fn an_annotation_overrides_a_setting_only_if_the_schema_allows_it() {
     let renderer = renderer("{}", &[]);
     let run = |key: &str, value: &str| {
         let mut object = widget(json!({}));
@@ -118,7 +118,7 @@ fn assignments_take_the_type_of_their_setting() {
 }
 
 #[test]
-fn the_memo_answers_as_long_as_nothing_that_was_looked_at_changes() {
+fn the_memo_answers_until_a_found_object_changes() {
     let memo = Arc::new(Memo::new(1 << 20));
     let renderer = renderer("{}", &[]).with_memo(Arc::clone(&memo));
     let object = widget(json!({"needs": [{"name": "c"}]}));
@@ -136,11 +136,11 @@ fn the_memo_answers_as_long_as_nothing_that_was_looked_at_changes() {
 }
 
 #[test]
-fn the_memo_knows_who_gave_a_setting() {
+fn the_memo_distinguishes_the_origins_of_a_setting() {
     let memo = Arc::new(Memo::new(1 << 20));
     let privileged = json!({"securityContext": {"privileged": true}});
     let main = json!({"name": "main", "image": "i", "securityContext": {"privileged": true}});
-    // As a text it is the policy's own making.
+    // A manifest given as text counts as the policy's own.
     let object = widget(json!({"plan": [deployment(json!({"containers": [main]})).to_string()]}));
     let render = |origin: &Origin| {
         let layers = [Layer::tree(origin.clone(), "widget", json!({"security": privileged.clone()}))];

@@ -1,4 +1,4 @@
-//! Guests for the tests: one Rust guest that misbehaves as told, and modules made from a world's text.
+//! Components for the tests: one Rust component that misbehaves on demand, and modules generated from a world's text.
 #![allow(dead_code)]
 
 use std::{
@@ -23,7 +23,7 @@ pub(crate) const WIT: &str = include_str!("../../../../wit/policy.wit");
 const MARK: &[u8] = b"MODE=";
 const MODE: usize = 35;
 
-/// The hostile guest, built once a test run.
+/// The hostile component's module, built once for each test run.
 fn hostile_module() -> &'static [u8] {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     MODULE.get_or_init(|| {
@@ -42,7 +42,7 @@ fn hostile_module() -> &'static [u8] {
     })
 }
 
-/// The hostile guest as a component, told to do one thing wrong.
+/// The hostile component with one misbehavior.
 pub(crate) fn hostile(mode: &str) -> Vec<u8> {
     let mut module = hostile_module().to_vec();
     let at = module.windows(MARK.len()).position(|window| window == MARK).expect("the guest has a mode") + MARK.len();
@@ -56,7 +56,7 @@ pub(crate) fn encode(module: &[u8]) -> Vec<u8> {
     ComponentEncoder::default().module(module).unwrap().validate(true).encode().unwrap()
 }
 
-/// A component of a world of some text, whose functions all trap. `section` is what it says of its version.
+/// A component of a world in WIT text, whose functions all trap. `section` is its custom section with the version.
 pub(crate) fn dummy(wit: &str, world: &str, section: Option<&str>) -> Vec<u8> {
     let mut resolve = Resolve::default();
     let package = resolve.push_str("policy.wit", wit).unwrap();
@@ -80,7 +80,7 @@ pub(crate) fn limits() -> Limits {
     Limits::default()
 }
 
-/// Everything from bytes to a policy, compiled in this process.
+/// Loads a policy from bytes, compiled in this process.
 pub(crate) fn load(bytes: Vec<u8>) -> Result<Arc<Policy>, LoadError> {
     load_with(&Candidate { bytes, ..Candidate::default() })
 }
@@ -89,22 +89,22 @@ pub(crate) fn load_with(candidate: &Candidate) -> Result<Arc<Policy>, LoadError>
     check(candidate, limits()).result
 }
 
-/// The same with every step, where a pass may cost so much.
+/// Checks a candidate under these limits, and returns every step.
 pub(crate) fn check(candidate: &Candidate, limits: Limits) -> Check {
     check_beside(candidate, limits, &[])
 }
 
-/// The same, where these kinds are served for certain.
+/// Checks a candidate, given kinds that the cluster certainly serves.
 pub(crate) fn check_beside(candidate: &Candidate, limits: Limits, kinds: &[ResourceType]) -> Check {
     check_on(engine(), candidate, limits, kinds)
 }
 
-/// The same, on an engine of one's own.
+/// Checks a candidate on a given engine.
 pub(crate) fn check_on(engine: &Engine, candidate: &Candidate, limits: Limits, kinds: &[ResourceType]) -> Check {
     check_by(&AtOnce, engine, candidate, limits, kinds)
 }
 
-/// The same, by turns.
+/// Checks a candidate with turns.
 pub(crate) fn check_by(
     turns: &dyn Turns,
     engine: &Engine,
@@ -130,8 +130,9 @@ pub(crate) fn check_by(
     gate.check(candidate)
 }
 
-/// A policy, as far as its first bytes show, that takes a few kilobytes packed and keeps a validator busy for very long: it
-/// hands an equal type of a million parts to each of so many instances, where it is compared in full.
+/// A component that looks like a policy, takes a few kilobytes packed, and keeps a validator busy for very long. It
+/// passes an equal type of a million parts to each of `instances` instances, and the validator compares each one in
+/// full.
 pub(crate) fn endless_types(instances: usize) -> Vec<u8> {
     let fields = |of: &str| (0..990).map(|n| format!("(field \"f{n}\" {of})")).collect::<Vec<_>>().concat();
     let text = format!(

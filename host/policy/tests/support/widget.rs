@@ -1,5 +1,5 @@
-//! A native policy for Widgets that answers what it finds in the object: `spec.plan` is its plan, and `spec.planned`
-//! one that stands in a text, so that no word of it is the user's.
+//! A native policy for Widgets that takes its answers from the object. `spec.plan` is its plan. `spec.planned` is a
+//! plan in a text, so that the user did not write its values.
 #![allow(dead_code, clippy::unnecessary_wraps, clippy::needless_pass_by_value)]
 
 use std::sync::Arc;
@@ -103,7 +103,7 @@ pub(crate) fn map_env(subject: &Subject, _: Vec<EnvVar>) -> Result<Vec<EnvVar>, 
 pub(crate) fn translate(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = object(subject);
     let manifests = object["spec"]["plan"].as_array().cloned().unwrap_or_default();
-    // A text is a manifest of the policy's own making.
+    // A manifest given as text counts as the policy's own.
     let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
     let manifests = manifests.iter().map(text).collect();
     Ok(Plan { manifests, gates: vec![], env, notes: vec![], extra: "{}".into() })
@@ -154,23 +154,23 @@ pub(crate) fn deployment(pod: Value) -> Value {
         "spec": {"selector": {}, "template": {"metadata": {"labels": {"app": "w"}}, "spec": pod}}})
 }
 
-/// Plans what stands in `spec.planned`, with the `extra` that stands in `spec.extra`.
+/// Plans the manifests in `spec.planned`, with the `extra` in `spec.extra`.
 pub(crate) fn translate_planned(subject: &Subject, env: Vec<EnvVar>) -> Result<Plan, Refusal> {
     let object = object(subject);
     let manifests: Vec<Value> = serde_json::from_str(object["spec"]["planned"].as_str().unwrap()).unwrap();
-    // A text is a manifest of the policy's own making.
+    // A manifest given as text counts as the policy's own.
     let text = |manifest: &Value| manifest.as_str().map_or_else(|| manifest.to_string(), str::to_owned);
     let manifests = manifests.iter().map(text).collect();
     let extra = object["spec"]["extra"].as_str().unwrap_or("{}").to_owned();
     Ok(Plan { manifests, gates: vec![], env, notes: vec![], extra })
 }
 
-/// What comes of manifests that are the policy's own making, beside what the user wrote.
+/// Renders manifests that the policy made itself, together with the user's own spec.
 pub(crate) fn planned(file: &str, layers: &[Layer], plan: &Value, user: Value, rule: UserPrivileges) -> Rendered {
     planned_by(file, layers, plan, user, |renderer| renderer.with_user_privileges(rule))
 }
 
-/// The same, by a renderer that is told more.
+/// Renders manifests that the policy made itself, with a changed renderer.
 pub(crate) fn planned_by(
     file: &str,
     layers: &[Layer],
