@@ -1,4 +1,4 @@
-//! What several kinds have in common besides the container: routes, telemetry, selectors of keys.
+//! Types that several kinds share, except the container: routes, telemetry, key selectors.
 
 use alloc::string::String;
 use kaos_decode::Decode;

@@ -1,4 +1,4 @@
-//! What a user may change about the container that the operator generates.
+//! The changes that a user may make to the generated container.
 
 use alloc::{string::String, vec::Vec};
 use kaos_decode::Decode;

@@ -1,13 +1,13 @@
-//! The values that the API server fills in, and that serde fills in where no API server was involved.
+//! The default values. The API server fills them in; serde fills them in for objects that no API server has seen.
 //!
-//! A field has a default here only when "not written" and "written with the default" mean the same. Fields
-//! whose absence says something (an older alias may be set instead, or the cluster's setting applies) have
-//! none: `config.reasoningLoopMaxSteps`, `config.memory.type`, `telemetry.enabled`.
+//! A field has a default here only if "unset" and "set to the default" mean the same. Fields whose absence has a
+//! meaning of its own have none: an older alias may be set instead, or the cluster's setting applies. These are
+//! `config.reasoningLoopMaxSteps`, `config.memory.type` and `telemetry.enabled`.
 //!
-//! `replicas` has one in the CRD only, since scaling needs a number. The API server fills it in, also in objects
-//! that were stored before the CRD had it, so on a cluster the Deployment always gets a number, unless the
-//! object's annotation `kaos.tools/replicas: external` leaves that to somebody else. Serde fills nothing in: of a
-//! manifest that no API server has seen, only a number that stands there is written to the Deployment.
+//! `replicas` has a default in the CRD only, since scaling needs a number. The API server also fills it in for objects
+//! that were stored before the CRD had it. So on a cluster the Deployment always gets a number, unless the object's
+//! annotation `kaos.tools/replicas: external` leaves the number to another client. Serde fills in nothing: for a
+//! manifest that no API server has seen, the Deployment gets only a number that the manifest contains.
 
 use alloc::string::String;
 
@@ -25,9 +25,9 @@ pub const MEMORY_CONTEXT_LIMIT: i32 = 6;
 pub const MEMORY_MAX_SESSIONS: i32 = 1000;
 /// `config.memory.maxSessionEvents`.
 pub const MEMORY_MAX_SESSION_EVENTS: i32 = 500;
-/// `config.reasoningLoopMaxSteps` once `config` is there and neither the field nor its older alias is set.
+/// `config.reasoningLoopMaxSteps`, if `config` is set but neither the field nor its older alias is.
 pub const REASONING_LOOP_MAX_STEPS: i32 = 5;
-/// `replicas`, in the CRD and not in serde.
+/// `replicas`, in the CRD but not in serde.
 pub const REPLICAS: i32 = 1;
 /// `storage.local.persistentVolume.size` of a MemoryStore.
 pub const STORE_SIZE: &str = "5Gi";
@@ -35,9 +35,9 @@ pub const STORE_SIZE: &str = "5Gi";
 pub const EMBEDDING_DIMS: i32 = 1536;
 /// `longTerm.extraction.concurrency` of a MemoryStore.
 pub const EXTRACTION_CONCURRENCY: i32 = 4;
-/// The pods of a MemoryStore with external storage that sets no `replicas`.
+/// The number of pods of a MemoryStore with external storage and without `replicas`.
 pub const EXTERNAL_STORE_REPLICAS: i32 = 2;
-/// `shortTerm.tokenBudget` of a MemoryStore, where the service fills it in.
+/// `shortTerm.tokenBudget` of a MemoryStore. The service itself fills it in.
 pub const TOKEN_BUDGET: i32 = 4096;
 
 pub(crate) const fn flag<const VALUE: bool>() -> bool {
@@ -52,17 +52,17 @@ pub(crate) fn store_size() -> String {
     STORE_SIZE.into()
 }
 
-/// An explicit `null` is the default too, as it is for the API server.
+/// Treats an explicit `null` as unset, as the API server does.
 pub(crate) fn store_size_or<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_else(store_size))
 }
 
-/// An explicit `null` is the default too, as it is for the API server.
+/// Treats an explicit `null` as unset, as the API server does.
 pub(crate) fn flag_or<'de, D: Deserializer<'de>, const VALUE: bool>(from: D) -> Result<bool, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(VALUE))
 }
 
-/// An explicit `null` is the default too, as it is for the API server.
+/// Treats an explicit `null` as unset, as the API server does.
 pub(crate) fn number_or<'de, D: Deserializer<'de>, const VALUE: i32>(from: D) -> Result<i32, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(VALUE))
 }

@@ -1,18 +1,18 @@
-//! The spec and status types of the KAOS kinds (`kaos.tools/v1alpha1`): Agent, ModelAPI, MCPServer, MemoryStore; and of
-//! PolicyRevision, in which the operator tells what became of a policy.
+//! The spec and status types of the KAOS kinds (`kaos.tools/v1alpha1`): Agent, ModelAPI, MCPServer and MemoryStore; and
+//! PolicyRevision, in which the operator records the state of a policy package.
 //!
-//! The types exist once. Policies read objects through them (`kaos_decode`, so that a guest stays small), and
-//! with the feature `schema` the CustomResourceDefinitions are generated from the same structs, doc comments
-//! included: those are what `kubectl explain` shows. Unknown fields are ignored; Kubernetes' own large
-//! sub-objects (`podSpec`, `resources`, `securityContext` …) stay raw JSON, so that nothing a user wrote is lost.
+//! Each type exists once. Policies decode objects through the types with `kaos_decode`, which keeps components small.
+//! With the feature `schema`, the CustomResourceDefinitions are generated from the same structs; the doc comments
+//! become the descriptions that `kubectl explain` shows. Unknown fields are ignored. Large sub-objects of Kubernetes
+//! itself (`podSpec`, `resources`, `securityContext` …) stay raw JSON, so that no field of the user is lost.
 //!
-//! What a field makes of the workload is the policies' business. Fields that are older names of others are
-//! marked `Deprecated` in their description; policies use their value and tell the user.
-// Descriptions are what `kubectl explain` prints: plain text, also where it has an address in it.
+//! The policies decide how a field affects the workload. A field that is an older name of another field is marked
+//! `Deprecated` in its description. Policies use its value and tell the user.
+// `kubectl explain` prints the descriptions as plain text, also addresses in them.
 #![allow(rustdoc::bare_urls, rustdoc::invalid_html_tags)]
-// Doc comments are what kubectl shows, as plain text.
+// `kubectl explain` prints doc comments as plain text.
 #![allow(clippy::doc_markdown)]
-// The lints take columns for repeated attributes, and do not see that a derived kind exports its spec.
+// The lints mistake columns for repeated attributes, and do not see that a derived kind exports its spec.
 #![cfg_attr(feature = "schema", allow(clippy::duplicated_attributes, unreachable_pub))]
 #![cfg_attr(all(target_arch = "wasm32", target_os = "unknown"), no_std)]
 
@@ -47,5 +47,5 @@ pub use status::{Condition, DeploymentStatus, Phase, PolicyStatus, Status};
 pub const GROUP: &str = "kaos.tools";
 /// The one version that is served and stored.
 pub const VERSION: &str = "v1alpha1";
-/// `apiVersion` of every object of these kinds.
+/// The `apiVersion` of every object of these kinds.
 pub const API_VERSION: &str = "kaos.tools/v1alpha1";

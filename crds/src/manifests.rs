@@ -1,6 +1,6 @@
-//! The generated CustomResourceDefinitions as YAML, one document each, in the order to install them.
+//! The generated CustomResourceDefinitions as YAML, one document each, in installation order.
 
-/// Every definition.
+/// Every CustomResourceDefinition.
 pub const ALL: [&str; 5] = [
     include_str!("../generated/agents.yaml"),
     include_str!("../generated/modelapis.yaml"),
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_definition_is_of_its_kind() {
+    fn each_definition_has_its_kind() {
         for (definition, kind) in ALL.iter().zip(KINDS) {
             assert!(definition.contains(&format!("    kind: {kind}\n")), "{kind}: {definition:.400}");
         }

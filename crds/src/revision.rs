@@ -1,4 +1,4 @@
-//! PolicyRevision: what became of one policy package, written by the operator alone.
+//! PolicyRevision: the state of one policy package. Only the operator writes it.
 
 use alloc::{string::String, vec::Vec};
 
@@ -147,7 +147,7 @@ pub enum RevisionState {
 }
 
 impl RevisionState {
-    /// All of them.
+    /// Every state.
     pub const ALL: [Self; 8] = [
         Self::Pending,
         Self::Checking,
@@ -159,7 +159,7 @@ impl RevisionState {
         Self::Quarantined,
     ];
 
-    /// The state as it is written.
+    /// The state's name in a status.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pending => "Pending",
@@ -173,7 +173,8 @@ impl RevisionState {
         }
     }
 
-    /// Whether it was let in: it serves as far as it goes with whatever else was.
+    /// Whether the revision passed the gate and has the rights it needs. It serves, unless it is in conflict with
+    /// another revision.
     pub fn is_let_in(self) -> bool {
         matches!(self, Self::Active | Self::Conflict)
     }

@@ -1,5 +1,5 @@
-//! The status that the kinds share. Every field the operator writes is declared here: server-side
-//! apply refuses a status with an undeclared one.
+//! The status that the kinds share. It declares every field that the operator writes: server-side apply refuses a
+//! status with an undeclared field.
 
 use alloc::collections::BTreeMap;
 use alloc::{string::String, vec::Vec};
@@ -75,7 +75,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// The word as it stands in a status.
+    /// The value in a status.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "Pending",

@@ -1,4 +1,4 @@
-//! What an Agent is told and how it works.
+//! The instructions of an Agent and the way it works.
 
 use alloc::{string::String, vec::Vec};
 use kaos_decode::Decode;
@@ -51,7 +51,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The limit of steps by its field, by its older alias, or the default.
+    /// The limit of steps: the field, else its older alias, else the default.
     pub fn max_steps(&self) -> i32 {
         self.reasoning_loop_max_steps
             .or_else(|| self.agentic_loop.as_ref()?.max_steps)
@@ -73,7 +73,7 @@ pub enum ToolCallMode {
 }
 
 impl ToolCallMode {
-    /// The word as it stands in a spec.
+    /// The value in a spec.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Auto => "auto",

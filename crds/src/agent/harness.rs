@@ -1,4 +1,4 @@
-//! Running an Agent in a coding harness.
+//! Settings for an Agent that runs in a coding harness.
 
 use alloc::string::String;
 use kaos_decode::Decode;

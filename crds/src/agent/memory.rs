@@ -1,4 +1,4 @@
-//! What an Agent remembers, and where.
+//! The memory of an Agent.
 
 use alloc::string::String;
 use kaos_decode::Decode;
@@ -61,7 +61,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The type as written, or as the presence of a store implies.
+    /// The type as written; without one, the type that follows from `memoryStore`.
     pub fn effective_type(&self) -> MemoryType {
         self.type_.unwrap_or(match self.memory_store {
             Some(_) => MemoryType::Remote,

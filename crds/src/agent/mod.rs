@@ -105,23 +105,23 @@ impl AgentSpec {
         self.agent_network.as_ref().map_or(defaults::EXPOSE, |network| network.expose)
     }
 
-    /// The model by its field or by its older alias, the literal value of `MODEL_NAME` in `config.env`.
+    /// The model from its field, or from its older alias: the literal value of `MODEL_NAME` in `config.env`.
     pub fn model(&self) -> Option<&str> {
         self.own_model().or_else(|| filled(self.older_model()?.value.as_deref()))
     }
 
-    /// The model by its field.
+    /// The model from its own field.
     pub fn own_model(&self) -> Option<&str> {
         filled(self.model.as_deref())
     }
 
-    /// The variable `MODEL_NAME` in `config.env`, which may also come from elsewhere than the object.
+    /// The variable `MODEL_NAME` in `config.env`. Its value may also come from outside of the object.
     pub fn older_model(&self) -> Option<&EnvVar> {
         self.config.as_ref()?.env.iter().find(|variable| variable.name == "MODEL_NAME")
     }
 }
 
-/// An empty text is none.
+/// Treats an empty text as unset.
 fn filled(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
 }

@@ -1,4 +1,4 @@
-//! How a store remembers: word by word, summed up, and for long.
+//! The forms of memory of a store: verbatim messages, summaries, and long-term memories.
 
 use alloc::string::String;
 use kaos_decode::Decode;

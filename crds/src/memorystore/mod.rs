@@ -1,4 +1,4 @@
-//! MemoryStore: what Agents remember, kept by one service that several of them share.
+//! MemoryStore: a service that keeps the memories of several Agents.
 
 mod memory;
 mod storage;
@@ -94,7 +94,7 @@ pub struct MemoryStoreSpec {
 }
 
 impl MemoryStoreSpec {
-    /// How many pods run where nobody else sets the number.
+    /// The number of pods, if no other client sets it.
     pub fn pods(&self) -> i32 {
         self.replicas.unwrap_or(match self.storage.type_ {
             StorageType::Local => 1,
@@ -149,7 +149,7 @@ pub enum DefaultFailureMode {
 }
 
 impl DefaultFailureMode {
-    /// The word as it stands in a spec.
+    /// The value in a spec.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Soft => "soft",

@@ -1,4 +1,4 @@
-//! Where memories are kept.
+//! The storage of a MemoryStore.
 
 use alloc::string::String;
 use kaos_decode::Decode;

@@ -1,4 +1,4 @@
-//! A whole proxy configuration: an object that says where the text is, or, in older manifests, the text itself.
+//! A complete proxy configuration: an object that names the source of the text, or in older manifests the text itself.
 
 use alloc::{borrow::ToOwned, string::String};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::KeySelector;
 
-/// What a proxy configuration may be.
+/// The accepted forms, for error messages.
 const EXPECTED: &str = "an object with fromString or fromSecretKeyRef, or a string";
 
 /// A whole proxy configuration.
@@ -39,11 +39,12 @@ pub struct ConfigSource {
 }
 
 impl ConfigSource {
-    /// The fields that it has.
+    /// The known fields.
     pub const FIELDS: [&str; 2] = ["fromString", "fromSecretKeyRef"];
 }
 
-// A structural schema cannot say "object or string": the value is left open, and the fields are there to explain.
+// A structural schema cannot express "object or string". So the schema leaves the value open and lists the fields only
+// as an explanation.
 #[cfg(feature = "schema")]
 impl schemars::JsonSchema for ConfigYaml {
     fn inline_schema() -> bool {
@@ -84,7 +85,7 @@ impl Decode for ConfigSource {
     }
 }
 
-// Policies decode; this is for the types that have serde alone.
+// Policies use `Decode`. This implementation is for types that only have serde.
 impl<'de> Deserialize<'de> for ConfigYaml {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Self::decode(&Value::deserialize(from)?).map_err(D::Error::custom)

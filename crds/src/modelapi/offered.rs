@@ -1,12 +1,12 @@
-//! Which models a ModelAPI offers, from what others see of it.
+//! The models that a ModelAPI offers, read from its raw spec.
 
 use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
 use serde_json::Value;
 
-/// The models that the spec of a ModelAPI offers, as patterns; none where the ModelAPI itself is not in order, which is its
-/// own policy's to tell.
+/// The models that the spec of a ModelAPI offers, as patterns. Returns `None` if the spec is invalid: the ModelAPI's
+/// own policy reports that.
 pub fn offered(spec: &Value) -> Option<Vec<String>> {
-    // An empty text is none, as for the ModelAPI itself.
+    // Treat an empty text as unset, as the ModelAPI's policy does.
     let text = |block: &str, field: &str| {
         let model = spec.get(block)?.get(field)?.as_str().filter(|model| !model.is_empty())?;
         Some(vec![model.to_owned()])
@@ -30,7 +30,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn older_forms_of_a_model_api_offer_what_they_mean() {
+    fn older_forms_of_a_model_api_offer_the_same_models() {
         let api = |spec| offered(&spec);
         assert_eq!(api(json!({"mode": "Proxy", "proxyConfig": {"model": "m"}})).unwrap(), ["m"]);
         assert_eq!(api(json!({"mode": "Proxy", "proxyConfig": {}})).unwrap(), ["*"]);

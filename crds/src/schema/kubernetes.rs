@@ -1,5 +1,5 @@
-//! Schemas of Kubernetes' own sub-objects: open ones, so that fields of newer Kubernetes versions, `null` and
-//! merge directives survive, with the names and first sentences that `kubectl explain` shows.
+//! Schemas of Kubernetes' own sub-objects. They are open, so that fields of newer Kubernetes versions, `null` and merge
+//! directives survive. They list the names and first sentences that `kubectl explain` shows.
 
 use k8s_openapi::api::core::v1::{PodSpec, SecurityContext, VolumeMount};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::KeySelector;
 
-/// How Kubernetes writes quantities.
+/// The pattern of a Kubernetes quantity.
 pub(crate) const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
 pub(crate) fn pod_spec(_: &mut SchemaGenerator) -> Schema {
@@ -77,7 +77,7 @@ pub(crate) fn env_source(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The object with its first level of fields: names, kinds of value and first sentences.
+/// An open object schema that lists the first level of fields: names, types and first sentences.
 fn open<T: JsonSchema>(patch: bool) -> Map<String, Value> {
     let mut settings = SchemaSettings::openapi3();
     settings.inline_subschemas = true;

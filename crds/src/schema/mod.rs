@@ -1,6 +1,6 @@
-//! The CustomResourceDefinitions, made from the types.
+//! Generates the CustomResourceDefinitions from the types.
 //!
-//! The description of an enum replaces that of the field it stands in, so both say the same.
+//! The description of an enum replaces the description of its field, so both have the same text.
 
 pub(crate) mod kubernetes;
 pub(crate) mod rules;
@@ -23,12 +23,12 @@ pub use crate::modelapi::ModelAPI;
 const HEADER: &str = "# Generated from the types in crds/src by:\n\
                       #   cargo run -p kaos-crds --features schema --bin crdgen\n";
 
-/// A part of a whole.
+/// A fraction between 0 and 1.
 pub(crate) fn share(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "number", "minimum": 0, "maximum": 1})
 }
 
-/// The definitions of the four kinds that users write, as the API server gets them.
+/// The definitions of the four kinds that users write, as sent to the API server.
 pub fn definitions() -> serde_json::Result<[Value; 4]> {
     let made = |crd: CustomResourceDefinition| serde_json::to_value(crd).map(tidy::tidy);
     Ok([made(Agent::crd())?, made(ModelAPI::crd())?, made(MCPServer::crd())?, made(MemoryStore::crd())?])
@@ -39,7 +39,7 @@ pub fn revision() -> serde_json::Result<Value> {
     serde_json::to_value(crate::PolicyRevision::crd()).map(tidy::tidy)
 }
 
-/// The generated files: name and text.
+/// The generated files, by name and text.
 pub fn files() -> io::Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     for crd in definitions()?.into_iter().chain([revision()?]) {

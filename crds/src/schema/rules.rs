@@ -1,9 +1,9 @@
-//! The rules between fields that the API server checks.
+//! The rules across fields that the API server validates.
 //!
-//! Only such as cannot refuse an object that was valid before: each stands for a field that used to be
-//! required and now has an older alias. Everything else is for the policies to refuse, with the path and a
-//! remedy, since a rule that a stored object breaks blocks every later edit of it, scaling included. MemoryStore has had its
-//! rules since there are objects of it.
+//! A rule may not refuse an object that used to be valid. So each rule replaces a field that used to be required and
+//! now has an older alias. Policies refuse every other error, with its path and a remedy: a rule that a stored object
+//! breaks would block every later edit of the object, scaling included. MemoryStore is newer, and its rules are as old
+//! as the kind.
 
 use kube::core::Rule;
 
@@ -34,7 +34,7 @@ pub(crate) fn local_replicas() -> Rule {
         .message("replicas must be 1 in local storage mode")
 }
 
-/// Holds once a mark is set: without one the service derives both.
+/// Applies only if a mark is set. Otherwise the service derives both marks.
 pub(crate) fn compaction_marks() -> Rule {
     const BUDGET: &str = "(has(self.shortTerm) && has(self.shortTerm.tokenBudget) ? self.shortTerm.tokenBudget : 4096)";
     let is_set = |mark: &str| format!("(has(self.mediumTerm.{mark}) && self.mediumTerm.{mark} > 0)");

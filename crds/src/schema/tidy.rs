@@ -1,10 +1,9 @@
-//! What the derived schemas need before they are a good CRD: descriptions that are running text, and `null`
-//! accepted only where it says something.
+//! Corrects the derived schemas: joins the lines of descriptions, and accepts `null` only where it has a meaning.
 
 use serde_json::Value;
 
-/// Field and parent. These had a default once, so that the API server took `null` for them; they have none
-/// any more, since their absence says something. (An enum cannot take `null` at all.)
+/// Fields, each with its parent, that accept `null`. They used to have a default, so the API server accepted `null`.
+/// They no longer have one, since their absence has a meaning. (An enum cannot accept `null` at all.)
 const NULLABLE: [(&str, &str); 2] = [("config", "reasoningLoopMaxSteps"), ("telemetry", "enabled")];
 
 pub(crate) fn tidy(mut crd: Value) -> Value {
@@ -16,7 +15,7 @@ pub(crate) fn tidy(mut crd: Value) -> Value {
     crd
 }
 
-/// One node of a schema: the field `name` of the field `parent`.
+/// Corrects one node of a schema: the field `name` of the field `parent`.
 fn schema(node: &mut Value, parent: &str, name: &str) {
     let Some(node) = node.as_object_mut() else { return };
     if let Some(Value::String(text)) = node.get_mut("description") {
@@ -28,7 +27,7 @@ fn schema(node: &mut Value, parent: &str, name: &str) {
     if let Some(items) = node.get_mut("items") {
         schema(items, parent, name);
     }
-    // Kubernetes' own objects (open, with fields named) are as they should be.
+    // Leave Kubernetes' own objects unchanged: they are open and list their fields.
     let open = node.get("x-kubernetes-preserve-unknown-fields").is_some() && node.contains_key("type");
     if let Some(Value::Object(fields)) = node.get_mut("properties").filter(|_| !open) {
         for (field, inner) in fields {
@@ -37,7 +36,7 @@ fn schema(node: &mut Value, parent: &str, name: &str) {
     }
 }
 
-/// Lines of one paragraph joined.
+/// Joins the lines of each paragraph.
 fn running(text: &str) -> String {
     text.split("\n\n")
         .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
