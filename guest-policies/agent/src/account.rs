@@ -1,7 +1,7 @@
-//! A ServiceAccount of an Agent's own, and the token by which others know the Agent.
+//! The ServiceAccount of an Agent, and the token that identifies the Agent to others.
 //!
-//! The token is for one audience alone and is renewed by the kubelet. It reaches nothing in the cluster, so the account has no
-//! other token mounted.
+//! The token has a single audience, and the kubelet renews it. It gives no access to the cluster, and the account has
+//! no other token mounted.
 
 use alloc::{borrow::ToOwned, string::String};
 use kaos_policy_sdk::env::ContainerEnv;
@@ -13,15 +13,15 @@ use crate::settings::AccountSettings;
 
 /// The volume of the token.
 const VOLUME: &str = "agent-auth-token";
-/// The label that names the Agent of an account.
+/// The label with the name of the account's Agent.
 const LABEL: &str = "kaos.tools/agent";
 
-/// The name of the account.
+/// Returns the name of the account.
 pub(crate) fn name(workload: &Workload<'_>) -> String {
     format!("kaos-agent-{}", workload.name)
 }
 
-/// The account.
+/// Builds the account.
 pub(crate) fn manifest(workload: &Workload<'_>, extra: &Extra<'_>) -> Value {
     let mut metadata = workload.metadata(&name(workload), extra);
     metadata["labels"][LABEL] = workload.name.into();
@@ -33,7 +33,7 @@ pub(crate) fn manifest(workload: &Workload<'_>, extra: &Extra<'_>) -> Value {
     }
 }
 
-/// The directory and the name of the file that the token is in.
+/// Returns the directory and the file name of the token.
 fn directory(settings: &AccountSettings) -> (&str, &str) {
     settings.token_path.rsplit_once('/').unwrap_or(("", &settings.token_path))
 }
@@ -51,7 +51,7 @@ pub(crate) fn mount(parts: &mut PodParts<'_>, settings: &AccountSettings) {
     parts.volume_mounts.push(object! { "name": VOLUME, "mountPath": directory, "readOnly": true });
 }
 
-/// Who the Agent is for those whom it calls, and where its token is.
+/// Sets the variables with the Agent's identity and the path of its token.
 pub(crate) fn set_env(env: &mut ContainerEnv<'_>, identity: &str, settings: &AccountSettings) {
     env.set("AGENT_AUTH_IDENTITY", identity.to_owned(), "metadata").set(
         "AGENT_AUTH_TOKEN_FILE",

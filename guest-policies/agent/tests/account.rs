@@ -1,4 +1,4 @@
-//! The ServiceAccount of an Agent's own, and its token.
+//! The ServiceAccount of an Agent, and its token.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 
@@ -8,7 +8,7 @@ use kaos_workload::schema::{leaves, with};
 use serde_json::{Value, json};
 
 #[test]
-fn an_agent_with_an_account_has_one_token_for_those_that_it_calls_and_none_for_the_cluster() {
+fn an_agent_with_an_account_mounts_one_token_and_none_for_the_cluster() {
     let schema: Value = serde_json::from_str(&Settings::schema_text()).unwrap();
     let defaults = leaves(&schema).into_iter();
     let settings = defaults.fold(json!({}), |all, (path, leaf)| with(&all, &path, leaf["default"].clone()));

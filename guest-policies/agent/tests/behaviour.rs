@@ -1,4 +1,4 @@
-//! What a user of the kind can rely on, case by case.
+//! The guarantees for users of the kind, case by case.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 
@@ -56,7 +56,7 @@ fn deployment(plan: &Plan, available: i64) -> Value {
 }
 
 #[test]
-fn older_fields_are_used_and_each_is_told() {
+fn older_fields_work_and_each_gets_a_note() {
     let older = json!({"model": null, "resources": {"limits": {"cpu": "1"}}, "config": {
         "env": [{"name": "MODEL_NAME", "value": "old"}, {"name": "X", "value": "1"}],
         "agenticLoop": {"maxSteps": 7, "enableTools": false, "enableDelegation": true},
@@ -85,7 +85,7 @@ fn older_fields_are_used_and_each_is_told() {
 }
 
 #[test]
-fn the_users_variables_win_and_stand_once() {
+fn user_variables_win_and_occur_once() {
     let plan = plan(
         &json!({"container": {"env": [{"name": "MODEL_API_URL", "value": "http://mine"}, {"name": "AGENT_NAME", "value": "me"}]}}),
     );
@@ -96,14 +96,14 @@ fn the_users_variables_win_and_stand_once() {
 }
 
 #[test]
-fn replicas_are_set_only_when_written() {
+fn replicas_are_set_only_if_the_spec_sets_them() {
     let replicas = |plan: &Plan| testing::manifest(plan, "Deployment").at(&["spec", "replicas"]).cloned();
     assert_eq!(replicas(&plan(&json!({}))), None);
     assert_eq!(replicas(&plan(&json!({"replicas": 3}))), Some(json!(3)));
 }
 
 #[test]
-fn an_unexposed_agent_is_a_deployment_and_no_address() {
+fn an_unexposed_agent_gets_a_deployment_and_no_endpoint() {
     let object = agent(&json!({"agentNetwork": {"expose": false}}));
     let subject = subject(&object, &[up()]);
     let plan = testing::plan::<Agent>(&subject).unwrap();
@@ -113,7 +113,7 @@ fn an_unexposed_agent_is_a_deployment_and_no_address() {
 }
 
 #[test]
-fn an_unexposed_agent_may_be_what_only_a_service_or_a_route_refuses() {
+fn an_unexposed_agent_skips_the_checks_for_services_and_routes() {
     let judge = |expose: bool| {
         let mut object = agent(&json!({"agentNetwork": {"expose": expose}, "gatewayRoute": {"timeout": "100000h"}}));
         object["metadata"]["name"] = json!("my.agent");
@@ -128,7 +128,7 @@ fn an_unexposed_agent_may_be_what_only_a_service_or_a_route_refuses() {
 }
 
 #[test]
-fn a_model_may_come_from_elsewhere_in_its_older_place() {
+fn the_older_model_variable_may_use_value_from() {
     let from = json!({"configMapKeyRef": {"name": "models", "key": "mine"}});
     let plan = plan(&json!({"model": null, "config": {"env": [{"name": "MODEL_NAME", "valueFrom": from}]}}));
     let models: Vec<_> = plan.env.iter().filter(|var| var.name == "MODEL_NAME").collect();
@@ -136,14 +136,14 @@ fn a_model_may_come_from_elsewhere_in_its_older_place() {
 }
 
 #[test]
-fn an_empty_model_is_none() {
+fn an_empty_model_counts_as_absent() {
     let older = json!({"model": "", "config": {"env": [{"name": "MODEL_NAME", "value": "old"}]}});
     assert_eq!(env(&plan(&older), "MODEL_NAME"), Some("old"));
     assert_eq!(refused(&json!({"model": ""})), "spec.model");
 }
 
 #[test]
-fn two_containers_of_one_name_are_refused_where_the_second_was_written() {
+fn a_duplicate_container_name_is_refused_at_the_second_container() {
     let container = |name: &str| json!({"name": name, "image": "i", "env": [{"name": "A", "value": "1"}]});
     let beside = |all: Value| refused(&json!({"podSpec": {"initContainers": all}}));
     assert_eq!(beside(json!([container("x"), container("x")])), "spec.podSpec.initContainers[1].name");
@@ -152,7 +152,7 @@ fn two_containers_of_one_name_are_refused_where_the_second_was_written() {
 }
 
 #[test]
-fn a_dependency_that_flaps_does_not_take_a_running_agent_down() {
+fn an_unready_dependency_does_not_stop_a_running_agent() {
     let beside = [api(&json!({"ready": false, "endpoint": "http://llm"}))];
     let subject = subject(&agent(&json!({})), &beside);
     let plan = testing::plan::<Agent>(&subject).unwrap();
@@ -167,7 +167,7 @@ fn a_dependency_that_flaps_does_not_take_a_running_agent_down() {
 }
 
 #[test]
-fn what_an_agent_is_linked_to_is_in_its_status() {
+fn the_status_lists_the_linked_objects() {
     let server = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "MCPServer", "metadata": {"name": "t", "namespace": "ns"},
                         "status": {"ready": true, "endpoint": "http://t"}});
     let peer = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "metadata": {"name": "p", "namespace": "ns"},
@@ -185,7 +185,7 @@ fn what_an_agent_is_linked_to_is_in_its_status() {
 }
 
 #[test]
-fn routes_where_the_cluster_has_none_are_a_note() {
+fn routes_without_the_gateway_api_give_a_note() {
     let schema: Value = serde_json::from_str(&Settings::schema_text()).unwrap();
     let mut settings = json!({});
     for (path, leaf) in leaves(&schema) {
@@ -244,7 +244,7 @@ fn every_refusal_names_its_field() {
 }
 
 #[test]
-fn a_harness_that_the_registry_does_not_know_is_refused_and_a_missing_registry_is_waited_for() {
+fn an_unknown_harness_is_refused_and_a_missing_registry_is_waited_for() {
     let object = agent(&json!({"harness": {"runtime": "x"}}));
     let Err(Refusal::Waiting(blockers)) = testing::plan::<Agent>(&subject(&object, &[up()])) else {
         panic!("must wait")
@@ -288,7 +288,7 @@ fn a_registry_is_read_in_every_style_of_yaml() {
 }
 
 #[test]
-fn a_port_with_another_number_and_the_same_name_is_refused_because_ports_merge_by_number() {
+fn a_second_port_with_the_same_name_is_refused() {
     let ports = |name: &str| json!({"podSpec": {"containers": [{"name": "agent", "ports": [{"containerPort": 9000, "name": name}]}]}});
     assert_eq!(refused(&ports("http")), "spec.podSpec.containers[0].ports");
     let plan = plan(&ports("other"));
@@ -297,7 +297,7 @@ fn a_port_with_another_number_and_the_same_name_is_refused_because_ports_merge_b
 }
 
 #[test]
-fn ports_of_one_number_and_two_protocols_are_both_there() {
+fn ports_with_one_number_and_two_protocols_both_stay() {
     let ports = json!([{"containerPort": 9000, "protocol": "UDP"}, {"containerPort": 9000}]);
     let plan = plan(&json!({"podSpec": {"containers": [{"name": "agent", "ports": ports}]}}));
     let ports = container(&plan)["ports"].clone();
@@ -307,7 +307,7 @@ fn ports_of_one_number_and_two_protocols_are_both_there() {
 }
 
 #[test]
-fn a_probe_that_is_taken_away_is_gone() {
+fn a_probe_that_the_patch_deletes_is_absent() {
     let container = |patch: &Value| {
         let plan = plan(&json!({"podSpec": {"containers": [patch]}}));
         container(&plan)
@@ -322,7 +322,7 @@ fn a_probe_that_is_taken_away_is_gone() {
 }
 
 #[test]
-fn a_variable_that_is_there_twice_is_told() {
+fn a_duplicate_variable_gives_a_note() {
     let plan = plan(&json!({"container": {"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}}));
     let note = plan.notes.iter().find(|note| note.reason == "DuplicateEnv").unwrap();
     assert_eq!(note.path.as_deref(), Some("spec.container.env"));
@@ -330,7 +330,7 @@ fn a_variable_that_is_there_twice_is_told() {
 }
 
 #[test]
-fn a_spec_that_is_nested_too_deeply_is_not_taken_for_an_empty_one() {
+fn a_too_deeply_nested_spec_is_refused_and_not_read_as_empty() {
     let deep = (0..130).fold(json!(1), |inner, _| json!([inner]));
     let Err(Refusal::Invalid(violations)) =
         testing::plan::<Agent>(&subject(&agent(&json!({"podSpec": {"x": deep}})), &[up()]))
@@ -343,7 +343,7 @@ fn a_spec_that_is_nested_too_deeply_is_not_taken_for_an_empty_one() {
 }
 
 #[test]
-fn every_sample_is_answered_and_at_least_one_of_a_claim_ends_in_a_plan() {
+fn all_samples_but_the_waiting_one_get_a_plan() {
     let mut plans = 0;
     for sample in &Agent::describe().claims[0].samples {
         let parse = |text: &String| serde_json::from_str::<Value>(text).unwrap();
@@ -354,7 +354,7 @@ fn every_sample_is_answered_and_at_least_one_of_a_claim_ends_in_a_plan() {
 }
 
 #[test]
-fn an_object_that_is_nested_too_deeply_is_refused_and_keeps_the_address_that_its_service_has() {
+fn a_too_deeply_nested_object_is_refused_and_keeps_its_endpoint() {
     let mut object = agent(&json!({"podSpec": {}}));
     object["spec"]["podSpec"]["x"] = (0..200).fold(json!(1), |inner, _| json!([inner]));
     let subject = testing::subject(&object).build();

@@ -1,4 +1,4 @@
-//! Whatever stands in a spec, the policy answers: with a plan, or with a refusal that names a field.
+//! The policy answers every spec: with a plan, or with a refusal that names a field.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 
@@ -27,7 +27,7 @@ fn beside() -> Vec<Value> {
     .into()
 }
 
-/// Asks all five functions; gives the refusal, if it is one.
+/// Calls all five functions. Returns the refusal, if there is one.
 fn ask(object: &Value) -> Option<Refusal> {
     let subject = testing::subject(object).beside::<Agent>(&beside()).build();
     let answer = testing::plan::<Agent>(&subject);
@@ -79,7 +79,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn any_field_may_hold_anything(at in any::<prop::sample::Index>(), new in anything(&WORDS)) {
+    fn any_value_in_any_field_gets_an_answer(at in any::<prop::sample::Index>(), new in anything(&WORDS)) {
         let mut object = full();
         let mut all = Vec::new();
         paths(&object["spec"], &["spec".to_owned()], &mut all);
@@ -129,7 +129,7 @@ fn very_long_texts_and_very_many_variables_are_answered() {
 }
 
 #[test]
-fn what_a_user_writes_never_becomes_part_of_a_script() {
+fn user_text_never_becomes_part_of_a_script() {
     let mut object = full();
     let evil = "https://h/$(touch /x);`id`\"'.git";
     object["spec"]["harness"]["workspace"]["repoURL"] = json!(evil);
@@ -148,7 +148,7 @@ fn what_a_user_writes_never_becomes_part_of_a_script() {
 }
 
 #[test]
-fn a_token_in_the_url_is_refused_because_git_would_keep_it() {
+fn a_repository_url_with_a_token_is_refused() {
     let mut object = full();
     object["spec"]["harness"]["workspace"]["repoURL"] = json!("https://user:token@h/r.git");
     let Some(Refusal::Invalid(violations)) = ask(&object) else { panic!("must be refused") };

@@ -1,7 +1,7 @@
-//! Every recorded Agent renders as the Go operator rendered it, or as the case wants it instead.
+//! Every recorded Agent renders as in the Go operator, or with the deviation that the case describes.
 //!
-//! The objects that a case refers to get the status that their own policies would first write. The whole
-//! pipeline, with stamps and statuses, is compared in the repository's golden tests.
+//! The objects that a case refers to get the status that their own policies would first write. The repository's golden
+//! tests compare the whole pipeline, with stamps and statuses.
 
 mod cases;
 

@@ -1,11 +1,11 @@
-//! `settings.schema.json` says what the settings type says.
+//! `settings.schema.json` matches the settings type.
 
 use kaos_agent::Settings;
 
 const FILE: &str = include_str!("../settings.schema.json");
 
 #[test]
-fn the_schema_file_is_what_the_settings_type_says() {
+fn the_schema_file_matches_the_settings_type() {
     let wanted = Settings::schema_text();
     if std::env::var_os("WRITE_SCHEMA").is_some() {
         std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/settings.schema.json"), &wanted).unwrap();

@@ -1,4 +1,4 @@
-//! Each setting changes what it is for, and nothing else.
+//! Each setting changes exactly the places that the table lists.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 const D: &str = "Deployment.spec.template.spec.containers.0";
 
-/// Setting, another value, and everything that then differs.
+/// Each setting with another value and all places that change.
 fn table() -> Vec<(&'static str, Value, Vec<String>)> {
     let main = |path: &str| format!("{D}.{path}");
     let probe = |probe: &str, path: &str| format!("{D}.{probe}.{path}");
@@ -82,7 +82,7 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
             json!("/run/other"),
             vec![token("path"), main("volumeMounts.0.mountPath"), env("AGENT_AUTH_TOKEN_FILE")],
         ),
-        // What a user may be asked for is in `memory.rs`.
+        // `memory.rs` tests the effect of this setting.
         ("memory.userIdentity", json!(true), Vec::new()),
         ("memory.requirePrincipal", json!(true), vec![env("MEMORY_REQUIRE_PRINCIPAL")]),
         ("memory.requireAgentIdentity", json!(true), vec![env("MEMORY_REQUIRE_AGENT_IDENTITY")]),
@@ -123,7 +123,7 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
     table
 }
 
-/// Everything that a policy answers, as paths and values.
+/// Returns all answers of the policy, as paths and values.
 fn answers(settings: &Value, harness: bool) -> BTreeSet<(String, String)> {
     let mut agent = json!({
         "apiVersion": "kaos.tools/v1alpha1", "kind": "Agent", "metadata": {"name": "a", "namespace": "ns"},
@@ -177,7 +177,7 @@ fn flatten(value: &Value, path: &str, into: &mut BTreeSet<(String, String)>) {
                 flatten(item, &format!("{path}.{key}"), into);
             }
         }
-        // A variable is its name in the path and its value.
+        // The path contains the variable's name, so only the value counts.
         _ if path.contains(".env.") && path.rsplit('.').next() == Some("name") => {}
         leaf => {
             let path = if path.contains(".env.") { path.trim_end_matches(".value") } else { path };
@@ -210,7 +210,7 @@ fn changed(before: &Value, after: &Value, harness: bool) -> BTreeSet<String> {
 }
 
 #[test]
-fn each_setting_changes_exactly_what_it_is_for() {
+fn each_setting_changes_exactly_the_listed_places() {
     let (_, settings) = base();
     for (path, value, expected) in table() {
         let is_account = path.starts_with("serviceAccount.");
@@ -221,7 +221,7 @@ fn each_setting_changes_exactly_what_it_is_for() {
 }
 
 #[test]
-fn the_switches_add_and_take_away_all_that_belongs_to_them() {
+fn each_switch_adds_and_removes_exactly_its_own_places() {
     let (_, settings) = base();
     let routes = changed(&settings, &with(&settings, "gateway.enabled", json!(false)), false);
     assert!(routes.iter().all(|path| path.starts_with("HTTPRoute.")) && !routes.is_empty(), "{routes:?}");
@@ -252,7 +252,7 @@ fn every_setting_is_tested() {
 }
 
 #[test]
-fn the_environment_of_the_go_operator_feeds_the_settings_that_it_fed() {
+fn environment_variables_of_the_go_operator_set_the_same_settings() {
     let fed: BTreeSet<String> =
         leaves(&base().0).iter().filter_map(|(_, leaf)| leaf["x-env"].as_str().map(ToOwned::to_owned)).collect();
     let known = [

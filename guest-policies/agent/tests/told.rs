@@ -1,4 +1,4 @@
-//! What an Agent's user is told, and what its process is.
+//! The messages to an Agent's user, and the environment of its process.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 
@@ -12,7 +12,7 @@ fn api(status: &Value) -> Value {
            "spec": {"mode": "Proxy", "proxyConfig": {"models": ["*"]}}, "status": status})
 }
 
-/// An Agent of `spec` beside a ModelAPI of `status`.
+/// Returns an Agent with `spec`, and a ModelAPI with `status`.
 fn subject(spec: &Value, status: &Value) -> Subject {
     let mut all = json!({"modelAPI": "llm", "model": "m"});
     for (field, value) in spec.as_object().unwrap() {
@@ -32,7 +32,7 @@ fn env<'a>(plan: &'a Plan, name: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn a_dependency_that_is_not_ready_is_never_told_to_be() {
+fn a_failed_dependency_is_reported_and_a_rollout_counts_as_serving() {
     let told = |phase: &str| {
         let status =
             json!({"ready": false, "endpoint": "http://llm", "phase": phase, "deployment": {"availableReplicas": 1}});
@@ -47,7 +47,7 @@ fn a_dependency_that_is_not_ready_is_never_told_to_be() {
 }
 
 #[test]
-fn a_peer_whose_name_no_object_can_have_is_not_waited_for() {
+fn a_peer_with_an_invalid_name_is_not_waited_for() {
     let plan = answer(&json!({"agentNetwork": {"access": ["Not_A_Name"]}})).unwrap();
     let note = plan.notes.iter().find(|note| note.reason == "PeerNameInvalid").unwrap();
     assert_eq!(
@@ -57,7 +57,7 @@ fn a_peer_whose_name_no_object_can_have_is_not_waited_for() {
 }
 
 #[test]
-fn a_pattern_as_a_model_is_told_and_a_blank_one_refused() {
+fn a_pattern_as_model_gives_a_note_and_a_blank_model_is_refused() {
     for (model, is_told) in [("openai/*", true), ("*", true), ("openai/", true), ("openai/gpt-4o", false), ("m", false)]
     {
         let plan = answer(&json!({"model": model})).unwrap();
@@ -69,7 +69,7 @@ fn a_pattern_as_a_model_is_told_and_a_blank_one_refused() {
 }
 
 #[test]
-fn an_older_field_that_a_newer_one_makes_useless_is_told_to_be_ignored() {
+fn an_older_field_with_a_newer_one_is_reported_as_ignored() {
     let variable = json!([{"name": "A", "value": "1"}]);
     let spec = json!({
         "resources": {}, "container": {"resources": {}, "env": variable},
@@ -83,7 +83,7 @@ fn an_older_field_that_a_newer_one_makes_useless_is_told_to_be_ignored() {
 }
 
 #[test]
-fn texts_reach_the_agent_as_they_were_written() {
+fn texts_reach_the_agent_unchanged() {
     let spec = json!({
         "model": "$(A)", "config": {"description": "$$", "instructions": "$(A)", "autonomous": {"goal": "$(A) for $5"}},
         "container": {"env": [{"name": "A", "value": "$(B)"}]},
@@ -102,7 +102,7 @@ fn texts_reach_the_agent_as_they_were_written() {
 }
 
 #[test]
-fn the_address_for_telemetry_may_refer_to_a_variable() {
+fn the_telemetry_endpoint_may_refer_to_a_variable() {
     let host = json!({"fieldRef": {"fieldPath": "status.hostIP"}});
     let spec = json!({
         "config": {"telemetry": {"enabled": true, "endpoint": "http://$(HOST_IP):4317"}},

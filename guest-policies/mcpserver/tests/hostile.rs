@@ -1,4 +1,4 @@
-//! Whatever an object, a registry or settings hold: a plan or a refusal with a path, never a panic.
+//! Every object, registry and settings get a plan or a refusal with a path, and never cause a panic.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../sdk/tests/support/anything.rs"]

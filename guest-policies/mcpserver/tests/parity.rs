@@ -1,4 +1,4 @@
-//! What was recorded of KAOS, and where something better is wanted.
+//! Compares the policy with the recordings of KAOS, and tests the deliberate deviations.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 mod support;
@@ -18,7 +18,7 @@ fn is_told(case: &Case, subject: &Subject, plan: &Plan, condition: &str) {
     assert!(report.conditions.iter().any(|c| c.type_ == condition), "{}: {:?}", case.name, report.conditions);
 }
 
-/// What is wanted of the cases that deviate.
+/// Checks the deviation of a case.
 fn assert_deviation(case: &Case, subject: &Subject, answer: &Result<Plan, Refusal>) {
     match (case.name.as_str(), answer) {
         ("mcpserver-custom-no-image", Err(refused)) => {
@@ -39,7 +39,7 @@ fn assert_deviation(case: &Case, subject: &Subject, answer: &Result<Plan, Refusa
             assert_eq!((report.phase.as_str(), report.ready), ("Failed", false));
             assert!(report.conditions.iter().any(|condition| condition.type_ == "RuntimeResolved"));
         }
-        // What is told of pods that do not start is not a matter of the plan.
+        // The message about pods that do not start is not part of the plan.
         ("mcpserver-serviceaccount-missing", Ok(_)) => case.assert_same::<McpServer>(subject, answer),
         ("mcpserver-custom-params", Ok(plan)) => {
             case.assert_same::<McpServer>(subject, answer);
@@ -90,7 +90,7 @@ fn assert_deviation(case: &Case, subject: &Subject, answer: &Result<Plan, Refusa
 }
 
 #[test]
-fn every_recorded_case_is_rendered_as_recorded_or_as_wanted() {
+fn every_recorded_case_matches_the_recording_or_its_deviation() {
     for case in support::cases("mcpserver-", "MCPServer") {
         let subject = case.subject::<McpServer>();
         let answer = testing::plan::<McpServer>(&subject);

@@ -1,4 +1,4 @@
-//! Every setting has its schema, and changes what it should and nothing else.
+//! Every setting has a schema, and changes exactly the listed places.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "support/settings.rs"]
@@ -13,7 +13,7 @@ use kaos_workload::schema;
 use serde_json::{Value, json};
 
 #[test]
-fn the_schema_in_the_tree_is_the_one_of_the_code() {
+fn the_committed_schema_matches_the_code() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/settings.schema.json");
     let text = Settings::schema_text();
     if std::env::var_os("WRITE_SCHEMA").is_some() {
@@ -23,7 +23,7 @@ fn the_schema_in_the_tree_is_the_one_of_the_code() {
     assert!(std::fs::read_to_string(path).unwrap() == text, "settings.schema.json is stale: run {command}");
 }
 
-/// A plan that the setting has a part in, with telemetry and routes on.
+/// Returns a plan that the setting affects, with telemetry and routes enabled.
 fn plan(setting: &str, settings: &Value) -> Plan {
     let spec = match setting {
         "packageImage" => json!({"config": {"mcp": "mcp-server-time"}}),
@@ -58,7 +58,7 @@ fn plan(setting: &str, settings: &Value) -> Plan {
 }
 
 #[test]
-fn every_setting_changes_exactly_what_it_should() {
+fn every_setting_changes_exactly_the_listed_places() {
     let mut settings = support::default_settings::<McpServer>();
     settings["gateway"] = json!({"enabled": true, "name": "g", "namespace": "gn", "timeout": "30s"});
     settings["telemetry"]["enabled"] = json!(true);
@@ -101,7 +101,7 @@ fn every_setting_changes_exactly_what_it_should() {
         row("telemetry.enabled", json!(false), "@/env"),
         row("telemetry.endpoint", json!("http://x"), "@/env/3/value"),
         row("telemetry.excludedUrls", json!("/x"), "@/env/5/value"),
-        // In `extra` of the plan: the host's to act on.
+        // Only in `extra` of the plan: the host handles it.
         row("finalizer", json!("kaos.tools/mcpserver-finalizer"), ""),
     ];
     rows.extend(probe("livenessProbe", "livenessProbe", "tcpSocket"));
@@ -110,7 +110,7 @@ fn every_setting_changes_exactly_what_it_should() {
 }
 
 #[test]
-fn environment_variables_feed_the_settings_that_kaos_has() {
+fn environment_variables_set_the_same_settings_as_in_kaos() {
     let fed: Vec<(String, String)> = schema::leaves(&support::schema::<McpServer>())
         .into_iter()
         .filter_map(|(path, leaf)| Some((path, leaf.get("x-env")?.as_str()?.to_owned())))
@@ -130,10 +130,10 @@ fn environment_variables_feed_the_settings_that_kaos_has() {
 }
 
 #[test]
-fn a_finalizer_is_handed_to_the_host() {
+fn the_plan_passes_the_finalizer_to_the_host() {
     let mut settings = support::default_settings::<McpServer>();
     let extra = |settings: &Value| serde_json::from_str::<Value>(&plan("finalizer", settings).extra).unwrap();
-    // There is no registry here: the plan is complete without it.
+    // The subject has no registry, so the plan is complete without it.
     assert_eq!(extra(&settings), json!({"optionalNeeds": ["registry"]}));
     settings["finalizer"] = json!("example.com/x");
     assert_eq!(extra(&settings)["finalizer"], "example.com/x");

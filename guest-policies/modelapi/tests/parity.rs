@@ -1,4 +1,4 @@
-//! What was recorded of KAOS, and where something better is wanted.
+//! Compares the policy with the recordings of KAOS, and tests the deliberate deviations.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/mod.rs"]
@@ -40,7 +40,7 @@ fn is_refused(case: &Case, subject: &Subject, refused: &Refusal, wanted: &str) {
     assert_eq!(report.message, format!("{path}: {message}"), "{}", case.name);
 }
 
-/// What is wanted of the cases that deviate and have a plan.
+/// Checks the deviation of a case with a plan.
 fn assert_better(case: &Case, subject: &Subject, answer: &Result<Plan, Refusal>, plan: &Plan) {
     let same_and = |condition: &str| {
         case.assert_same::<ModelApi>(subject, answer);
@@ -117,7 +117,7 @@ fn assert_deviation(case: &Case, subject: &Subject, answer: &Result<Plan, Refusa
         ) => {
             let (_, message) = violation(refused);
             let recorded = case.recorded["status"]["message"].as_str().unwrap();
-            // The words of a YAML parser are its own.
+            // The messages of the YAML parsers differ.
             let known = recorded.find("yaml: ").map_or(recorded, |end| &recorded[..end]);
             assert!(message.starts_with(known), "{}: {message}", case.name);
             is_refused(case, subject, refused, "spec.proxyConfig.configYaml.fromString");
@@ -131,7 +131,7 @@ fn assert_deviation(case: &Case, subject: &Subject, answer: &Result<Plan, Refusa
 }
 
 #[test]
-fn every_recorded_case_is_rendered_as_recorded_or_as_wanted() {
+fn every_recorded_case_matches_the_recording_or_its_deviation() {
     for case in support::cases("modelapi-", "ModelAPI") {
         let subject = case.subject::<ModelApi>();
         let answer = testing::plan::<ModelApi>(&subject);

@@ -1,4 +1,4 @@
-//! Every setting has its schema, and changes what it should and nothing else.
+//! Every setting has a schema, and changes exactly the listed places.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 #[path = "../../mcpserver/tests/support/settings.rs"]
@@ -13,7 +13,7 @@ use kaos_policy_sdk::types::Plan;
 use serde_json::{Value, json};
 
 #[test]
-fn the_schema_in_the_tree_is_the_one_of_the_code() {
+fn the_committed_schema_matches_the_code() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/settings.schema.json");
     let text = Settings::schema_text();
     if std::env::var_os("WRITE_SCHEMA").is_some() {
@@ -23,7 +23,7 @@ fn the_schema_in_the_tree_is_the_one_of_the_code() {
     assert!(std::fs::read_to_string(path).unwrap() == text, "settings.schema.json is stale: run {command}");
 }
 
-/// A plan that the setting has a part in, with telemetry and routes on.
+/// Returns a plan that the setting affects, with telemetry and routes enabled.
 fn plan(setting: &str, settings: &Value) -> Plan {
     let is_hosted = ["hosted.", "modelStore.", "modelPull."].iter().any(|prefix| setting.starts_with(prefix));
     let spec = if is_hosted {
@@ -37,7 +37,7 @@ fn plan(setting: &str, settings: &Value) -> Plan {
     testing::plan::<ModelApi>(&subject).unwrap_or_else(|refused| panic!("{setting}: {refused:?}"))
 }
 
-/// The rows of one server. `init` is the container that runs before it, if there is one; `port` is another place of that.
+/// Builds the rows of one server. `init` is its init container, if it has one. `port` is a further place of the port.
 fn server(setting: &str, init: Option<&str>, port: &str) -> Vec<Row> {
     let of = |leaf: &str, value: Value, places: &str| row(&format!("{setting}.{leaf}"), value, places);
     let both = |field: &str| {
@@ -65,7 +65,7 @@ fn server(setting: &str, init: Option<&str>, port: &str) -> Vec<Row> {
 }
 
 #[test]
-fn every_setting_changes_exactly_what_it_should() {
+fn every_setting_changes_exactly_the_listed_places() {
     let mut settings = support::default_settings::<ModelApi>();
     settings["gateway"] = json!({"enabled": true, "name": "g", "namespace": "gn", "timeout": "30s"});
     settings["telemetry"]["enabled"] = json!(true);
@@ -108,7 +108,7 @@ fn every_setting_changes_exactly_what_it_should() {
         row("telemetry.enabled", json!(false), &format!("@/env {config}")),
         row("telemetry.endpoint", json!("http://x"), "@/env/2/value"),
         row("telemetry.excludedUrls", json!("/x"), "@/env/4/value"),
-        // In `extra` of the plan: the host's to act on.
+        // Only in `extra` of the plan: the host handles it.
         row("finalizer", json!("kaos.tools/modelapi-finalizer"), ""),
     ];
     rows.extend(server("proxy", None, "@/args/3"));
@@ -117,7 +117,7 @@ fn every_setting_changes_exactly_what_it_should() {
 }
 
 #[test]
-fn a_finalizer_is_handed_to_the_host() {
+fn the_plan_passes_the_finalizer_to_the_host() {
     let mut settings = support::default_settings::<ModelApi>();
     assert_eq!(plan("finalizer", &settings).extra, "{}");
     settings["finalizer"] = json!("example.com/x");

@@ -1,5 +1,5 @@
-//! The strategic merge of pod specs against another one: `DeepMerge` of `k8s-openapi`, made from the schemas of
-//! Kubernetes.
+//! Compares the strategic merge of pod specs with `DeepMerge` of `k8s-openapi`, which is generated from Kubernetes'
+//! schemas.
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, reason = "a helper that fails has failed the test")]
 
@@ -14,7 +14,7 @@ fn name() -> impl Strategy<Value = String> {
     "[a-d]"
 }
 
-/// A list of objects with distinct values of `key`.
+/// Generates a list of objects with distinct values of `key`.
 fn keyed(
     key: &'static str,
     id: impl Strategy<Value = Value> + 'static,
@@ -60,7 +60,7 @@ fn flag() -> BoxedStrategy<Value> {
     any::<bool>().prop_map(Value::from).boxed()
 }
 
-/// Fields that the typed oracle requires are always set: it would fill them in otherwise.
+/// Always sets the fields that the typed oracle requires. Otherwise it would fill them in.
 fn ported(mut get: Value) -> Value {
     get["port"] = json!(80);
     get
@@ -117,7 +117,7 @@ fn pod_spec() -> BoxedStrategy<Value> {
     ])
 }
 
-/// Lists that merge by key in one order, whatever order they came in.
+/// Sorts lists that merge by key, so that their order does not matter.
 fn sorted(value: &mut Value) {
     match value {
         Value::Object(map) => map.iter_mut().for_each(|(key, value)| {
@@ -138,10 +138,10 @@ fn typed(value: &Value) -> PodSpec {
 }
 
 proptest! {
-    /// Two differences are known. `DeepMerge` gives new items of a list another place, and it replaces
-    /// `nodeSelector`, which the schema of server-side apply calls atomic and a strategic merge merges.
+    /// There are two known differences. `DeepMerge` gives new items of a list another position. It also replaces
+    /// `nodeSelector`, which is atomic in the schema of server-side apply; a strategic merge merges it.
     #[test]
-    fn the_merge_agrees_with_deep_merge_but_for_order_and_node_selectors(base in pod_spec(), overlay in pod_spec()) {
+    fn the_merge_equals_deep_merge_except_for_order_and_node_selectors(base in pod_spec(), overlay in pod_spec()) {
         let mut wanted = typed(&base);
         wanted.merge_from(typed(&overlay));
         wanted.node_selector = typed(&base).node_selector;

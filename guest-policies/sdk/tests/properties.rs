@@ -1,4 +1,4 @@
-//! What must hold for any input.
+//! Properties that hold for every input.
 #![allow(clippy::unwrap_used, reason = "a helper that fails has failed the test")]
 
 use kaos_policy_sdk::{env, names, patch, quote};
@@ -83,12 +83,12 @@ proptest! {
     }
 
     #[test]
-    fn kubernetes_leaves_an_unexpanded_text_as_it_was(text in "[$()A-C xé]{0,20}") {
+    fn kubernetes_does_not_change_an_escaped_text(text in "[$()A-C xé]{0,20}") {
         prop_assert_eq!(expanded(&quote::unexpanded(&text)), text);
     }
 
     #[test]
-    fn a_name_is_one_where_nothing_is_said_against_it(name in "[a-z0-9.-]{0,8}|[a-zA-Z0-9.\\-_é]{0,8}|[a-z]{60,66}|[a-z.]{250,256}") {
+    fn a_name_is_valid_exactly_if_its_check_reports_no_error(name in "[a-z0-9.-]{0,8}|[a-zA-Z0-9.\\-_é]{0,8}|[a-z]{60,66}|[a-z.]{250,256}") {
         prop_assert_eq!(names::is_dns1035_label(&name), names::dns1035_label(&name).is_none());
         prop_assert_eq!(names::is_dns1123_subdomain(&name), names::dns1123_subdomain(&name).is_none());
     }
@@ -101,8 +101,8 @@ proptest! {
     }
 }
 
-/// What Kubernetes makes of an argument where every variable is set, to `!`. Of a sign outside of ASCII behind a `$` it
-/// takes the first byte for a character, which `?` stands for here.
+/// Expands an argument like Kubernetes, with `!` as the value of every variable. If a non-ASCII character follows a
+/// `$`, Kubernetes takes its first byte for a character. This function puts a `?` there.
 fn expanded(text: &str) -> String {
     let (mut made, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once('$') {
@@ -146,7 +146,7 @@ mod shell {
     }
 
     #[test]
-    fn the_worst_words_are_words() {
+    fn the_worst_texts_stay_single_shell_words() {
         for text in
             ["$(touch /tmp/x)", "`id`", "a'b", "'", "\n", "", "~", "-n", "a;b", "{a,b}", "*", "!!", "#", "=a", "a=b"]
         {

@@ -1,4 +1,4 @@
-//! What the controllers do: rollouts, scale, garbage collection, namespaces.
+//! The controllers: rollouts, scale, garbage collection, namespaces.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 mod support;
@@ -49,7 +49,7 @@ async fn a_deployment_gets_pods_that_become_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rollout_keeps_what_serves_until_the_new_pods_are_ready() {
+async fn a_rollout_keeps_old_pods_until_the_new_ones_are_ready() {
     let (cluster, client) = start().await;
     create(&client, "web", 1).await;
     cluster.settled().await;
@@ -71,7 +71,7 @@ async fn a_rollout_keeps_what_serves_until_the_new_pods_are_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rollout_that_fails_says_so_after_its_deadline() {
+async fn a_failed_rollout_is_reported_after_its_deadline() {
     let (cluster, client) = start().await;
     cluster.set_pods(PodFate::CrashLoop);
     create(&client, "web", 1).await;
@@ -133,7 +133,7 @@ async fn the_scale_subresource_scales() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deployment_adopts_what_its_orphaned_predecessor_left() {
+async fn a_deployment_adopts_the_orphans_of_its_predecessor() {
     let (cluster, client) = start().await;
     create(&client, "web", 2).await;
     cluster.settled().await;
@@ -150,7 +150,7 @@ async fn a_deployment_adopts_what_its_orphaned_predecessor_left() {
     assert_eq!(status(&cluster, "web")["readyReplicas"], 2);
 }
 
-/// A ConfigMap that is owned by another.
+/// Creates a ConfigMap with an owner.
 async fn owned(client: &Client, name: &str, owner: &str, blocks: bool) {
     let api = config_maps(client);
     let uid = match api.get_opt(owner).await.unwrap() {
@@ -168,7 +168,7 @@ fn exists(cluster: &Cluster, name: &str) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dependents_go_with_their_owner() {
+async fn dependents_are_deleted_with_their_owner() {
     let (cluster, client) = start().await;
     apply(&config_maps(&client), "owner", "one", config_map("owner")).await.unwrap();
     owned(&client, "child", "owner", true).await;
@@ -179,7 +179,7 @@ async fn dependents_go_with_their_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_whose_owner_never_was_goes() {
+async fn an_object_whose_owner_never_existed_is_deleted() {
     let (cluster, client) = start().await;
     owned(&client, "child", "nobody", false).await;
     cluster.settled().await;
@@ -205,7 +205,7 @@ async fn foreground_deletion_waits_for_dependents_that_block_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn orphaned_dependents_stay_and_forget_their_owner() {
+async fn orphaned_dependents_stay_without_owner_reference() {
     let (cluster, client) = start().await;
     let api = config_maps(&client);
     apply(&api, "owner", "one", config_map("owner")).await.unwrap();
@@ -218,7 +218,7 @@ async fn orphaned_dependents_stay_and_forget_their_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_ends_when_its_contents_let_go() {
+async fn a_namespace_ends_when_its_last_finalizer_is_removed() {
     let (cluster, client) = start().await;
     create(&client, "web", 1).await;
     let api = config_maps(&client);
@@ -246,7 +246,7 @@ async fn a_namespace_ends_when_its_contents_let_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_expires_an_hour_after_it_last_happened() {
+async fn an_event_expires_one_hour_after_its_last_occurrence() {
     let (cluster, client) = start().await;
     let events = api_of(&client, "", "v1", "Event", Some("t"));
     let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "type": "Normal", "reason": "Seen",

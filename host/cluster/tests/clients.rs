@@ -96,7 +96,7 @@ async fn a_dry_run_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unknown_fields_are_refused_where_validation_is_strict() {
+async fn unknown_fields_are_refused_under_strict_validation() {
     let (_cluster, client) = start().await;
     let api = config_maps(&client);
     let mut value = config_map("a");
@@ -164,7 +164,7 @@ async fn an_event_is_one_object_in_two_groups() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fields_of_an_updating_client_are_taken_over_by_rewriting_managed_fields() {
+async fn rewriting_managed_fields_takes_over_an_updating_clients_fields() {
     let (_cluster, client) = start().await;
     let api = config_maps(&client);
     let mut value = config_map("a");
@@ -228,7 +228,7 @@ async fn discovery_finds_every_type_in_two_requests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_served_is_answered_with_a_page_and_not_with_a_status() {
+async fn a_path_that_is_not_served_gets_a_page_and_not_a_status() {
     let (_cluster, client) = start().await;
     let ask = async |path: &str| {
         let request = http::Request::get(path).body(kube::client::Body::empty()).unwrap();

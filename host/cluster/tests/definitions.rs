@@ -1,4 +1,4 @@
-//! Custom resources: served while their definition is there, checked and defaulted by its schema.
+//! Custom resources: served while their definition exists, validated and defaulted by its schema.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 mod support;
@@ -11,7 +11,7 @@ use serde_json::json;
 use support::{api_of, apply, code, definition, install, object, start, widget, widgets};
 
 #[tokio::test(start_paused = true)]
-async fn a_type_comes_and_goes_with_its_definition() {
+async fn a_type_is_served_while_its_definition_exists() {
     let (cluster, client) = start().await;
     let api = widgets(&client);
     let text = apply(&api, "w", "one", widget("w", &json!({}))).await.unwrap_err();
@@ -108,7 +108,7 @@ async fn two_versions_show_the_same_objects() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_generation_counts_changes_of_the_spec_alone() {
+async fn the_generation_counts_only_changes_of_the_spec() {
     let (cluster, client) = start().await;
     install(&cluster, &client, &json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})).await;
     let api = widgets(&client);

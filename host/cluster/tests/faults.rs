@@ -1,4 +1,4 @@
-//! What goes wrong on purpose, and that it goes wrong the same way each time.
+//! Injected faults, and that a seed reproduces them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 mod support;
@@ -19,7 +19,7 @@ use kube::api::{DeleteParams, DynamicObject, GetParams, ListParams, PostParams};
 use serde_json::json;
 use support::{api_of, apply, client, code, config_map, config_maps, object, start};
 
-/// A plan for writes to ConfigMaps only, so that the set-up of a test passes.
+/// A plan for writes to ConfigMaps only, so that the setup of a test succeeds.
 fn on_writes(outcome: Outcome) -> impl FnMut(&Attempt, &mut fastrand::Rng) -> Verdict + Send {
     move |attempt: &Attempt, _: &mut fastrand::Rng| {
         if attempt.verb.is_write() { outcome.into() } else { Verdict::default() }
@@ -27,7 +27,7 @@ fn on_writes(outcome: Outcome) -> impl FnMut(&Attempt, &mut fastrand::Rng) -> Ve
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_fails_before_has_no_effect_and_one_that_fails_after_has() {
+async fn a_failure_before_leaves_no_effect_and_a_failure_after_leaves_one() {
     let (cluster, client) = start().await;
     let api = config_maps(&client);
     for (outcome, there) in [
@@ -48,7 +48,7 @@ async fn a_request_that_fails_before_has_no_effect_and_one_that_fails_after_has(
 }
 
 #[tokio::test(start_paused = true)]
-async fn throttling_tells_when_to_come_back_and_the_client_does() {
+async fn a_throttled_client_retries_after_the_given_delay() {
     let (cluster, client) = start().await;
     let mut first = true;
     cluster.set_faults(move |_: &Attempt, _: &mut fastrand::Rng| {
@@ -90,7 +90,7 @@ async fn stale_reads_show_an_older_state_with_its_revision() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reads_of_a_version_show_it_or_a_newer_one() {
+async fn reads_with_a_version_show_that_version_or_a_newer_one() {
     let (cluster, client) = start().await;
     let api = config_maps(&client);
     let old = apply(&api, "a", "one", config_map("a")).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_plan_can_crash_its_client_between_effect_and_answer() {
     assert!(crashed.load(Ordering::SeqCst));
 }
 
-/// Creates and reads under faults, and returns what the journal says.
+/// Creates and reads under faults. Returns the journal.
 async fn run(seed: u64) -> Vec<String> {
     let clock = TokioClock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
     let cluster = Cluster::builder().seed(seed).clock(clock).faults(SeededFaults::everything(0.2)).start();
@@ -144,14 +144,14 @@ async fn run(seed: u64) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_seed_repeats_a_run_and_another_does_not() {
+async fn the_same_seed_repeats_a_run_and_another_seed_does_not() {
     let (first, second, other) = (run(7).await, run(7).await, run(8).await);
     assert_eq!(first, second);
     assert_ne!(first, other);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_journal_knows_who_wrote_what() {
+async fn the_journal_records_each_write_with_its_user() {
     let (cluster, client) = start().await;
     cluster.journal().clear();
     let api = config_maps(&client);
@@ -166,7 +166,7 @@ async fn the_journal_knows_who_wrote_what() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn access_is_refused_where_a_rule_says_so_and_reviews_say_it_too() {
+async fn a_rule_refuses_requests_and_access_reviews_agree() {
     let (cluster, client) = start().await;
     let reader = kube::Client::new(cluster.service().as_user("reader"), "t");
     cluster.authorise(|attempt| attempt.user != "reader" || !attempt.verb.is_write());
@@ -185,7 +185,7 @@ async fn access_is_refused_where_a_rule_says_so_and_reviews_say_it_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stored_roles_decide_where_rbac_is_on() {
+async fn stored_roles_decide_access_under_rbac() {
     let (cluster, client) = start().await;
     cluster.authorise_by_rbac();
     let operator = kube::Client::new(cluster.service().as_user("system:serviceaccount:t:op"), "t");
@@ -213,7 +213,7 @@ async fn stored_roles_decide_where_rbac_is_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rules_reviews_list_what_the_stored_roles_give_in_a_namespace_and_say_where_they_cannot() {
+async fn rules_reviews_list_stored_rules_and_are_incomplete_for_a_test_rule() {
     let (cluster, client) = start().await;
     let operator = kube::Client::new(cluster.service().as_user("system:serviceaccount:t:op"), "t");
     let reviews = api_of(&operator, "authorization.k8s.io", "v1", "SelfSubjectRulesReview", None);

@@ -1,6 +1,6 @@
-//! The embedded cluster answers as a real API server did: `recorded/scenarios.yaml` is sent, step by step, and compared
-//! with `recorded/answers.json`. What cannot be equal (UIDs, times, revisions, addresses, the order of a Go map) is
-//! masked on both sides.
+//! Compares the embedded cluster with a real API server: sends the steps of `recorded/scenarios.yaml`, and compares the
+//! answers with `recorded/answers.json`. Values that cannot be equal (UIDs, times, revisions, addresses, the order of a
+//! Go map) are masked on both sides.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 use std::{collections::BTreeMap, fmt::Write as _};
@@ -48,7 +48,7 @@ async fn send(service: &mut ClusterService, step: &Value) -> Value {
     answer
 }
 
-/// Masks what differs from run to run.
+/// Masks values that differ between runs.
 fn mask(value: &mut Value) {
     const VARYING: [&str; 9] = [
         "uid",
@@ -78,7 +78,7 @@ fn mask(value: &mut Value) {
     }
 }
 
-/// An answer in the form that is compared.
+/// Returns an answer in comparable form.
 fn normal(answer: &Value) -> Value {
     let mut answer = answer.clone();
     mask(&mut answer);
@@ -89,7 +89,7 @@ fn normal(answer: &Value) -> Value {
             causes.dedup();
         }
         let message = body["message"].as_str().unwrap_or_default().to_owned();
-        // The list repeats the causes in the order of a Go map.
+        // The message repeats the causes in the order of a Go map.
         if let Some((head, _)) = message.split_once("is invalid: ") {
             body["message"] = json!(head);
         } else if let Some((head, fields)) = message.split_once("strict decoding error: ") {
@@ -103,8 +103,8 @@ fn normal(answer: &Value) -> Value {
     answer
 }
 
-// Managers are ordered by the second of their last write, and the recorded ones all wrote within one: paused time
-// keeps it so.
+// Managers are sorted by the second of their last write. All recorded writes happened within one second, and paused
+// time keeps it so here.
 #[tokio::test(start_paused = true)]
 async fn answers_equal_those_of_a_real_server() {
     let scenarios: Vec<Value> = serde_saphyr::from_str(include_str!("recorded/scenarios.yaml")).unwrap();
@@ -132,7 +132,7 @@ async fn answers_equal_those_of_a_real_server() {
     assert!(report.is_empty(), "answers that differ (patches lead from the recorded answer to ours):{report}");
 }
 
-/// The names of `ReplicaSet`s end in a hash, which no two implementations share.
+/// Removes the hash from names of `ReplicaSet`s, because implementations differ in it.
 fn without_hash(value: &Value) -> Value {
     let hash = value["metadata"]["labels"]["pod-template-hash"].as_str().map(str::to_owned).or_else(|| {
         let message = value["status"]["conditions"][1]["message"].as_str()?;

@@ -1,4 +1,5 @@
-//! What the server refuses, in the words of a real one where that refuses it too, so that no request brings it down.
+//! Requests that the server refuses, so that none can crash it. The messages are those of a real server where it
+//! refuses the request too.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 mod support;
@@ -20,7 +21,7 @@ const JSON: &str = "application/json";
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 
-/// The code and the body of an answer.
+/// Returns status code and body of an answer.
 async fn send(cluster: &Cluster, method: &str, path: &str, content_type: &str, body: String) -> (u16, Value) {
     let request = Request::builder().method(method).uri(path).header("content-type", content_type);
     let request = request.body(Full::new(Bytes::from(body))).unwrap();
@@ -30,7 +31,7 @@ async fn send(cluster: &Cluster, method: &str, path: &str, content_type: &str, b
     (code, serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
-/// A cluster with one widget `w` that may hold anything.
+/// Starts a cluster with one widget `w` without a fixed schema.
 async fn with_widget() -> Cluster {
     let (cluster, client) = start().await;
     install(&cluster, &client, &json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})).await;
@@ -41,7 +42,7 @@ async fn with_widget() -> Cluster {
 const WIDGET: &str = "/apis/test.io/v1/namespaces/t/widgets/w";
 
 #[tokio::test(start_paused = true)]
-async fn a_patch_does_not_nest_an_object_without_end() {
+async fn a_patch_that_nests_an_object_too_deeply_is_refused() {
     let cluster = with_widget().await;
     let copies = json!(vec![json!({"op": "copy", "from": "/spec", "path": "/spec/podSpec"}); 4000]);
     let (code, status) = send(&cluster, "PATCH", WIDGET, JSON_PATCH, copies.to_string()).await;
@@ -77,7 +78,7 @@ async fn a_request_has_three_mebibytes_at_most() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rule_that_goes_through_lists_within_lists_holds_nobody_up() {
+async fn a_rule_with_nested_loops_is_refused_when_it_costs_too_much() {
     let (cluster, client) = start().await;
     let rule = "self.all(x, self.all(y, self.all(z, x + y + z < 9)))";
     let list = json!({"type": "array", "items": {"type": "integer"},
@@ -91,7 +92,7 @@ async fn a_rule_that_goes_through_lists_within_lists_holds_nobody_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn numbers_and_selectors_that_are_none_are_refused() {
+async fn invalid_numbers_and_selectors_are_refused() {
     let (cluster, client) = start().await;
     let list =
         async |query: &str| send(&cluster, "GET", &format!("/api/v1/configmaps?{query}"), JSON, String::new()).await;
@@ -107,7 +108,7 @@ async fn numbers_and_selectors_that_are_none_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_namespaces_of_every_cluster_stay() {
+async fn the_default_namespaces_cannot_be_deleted() {
     let (cluster, client) = start().await;
     let api = api_of(&client, "", "v1", "Namespace", None);
     for name in ["default", "kube-system", "kube-public"] {
@@ -122,7 +123,7 @@ async fn the_namespaces_of_every_cluster_stay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_says_patterns_and_rules_that_can_be_compiled() {
+async fn a_definition_whose_patterns_or_rules_do_not_compile_is_refused() {
     let (_cluster, client) = start().await;
     let definitions = api_of(&client, "apiextensions.k8s.io", "v1", "CustomResourceDefinition", None);
     let named = |schema: Value| json!({"type": "object", "properties": {"name": schema}});
@@ -134,7 +135,7 @@ async fn a_definition_says_patterns_and_rules_that_can_be_compiled() {
     assert_eq!(code(apply(&definitions, "widgets.test.io", "test", definition(&chain)).await), 422);
 }
 
-/// A Deployment with these fields in its container and its spec.
+/// Returns a Deployment with these fields in its container and its spec.
 fn web(container: &Value, spec: &Value) -> Value {
     let mut main = json!({"name": "main", "image": "image:1"});
     json_patch::merge(&mut main, container);
@@ -145,7 +146,7 @@ fn web(container: &Value, spec: &Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_no_pod_can_be_made_of_is_refused_with_its_place() {
+async fn an_invalid_pod_template_is_refused_with_its_path() {
     let (cluster, _client) = start().await;
     let none = json!({});
     let steps = |surge: Value| json!({"strategy": {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": 0}}});
@@ -208,7 +209,7 @@ async fn config_maps_and_secrets_hold_a_mebibyte_and_bytes_are_base64() {
 }
 
 #[tokio::test]
-async fn a_page_whose_name_was_made_to_point_here_gets_no_answer() {
+async fn a_page_whose_host_name_was_rebound_gets_no_answer() {
     let cluster = Cluster::start();
     let server = cluster.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
     for (host, code) in [("localhost:1", 200), ("127.0.0.1", 200), ("[::1]:7", 200), ("evil.example", 403)] {

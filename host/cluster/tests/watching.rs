@@ -1,4 +1,4 @@
-//! Watches through kube-rs: what arrives, in which order, and how clients recover.
+//! Watches through kube-rs: events, their order, and recovery of clients.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 mod support;
@@ -99,7 +99,7 @@ async fn a_cluster_with_a_short_history_forgets_old_changes_and_requests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_leaves_a_selection_is_deleted_for_its_watchers() {
+async fn an_object_that_no_longer_matches_is_deleted_for_its_watchers() {
     let (_cluster, client) = start().await;
     let api = config_maps(&client);
     let labelled = |label: &str| {
@@ -119,7 +119,7 @@ async fn an_object_that_leaves_a_selection_is_deleted_for_its_watchers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bookmarks_come_and_the_watch_ends_in_time() {
+async fn a_watch_sends_bookmarks_and_ends_after_its_timeout() {
     let (_cluster, client) = start().await;
     let api = config_maps(&client);
     let start = tokio::time::Instant::now();
@@ -130,7 +130,7 @@ async fn bookmarks_come_and_the_watch_ends_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_of_metadata_carry_metadata_alone() {
+async fn metadata_watches_carry_only_metadata() {
     let (_cluster, client) = start().await;
     let mut value = config_map("a");
     value["data"] = json!({"secret": "x"});

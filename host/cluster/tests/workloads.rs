@@ -1,5 +1,5 @@
-//! `StatefulSet`s, Jobs and disruption budgets: what their controllers make and say, and what the server refuses; and what
-//! this cluster does not do.
+//! `StatefulSet`s, Jobs and disruption budgets: the objects and statuses of their controllers, and validation. Also
+//! features that this cluster does not have.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
 mod support;
@@ -33,7 +33,7 @@ async fn patch(client: &Client, kind: &str, name: &str, spec: Value) -> Result<D
     api(client, kind).patch(name, &PatchParams::default(), &Patch::Merge(json!({"spec": spec}))).await
 }
 
-/// What kube-controller-manager 1.36 says of the same objects was recorded for these tests.
+/// The expected statuses were recorded from kube-controller-manager 1.36.
 async fn status(client: &Client, kind: &str, name: &str) -> Value {
     api(client, kind).get(name).await.unwrap().data["status"].clone()
 }
@@ -61,7 +61,7 @@ fn message(error: &kube::Error) -> &str {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stateful_set_makes_its_pods_one_after_the_other_and_replaces_them_from_the_last() {
+async fn a_stateful_set_creates_pods_in_order_and_replaces_them_in_reverse() {
     let (cluster, client) = start().await;
     cluster.set_pods(PodFate::ReadyAfter(Duration::from_secs(5)));
     create(&client, "StatefulSet", "db", set(2)).await.unwrap();
@@ -102,7 +102,7 @@ async fn a_stateful_set_makes_its_pods_one_after_the_other_and_replaces_them_fro
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_is_complete_when_its_pod_ended_well_and_failed_when_too_many_did_not() {
+async fn a_job_completes_after_a_success_and_fails_after_too_many_failures() {
     let (cluster, client) = start().await;
     cluster.set_pods_of("t", "bad", Some(PodFate::CrashLoop));
     cluster.set_pods_of("t", "once", Some(PodFate::ReadyAfter(Duration::from_secs(3))));
@@ -130,12 +130,12 @@ async fn a_job_is_complete_when_its_pod_ended_well_and_failed_when_too_many_did_
     tokio::time::sleep(Duration::from_secs(61)).await;
     cluster.settled().await;
     assert!(api(&client, "Job").get_opt("bad").await.unwrap().is_none());
-    // Its pods go with it, although a finalizer kept them until they were counted.
+    // Deleting the Job deletes its pods, although a finalizer kept them until they were counted.
     assert_eq!(pods(&client).await.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_budget_counts_what_may_go() {
+async fn a_budget_counts_the_allowed_disruptions() {
     let (cluster, client) = start().await;
     create(&client, "StatefulSet", "db", set(3)).await.unwrap();
     let selector = json!({"matchLabels": {"app": "db"}});
@@ -163,7 +163,7 @@ async fn a_budget_counts_what_may_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_real_server_refuses_of_them_is_refused_in_its_words() {
+async fn invalid_workloads_are_refused_with_a_real_servers_messages() {
     let (cluster, client) = start().await;
     let error = create(&client, "Job", "bad", json!({"template": template("x:1", "Always")})).await.unwrap_err();
     let told = "spec.template.spec.restartPolicy: Required value: valid values: \"OnFailure\", \"Never\"";
@@ -182,7 +182,7 @@ async fn what_a_real_server_refuses_of_them_is_refused_in_its_words() {
 }
 
 #[tokio::test]
-async fn what_it_does_not_do_is_said_with_what_to_do_instead() {
+async fn a_missing_feature_is_refused_with_an_alternative() {
     let cluster = Cluster::builder().instead("it serves Pods").start();
     let client = support::client(&cluster);
     api_of(&client, "", "v1", "Namespace", None)

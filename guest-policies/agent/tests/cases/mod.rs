@@ -1,4 +1,4 @@
-//! The recorded cases of the kind, read for one policy alone.
+//! The recorded cases of the kind, for tests of this policy alone.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One case.
+/// A recorded case.
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) recorded: Value,
@@ -65,9 +65,9 @@ impl Case {
         !self.about["desired"].is_null()
     }
 
-    /// The recorded children of the primary object, if they are what is wanted.
+    /// Returns the recorded children of the primary object, if the plan must match them.
     pub(crate) fn expected(&self) -> Option<Vec<Value>> {
-        // These deviate in what happens around a plan, not in the plan.
+        // The deviation of these cases is outside of the plan.
         const SAME_PLAN: [&str; 3] =
             ["agent-network-peer-missing", "agent-network-peer-unexposed", "agent-telemetry-enabled-no-endpoint"];
         let own = format!("agent-{}", self.primary().name());
@@ -93,7 +93,7 @@ impl Case {
         subject.beside::<Agent>(&beside).build()
     }
 
-    /// `object` as it is once its own policy has looked at it.
+    /// Returns `object` with the status that its own policy would first write.
     fn with_status(&self, object: &Value) -> Value {
         let seen = Object::new(object.clone());
         let (prefix, port) = match seen.kind() {
@@ -116,7 +116,7 @@ impl Case {
         testing::plan::<Agent>(&self.subject())
     }
 
-    /// The report, with the Deployment as it was recorded.
+    /// Returns the report, with the recorded status of the Deployment.
     pub(crate) fn report(&self) -> Report {
         let subject = self.subject();
         let plan = testing::plan::<Agent>(&subject).unwrap();
@@ -131,7 +131,7 @@ impl Case {
     }
 }
 
-/// The settings that the operator's environment of a profile makes.
+/// Returns the settings from the operator's environment in a profile.
 fn settings(profile: &str) -> Value {
     let profiles = yaml::parse(&fs::read_to_string(golden().join("profiles.yaml")).unwrap()).unwrap();
     let mut environment = profiles["base"].as_object().unwrap().clone();
@@ -150,7 +150,7 @@ fn settings(profile: &str) -> Value {
     settings
 }
 
-/// What a plan holds, in the corpus's form.
+/// Returns the manifests of a plan in the format of the recordings.
 pub(crate) fn rendered(plan: &Plan) -> Vec<Value> {
     let mut manifests: Vec<Value> =
         testing::manifests(plan).iter().map(|manifest| stripped(manifest.value())).collect();
@@ -158,7 +158,7 @@ pub(crate) fn rendered(plan: &Plan) -> Vec<Value> {
     manifests
 }
 
-/// `object` without what the host stamps and what the API server fills in.
+/// Returns `object` without the host's stamps and the API server's defaults.
 fn stripped(object: &Value) -> Value {
     let mut object = object.clone();
     object["metadata"].as_object_mut().unwrap().remove("ownerReferences");

@@ -1,4 +1,4 @@
-//! What the properties of hostile objects share: putting a value anywhere, and what every answer keeps.
+//! Helpers for property tests with hostile objects: put a value anywhere, and check the rules for every answer.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use kaos_policy_sdk::types::{Outcome, Refusal, Subject};
 use kaos_policy_sdk::{Policy, testing};
 use serde_json::{Value, json};
 
-/// `object` with `value` at `place`, whatever stood on the way there.
+/// Returns `object` with `value` at `place`. Replaces anything in the way.
 pub(crate) fn with(mut object: Value, place: &str, value: Value) -> Value {
     let mut at = &mut object;
     for key in place.split('/').skip(1) {
@@ -20,7 +20,7 @@ pub(crate) fn with(mut object: Value, place: &str, value: Value) -> Value {
     object
 }
 
-/// The answer keeps the contract; a report can be made of it.
+/// Checks that the answer obeys the contract, and that a report is possible.
 pub(crate) fn assert_answers<P: Policy>(subject: &Subject) {
     let outcome = match testing::plan::<P>(subject) {
         Ok(plan) => {

@@ -1,4 +1,4 @@
-//! What changing one setting changes, place by place.
+//! Checks which places each setting changes.
 #![allow(dead_code, clippy::panic, clippy::unwrap_used)]
 
 use kaos_policy_sdk::types::Plan;
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 /// One row: the setting, another value for it, and the places that change, as `Kind:/pointer`.
 pub(crate) type Row = (String, Value, Vec<String>);
 
-/// A row; places are written in one text, with `@` for the main container.
+/// Builds a row. `places` is one text, with `@` for the main container.
 pub(crate) fn row(setting: &str, value: Value, places: &str) -> Row {
     let place = |place: &str| place.replace('@', "Deployment:/spec/template/spec/containers/0");
     (setting.to_owned(), value, places.split_whitespace().map(place).collect())
 }
 
-/// The rows of a probe that asks by HTTP or by TCP.
+/// Builds the rows of an HTTP or TCP probe.
 pub(crate) fn probe(setting: &str, field: &str, handler: &str) -> Vec<Row> {
     let at = |leaf: &str| format!("@/{field}/{leaf}");
     let is_http = handler == "httpGet";
@@ -33,7 +33,7 @@ pub(crate) fn probe(setting: &str, field: &str, handler: &str) -> Vec<Row> {
     rows
 }
 
-/// Fails for the first row whose setting changes anything but its places, and for a setting without a row.
+/// Fails for the first row whose setting changes other places, and for a setting without a row.
 pub(crate) fn assert_each_changes_its_places<P: Policy>(
     settings: &Value,
     rows: &[Row],

@@ -1,9 +1,9 @@
-//! Values as nobody should write them: the one generator of all tests that ask a policy about such.
+//! Generates hostile values, for all tests that pass such values to a policy.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-/// A value of any form; among its texts and names are `words`, which mean something where it is put.
+/// Generates a value of any form. Its texts and names include `words`, which have a meaning at the place of the value.
 pub(crate) fn anything(words: &'static [&'static str]) -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -26,7 +26,7 @@ pub(crate) fn anything(words: &'static [&'static str]) -> impl Strategy<Value = 
     })
 }
 
-/// A text of any length, with everything in it that some reader of texts takes for more than a text.
+/// Generates a text of any length, including texts with a special meaning for shells, YAML and other readers.
 pub(crate) fn any_text(words: &'static [&'static str]) -> impl Strategy<Value = String> {
     let evil = "(\\$\\([A-Z]+\\)|\\$\\(id\\)|`id`|[\"'\\\\\n\u{0}]|https://|\\$patch|delete|:|\\{|é|\u{2028}){0,5}";
     prop_oneof![

@@ -17,7 +17,8 @@ pub(super) fn allows(store: &Store, attempt: &Attempt) -> bool {
             .any(|rules| rules.as_array().is_some_and(|rules| rules.iter().any(|rule| covers(rule, attempt))))
 }
 
-/// The rules that bindings give a user in a namespace. One that no namespace has gives those that hold everywhere.
+/// Returns the rules that bindings give a user in a namespace. For a namespace without bindings these are the
+/// cluster-wide rules.
 pub(super) fn rules(store: &Store, user: &str, namespace: &str) -> Vec<Value> {
     if user == "admin" {
         return vec![super::everything()];
@@ -26,7 +27,7 @@ pub(super) fn rules(store: &Store, user: &str, namespace: &str) -> Vec<Value> {
     given.flatten().filter(|rule| rule["resources"].is_array()).collect()
 }
 
-/// The rules of each role that a binding gives a user, everywhere or in a namespace.
+/// Returns the rules of each role that a binding gives a user, cluster-wide or in a namespace.
 fn given<'a>(store: &'a Store, user: &'a str, namespace: &'a str) -> impl Iterator<Item = &'a Value> {
     let of = |plural: &str, namespace: &str, name: &str| {
         store.get(&GroupResource::new(GROUP, plural), &Key::new(namespace, name)).map(|role| &role["rules"])

@@ -1,4 +1,4 @@
-//! What a controller knows besides the state.
+//! The inputs of a controller besides the state.
 
 use jiff::Timestamp;
 use tokio::time::Instant;

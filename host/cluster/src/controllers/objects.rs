@@ -1,4 +1,4 @@
-//! The types that controllers look at, and which objects belong together.
+//! The types that controllers reconcile, and lookups by owner.
 
 use std::sync::Arc;
 

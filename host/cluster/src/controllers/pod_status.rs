@@ -1,4 +1,4 @@
-//! The status of a pod: how the kubelet writes it, and what others read in it.
+//! The status of a pod: writes it like the kubelet, and reads it for other controllers.
 
 use std::{sync::Arc, time::Duration};
 

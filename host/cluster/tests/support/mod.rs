@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Shared helpers of the tests.
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use k8s_openapi::api::apps::v1::Deployment;
@@ -10,7 +10,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-/// A cluster in simulated time with a namespace `t`, and a client in process.
+/// Starts a cluster in simulated time with a namespace `t`. Returns it with a client in process.
 pub(crate) async fn start() -> (Cluster, Client) {
     let clock = TokioClock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
     let cluster = Cluster::builder().clock(clock).start();
@@ -75,7 +75,7 @@ pub(crate) fn deployment(name: &str, replicas: i32, image: &str) -> Deployment {
     .unwrap()
 }
 
-/// A definition of widgets; `spec` is the schema of their spec.
+/// Returns a definition of widgets. `spec` is the schema of their spec.
 pub(crate) fn definition(spec: &Value) -> Value {
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.test.io"},
         "spec": {"group": "test.io", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
@@ -95,7 +95,7 @@ pub(crate) fn widget(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "test.io/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec})
 }
 
-/// The status code of a refusal.
+/// Returns the status code of a refusal.
 pub(crate) fn code<T: std::fmt::Debug>(result: kube::Result<T>) -> u16 {
     match result.unwrap_err() {
         kube::Error::Api(status) => status.code,
