@@ -1,4 +1,4 @@
-//! The ServiceAccount of an Agent, and the token that identifies the Agent to others.
+//! The `ServiceAccount` of an Agent, and the token that identifies the Agent to others.
 //!
 //! The token has a single audience, and the kubelet renews it. It gives no access to the cluster, and the account has
 //! no other token mounted.

@@ -1,4 +1,4 @@
-//! The ServiceAccount of an Agent, and its token.
+//! The `ServiceAccount` of an Agent, and its token.
 
 #![allow(clippy::panic, clippy::unwrap_used)] // helpers of tests; a failure should stop them
 

@@ -1,6 +1,6 @@
-//! What a cluster may decide about the kind: every value that is not the user's.
+//! The settings of the kind: every value that does not come from the user.
 //!
-//! `Default` is the only place where the values stand; `settings.schema.json` is written from it.
+//! `Default` is the only source of the values. `settings.schema.json` is generated from it.
 
 use alloc::{borrow::ToOwned, string::String};
 
@@ -106,7 +106,7 @@ impl Default for Settings {
     }
 }
 
-/// What the chart of KAOS registers; flags are arguments here.
+/// Returns the runtimes that the chart of KAOS registers. Flags in a command become arguments here.
 fn runtimes() -> Raw {
     let mut runtimes = Raw::new();
     let mut add = |name: &str, kind: &str, image: &str, field: &str, value: Value| {
@@ -130,11 +130,11 @@ fn runtimes() -> Raw {
 
 #[cfg(feature = "schema")]
 impl Settings {
-    /// The schema of the settings, as it is in `settings.schema.json`.
+    /// Generates the text of `settings.schema.json`.
     pub fn schema_text() -> String {
         kaos_workload::schema::text::<Self>(&kaos_workload::schema::Extras {
             env: &[("gateway.timeout", "GATEWAY_DEFAULT_MCP_TIMEOUT")],
-            // Nothing that gives a pod more power: who may write an object may not give it that.
+            // No setting that gives a pod more rights: users who may write an object must not be able to grant them.
             annotations: &[
                 "commandFlagsAsArgs",
                 "packageImage",

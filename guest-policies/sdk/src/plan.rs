@@ -22,7 +22,7 @@ pub fn extra(finalizer: &str, optional_needs: &[&str]) -> String {
     extra_keeping(finalizer, optional_needs, &[])
 }
 
-/// Like [`extra`], with the names of PersistentVolumeClaims to keep when the object is deleted.
+/// Like [`extra`], with the names of `PersistentVolumeClaim`s to keep when the object is deleted.
 pub fn extra_keeping(finalizer: &str, optional_needs: &[&str], kept: &[&str]) -> String {
     let mut members = Map::new();
     if !finalizer.is_empty() {

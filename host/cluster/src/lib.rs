@@ -28,9 +28,9 @@
 //! | `storage`, `state`, `signal` | objects, revisions, the watch log, and its subscribers |
 //!
 //! Not implemented: admission and conversion webhooks, quotas, priorities, volumes, logs and exec, `EndpointSlice`s of
-//! Services, `OpenAPI` v2 in protobuf, detection of duplicate JSON keys, and every built-in kind that `kubectl
-//! api-resources` does not list. If a new schema changes a list between atomic and granular, its managed fields stay
-//! unchanged.
+//! Services, `OpenAPI` v2 in protobuf, detection of duplicate JSON keys, and every built-in kind that
+//! `kubectl api-resources` does not list. If a new schema changes a list between atomic and granular, its managed
+//! fields stay unchanged.
 //!
 //! Time comes from a [`Clock`] and tokio's timers, randomness from a seed, and nothing depends on the order of a hash
 //! map. So under paused tokio time a run can be repeated exactly.

@@ -26,8 +26,8 @@ impl Env {
         Self::default()
     }
 
-    /// Starts from the mapping of the layer below. Every variable set here replaces one of that mapping, even one that
-    /// the user wrote, which its origin shows (`spec.container.env[0]`).
+    /// Starts from the mapping of the layer below. A variable set here replaces the one with the same name in that
+    /// mapping, even one that the user wrote. The origin shows who set a variable (`spec.container.env[0]`).
     pub fn over(base: Vec<EnvVar>) -> Self {
         Self { entries: base.into_iter().map(|var| Entry { var, stays: false }).collect() }
     }

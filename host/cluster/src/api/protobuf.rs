@@ -1,5 +1,5 @@
-//! Converts protobuf bodies to JSON. kubectl sends protobuf for objects that it generates itself (`kubectl create
-//! deployment`).
+//! Converts protobuf bodies to JSON. kubectl sends protobuf for objects that it generates itself, as in
+//! `kubectl create deployment`.
 //!
 //! Only requests may be protobuf. Answers are JSON, which every client that sends protobuf also accepts.
 //! `schemas/messages.py` collects the field numbers from Kubernetes' `generated.proto` files.

@@ -1,4 +1,4 @@
-//! Cells of Jobs and PodDisruptionBudgets.
+//! Cells of Jobs and `PodDisruptionBudget`s.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub(super) fn job(object: &Value, created: Value, now: Timestamp) -> [Value; 4] 
     [json!(state), json!(completions), json!(duration), created]
 }
 
-/// Returns the bounds, the allowed disruptions and the age of a PodDisruptionBudget.
+/// Returns the bounds, the allowed disruptions and the age of a `PodDisruptionBudget`.
 pub(super) fn budget(object: &Value, created: Value) -> [Value; 4] {
     let bound = |field: &str| match &object["spec"][field] {
         Value::Null => json!("N/A"),
