@@ -56,8 +56,15 @@ pub(super) fn run(policy: &Arc<Policy>, settings: &[Layer], terms: &Terms<'_>) -
         let before = plans;
         for sample in &claim.samples {
             samples += 1;
-            let case =
-                Case { turns: Some(terms.turns), policy, claim, sample, used: &used, dropped: &dropped, checks: &checks };
+            let case = Case {
+                turns: Some(terms.turns),
+                policy,
+                claim,
+                sample,
+                used: &used,
+                dropped: &dropped,
+                checks: &checks,
+            };
             if used.get() >= allowed {
                 return Err(LoadError::SamplesTooCostly { allowed, before: sample.name.clone() });
             }

@@ -55,7 +55,8 @@ impl Push {
         let Self { shipment, connection, namespace, operator_namespace, force_conflicts, moves, wait, timeout } = self;
         let place = |packed: Option<&str>| agreed("--namespace", namespace, packed, &operator_namespace);
         let loader = Loader::cached(sample_cluster())?;
-        let Ready { packed, is_placed, .. } = for_server(&loader, &connection, || shipment.clone().ready(&loader, place.clone()))?;
+        let Ready { packed, is_placed, .. } =
+            for_server(&loader, &connection, || shipment.clone().ready(&loader, place.clone()))?;
         super::on_cluster(connection, async |client| {
             let package = whole(&packed)?;
             let installer = Installer::new(client.clone(), &package.namespace, force_conflicts);

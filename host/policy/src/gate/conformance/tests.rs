@@ -118,8 +118,7 @@ fn tried_for(fickle: Fickle, is_newer: bool) -> Result<Told, LoadError> {
     let code = Arc::new(Counting(fickle, AtomicU64::new(0)));
     let limits = Limits::default();
     let policy = Policy::admit(code, Digest::of(b"counting"), &crate::manifest::PolicyFile::default(), limits)?;
-    let terms =
-        Terms { fuel: limits.fuel, cluster: &Cluster::default(), turns: &AtOnce, server: &Known { is_newer } };
+    let terms = Terms { fuel: limits.fuel, cluster: &Cluster::default(), turns: &AtOnce, server: &Known { is_newer } };
     run(&Arc::new(policy), &[], &terms)
 }
 
