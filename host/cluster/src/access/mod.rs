@@ -47,7 +47,7 @@ impl Access {
     pub(crate) fn rules(&self, user: &str, namespace: &str, store: &Store) -> Value {
         let resolved = |rules: Vec<Value>| json!({"incomplete": false, "nonResourceRules": [], "resourceRules": rules});
         match self {
-            Self::Open => resolved(vec![everything()]),
+            Self::Open => resolved(vec![rbac::everything()]),
             Self::Rbac => resolved(rbac::rules(store, user, namespace)),
             Self::Rule(_) => json!({"incomplete": true, "nonResourceRules": [], "resourceRules": [],
                 "evaluationError": "webhook authorizer does not support user rule resolution"}),
@@ -83,11 +83,6 @@ impl Access {
         let mut asked = verbs.into_iter().filter(|verb| wanted == "*" || verb.name() == wanted).peekable();
         asked.peek().is_some() && asked.all(|verb| self.allows(&attempt(verb), store))
     }
-}
-
-/// The rule that allows everything.
-fn everything() -> Value {
-    json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})
 }
 
 fn refusal(attempt: &Attempt) -> ApiError {

@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use serde_json::{Value, json};
 
-use super::quantity;
 use crate::status::Cause;
 
 const IMMUTABLE: &str =
@@ -35,7 +34,7 @@ pub(super) fn check(new: &Value, old: Option<&Value>) -> Vec<Cause> {
     if old["status"]["phase"] == "Bound" {
         wanted["resources"] = old["spec"]["resources"].clone();
         let (before, after) = (size(old).unwrap_or_default(), size(new).unwrap_or_default());
-        if quantity::compare(&after, &before) == Some(Ordering::Less) {
+        if kaos_amounts::compare(&after, &before) == Some(Ordering::Less) {
             causes.push(Cause::forbidden(SIZE, "field can not be less than previous value"));
         }
     }

@@ -6,27 +6,30 @@
 //! what it misses is rendered after the pass, and the pass is made again. So one sandbox is open at a time, however
 //! long the chain of objects that need each other is.
 
+mod answering;
 mod bound;
 mod brought;
 mod index;
 mod status;
+mod stored;
 #[cfg(test)]
 mod tests;
 
 use std::{cell::RefCell, sync::Arc};
 
 use kaos_policy::{
-    contract::{Note, Outcome, Reference, Refusal, ResourceType, Severity, Target, Violation},
+    contract::{Note, Outcome, Refusal, ResourceType, Severity, Target, Violation},
     lookup::{Fixed, Lookup, Sighting},
-    render::{ObjectRef, Planned, RenderError, Rendered, Renderer, Verdict},
+    render::{Planned, RenderError, Rendered, Renderer, Verdict},
 };
 use serde_json::Value;
 
-use crate::input::{Document, is_cluster_scoped};
+use crate::input::is_cluster_scoped;
+pub use answering::Answering;
 pub use bound::Started;
 pub(crate) use bound::{At, Bound, answer, named_in_vain, renderer};
 pub use brought::Brought;
-use index::Index;
+pub use stored::Stored;
 
 /// One object and what came of it.
 #[derive(Debug, Clone)]
@@ -39,41 +42,9 @@ pub struct Entry {
     pub status: Value,
 }
 
-/// What answers for objects.
-pub trait Answering: Sync {
-    /// What answers for one; none if no policy claims it.
-    fn renderer(&self, object: &Value) -> Option<&Renderer>;
-
-    /// Why the operator leaves everything of an object as it is, although a policy answers for it.
-    fn left_as_is(&self, _object: &Value) -> Option<String> {
-        None
-    }
-}
-
-/// What a cluster holds, found by type and name.
-#[derive(Debug)]
-pub struct Stored {
-    objects: Vec<Arc<Value>>,
-    index: Index,
-}
-
-impl Stored {
-    /// These objects and nothing else.
-    pub fn new(documents: &[Document]) -> Self {
-        let objects = documents.iter().map(|document| Arc::new(document.object.clone())).collect();
-        Self { objects, index: Index::new(documents) }
-    }
-
-    /// The objects, in the order in which they were given.
-    pub fn objects(&self) -> &[Arc<Value>] {
-        &self.objects
-    }
-}
-
 /// Objects from files and the policies that answer for them.
 pub struct World<'a> {
-    objects: &'a [Arc<Value>],
-    index: &'a Index,
+    stored: &'a Stored,
     answering: &'a dyn Answering,
     hidden: &'a dyn Fn(&ResourceType) -> Option<Sighting>,
     memory: RefCell<Vec<Memory>>,
@@ -107,8 +78,7 @@ impl<'a> World<'a> {
         hidden: &'a dyn Fn(&ResourceType) -> Option<Sighting>,
     ) -> Self {
         Self {
-            objects: &stored.objects,
-            index: &stored.index,
+            stored,
             answering,
             hidden,
             memory: RefCell::new(stored.objects.iter().map(|_| Memory::default()).collect()),
@@ -157,7 +127,7 @@ impl<'a> World<'a> {
     /// Keeps what came of an object. In a circle nobody has a status first: what came of the others on the way is good
     /// enough to be their status, as it is in a cluster, but not final; it is made again when it is their turn.
     fn remember(&self, position: usize, entry: Option<&Arc<Entry>>, is_final: bool) {
-        let object = &self.objects[position];
+        let object = &self.stored.objects[position];
         let memory = &mut self.memory.borrow_mut()[position];
         memory.underway = false;
         memory.seen.get_or_insert_with(|| {
@@ -169,17 +139,17 @@ impl<'a> World<'a> {
     }
 
     fn renderer(&self, position: usize) -> Option<&'a Renderer> {
-        self.answering.renderer(&self.objects[position])
+        self.answering.renderer(&self.stored.objects[position])
     }
 
     fn decide(&self, position: usize, renderer: &Renderer) -> Result<Entry, RenderError> {
-        let object = &self.objects[position];
+        let object = &self.stored.objects[position];
         let mut rendered = renderer.render(object, self)?;
         if !object["metadata"]["deletionTimestamp"].is_null() {
             return Ok(going(rendered, object));
         }
         let left_as_is = self.answering.left_as_is(object);
-        let (outcome, status) = status::first(renderer, &rendered, object, self, left_as_is.as_deref());
+        let (outcome, status) = status::first(renderer, &rendered, object, (self.stored, self), left_as_is.as_deref());
         if let (Verdict::Planned(_), Some(message)) = (&rendered.verdict, left_as_is) {
             // Nothing of the plan is applied.
             let violation = Violation { path: "metadata.annotations".to_owned(), message };
@@ -188,21 +158,9 @@ impl<'a> World<'a> {
         Ok(Entry { rendered, outcome, status })
     }
 
-    /// The object that a reference means, as it stands in the files.
-    fn stored(&self, reference: &Reference) -> Option<&Value> {
-        let target = Target::Named(reference.clone());
-        let positions = self.index.find(&target, self.is_cluster_scoped(&reference.of()), self.objects);
-        positions.first().map(|position| &*self.objects[*position])
-    }
-
-    /// What an object owns, as it stands in the files.
-    fn owned_by(&self, owner: &ObjectRef) -> impl Iterator<Item = &Value> {
-        self.index.owned_by(owner).map(|position| &*self.objects[position])
-    }
-
     /// An object as others see it. Without its status if that is not known yet; then the pass is told so.
     fn seen(&self, position: usize) -> Arc<Value> {
-        let object = &self.objects[position];
+        let object = &self.stored.objects[position];
         if !object["status"].is_null() || self.renderer(position).is_none() {
             return Arc::clone(object);
         }
@@ -226,9 +184,9 @@ impl Lookup for World<'_> {
         if let Some(sighting) = (self.hidden)(&of) {
             return sighting;
         }
-        let positions = self.index.find(target, self.is_cluster_scoped(&of), self.objects);
+        let positions = self.stored.index.find(target, self.is_cluster_scoped(&of), &self.stored.objects);
         if of.is_secret() {
-            let secrets = positions.into_iter().map(|position| self.objects[position].as_ref().clone());
+            let secrets = positions.into_iter().map(|position| self.stored.objects[position].as_ref().clone());
             return Fixed::new(secrets).look_up(target);
         }
         Sighting::Objects(positions.into_iter().map(|position| self.seen(position)).collect())

@@ -2,11 +2,12 @@
 
 use kaos_policy::{
     contract::{Child, Outcome, Reference},
+    lookup::Lookup,
     render::{Rendered, Renderer, Verdict},
 };
 use serde_json::Value;
 
-use super::World;
+use super::Stored;
 use crate::status::{self, Hindrance, Standing};
 
 /// How far the host would have come with an object, and its status.
@@ -15,10 +16,10 @@ pub(super) fn first(
     renderer: &Renderer,
     rendered: &Rendered,
     object: &Value,
-    world: &World<'_>,
+    (stored, lookup): (&Stored, &dyn Lookup),
     left_as_is: Option<&str>,
 ) -> (Outcome, Value) {
-    let (children, all_live) = children(rendered, world);
+    let (children, all_live) = children(rendered, stored);
     let outcome = match (&rendered.verdict, left_as_is) {
         (Verdict::Planned(_), Some(why)) => Outcome::Failed(why.to_owned()),
         // Gates bind until everything is there once.
@@ -38,7 +39,7 @@ pub(super) fn first(
     let standing = Standing {
         outcome: &outcome,
         hindrance,
-        missing: &status::missing(rendered, world),
+        missing: &status::missing(rendered, lookup),
         generation,
         applied_generation: match outcome {
             Outcome::Applied => Some(generation),
@@ -52,15 +53,15 @@ pub(super) fn first(
 }
 
 /// What is planned, with what of it is there; and whether all of it is. Without a plan: what the object owns.
-fn children(rendered: &Rendered, world: &World<'_>) -> (Vec<Child>, bool) {
+fn children(rendered: &Rendered, stored: &Stored) -> (Vec<Child>, bool) {
     if rendered.planned().is_none() {
-        let owned = world.owned_by(&rendered.object).map(|live| Child::new(Reference::of_object(live), Some(live)));
+        let owned = stored.owned_by(&rendered.object).map(|live| Child::new(Reference::of_object(live), Some(live)));
         return (owned.collect(), false);
     }
     let mut all_live = true;
     let children = rendered.manifests().iter().map(|manifest| {
         let reference = Reference::of_object(manifest);
-        let live = world.stored(&reference);
+        let live = stored.named(&reference);
         all_live &= live.is_some();
         Child::new(reference, live)
     });

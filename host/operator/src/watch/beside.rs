@@ -4,35 +4,8 @@ use std::sync::Arc;
 
 use kaos_policy::contract::ResourceType;
 
-use super::{Watch, shared::Shared};
+use super::{Watch, other::Other, shared::Shared};
 use crate::metrics::WatchState;
-
-/// What somebody else's watch is doing.
-#[derive(Debug)]
-pub(super) struct Other {
-    pub(super) of: ResourceType,
-    /// What it is for.
-    what: &'static str,
-    pub(super) state: WatchState,
-    was_listed: bool,
-    /// Why it is not synced.
-    trouble: String,
-}
-
-impl Other {
-    /// What readiness waits for, if it does: the first list, and a right that is missing. A type that is not served is no
-    /// trouble.
-    pub(super) fn missing(&self) -> Option<String> {
-        let Self { of, what, state, was_listed, trouble } = self;
-        match state {
-            WatchState::Unserved => None,
-            WatchState::Forbidden => Some(format!("{what}: {trouble}")),
-            _ if *was_listed => None,
-            _ if trouble.is_empty() => Some(format!("{what} ({of}): not listed yet")),
-            _ => Some(format!("{what}: {trouble}")),
-        }
-    }
-}
 
 /// A watch that somebody else keeps. It is told of until this is dropped.
 pub(crate) struct Beside {

@@ -9,11 +9,12 @@ use serde_json::Value;
 use super::{
     Watch,
     item::Item,
-    key::ObjectKey,
+    key::{ObjectKey, Wakes},
     needs::named,
     plan::{Select, Spec},
     shelf::Change,
-    state::{Slot, State, Wakes},
+    slot::Slot,
+    state::State,
 };
 use crate::queue::Urgency;
 

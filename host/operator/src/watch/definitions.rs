@@ -1,44 +1,21 @@
 //! Watches the metadata of custom resource definitions, to know when types come, change and go. It is not said what they
 //! are; that is asked of discovery, which lags behind them a little.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use kaos_policy::contract::ResourceType;
 
 use super::{
     broken::Broken,
-    intake::Event,
-    item::{Arrived, Extract, Item},
+    event::Event,
+    item::{Arrived, Extract},
+    key::Wakes,
+    known::{Definition, group_of},
     reflector::{Collection, Sink},
     shared::Shared,
-    state::{State, Wakes},
+    state::State,
 };
-use crate::{hashing::hash, queue::Urgency};
-
-/// The definitions that are there, by name: the plural and the group.
-#[derive(Debug, Default)]
-pub(super) struct Known {
-    by_name: BTreeMap<Arc<str>, Definition>,
-    /// How far the watch is.
-    reached: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Definition {
-    version: u64,
-    /// Changes with what it says, and with its replacement by another.
-    content: u64,
-}
-
-impl Definition {
-    fn of(item: &Item) -> Self {
-        let content = hash((&item.uid, item.value()["metadata"]["generation"].as_i64()));
-        Self { version: item.version, content }
-    }
-}
+use crate::queue::Urgency;
 
 /// Watches them until the future is dropped.
 pub(super) async fn watch(shared: Arc<Shared>) {
@@ -52,13 +29,6 @@ pub(super) async fn watch(shared: Arc<Shared>) {
     };
     let sink = Definitions { shared: Arc::clone(&shared) };
     shared.reflector(collection, sink).run().await;
-}
-
-impl Known {
-    /// Whether anything of an API group is defined.
-    pub(super) fn has_group(&self, group: &str) -> bool {
-        self.by_name.keys().any(|name| group_of(name) == group)
-    }
 }
 
 impl State {
@@ -85,10 +55,6 @@ impl State {
     fn matters(&self, name: &str) -> bool {
         self.coverage.types().iter().any(|of| of.group() == group_of(name))
     }
-}
-
-fn group_of(name: &str) -> &str {
-    name.split_once('.').map_or("", |(_, group)| group)
 }
 
 struct Definitions {

@@ -3,8 +3,9 @@
 
 use super::{
     Watch,
-    key::ObjectKey,
-    state::{Handle, State, Wakes},
+    key::{ObjectKey, Wakes},
+    slot::Handle,
+    state::State,
 };
 use crate::queue::Urgency;
 

@@ -19,7 +19,7 @@ use super::{
     plan::Select,
     shared::Shared,
     shelf::PATIENCE,
-    state::Handle,
+    slot::Handle,
 };
 
 /// Does what there is to do for one watch until the future is dropped.

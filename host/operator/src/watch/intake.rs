@@ -8,26 +8,17 @@ use tokio::time::Instant;
 
 use super::{
     broken::Broken,
+    event::Event,
     facts::Answer,
     item::{Arrived, Extract},
-    key::ObjectKey,
+    key::{ObjectKey, Wakes},
     owners::{Place, Stray},
     plan::{Select, Spec},
     shelf::Change,
-    state::{Handle, Slot, State, Wakes},
+    slot::{Handle, Slot},
+    state::State,
 };
 use crate::queue::Urgency;
-
-/// One event of a watch.
-#[derive(Debug)]
-pub(super) enum Event {
-    /// There is this object.
-    Is(Arrived),
-    /// This object is gone.
-    Gone(Arrived),
-    /// Everything up to this version was told.
-    Bookmark(u64),
-}
 
 impl State {
     pub(super) fn slot(&mut self, handle: &Handle) -> Option<&mut Slot> {

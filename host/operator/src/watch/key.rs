@@ -5,6 +5,11 @@ use std::fmt;
 use kaos_policy::contract::{Reference, ResourceType};
 use serde_json::Value;
 
+use crate::queue::Urgency;
+
+/// Primaries to look at again.
+pub(super) type Wakes = Vec<(ObjectKey, Urgency)>;
+
 /// One object. The namespace is empty for cluster-scoped objects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {

@@ -12,9 +12,11 @@ use super::{
     coverage::{can_exist, is_guarded},
     facts::Answer,
     item::{Item, parse},
+    look::Look,
     plan::Select,
     shared::Shared,
-    state::{Slot, State},
+    slot::Slot,
+    state::State,
 };
 
 /// The cluster as one pass sees it. What is not known yet is seen as not there and remembered as pending: an answer that
@@ -81,16 +83,6 @@ impl Lookup for PassLookup {
     fn is_cluster_scoped(&self, of: &ResourceType) -> bool {
         self.shared.with(|state| state.is_cluster_scoped(of))
     }
-}
-
-/// What there is, not parsed yet.
-#[derive(Debug)]
-pub(super) enum Look {
-    Pending,
-    Objects(Vec<(Arc<str>, u64)>),
-    Secret(SecretFacts),
-    Unserved,
-    Forbidden(String),
 }
 
 /// Objects, parsed: no more than come to what is too much for a pass, which looks at none of the others.

@@ -3,16 +3,16 @@
 //! | module | what it has |
 //! |---|---|
 //! | `coverage`, `plan` | which types are watched and how; which watches that comes to |
-//! | `discovery`, `definitions` | which types are served; noticing that this changed |
-//! | `reflector`, `page`, `broken` | following one collection, whatever breaks |
-//! | `item`, `shelf`, `facts`, `selected` | what is kept of objects |
-//! | `needs`, `allowance` | who needs what; how much of it the objects of a namespace may |
+//! | `discovery`, `known`, `definitions` | which types are served; noticing that this changed |
+//! | `reflector`, `page`, `event`, `broken` | following one collection, whatever breaks |
+//! | `item`, `shelf`, `facts`, `by_label`, `selected` | what is kept of objects |
+//! | `needs`, `allowance`, `charge` | who needs what; how much of it the objects of a namespace may |
 //! | `contested`, `owners` | who wants whose name; which children an owner has |
-//! | `state`, `intake` | all of it together; what comes in and whom it wakes |
-//! | `writing` | who is not woken, having written it |
+//! | `state`, `slot`, `intake` | all of it together; what comes in and whom it wakes |
+//! | `in_flight`, `writing` | who is not woken, having written it |
 //! | `denied` | who tries again when rights come back |
-//! | `lookup`, `report` | what passes, metrics and readiness read |
-//! | `beside` | telling of watches that others keep |
+//! | `look`, `lookup`, `report` | what passes, metrics and readiness read |
+//! | `other`, `beside` | telling of watches that others keep |
 //! | `supervise`, `errands`, `shared` | the tasks |
 //!
 //! A store is shared by all who read a type. Primaries and read types are watched whole, emitted types by the label
@@ -24,18 +24,26 @@
 mod allowance;
 mod beside;
 mod broken;
+mod by_label;
+mod charge;
 mod contested;
 mod coverage;
 mod definitions;
 mod denied;
 mod discovery;
 mod errands;
+mod event;
 mod facts;
+mod in_flight;
 mod intake;
 mod item;
 mod key;
+mod known;
+mod look;
 mod lookup;
 mod needs;
+mod options;
+mod other;
 mod owners;
 mod page;
 mod plan;
@@ -44,13 +52,14 @@ mod report;
 mod selected;
 mod shared;
 mod shelf;
+mod slot;
 mod state;
 mod supervise;
 #[cfg(test)]
 mod tests;
 mod writing;
 
-use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use kaos_policy::contract::{Need, ResourceType};
 use kube::Client;
@@ -65,84 +74,13 @@ pub use discovery::Served;
 pub(crate) use discovery::discover;
 pub use key::ObjectKey;
 pub use lookup::{PassLookup, Seen};
+pub use options::{Wake, WatchOptions};
 pub use plan::Scope;
 pub(crate) use writing::Writing;
 
-use crate::{
-    metrics::Metrics,
-    queue::{Backoff, Urgency},
-};
+use crate::{metrics::Metrics, queue::Urgency};
 use report::Reported;
 use shared::Shared;
-
-/// Called for each primary that is to be looked at again. It is called often, and must neither block nor call the watch.
-pub type Wake = dyn Fn(ObjectKey, Urgency) + Send + Sync;
-
-/// How the cluster is watched.
-#[derive(Clone)]
-pub struct WatchOptions {
-    /// Where.
-    pub scope: Scope,
-    /// Where the operator lives; what is needed there by name is followed whatever the scope.
-    pub home: String,
-    /// Whether to look at Secrets: whether they are there, which keys they have, and a digest of their content.
-    pub secrets: bool,
-    /// What those digests are keyed with; known to this operator alone.
-    pub digest_key: Vec<u8>,
-    /// Whether lists are streamed where the server can do that.
-    pub streaming_lists: bool,
-    /// How long one watch lasts before it is renewed.
-    pub watch: Duration,
-    /// After how long everything is listed anew, for what no event told.
-    pub relist: Duration,
-    /// How often it is asked whether missing types are served, where definitions may not be watched; a tenth as often for
-    /// those that everybody can do without.
-    pub poll: Duration,
-    /// How long to wait after failures.
-    pub backoff: Backoff,
-    /// Objects in one page of a list.
-    pub page: u32,
-    /// Needed ConfigMaps, label selectors of ConfigMaps, and needed Secrets of one namespace up to which each is watched by
-    /// itself.
-    pub most_named: usize,
-    /// What the objects of one namespace may need together.
-    pub allowance: Allowance,
-    /// What jitter is drawn from.
-    pub seed: u64,
-}
-
-impl Default for WatchOptions {
-    fn default() -> Self {
-        Self {
-            scope: Scope::All,
-            home: String::new(),
-            secrets: false,
-            digest_key: Vec::new(),
-            streaming_lists: false,
-            watch: Duration::from_secs(290),
-            relist: Duration::from_hours(6),
-            poll: Duration::from_mins(1),
-            backoff: Backoff { first: Duration::from_millis(250), max: Duration::from_mins(1) },
-            page: 500,
-            most_named: 8,
-            allowance: Allowance::default(),
-            seed: 0,
-        }
-    }
-}
-
-impl fmt::Debug for WatchOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { scope, secrets, streaming_lists, watch, relist, .. } = self;
-        f.debug_struct("WatchOptions")
-            .field("scope", scope)
-            .field("secrets", secrets)
-            .field("streaming_lists", streaming_lists)
-            .field("watch", watch)
-            .field("relist", relist)
-            .finish_non_exhaustive()
-    }
-}
 
 /// The watch. Clones are the same watch.
 #[derive(Clone)]
@@ -243,7 +181,7 @@ impl Watch {
             needs.iter().map(|need| &need.target).filter(|target| coverage::can_exist(target)).cloned().collect();
         let (changed, wakes, known) = self.0.with(|state| {
             let (changed, wakes) = state.set_needs(key, targets)?;
-            let known = state.needs.of_key(key).all(|target| !matches!(state.look(target), lookup::Look::Pending));
+            let known = state.needs.of_key(key).all(|target| !matches!(state.look(target), look::Look::Pending));
             Ok((changed, wakes, known))
         })?;
         if changed {
@@ -320,7 +258,7 @@ impl Watch {
         let mut missing = self.synced().err().unwrap_or_default();
         self.0.with(|state| {
             missing.extend(state.lost(&state.barred()));
-            missing.extend(state.others.values().filter_map(beside::Other::missing));
+            missing.extend(state.others.values().filter_map(other::Other::missing));
         });
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }

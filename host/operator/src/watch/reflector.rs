@@ -22,7 +22,7 @@ use tokio::{
 
 use super::{
     broken::{Broken, in_time},
-    intake::Event,
+    event::Event,
     item::{Arrived, Extract, Unusable, version_of},
     page::{self, Page},
 };

@@ -7,10 +7,7 @@ use std::{
 
 use kaos_policy::contract::ResourceType;
 
-use super::{
-    plan::Spec,
-    state::{Slot, State},
-};
+use super::{plan::Spec, slot::Slot, state::State};
 use crate::{
     locking::lock,
     metrics::{Metrics, WatchState},

@@ -12,10 +12,12 @@ use tokio::sync::Notify;
 use super::{
     Wake, WatchOptions,
     broken::Broken,
-    intake::Event,
+    event::Event,
     item::Arrived,
+    key::Wakes,
     reflector::{Collection, Pace, Reflector, Sink},
-    state::{Handle, State, Wakes},
+    slot::Handle,
+    state::State,
 };
 use crate::{hashing::hash, locking::lock, metrics::Metrics};
 

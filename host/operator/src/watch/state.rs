@@ -10,19 +10,18 @@ use tokio::sync::{Notify, watch};
 
 use super::{
     allowance::{Allowance, Ledger, TooMany},
-    beside::Other,
     coverage::{Coverage, Manner, is_guarded},
-    definitions::Known,
     discovery::{Discovered, Served},
     facts::Facts,
+    in_flight::InFlight,
     item::Extract,
-    key::ObjectKey,
+    key::{ObjectKey, Wakes},
+    known::Known,
     needs::Needs,
+    other::Other,
     owners::{Owners, Place},
     plan::{self, Scope, Select, Spec},
-    selected::ByLabel,
-    shelf::Shelf,
-    writing::InFlight,
+    slot::{Handle, Slot},
 };
 use crate::queue::Urgency;
 

@@ -14,7 +14,8 @@ use super::{
     plan::Scope,
     reflector::Collection,
     shared::{Shared, SlotSink},
-    state::{Handle, State},
+    slot::Handle,
+    state::State,
 };
 
 /// When to ask again after a definition changed: discovery lags behind.

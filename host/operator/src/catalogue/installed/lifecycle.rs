@@ -11,6 +11,8 @@ mod naming;
 mod renaming;
 mod restoring;
 mod serving;
+mod transition;
+mod trial;
 mod trying;
 mod turn;
 
@@ -24,13 +26,14 @@ use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::settings::{Layer, Origin};
 use tokio::time::Instant;
 
-pub(crate) use self::{late::NOT_LOADED, lost::is_withheld};
-use self::{trying::Trial, turn::Turn};
+pub(crate) use self::lost::is_withheld;
+use self::{transition::Turn, trial::Trial};
 use super::{
-    ATTEMPTS, Installing, LOOK_AGAIN, PATIENCE, StepError, Tools,
+    Installing, StepError, Tools,
     checks::Checks,
     fitted::Fitted,
     news::News,
+    pace::{ATTEMPTS, LOOK_AGAIN, PATIENCE},
     questions::Questions,
     records::Records,
     roster::{Content, Roster},

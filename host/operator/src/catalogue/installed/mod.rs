@@ -20,6 +20,7 @@
 //! | `turns` | whose package is checked next |
 //! | `lifecycle` | from state to state |
 //! | `news` | Events |
+//! | `tools`, `step_error`, `pace` | what all of it works with, what can fail, and how often it is tried |
 
 mod checks;
 mod claims;
@@ -27,82 +28,35 @@ mod fitted;
 mod gatekeeper;
 mod lifecycle;
 mod news;
+mod pace;
 mod questions;
 mod records;
 mod rights;
 mod roster;
 mod sources;
+mod step_error;
 mod store;
+mod tools;
 mod turns;
 mod unfit;
 
 use std::{sync::Arc, time::Duration};
 
-use kaos_policy::settings::Layer;
-use kube::Client;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use claims::age_of;
 pub use gatekeeper::Gatekeeper;
-pub(crate) use lifecycle::{NOT_LOADED, is_withheld};
-pub(crate) use records::{RETRY, retry_command, revision_resource};
+pub(crate) use lifecycle::is_withheld;
+pub(crate) use records::{NOT_LOADED, RETRY, retry_command, revision_resource};
 pub(crate) use roster::{Content, Entry, Roster, Unfit};
+pub(crate) use step_error::StepError;
+pub use tools::Installing;
+pub(crate) use tools::Tools;
 
-use self::{lifecycle::Lifecycle, records::Records, sources::Sources, store::Store};
-use super::{Catalogue, Grantable, Offer};
-use crate::{metrics::Metrics, processors::Processors, rbac::Duties, reconcile::Clock, telling::told, watch::Watch};
+use self::{lifecycle::Lifecycle, pace::PATIENCE, records::Records, sources::Sources, store::Store};
 
 /// How long after a report of a pass it is looked at: passes come in crowds.
 const CROWD: Duration = Duration::from_secs(1);
-/// Between two tries after the API server did not answer, at least and at most.
-const PATIENCE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
-/// Processes that may end while they check a package before it counts as the reason.
-const ATTEMPTS: i64 = 3;
-/// When something that only others can change is looked at again.
-const LOOK_AGAIN: Duration = Duration::from_mins(1);
-
-/// What installing needs beside what the operator has.
-pub struct Installing {
-    /// What the process brought along.
-    pub own: Vec<Offer>,
-    /// The settings that hold everywhere. Those of the operator's own ConfigMap are what the process began with, and hold
-    /// where that is gone.
-    pub settings: Vec<Layer>,
-    /// From packages to policies.
-    pub gatekeeper: Gatekeeper,
-    /// Whether namespaces other than the operator's may have policies of their own.
-    pub in_namespaces: bool,
-}
-
-/// What installing does its work with.
-pub(crate) struct Tools {
-    pub(crate) client: Client,
-    pub(crate) catalogue: Arc<Catalogue>,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) watch: Watch,
-    pub(crate) processors: Processors,
-    pub(crate) duties: Duties,
-    pub(crate) grantable: Grantable,
-    pub(crate) clock: Clock,
-    pub(crate) instance: String,
-}
-
-/// Why a step could not be taken.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}: {message}")]
-pub(crate) struct StepError {
-    what: String,
-    message: String,
-    /// Whether the API server said so; otherwise it said nothing.
-    is_answered: bool,
-}
-
-impl StepError {
-    fn new(what: impl Into<String>, error: &(dyn std::error::Error + 'static)) -> Self {
-        let is_answered = matches!(error.downcast_ref(), Some(kube::Error::Api(_)));
-        Self { what: what.into(), message: told(error), is_answered }
-    }
-}
 
 /// Follows packages until told to stop.
 pub(crate) async fn run(tools: Tools, installing: Installing, stop: CancellationToken) {

@@ -8,10 +8,7 @@ use kube::{
     runtime::events::{Event, EventType, Recorder, Reporter},
 };
 
-use super::{
-    NOT_LOADED,
-    records::{Revision, revision_resource},
-};
+use super::records::{NOT_LOADED, Revision, revision_resource};
 
 /// Tells what became of revisions, and what is wrong with ConfigMaps.
 pub(super) struct News(Recorder);

@@ -35,6 +35,9 @@ pub(crate) fn retry_command(name: &str, namespace: &str, last: Option<&str>) -> 
     format!("kubectl annotate policyrevision {name} -n {namespace} --overwrite {RETRY}={next}")
 }
 
+/// Why a revision that serves does not answer now.
+pub(crate) const NOT_LOADED: &str = "NotLoaded";
+
 /// As whom records are written.
 pub(super) const MANAGER: &str = "kaos-operator-policies";
 
@@ -269,4 +272,9 @@ impl Records {
 pub(super) fn kinds_of(status: &PolicyRevisionStatus) -> impl Iterator<Item = ResourceType> {
     let kinds = status.kinds.iter().filter_map(|kind| kind.split_once(' '));
     kinds.map(|(api_version, kind)| ResourceType::new(api_version, kind))
+}
+
+/// Whether a revision that serves was not loaded, as far as its record tells.
+pub(super) fn was_not_loaded(revision: &Revision) -> bool {
+    revision.status.as_ref().and_then(|status| status.reason.as_deref()) == Some(NOT_LOADED)
 }

@@ -1,6 +1,7 @@
 //! Which packages there are: ConfigMaps with the label, and the ConfigMap of settings that the operator has of old.
 
 mod broken;
+mod held;
 mod reader;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -18,6 +19,7 @@ use kube::{
 use serde_json::json;
 use tokio::{sync::Notify, task::JoinSet};
 
+pub(super) use self::held::{Held, NoPackage};
 use self::{
     broken::{Followed, code_of},
     reader::{Labelled, Reader, Seen},
@@ -35,23 +37,6 @@ pub(super) struct Found {
     pub(super) age: Age,
     /// What it holds; none while that could not be read. It is there all the same, and so what serves of it goes on.
     pub(super) held: Option<Held>,
-}
-
-/// What the ConfigMaps of a package hold.
-#[derive(Debug, Clone)]
-pub(super) struct Held {
-    /// The digest of the package; of the bare ConfigMap if it is none.
-    pub(super) digest: Digest,
-    pub(super) package: Result<Arc<Package>, NoPackage>,
-}
-
-/// Why there is no package to check.
-#[derive(Debug, Clone)]
-pub(super) enum NoPackage {
-    /// The ConfigMap does not hold one.
-    Wrong(PackageError),
-    /// Its namespace has as many that are older as are taken: it was not looked into.
-    OneTooMany,
 }
 
 /// Packages of a namespace other than the operator's that are taken: what serves is kept beside the operator, where no

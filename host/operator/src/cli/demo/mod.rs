@@ -4,6 +4,7 @@
 mod changes;
 mod row;
 mod screen;
+mod served;
 mod shipping;
 mod stage;
 
@@ -79,18 +80,10 @@ pub(super) struct Demo {
     timeout: u64,
 }
 
-/// What the cluster serves, by its own list.
-fn served() -> String {
-    let of_group =
-        |(group, kind): (&str, &str)| if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-    let kinds: Vec<String> = kaos_cluster::kinds().map(of_group).collect();
-    format!("the demo's cluster serves {}, and what --crds and `kubectl apply` define", kinds.join(", "))
-}
-
 fn after_help() -> String {
     let codes = "Exit codes with --once: 0 everything is ready; 1 something is not; 2 the demo cannot run.";
     let lacks = "Its pods run no containers, so it has no logs, no exec and no port-forward.";
-    format!("{codes} As to kinds, {}. {lacks}", served())
+    format!("{codes} As to kinds, {}. {lacks}", served::served())
 }
 
 /// The sample, and the change to it.

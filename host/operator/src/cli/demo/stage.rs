@@ -65,7 +65,7 @@ impl Drop for Folder {
 impl Stage {
     /// Starts a cluster and writes a kubeconfig for it.
     pub(super) async fn start(port: u16) -> anyhow::Result<Self> {
-        let there_is = format!("{}; for anything else take a real cluster", super::served());
+        let there_is = format!("{}; for anything else take a real cluster", super::served::served());
         let cluster = Cluster::builder().history(CHANGES, REQUESTS).instead(there_is).start();
         cluster.set_pods(PodFate::ReadyAfter(POD_STARTS));
         let address = SocketAddr::from(([127, 0, 0, 1], port));

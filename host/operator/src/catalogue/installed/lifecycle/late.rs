@@ -22,15 +22,12 @@ use crate::{
         Loading, Reach,
         installed::{
             checks::Stand,
-            records::{Revision, kinds_of},
+            records::{NOT_LOADED, Revision, kinds_of},
             roster::{Content, Entry},
         },
     },
     moments::parsed,
 };
-
-/// Why a revision that serves does not answer now.
-pub(crate) const NOT_LOADED: &str = "NotLoaded";
 
 /// How long one that cannot be loaded is left alone at most: a try can take a processor for minutes.
 const SELDOM: Duration = Duration::from_hours(1);

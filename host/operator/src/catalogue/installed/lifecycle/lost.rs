@@ -13,14 +13,13 @@ use kaos_policy::{
 
 use super::{
     Found, Lifecycle, PATIENCE, StepError, Turn,
-    late::NOT_LOADED,
     restoring::{Loaded, age_of, held_now},
 };
 use crate::{
     catalogue::{
         Reach,
         installed::{
-            records::{Revision, kinds_of},
+            records::{NOT_LOADED, Revision, kinds_of, was_not_loaded},
             roster::{Content, Entry, Unfit},
         },
     },
@@ -136,9 +135,4 @@ impl Lifecycle {
 pub(crate) fn is_withheld(status: &PolicyRevisionStatus) -> bool {
     status.reason.as_deref() == Some(NOT_LOADED)
         && status.message.as_deref().is_some_and(|message| message.starts_with(LOST))
-}
-
-/// Whether a revision that serves was not loaded, as far as its record tells.
-pub(super) fn was_not_loaded(revision: &Revision) -> bool {
-    revision.status.as_ref().and_then(|status| status.reason.as_deref()) == Some(NOT_LOADED)
 }

@@ -7,12 +7,15 @@ use kaos_crds::RevisionState;
 use super::{
     Found, Lifecycle, StepError, Turn,
     admission::{NO_SUCH_POLICY, NotAdmitted},
-    lost::was_not_loaded,
 };
 use crate::{
     catalogue::{
         Age,
-        installed::{self, records::Revision, roster::Entry},
+        installed::{
+            self,
+            records::{Revision, was_not_loaded},
+            roster::Entry,
+        },
     },
     moments::parsed,
     package::Package,

@@ -8,15 +8,8 @@ use kaos_policy::{
     settings::{Layer, Origin},
 };
 
-use super::Lifecycle;
+use super::{Lifecycle, Trial};
 use crate::catalogue::{Arranged, installed::roster::Unfit, lasting};
-
-/// A content of the operator's own ConfigMap, what served when it was tried, and why it does not fit, if it does not.
-pub(super) struct Trial {
-    config: Option<Layer>,
-    serving: BTreeSet<String>,
-    unfit: Option<Unfit>,
-}
 
 impl Lifecycle {
     /// Tries what the operator's own ConfigMap says where it is not what holds. It is to blame for what does not fail without

@@ -3,24 +3,11 @@
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::cut::{STATUS, cut};
 
-use super::{Lifecycle, StepError};
+use super::{Lifecycle, StepError, Turn};
 use crate::{
     catalogue::installed::records::{RETRY, retry_command},
     moments::written,
 };
-
-/// A state to enter, and why.
-pub(super) struct Turn {
-    pub(super) to: RevisionState,
-    pub(super) reason: &'static str,
-    pub(super) message: String,
-}
-
-impl Turn {
-    pub(super) fn new(to: RevisionState, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { to, reason, message: message.into() }
-    }
-}
 
 impl Lifecycle {
     /// Writes a state down before it counts, and tells it. Says whether there is still a record to write it into.

@@ -22,9 +22,9 @@ use kube::{
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{Held, NoPackage};
+use super::held::{Held, NoPackage};
 use crate::{
-    catalogue::installed::{PATIENCE, StepError},
+    catalogue::installed::{StepError, pace::PATIENCE},
     package::{self, Package},
 };
 

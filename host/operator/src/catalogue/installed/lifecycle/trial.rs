@@ -1,0 +1,14 @@
+//! One trial of the operator's own ConfigMap.
+
+use std::collections::BTreeSet;
+
+use kaos_policy::settings::Layer;
+
+use crate::catalogue::installed::roster::Unfit;
+
+/// A content of the operator's own ConfigMap, what served when it was tried, and why it does not fit, if it does not.
+pub(super) struct Trial {
+    pub(super) config: Option<Layer>,
+    pub(super) serving: BTreeSet<String>,
+    pub(super) unfit: Option<Unfit>,
+}

@@ -1,0 +1,20 @@
+//! Why a step could not be taken.
+
+use crate::telling::told;
+
+/// Why a step could not be taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {message}")]
+pub(crate) struct StepError {
+    pub(super) what: String,
+    pub(super) message: String,
+    /// Whether the API server said so; otherwise it said nothing.
+    pub(super) is_answered: bool,
+}
+
+impl StepError {
+    pub(super) fn new(what: impl Into<String>, error: &(dyn std::error::Error + 'static)) -> Self {
+        let is_answered = matches!(error.downcast_ref(), Some(kube::Error::Api(_)));
+        Self { what: what.into(), message: told(error), is_answered }
+    }
+}

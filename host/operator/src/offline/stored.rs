@@ -1,0 +1,48 @@
+//! What a cluster holds, found by type and name.
+
+use std::sync::Arc;
+
+use kaos_policy::{
+    contract::{Reference, ResourceType, Target},
+    render::ObjectRef,
+};
+use serde_json::Value;
+
+use super::index::Index;
+use crate::input::{Document, is_cluster_scoped};
+
+/// What a cluster holds, found by type and name.
+#[derive(Debug)]
+pub struct Stored {
+    pub(super) objects: Vec<Arc<Value>>,
+    pub(super) index: Index,
+}
+
+impl Stored {
+    /// These objects and nothing else.
+    pub fn new(documents: &[Document]) -> Self {
+        let objects = documents.iter().map(|document| Arc::new(document.object.clone())).collect();
+        Self { objects, index: Index::new(documents) }
+    }
+
+    /// The objects, in the order in which they were given.
+    pub fn objects(&self) -> &[Arc<Value>] {
+        &self.objects
+    }
+
+    /// The object that a reference means.
+    pub(super) fn named(&self, reference: &Reference) -> Option<&Value> {
+        let target = Target::Named(reference.clone());
+        let positions = self.index.find(&target, is_scoped(&reference.of()), &self.objects);
+        positions.first().map(|position| &*self.objects[*position])
+    }
+
+    /// What an object owns.
+    pub(super) fn owned_by(&self, owner: &ObjectRef) -> impl Iterator<Item = &Value> {
+        self.index.owned_by(owner).map(|position| &*self.objects[position])
+    }
+}
+
+fn is_scoped(of: &ResourceType) -> bool {
+    is_cluster_scoped(of.group(), &of.kind)
+}

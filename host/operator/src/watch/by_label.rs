@@ -1,0 +1,105 @@
+//! Which objects have which labels.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use super::item::{Arrived, Item};
+use crate::hashing::hash;
+
+/// Which objects have which labels. Two labels with the same hash lead to an object that is read for nothing, and no further.
+#[derive(Debug, Default)]
+pub(super) struct ByLabel {
+    pub(super) of_name: BTreeMap<Arc<str>, Labelled>,
+    pub(super) names: BTreeMap<u64, BTreeSet<Arc<str>>>,
+    /// How often it was decided whether anything selects an object.
+    #[cfg(test)]
+    pub(super) decided: std::sync::atomic::AtomicUsize,
+}
+
+#[derive(Debug)]
+pub(super) struct Labelled {
+    pub(super) version: u64,
+    pub(super) labels: Box<[u64]>,
+}
+
+pub(super) type Labels = [(String, String)];
+
+pub(super) fn marks(labels: &Labels) -> Vec<u64> {
+    labels.iter().map(|(key, value)| hash((key.as_str(), value.as_str()))).collect()
+}
+
+impl ByLabel {
+    /// There is a version of an object. Says whether it is newer than what is known.
+    pub(super) fn put(&mut self, name: &Arc<str>, item: &Item) -> bool {
+        if self.of_name.get(name).is_some_and(|known| known.version >= item.version) {
+            return false;
+        }
+        self.take(name);
+        let labels: Box<[u64]> = item.labels.iter().map(|(key, value)| hash((&**key, &**value))).collect();
+        for label in &labels {
+            self.names.entry(*label).or_default().insert(Arc::clone(name));
+        }
+        self.of_name.insert(Arc::clone(name), Labelled { version: item.version, labels });
+        true
+    }
+
+    /// An object went at a version. Says whether that is newer than what is known.
+    pub(super) fn gone(&mut self, name: &str, version: u64) -> bool {
+        let is_newer = self.of_name.get(name).is_none_or(|known| known.version <= version);
+        if is_newer {
+            self.take(name);
+        }
+        is_newer
+    }
+
+    pub(super) fn take(&mut self, name: &str) {
+        let labels = self.of_name.remove(name).map(|known| known.labels).unwrap_or_default();
+        for label in labels {
+            let names = self.names.get_mut(&label);
+            if names.is_some_and(|names| names.remove(name) && names.is_empty()) {
+                self.names.remove(&label);
+            }
+        }
+    }
+
+    /// Objects that a list as of a version does not have.
+    pub(super) fn vanished(&self, listed: &[Arrived], version: u64) -> Vec<Arc<str>> {
+        let listed: BTreeSet<&str> = listed.iter().map(|arrived| &*arrived.name).collect();
+        let vanished = |(name, known): &(&Arc<str>, &Labelled)| known.version <= version && !listed.contains(&***name);
+        self.of_name.iter().filter(vanished).map(|(name, _)| Arc::clone(name)).collect()
+    }
+
+    /// Whether an object has all of these labels.
+    pub(super) fn carries(&self, name: &str, labels: &Labels) -> bool {
+        self.has(name, &marks(labels))
+    }
+
+    /// Whether one of these selectors, as the hashes of its labels, selects an object.
+    pub(super) fn is_selected(&self, name: &str, selectors: &[Vec<u64>]) -> bool {
+        #[cfg(test)]
+        self.decided.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        selectors.iter().any(|marks| self.has(name, marks))
+    }
+
+    pub(super) fn has(&self, name: &str, marks: &[u64]) -> bool {
+        self.of_name.get(name).is_some_and(|known| marks.iter().all(|mark| known.labels.contains(mark)))
+    }
+
+    /// Objects that have all of these labels, by name.
+    pub(super) fn matching(&self, labels: &Labels) -> Vec<Arc<str>> {
+        let marks = marks(labels);
+        let mut fewest: Option<&BTreeSet<Arc<str>>> = None;
+        for mark in &marks {
+            let Some(names) = self.names.get(mark) else { return Vec::new() };
+            if fewest.is_none_or(|fewest| names.len() < fewest.len()) {
+                fewest = Some(names);
+            }
+        }
+        match fewest {
+            Some(names) => names.iter().filter(|name| self.has(name, &marks)).cloned().collect(),
+            None => self.of_name.keys().cloned().collect(),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Whether an object may need more than it did.
+
+use std::collections::BTreeSet;
+
+use kaos_policy::contract::Target;
+
+use super::{
+    allowance::{Allowance, TooMany, Used},
+    key::ObjectKey,
+    state::State,
+};
+
+impl State {
+    /// Whether an object may need these, besides what is needed already. What lies in other namespaces takes a grant, and
+    /// grants are few. An object that needs no more than before is never refused.
+    pub(super) fn allow(&mut self, key: &ObjectKey, targets: &BTreeSet<Target>) -> Result<(), TooMany> {
+        let here = |target: &&Target| target.namespace() == Some(&*key.namespace);
+        let is_new = |target: &&Target| self.needs.who(target).next().is_none();
+        let is_freed = |target: &&Target| !targets.contains(*target) && self.needs.who(target).nth(1).is_none();
+        let more = Used::of(targets.iter().filter(here).filter(is_new));
+        let less = Used::of(self.needs.of_key(key).filter(here).filter(is_freed));
+        let used = self.ledger.used.get(&key.namespace).copied().unwrap_or_default();
+        let Allowance { needs, selectors } = self.allowance;
+        for (what, used, more, less, most) in [
+            ("label selectors", used.selectors, more.selectors, less.selectors, selectors),
+            ("objects and label selectors", used.needs, more.needs, less.needs, needs),
+        ] {
+            let wanted = used.saturating_sub(less) + more;
+            if more > less && wanted > most {
+                self.ledger.refused.entry(key.namespace.clone()).or_default().insert(key.clone());
+                return Err(TooMany { namespace: key.namespace.clone(), what, wanted, most });
+            }
+        }
+        if let Some(refused) = self.ledger.refused.get_mut(&key.namespace) {
+            refused.remove(key);
+            if refused.is_empty() {
+                self.ledger.refused.remove(&key.namespace);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,94 @@
+//! Writes that were not answered yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    key::{ObjectKey, Wakes},
+    owners::Place,
+};
+use crate::queue::Urgency;
+
+/// Who writes which child now, and the versions of it that the watch told of meanwhile; 0 where it is gone. Until it is
+/// clear which of them is their own write, these owners are not woken for it. Others are.
+#[derive(Debug, Default)]
+pub(super) struct InFlight(pub(super) BTreeMap<(Place, ObjectKey), BTreeSet<u64>>);
+
+impl InFlight {
+    /// Those of `wakes` that need not wait.
+    pub(super) fn hold(&mut self, place: &Place, version: u64, mut wakes: Wakes) -> Wakes {
+        if !self.0.is_empty() {
+            wakes.retain(|(owner, _)| {
+                let told = self.0.get_mut(&(place.clone(), owner.clone()));
+                told.map(|told| told.insert(version)).is_none()
+            });
+        }
+        wakes
+    }
+
+    /// The owner, if the watch told of anything else than the write with this answer; without an answer, of anything.
+    pub(super) fn end(&mut self, writer: (Place, ObjectKey), answered: Option<u64>) -> Wakes {
+        let told = self.0.remove(&writer).unwrap_or_default();
+        let other = told.into_iter().any(|version| Some(version) != answered);
+        other.then_some((writer.1, Urgency::Fresh)).into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kaos_policy::contract::ResourceType;
+
+    use super::*;
+
+    fn place(name: &str) -> Place {
+        Place { of: ResourceType::new("v1", "Service").into(), namespace: "t".into(), name: name.into() }
+    }
+
+    fn owner(name: &str) -> ObjectKey {
+        ObjectKey::new(ResourceType::new("x.io/v1", "Widget"), "t", name)
+    }
+
+    fn wakes(names: &[&str]) -> Wakes {
+        names.iter().map(|name| (owner(name), Urgency::Fresh)).collect()
+    }
+
+    fn in_flight(writers: &[(Place, ObjectKey)]) -> InFlight {
+        InFlight(writers.iter().map(|writer| (writer.clone(), BTreeSet::new())).collect())
+    }
+
+    #[test]
+    fn the_echo_of_a_write_wakes_nobody_and_what_others_wrote_does() {
+        let writer = (place("a"), owner("w"));
+        let mut now = in_flight(std::slice::from_ref(&writer));
+        assert_eq!(now.hold(&place("b"), 4, wakes(&["w"])), wakes(&["w"]), "nobody writes this one");
+        assert_eq!(now.hold(&place("a"), 5, wakes(&["w"])), []);
+        assert_eq!(now.end(writer.clone(), Some(5)), []);
+        assert_eq!(now.hold(&place("a"), 6, wakes(&["w"])), wakes(&["w"]), "it is written no more");
+        for (told, answered) in [([7, 8], 7), ([6, 7], 7), ([7, 0], 7)] {
+            let mut now = in_flight(std::slice::from_ref(&writer));
+            for version in told {
+                assert_eq!(now.hold(&place("a"), version, wakes(&["w"])), []);
+            }
+            assert_eq!(now.end(writer.clone(), Some(answered)), wakes(&["w"]), "{told:?}: one is somebody else's");
+        }
+    }
+
+    #[test]
+    fn of_two_who_write_the_same_child_each_is_told_of_what_the_other_wrote() {
+        let (one, other) = ((place("a"), owner("one")), (place("a"), owner("other")));
+        let mut now = in_flight(&[one.clone(), other.clone()]);
+        // It was deleted, which concerns the one who had it; then the other made it.
+        assert_eq!(now.hold(&place("a"), 0, wakes(&["one", "third"])), wakes(&["third"]));
+        assert_eq!(now.hold(&place("a"), 9, wakes(&["other"])), []);
+        assert_eq!(now.end(other, Some(9)), []);
+        assert_eq!(now.end(one, Some(8)), wakes(&["one"]));
+    }
+
+    #[test]
+    fn without_an_answer_nobody_knows_whose_write_it_was() {
+        let writer = (place("a"), owner("w"));
+        let mut now = in_flight(std::slice::from_ref(&writer));
+        now.hold(&place("a"), 5, wakes(&["w"]));
+        assert_eq!(now.end(writer.clone(), None), wakes(&["w"]));
+        assert_eq!(in_flight(std::slice::from_ref(&writer)).end(writer, None), [], "and the watch told of none");
+    }
+}

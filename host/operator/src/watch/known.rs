@@ -1,0 +1,39 @@
+//! The definitions that are there.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::item::Item;
+use crate::hashing::hash;
+
+/// The definitions that are there, by name: the plural and the group.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) by_name: BTreeMap<Arc<str>, Definition>,
+    /// How far the watch is.
+    pub(super) reached: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Definition {
+    pub(super) version: u64,
+    /// Changes with what it says, and with its replacement by another.
+    pub(super) content: u64,
+}
+
+impl Definition {
+    pub(super) fn of(item: &Item) -> Self {
+        let content = hash((&item.uid, item.value()["metadata"]["generation"].as_i64()));
+        Self { version: item.version, content }
+    }
+}
+
+impl Known {
+    /// Whether anything of an API group is defined.
+    pub(super) fn has_group(&self, group: &str) -> bool {
+        self.by_name.keys().any(|name| group_of(name) == group)
+    }
+}
+
+pub(super) fn group_of(name: &str) -> &str {
+    name.split_once('.').map_or("", |(_, group)| group)
+}
