@@ -1,10 +1,9 @@
 //! The controllers: rollouts, scale, garbage collection, namespaces.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::{api_of, apply, code, config_map, config_maps, deployment, object, start};
 use k8s_openapi::api::{
     apps::v1::{Deployment, ReplicaSet},
     core::v1::{Namespace, Pod},
@@ -15,7 +14,6 @@ use kube::{
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, PropagationPolicy},
 };
 use serde_json::{Value, json};
-use support::{api_of, apply, code, config_map, config_maps, deployment, object, start};
 
 fn deployments(client: &Client) -> Api<Deployment> {
     Api::namespaced(client.clone(), "t")
@@ -95,8 +93,11 @@ async fn pods_wait_for_their_service_account() {
     cluster.settled().await;
     let failure = condition(&cluster, "web", "ReplicaFailure");
     assert!(failure["message"].as_str().unwrap().contains("serviceaccount \"late\" not found"), "{failure}");
-    let accounts = support::api_of(&client, "", "v1", "ServiceAccount", Some("t"));
-    accounts.create(&PostParams::default(), &support::object(json!({"metadata": {"name": "late"}}))).await.unwrap();
+    let accounts = crate::support::api_of(&client, "", "v1", "ServiceAccount", Some("t"));
+    accounts
+        .create(&PostParams::default(), &crate::support::object(json!({"metadata": {"name": "late"}})))
+        .await
+        .unwrap();
     tokio::time::sleep(Duration::from_secs(6)).await;
     cluster.settled().await;
     assert_eq!(status(&cluster, "web")["readyReplicas"], 1);

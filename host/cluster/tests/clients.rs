@@ -1,15 +1,13 @@
 //! Objects through kube-rs: reading, writing, selecting, paging.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
-mod support;
-
+use crate::support::{api_of, apply, code, config_map, config_maps, object, start};
 use http_body_util::BodyExt as _;
 use kube::{
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions},
     runtime::events,
 };
 use serde_json::json;
-use support::{api_of, apply, code, config_map, config_maps, object, start};
 
 #[tokio::test(start_paused = true)]
 async fn a_write_from_an_old_revision_conflicts() {

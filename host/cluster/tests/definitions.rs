@@ -1,14 +1,12 @@
 //! Custom resources: served while their definition exists, validated and defaulted by its schema.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
-mod support;
-
+use crate::support::{api_of, apply, code, definition, install, object, start, widget, widgets};
 use kube::{
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
     discovery,
 };
 use serde_json::json;
-use support::{api_of, apply, code, definition, install, object, start, widget, widgets};
 
 #[tokio::test(start_paused = true)]
 async fn a_type_is_served_while_its_definition_exists() {

@@ -1,8 +1,6 @@
 //! Injected faults, and that a seed reproduces them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
-mod support;
-
 use std::{
     sync::{
         Arc,
@@ -11,13 +9,13 @@ use std::{
     time::Duration,
 };
 
+use crate::support::{api_of, apply, client, code, config_map, config_maps, object, start};
 use kaos_cluster::{
     Cluster, TokioClock,
     faults::{Attempt, Failure, FaultPlan, Outcome, SeededFaults, Verb, Verdict},
 };
 use kube::api::{DeleteParams, DynamicObject, GetParams, ListParams, PostParams};
 use serde_json::json;
-use support::{api_of, apply, client, code, config_map, config_maps, object, start};
 
 /// A plan for writes to ConfigMaps only, so that the setup of a test succeeds.
 fn on_writes(outcome: Outcome) -> impl FnMut(&Attempt, &mut fastrand::Rng) -> Verdict + Send {

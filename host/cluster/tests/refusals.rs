@@ -2,15 +2,13 @@
 //! refuses the request too.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
-mod support;
-
+use crate::support::{api_of, apply, code, config_maps, definition, install, start, widget, widgets};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use kaos_cluster::Cluster;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
-use support::{api_of, apply, code, config_maps, definition, install, start, widget, widgets};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,

@@ -1,10 +1,9 @@
 //! Watches through kube-rs: events, their order, and recovery of clients.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
-mod support;
-
 use std::{pin::pin, sync::Arc, time::Duration};
 
+use crate::support::{apply, client, config_map, config_maps, start};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_cluster::Cluster;
@@ -16,7 +15,6 @@ use kube::{
     runtime::{WatchStreamExt as _, reflector, watcher},
 };
 use serde_json::json;
-use support::{apply, client, config_map, config_maps, start};
 
 /// Keeps a store of ConfigMaps up to date until the test ends.
 fn reflect(client: &Client, config: watcher::Config) -> reflector::Store<ConfigMap> {

@@ -2,8 +2,6 @@
 //! features that this cluster does not have.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what tests share fails by panicking")]
 
-mod support;
-
 use std::time::Duration;
 
 use kaos_cluster::{Cluster, PodFate};
@@ -12,7 +10,7 @@ use kube::{
     api::{DynamicObject, ListParams, LogParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
-use support::{api_of, object, start};
+use crate::support::{api_of, object, start};
 
 fn api(client: &Client, kind: &str) -> Api<DynamicObject> {
     let group = match kind {
@@ -184,7 +182,7 @@ async fn invalid_workloads_are_refused_with_a_real_servers_messages() {
 #[tokio::test]
 async fn a_missing_feature_is_refused_with_an_alternative() {
     let cluster = Cluster::builder().instead("it serves Pods").start();
-    let client = support::client(&cluster);
+    let client = crate::support::client(&cluster);
     api_of(&client, "", "v1", "Namespace", None)
         .create(&PostParams::default(), &object(json!({"metadata": {"name": "t"}})))
         .await

@@ -1,13 +1,9 @@
 //! `kaos-operator policy plan` and `explain`, as a user asks them of an embedded cluster.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/stage.rs"]
-mod stage;
-mod support;
-
+use crate::stage::{HOME, Stage, edition, package, team};
 use kaos_operator::package::{Package, pack};
 use serde_json::{Value, json};
-use stage::{HOME, Stage, edition, package, team};
 
 /// An Agent as those of the team are, with other metadata.
 fn like_a(stage: &Stage, metadata: Value) -> Value {

@@ -3,12 +3,6 @@
 #![cfg(feature = "demo")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/soak.rs"]
-mod soak;
-#[path = "support/stage.rs"]
-mod stage;
-mod support;
-
 use std::{
     io::{BufRead as _, BufReader, Read as _},
     path::PathBuf,
@@ -16,8 +10,8 @@ use std::{
     time::Duration,
 };
 
+use crate::support::{Folder, binary, finish, ignores};
 use serde_json::Value;
-use support::{Folder, binary, finish, ignores};
 
 /// How long kubectl waits for what is to come about.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -1,10 +1,8 @@
 //! Names that verbs are told, and namespaces above all: none is not all of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
+use crate::support::{binary, finish, run};
 use serde_json::Value;
-use support::{binary, finish, run};
 
 /// The kinds of objects that are printed, with their namespaces.
 fn printed(namespaces: &str) -> Vec<(String, String)> {

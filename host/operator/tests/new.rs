@@ -1,11 +1,9 @@
 //! `kaos-operator policy new`, as a user runs it. That what it makes builds and passes its tests is for `tests/run wasm`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
 use std::fs;
 
-use support::{Folder, Ran, run};
+use crate::support::{Folder, Ran, run};
 
 const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-policies/sdk");
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

@@ -1,12 +1,10 @@
 //! `kaos-operator policy plan` and `push` beside what a cluster holds already.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/stage.rs"]
-mod stage;
-mod support;
-
 use std::time::Duration;
 
+use crate::stage::{HOME, Stage, package, team};
+use crate::support::Ran;
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
 use kaos_operator::package::{Package, pack};
 use kube::{
@@ -14,8 +12,6 @@ use kube::{
     api::{Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
-use stage::{HOME, Stage, package, team};
-use support::Ran;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plan_goes_by_who_claimed_a_place_first_and_not_by_whose_config_map_is_older() {

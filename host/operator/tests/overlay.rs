@@ -2,13 +2,11 @@
 //! and given to `render`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::{Folder, run};
 use serde_json::{Value, json};
-use support::{Folder, run};
 
 const OBJECTS: &str = "apiVersion: kaos.tools/v1alpha1
 kind: ModelAPI

@@ -1,12 +1,10 @@
 //! `kaos-operator policy pack`, as a user runs it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
+use crate::support::{Folder, Ran, binary, finish, run};
 use kaos_operator::embedded;
 use kaos_policy::digest::Digest;
 use serde_json::Value;
-use support::{Folder, Ran, binary, finish, run};
 
 fn objects(ran: &Ran) -> Vec<Value> {
     assert_eq!(ran.code, 0, "{}", ran.stderr);

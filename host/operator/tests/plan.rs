@@ -1,11 +1,9 @@
 //! `kaos-operator policy plan`, as a user runs it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
+use crate::support::{Folder, Ran, binary, finish, full, run, run_into, unread};
 use kaos_operator::embedded;
 use serde_json::Value;
-use support::{Folder, Ran, binary, finish, full, run, run_into, unread};
 
 fn team(agents: usize) -> String {
     let agent = |number: usize| {

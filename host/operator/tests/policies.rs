@@ -1,12 +1,10 @@
 //! `kaos-operator policy …` and `crds`, as a user runs them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
 
+use crate::support::{Folder, run, run_into, unread};
 use kaos_operator::embedded;
-use support::{Folder, run, run_into, unread};
 
 #[test]
 fn the_crds_are_printed_ready_to_apply() {

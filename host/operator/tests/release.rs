@@ -1,13 +1,9 @@
 //! `kaos-operator release`, as the chart's hook or a person runs it against an embedded cluster.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/stage.rs"]
-mod stage;
-mod support;
-
+use crate::stage::{HOME, Stage, package, team};
 use kaos_operator::package::{Package, pack};
 use serde_json::json;
-use stage::{HOME, Stage, package, team};
 
 const RELEASE: [&str; 3] = ["release", "-n", HOME];
 

@@ -1,17 +1,14 @@
 //! `kaos-operator policy push`, `list` and `rollback`, as a user runs them, on an embedded cluster.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/stage.rs"]
-mod stage;
-mod support;
-
 use std::time::Duration;
 
+use crate::stage::{HOME, Process, Stage, package, team};
+use crate::support::binary;
 use kaos_cluster::faults::{Attempt, Failure, NoFaults, Outcome, Verb, Verdict};
 use kaos_operator::package::{Package, pack};
 use kaos_policy::digest::Digest;
 use serde_json::json;
-use stage::{HOME, Process, Stage, package, team};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_pushed_is_applied_and_its_revision_awaited() {

@@ -2,18 +2,16 @@
 #![cfg(feature = "otlp")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
 use std::{
     net::{Ipv4Addr, SocketAddr},
     process::{Child, Command, Stdio},
     time::Duration,
 };
 
+use crate::support::{Folder, binary};
 use axum::{Router, body::Bytes, http::HeaderMap, routing::post};
 use kaos_cluster::Cluster;
 use serde_json::{Value, json};
-use support::{Folder, binary};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -122,7 +120,7 @@ async fn a_pass_is_a_span_and_the_last_ones_are_sent_before_the_operator_ends() 
 async fn an_endpoint_that_is_none_is_told_at_the_start() {
     let mut command = binary();
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "no address").args(["run", "--kubeconfig", "none"]);
-    let ran = tokio::task::spawn_blocking(move || support::finish(&mut command, "")).await.unwrap();
+    let ran = tokio::task::spawn_blocking(move || crate::support::finish(&mut command, "")).await.unwrap();
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("OpenTelemetry"), "{}", ran.stderr);
 }

@@ -1,8 +1,6 @@
 //! Verbs that ask a cluster which does not answer, and an operator that waits for one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
 use std::{
     io::{BufRead as _, BufReader, Lines, Read as _, Write as _},
     net::TcpStream,
@@ -10,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use support::{Folder, binary, run};
+use crate::support::{Folder, binary, run};
 
 /// Nobody listens there.
 const NOWHERE: &str = "http://127.0.0.1:1/";

@@ -1,8 +1,6 @@
 //! Built-in code: compiled code that ships with the program.
 #![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used)]
 
-mod support;
-
 use kaos_policy::{
     clock::SystemClock,
     compile::{Compilation, Compile, CompileError, Order},
@@ -22,7 +20,7 @@ impl Compile for NoCompiler {
 }
 
 fn component() -> Vec<u8> {
-    support::hostile("well-behaved")
+    crate::support::hostile("well-behaved")
 }
 
 /// Checks the component at a gate with this built-in code and without a compiler.
@@ -33,12 +31,12 @@ fn check(built_in: BuiltIn) -> Check {
 /// Checks another component at the same gate.
 fn check_of(built_in: BuiltIn, bytes: Vec<u8>) -> Check {
     let gate = Gate {
-        engine: support::engine(),
+        engine: crate::support::engine(),
         compiler: &NoCompiler,
         built_in: &[built_in],
         cache: None,
         bounds: Bounds::default(),
-        limits: support::limits(),
+        limits: crate::support::limits(),
         kinds: &[],
         cluster: Cluster::default(),
         clock: &SystemClock::start(),
@@ -62,7 +60,7 @@ fn code(of: &Digest, made: Vec<u8>) -> BuiltIn {
 #[test]
 fn a_component_with_built_in_code_is_not_compiled() {
     let code = code(&Digest::of(&component()), BuiltIn::make(&component()).unwrap());
-    code.fits(support::engine()).unwrap();
+    code.fits(crate::support::engine()).unwrap();
     let check = check(code);
     assert!(check.result.is_ok(), "{:?}", check.result);
     let compile = check.steps.iter().find(|taken| taken.step == Step::Compile).unwrap();
@@ -80,13 +78,13 @@ fn built_in_code_of_another_version_or_with_other_options_is_ignored() {
     // Change the fingerprint only: the code itself is still valid.
     let mut of_another = BuiltIn::make(&component()).unwrap();
     of_another[0] ^= 1;
-    let told = code(&digest, of_another.clone()).fits(support::engine()).unwrap_err().to_string();
+    let told = code(&digest, of_another.clone()).fits(crate::support::engine()).unwrap_err().to_string();
     assert!(told.contains("made by another version"), "{told}");
     assert!(is_compiled_again(code(&digest, of_another)));
     let mut cut = BuiltIn::make(&component()).unwrap();
     cut.truncate(cut.len() / 2);
     for broken in [cut, Vec::new()] {
-        assert!(code(&digest, broken.clone()).fits(support::engine()).is_err());
+        assert!(code(&digest, broken.clone()).fits(crate::support::engine()).is_err());
         assert!(is_compiled_again(code(&digest, broken)));
     }
 }
@@ -94,7 +92,7 @@ fn built_in_code_of_another_version_or_with_other_options_is_ignored() {
 #[test]
 fn unchecked_bytes_are_inspected_in_the_compile_child_only() {
     let code = code(&Digest::of(&component()), Vec::new());
-    let check = check_of(code, support::endless_types(1000));
+    let check = check_of(code, crate::support::endless_types(1000));
     let steps: Vec<Step> = check.steps.iter().filter(|taken| taken.passed).map(|taken| taken.step).collect();
     assert_eq!(steps, [Step::Size, Step::Decompress, Step::Digest]);
     assert!(matches!(check.result, Err(LoadError::Compile(CompileError::NotRun(_)))), "{:?}", check.result);

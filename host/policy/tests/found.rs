@@ -1,11 +1,9 @@
 //! Passes whose needs find objects that are too large.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/widget.rs"]
-mod widget;
-
 use std::{cell::Cell, sync::Arc};
 
+use crate::widget::{NATIVE, of, renderer, widget};
 use kaos_policy::{
     code::Native,
     contract::{Answer, Cluster, Need, Reference, Refusal, ResourceType, Selector, Subject, Target},
@@ -18,7 +16,6 @@ use kaos_policy::{
     render::{Rendered, Renderer},
 };
 use serde_json::{Map, Value, json};
-use widget::{NATIVE, of, renderer, widget};
 
 /// A cluster with one ConfigMap that has `keys` keys.
 fn holding(keys: usize) -> Fixed {

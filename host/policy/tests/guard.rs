@@ -2,11 +2,9 @@
 //! plan.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/widget.rs"]
-mod widget;
-
 use std::sync::Arc;
 
+use crate::widget::{NATIVE, assess, config, deployment, planned, render, renderer, rules, widget};
 use kaos_policy::{
     code::Native,
     contract::{Child, Cluster, Observation, Outcome, Reference, Refusal, Report, Subject},
@@ -21,7 +19,6 @@ use kaos_policy::{
     stamp::{APPLIED_DIGEST, POD_SPEC_HASH},
 };
 use serde_json::{Value, json};
-use widget::{NATIVE, assess, config, deployment, planned, render, renderer, rules, widget};
 
 #[test]
 fn a_plan_is_stamped_with_its_owner_and_digests() {

@@ -1,9 +1,7 @@
 //! Privileges that a plan raises: allowed by the user's own spec, the settings or a grant; reported up to a limit.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
 
-#[path = "support/widget.rs"]
-mod widget;
-
+use crate::widget::{config, deployment, planned, planned_by, rules};
 use kaos_policy::{
     contract::Refusal,
     failure::Failure,
@@ -13,7 +11,6 @@ use kaos_policy::{
     settings::{Layer, Origin},
 };
 use serde_json::{Value, json};
-use widget::{config, deployment, planned, planned_by, rules};
 
 /// Renders a pod that the policy made itself.
 fn run(file: &str, pod: Value, user: Value) -> Rendered {

@@ -2,15 +2,12 @@
 //! the ServiceAccount of its pods.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::needless_pass_by_value)]
 
-#[path = "support/widget.rs"]
-mod widget;
-
+use crate::widget::{deployment, planned, rules};
 use kaos_policy::{
     guard::{Rule, UserPrivileges},
     render::Rendered,
 };
 use serde_json::{Value, json};
-use widget::{deployment, planned, rules};
 
 fn run(file: &str, plan: &Value, user: Value) -> Rendered {
     planned(file, &[], plan, user, UserPrivileges::Allowed)

@@ -2,10 +2,9 @@
 //! pass.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
 use std::{cell::Cell, sync::Arc, time::Duration};
 
+use crate::support::{check, check_beside, engine, hostile, limits, load};
 use kaos_policy::{
     compile::CompileError,
     contract::{Child, Cluster, Observation, Outcome, ResourceType, Subject},
@@ -21,7 +20,6 @@ use kaos_policy::{
     settings::SchemaError,
 };
 use serde_json::json;
-use support::{check, check_beside, engine, hostile, limits, load};
 
 /// The failure of the gate on the one sample.
 fn failure(mode: &str) -> Failure {
@@ -286,7 +284,7 @@ fn a_stalled_sandbox_is_ended_and_its_policy_is_not_blamed() {
     let candidate = Candidate { bytes: hostile("loops for ever"), ..Candidate::default() };
     let endless = Limits { fuel: u64::MAX, ..limits() };
     let error = std::thread::scope(|scope| {
-        let check = scope.spawn(|| support::check_on(&engine, &candidate, endless, &[]).result.unwrap_err());
+        let check = scope.spawn(|| crate::support::check_on(&engine, &candidate, endless, &[]).result.unwrap_err());
         while !check.is_finished() {
             std::thread::sleep(Duration::from_millis(2));
             engine.tick();
@@ -325,7 +323,7 @@ impl Turns for Counted {
 fn samples_take_a_turn_each_time_that_they_are_evaluated() {
     const TURNS: usize = 1000;
     let candidate = Candidate { bytes: hostile("thirty dear samples"), ..Candidate::default() };
-    let checked = |turns: &Counted| support::check_by(turns, engine(), &candidate, limits(), &[]).result;
+    let checked = |turns: &Counted| crate::support::check_by(turns, engine(), &candidate, limits(), &[]).result;
     let turns = Counted { left: Cell::new(TURNS), ..Counted::default() };
     checked(&turns).unwrap();
     let taken = TURNS - turns.left.get();

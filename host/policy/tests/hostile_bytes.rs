@@ -1,17 +1,15 @@
 //! Bytes that are no policy: each defect has its own error, and is found before compilation.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
 use std::io::Write;
 
+use crate::support::{WIT, dummy, engine, hostile, load};
 use flate2::{Compression, write::GzEncoder};
 use kaos_policy::{
     engine::Engine,
     gate::{Bounds, Candidate, InspectError, LoadError, Part, inspect},
     manifest::PolicyFile,
 };
-use support::{WIT, dummy, engine, hostile, load};
 
 fn refusal(bytes: &[u8]) -> InspectError {
     inspect(bytes, &Bounds::default()).expect_err("it is no policy")
@@ -160,7 +158,7 @@ fn refusal_of(text: &str) -> InspectError {
 
 #[test]
 fn parts_that_make_type_checks_slow_are_counted_before_any_check() {
-    let endless = refusal(&support::endless_types(1000));
+    let endless = refusal(&crate::support::endless_types(1000));
     assert_eq!(endless, InspectError::TooMany { part: Part::Instances, count: 1000, limit: 500 });
     let name = "n".repeat(80_000);
     for text in [
@@ -188,7 +186,7 @@ fn parts_that_make_type_checks_slow_are_counted_before_any_check() {
 #[test]
 fn bytes_with_another_digest_than_the_pinned_one_are_refused() {
     let file = PolicyFile { sha256: Some(kaos_policy::digest::Digest::of(b"others")), ..PolicyFile::default() };
-    let error = support::load_with(&Candidate { bytes: policy(), file, ..Candidate::default() }).unwrap_err();
+    let error = crate::support::load_with(&Candidate { bytes: policy(), file, ..Candidate::default() }).unwrap_err();
     assert!(matches!(error, LoadError::WrongDigest { .. }));
 }
 

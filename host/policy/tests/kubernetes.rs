@@ -1,9 +1,7 @@
 //! The origins of values that an API server would refuse, tested through passes of a native policy.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/widget.rs"]
-mod widget;
-
+use crate::widget::{planned_by, renderer, widget};
 use kaos_policy::{
     contract::Refusal,
     guard::UserPrivileges,
@@ -13,7 +11,6 @@ use kaos_policy::{
     settings::{Layer, Origin},
 };
 use serde_json::{Value, json};
-use widget::{planned_by, renderer, widget};
 
 fn workload(container: &Value) -> Value {
     let labels = json!({"app": "w"});

@@ -1,11 +1,9 @@
 //! Settings and the memo, tested through passes of a native policy.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "support/widget.rs"]
-mod widget;
-
 use std::sync::Arc;
 
+use crate::widget::{deployment, policy, renderer, widget};
 use kaos_policy::{
     contract::{Cluster, Refusal},
     lookup::Fixed,
@@ -15,7 +13,6 @@ use kaos_policy::{
     settings::{Layer, Origin, Path, Schema},
 };
 use serde_json::json;
-use widget::{deployment, policy, renderer, widget};
 
 #[test]
 fn a_policy_without_settings_has_no_sources() {

@@ -4,6 +4,7 @@
 mod conditions;
 mod conformance;
 mod contract;
+mod executables;
 mod fields;
 mod flags;
 mod links;
@@ -96,6 +97,11 @@ fn the_guide_of_the_upgrade_says_how_many_outcomes_are_taken_over_on_a_real_api_
     let recorded = case::all().unwrap().iter().filter(|case| case.about.by_hand.is_none()).count();
     let said = format!("{} of the {recorded} recorded outcomes", case::left_by_go().unwrap().len());
     assert!(words.join(" ").contains(&said), "the page does not say {said}");
+}
+
+#[test]
+fn every_file_of_tests_is_part_of_an_executable() {
+    executables::check();
 }
 
 #[test]

@@ -13,8 +13,8 @@ use kube::{
 };
 use serde_json::{Value, json};
 
+use super::drawn::Drawn;
 use crate::{
-    drawn::Drawn,
     stage::Stage,
     support::{Ran, binary, finish},
 };

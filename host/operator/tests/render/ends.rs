@@ -6,11 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{
-    LLM, READY,
-    support::{Folder, binary, ignores, run_into, unread},
-    writer,
-};
+use super::{LLM, READY, writer};
+use crate::support::{Folder, binary, ignores, run_into, unread};
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {

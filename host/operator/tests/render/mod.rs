@@ -7,14 +7,10 @@ mod ends;
 mod held;
 mod input;
 mod large;
-#[path = "../support/stage.rs"]
-mod stage;
-#[path = "../support/mod.rs"]
-mod support;
 mod taken;
 mod written;
 
-use support::{Folder, Ran, binary, finish, run};
+use crate::support::{Folder, Ran, binary, finish, run};
 
 const LLM: &str = "apiVersion: kaos.tools/v1alpha1
 kind: ModelAPI

@@ -1,0 +1,4 @@
+//! The definitions, and what they accept.
+
+mod acceptance;
+mod definitions;

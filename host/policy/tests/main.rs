@@ -1,0 +1,16 @@
+//! Loading, guarding and running policies, through what the crate offers. One executable for all of it, since linking one
+//! takes longer than running most.
+
+mod built_in;
+mod describe;
+mod found;
+mod guard;
+mod guard_power;
+mod guard_references;
+mod hostile_answers;
+mod hostile_bytes;
+mod kubernetes;
+mod settings;
+mod support;
+#[path = "support/widget.rs"]
+mod widget;

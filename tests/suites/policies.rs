@@ -1,0 +1,10 @@
+//! The default policies: recorded behaviour, size, settings, hostile objects; and the contract. One executable for all of it,
+//! since linking one takes longer than running most.
+
+mod contract;
+mod corpus;
+mod hostile;
+mod parity;
+mod settings;
+mod size;
+mod warnings;
