@@ -17,6 +17,8 @@ mod list;
 mod named;
 #[cfg(feature = "authoring")]
 mod new;
+#[cfg(not(feature = "authoring"))]
+mod not_built_in;
 mod pack;
 mod plan;
 mod push;
@@ -82,6 +84,18 @@ enum Verb {
     /// Run a test executable built for wasm32-wasip1; cargo's `runner` for policy tests
     #[cfg(feature = "authoring")]
     TestRunner(test_runner::TestRunner),
+    /// Begin a policy; this program was built without it
+    #[cfg(not(feature = "authoring"))]
+    #[command(hide = true)]
+    New(not_built_in::NotBuiltIn),
+    /// Make a component of a core module; this program was built without it
+    #[cfg(not(feature = "authoring"))]
+    #[command(hide = true)]
+    Build(not_built_in::NotBuiltIn),
+    /// Run a test executable; this program was built without it
+    #[cfg(not(feature = "authoring"))]
+    #[command(hide = true)]
+    TestRunner(not_built_in::NotBuiltIn),
 }
 
 impl Policy {
@@ -104,6 +118,8 @@ impl Policy {
             Verb::Build(build) => build.run(),
             #[cfg(feature = "authoring")]
             Verb::TestRunner(runner) => runner.run(),
+            #[cfg(not(feature = "authoring"))]
+            Verb::New(verb) | Verb::Build(verb) | Verb::TestRunner(verb) => verb.refuse(),
         }
     }
 }

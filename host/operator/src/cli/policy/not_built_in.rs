@@ -1,0 +1,24 @@
+//! The verbs for authors of policies, in a program that was built without them: they say how to get one that has them.
+
+use std::{ffi::OsString, process::ExitCode};
+
+use anyhow::bail;
+use clap::Args;
+
+/// Any arguments of such a verb.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(super) struct NotBuiltIn {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    _arguments: Vec<OsString>,
+}
+
+impl NotBuiltIn {
+    /// Ends with the remedy.
+    pub(super) fn refuse(&self) -> anyhow::Result<ExitCode> {
+        bail!(
+            "this kaos-operator was built without the verbs for authors of policies; install one that has them: \
+             cargo install --locked --path host/operator --features authoring"
+        )
+    }
+}
