@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
+use crate::support::{api_of, object, start};
 use kaos_cluster::{Cluster, PodFate};
 use kube::{
     Api, Client,
     api::{DynamicObject, ListParams, LogParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
-use crate::support::{api_of, object, start};
 
 fn api(client: &Client, kind: &str) -> Api<DynamicObject> {
     let group = match kind {

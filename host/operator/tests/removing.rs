@@ -1,10 +1,10 @@
 //! `kaos-operator policy remove`, and what `list` shows of what is over, as a user runs them, on an embedded cluster.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use crate::stage::{HOME, Process, Stage, package, team};
 use kaos_operator::package::{Package, pack};
 use kaos_policy::manifest::{PolicyFile, Scope};
 use serde_json::{Value, json};
-use crate::stage::{HOME, Process, Stage, package, team};
 
 /// The ConfigMap of a package as it lies in the cluster.
 fn plant(stage: &Stage, package: &Package) {
