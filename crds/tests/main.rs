@@ -1,4 +1,5 @@
 //! The definitions, and what they accept.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod acceptance;
 mod definitions;

@@ -1,5 +1,6 @@
 //! The verbs of the command line: each runs the real binary. One executable for all of them, since linking one takes longer
 //! than running most.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how tests fail")]
 
 mod asking;
 mod demo;

@@ -119,7 +119,7 @@ impl Policy {
             #[cfg(feature = "authoring")]
             Verb::TestRunner(runner) => runner.run(),
             #[cfg(not(feature = "authoring"))]
-            Verb::New(verb) | Verb::Build(verb) | Verb::TestRunner(verb) => verb.refuse(),
+            Verb::New(_) | Verb::Build(_) | Verb::TestRunner(_) => not_built_in::refuse(),
         }
     }
 }

@@ -13,12 +13,10 @@ pub(super) struct NotBuiltIn {
     _arguments: Vec<OsString>,
 }
 
-impl NotBuiltIn {
-    /// Ends with the remedy.
-    pub(super) fn refuse(&self) -> anyhow::Result<ExitCode> {
-        bail!(
-            "this kaos-operator was built without the verbs for authors of policies; install one that has them: \
-             cargo install --locked --path host/operator --features authoring"
-        )
-    }
+/// Ends with the remedy.
+pub(super) fn refuse() -> anyhow::Result<ExitCode> {
+    bail!(
+        "this kaos-operator was built without the verbs for authors of policies; install one that has them: \
+         cargo install --locked --path host/operator --features authoring"
+    )
 }
