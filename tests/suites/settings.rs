@@ -2,6 +2,12 @@
 //! name of the setting, and none that gives a pod more power is an object's to set.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::sync::Arc;
+
+use kaos_policy::contract::Cluster;
+use kaos_policy::lookup::Fixed;
+use kaos_policy::policy::Stack;
+use kaos_policy::render::Renderer;
 use kaos_policy::settings::{Content, Layer, Origin, Path};
 use kaos_tests::policies;
 use serde_json::{Value, json};
@@ -133,4 +139,61 @@ fn no_annotation_gives_a_pod_more_power() {
     for path in ["modelStore.source", "modelPull.script", "proxyConfig.extraArgs"] {
         assert!(!annotatable("modelapi", path), "{path}");
     }
+}
+
+/// The pod of an object under the settings that a file of values has for its policy.
+fn pod(values: &Value, policy: &str, object: &Value) -> Value {
+    let entry = values["policies"].as_object().unwrap().values().find(|it| it["policy"] == policy).unwrap();
+    let layer = Layer { origin: Origin::CommandLine, policy: None, content: Content::Tree(entry["settings"].clone()) };
+    let policies = policies::native().expect("the policies describe themselves");
+    let policy = policies.iter().find(|it| it.id().name == policy).expect("there is such a policy");
+    let stack = Stack::single(Arc::clone(policy)).unwrap();
+    let renderer = Renderer::new(&stack, &[layer], Cluster::default()).unwrap();
+    let model = json!({"apiVersion": "kaos.tools/v1alpha1", "kind": "ModelAPI",
+        "metadata": {"name": "llm", "namespace": "t"}, "spec": {"mode": "Proxy", "proxyConfig": {"models": ["*"]}},
+        "status": {"ready": true, "endpoint": "http://llm"}});
+    let rendered = renderer.render(object, &Fixed::new([model])).unwrap();
+    let deployment = rendered.manifests().iter().find(|it| it["kind"] == "Deployment");
+    deployment.unwrap_or_else(|| panic!("{:?}", rendered.verdict))["spec"]["template"]["spec"].clone()
+}
+
+#[test]
+fn with_the_values_for_kaos_0_8_pods_are_as_that_made_them() {
+    let file = "../docs/examples/settings/kaos-0.8-values.yaml";
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let values: Value = serde_saphyr::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let object = |kind: &str, spec: Value| json!({"apiVersion": "kaos.tools/v1alpha1", "kind": kind, "metadata": {"name": "a", "namespace": "t"}, "spec": spec});
+    let numbers = |probe: &Value| {
+        let fields = ["initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold"];
+        fields.map(|field| probe[field].as_u64().unwrap())
+    };
+    let agent = object("Agent", json!({"modelAPI": "llm", "model": "m", "config": {"memory": {}}}));
+    let server = object("MCPServer", json!({"runtime": "custom", "container": {"image": "i"}}));
+    for (policy, object) in [("agent", &agent), ("mcpserver", &server)] {
+        let main = &pod(&values, policy, object)["containers"][0];
+        assert_eq!(numbers(&main["livenessProbe"]), [5, 10, 3, 3], "{policy}");
+        assert_eq!(numbers(&main["readinessProbe"]), [3, 5, 3, 2], "{policy}");
+    }
+    let agent = pod(&values, "agent", &agent);
+    let account = (&agent["serviceAccountName"], &agent["automountServiceAccountToken"]);
+    assert_eq!(account, (&json!("kaos-agent-a"), &json!(false)));
+    let env = agent["containers"][0]["env"].as_array().unwrap();
+    let names: Vec<&str> = env.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    let wanted = [
+        "AGENT_NAME",
+        "MODEL_API_URL",
+        "MODEL_NAME",
+        "AGENTIC_LOOP_MAX_STEPS",
+        "MEMORY_ENABLED",
+        "MEMORY_TYPE",
+        "MEMORY_MAX_READ_SCOPE",
+        "AGENT_IDENTITY",
+        "LOG_LEVEL",
+        "AGENT_AUTH_IDENTITY",
+        "AGENT_AUTH_TOKEN_FILE",
+    ];
+    assert_eq!(names, wanted);
+    let hosted = object("ModelAPI", json!({"mode": "Hosted", "hostedConfig": {"model": "m"}}));
+    let main = &pod(&values, "modelapi", &hosted)["containers"][0];
+    assert_eq!((&main["command"], &main["args"]), (&json!(["ollama"]), &json!(["serve"])));
 }

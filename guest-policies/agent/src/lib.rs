@@ -35,7 +35,7 @@ use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan,
 use kaos_policy_sdk::{Policy, include_json, json};
 use kaos_workload::{ROUTE_API, ROUTE_KIND};
 
-pub use settings::{AccountSettings, AgentIdentity, HarnessSettings, MemorySettings, Settings};
+pub use settings::{AccountSettings, AgentIdentity, HarnessSettings, LocalMemorySettings, MemorySettings, Settings};
 
 /// The default policy of the kind `Agent`.
 #[derive(Debug)]

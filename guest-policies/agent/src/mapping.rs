@@ -115,7 +115,7 @@ fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory, request: &Request) {
     if let Some((endpoint, origin)) = &request.memory.endpoint {
         env.set(ENDPOINT, endpoint, origin);
     }
-    if kind == MemoryType::Local && settings.local_limits {
+    if kind == MemoryType::Local && settings.local.limits {
         number(env, "MEMORY_CONTEXT_LIMIT", Some(memory.context_limit), &path("contextLimit"));
         number(env, "MEMORY_MAX_SESSIONS", Some(memory.max_sessions), &path("maxSessions"));
         number(env, "MEMORY_MAX_SESSION_EVENTS", Some(memory.max_session_events), &path("maxSessionEvents"));
@@ -123,7 +123,7 @@ fn remembering(env: &mut ContainerEnv<'_>, memory: &Memory, request: &Request) {
     // Without a word of the object or of its store, the runtime reads what the session holds.
     let (scope, origin) =
         request.memory.scope.as_ref().map_or((ReadScope::Session, path("maxReadScope")), Clone::clone);
-    if settings.always_scope || request.memory.scope.is_some() || named_store(&request.spec).is_some() {
+    if settings.local.scope || request.memory.scope.is_some() || named_store(&request.spec).is_some() {
         env.set("MEMORY_MAX_READ_SCOPE", word(scope), &origin);
     }
     let words = [("MEMORY_TOOLS", "tools"), ("MEMORY_FAILURE_MODE", "failureMode")];

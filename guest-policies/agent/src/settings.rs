@@ -126,11 +126,20 @@ pub struct MemorySettings {
     pub require_principal: bool,
     /// Whether agents write memory only with an identity, in the variable `MEMORY_REQUIRE_AGENT_IDENTITY`.
     pub require_agent_identity: bool,
-    /// Whether agents with local memory get its limits, in the variables `MEMORY_CONTEXT_LIMIT`, `MEMORY_MAX_SESSIONS` and
+    /// Memory that no store keeps.
+    pub local: LocalMemorySettings,
+}
+
+/// Settings of memory that no store keeps.
+#[derive(Clone, Debug, PartialEq, Decode)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LocalMemorySettings {
+    /// Whether agents get its limits, in the variables `MEMORY_CONTEXT_LIMIT`, `MEMORY_MAX_SESSIONS` and
     /// `MEMORY_MAX_SESSION_EVENTS`.
-    pub local_limits: bool,
-    /// Whether agents with local memory get `MEMORY_MAX_READ_SCOPE` also where they name no scope.
-    pub always_scope: bool,
+    pub limits: bool,
+    /// Whether agents get `MEMORY_MAX_READ_SCOPE` also where they name no scope.
+    pub scope: bool,
 }
 
 /// Which agents are told who they are.
@@ -184,8 +193,7 @@ impl Default for Settings {
                 user_identity: false,
                 require_principal: false,
                 require_agent_identity: false,
-                local_limits: true,
-                always_scope: false,
+                local: LocalMemorySettings { limits: true, scope: false },
             },
             agent_identity: AgentIdentity::Store,
             finalizer: String::new(),

@@ -18,8 +18,6 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
     let text = |path: &str| path.to_owned();
     let env = |name: &str| format!("{D}.env.{name}");
     let clone = |path: &str| format!("Deployment.spec.template.spec.initContainers.0.{path}");
-    let token =
-        |path: &str| format!("Deployment.spec.template.spec.volumes.0.projected.sources.0.serviceAccountToken.{path}");
     let everywhere = |path: &str| -> Vec<String> {
         ["Deployment", "Deployment.spec.template", "HTTPRoute", "Service"]
             .map(|owner| format!("{owner}.metadata.{path}"))
@@ -75,24 +73,6 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
             vec![env("OTEL_EXPORTER_OTLP_ENDPOINT"), text("status.TelemetryConfigured")],
         ),
         ("telemetry.excludedUrls", json!("/x"), vec![env("OTEL_PYTHON_FASTAPI_EXCLUDED_URLS")]),
-        ("serviceAccount.audience", json!("others"), vec![token("audience")]),
-        ("serviceAccount.expirationSeconds", json!(700), vec![token("expirationSeconds")]),
-        (
-            "serviceAccount.tokenPath",
-            json!("/run/other"),
-            vec![token("path"), main("volumeMounts.0.mountPath"), env("AGENT_AUTH_TOKEN_FILE")],
-        ),
-        // `memory.rs` tests the effect of this setting.
-        ("memory.userIdentity", json!(true), Vec::new()),
-        ("memory.requirePrincipal", json!(true), vec![env("MEMORY_REQUIRE_PRINCIPAL")]),
-        ("memory.requireAgentIdentity", json!(true), vec![env("MEMORY_REQUIRE_AGENT_IDENTITY")]),
-        (
-            "memory.localLimits",
-            json!(false),
-            vec![env("MEMORY_CONTEXT_LIMIT"), env("MEMORY_MAX_SESSIONS"), env("MEMORY_MAX_SESSION_EVENTS")],
-        ),
-        ("memory.alwaysScope", json!(true), vec![env("MEMORY_MAX_READ_SCOPE")]),
-        ("agentIdentity", json!("always"), vec![env("AGENT_IDENTITY")]),
         ("harness.registry", json!("other"), vec![text("needs.harness-registry")]),
         ("harness.gitImage", json!("git:1"), vec![clone("image")]),
         ("harness.branch", json!("dev"), vec![clone("env.REPO_BRANCH")]),
@@ -108,6 +88,7 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
         ),
         ("harness.state", json!("/elsewhere"), vec![main("volumeMounts.1.mountPath"), env("HARNESS_STATE_DIR")]),
     ];
+    table.extend(accounts_and_memory());
     for name in ["livenessProbe", "readinessProbe"] {
         let leaf = |field: &str| -> &'static str { Box::leak(format!("{name}.{field}").into_boxed_str()) };
         for field in ["initialDelaySeconds", "periodSeconds", "timeoutSeconds", "failureThreshold", "successThreshold"]
@@ -121,6 +102,34 @@ fn table() -> Vec<(&'static str, Value, Vec<String>)> {
         table.push((leaf("handler"), json!("tcpSocket"), handlers.map(|path| probe(name, path)).into()));
     }
     table
+}
+
+/// Returns the rows of accounts and of memory.
+fn accounts_and_memory() -> Vec<(&'static str, Value, Vec<String>)> {
+    let main = |path: &str| format!("{D}.{path}");
+    let env = |name: &str| format!("{D}.env.{name}");
+    let token =
+        |path: &str| format!("Deployment.spec.template.spec.volumes.0.projected.sources.0.serviceAccountToken.{path}");
+    vec![
+        ("serviceAccount.audience", json!("others"), vec![token("audience")]),
+        ("serviceAccount.expirationSeconds", json!(700), vec![token("expirationSeconds")]),
+        (
+            "serviceAccount.tokenPath",
+            json!("/run/other"),
+            vec![token("path"), main("volumeMounts.0.mountPath"), env("AGENT_AUTH_TOKEN_FILE")],
+        ),
+        // `memory.rs` tests the effect of this setting.
+        ("memory.userIdentity", json!(true), Vec::new()),
+        ("memory.requirePrincipal", json!(true), vec![env("MEMORY_REQUIRE_PRINCIPAL")]),
+        ("memory.requireAgentIdentity", json!(true), vec![env("MEMORY_REQUIRE_AGENT_IDENTITY")]),
+        (
+            "memory.local.limits",
+            json!(false),
+            vec![env("MEMORY_CONTEXT_LIMIT"), env("MEMORY_MAX_SESSIONS"), env("MEMORY_MAX_SESSION_EVENTS")],
+        ),
+        ("memory.local.scope", json!(true), vec![env("MEMORY_MAX_READ_SCOPE")]),
+        ("agentIdentity", json!("always"), vec![env("AGENT_IDENTITY")]),
+    ]
 }
 
 /// Returns all answers of the policy, as paths and values.

@@ -21,12 +21,12 @@ pub(crate) const MODEL_API: &str = "ModelAPI";
 /// The reason of the note on a model that the ModelAPI does not offer.
 const NOT_OFFERED: &str = "ModelNotOffered";
 
-/// What was found of the ModelAPIs.
+/// What was found of each ModelAPI.
 #[derive(Debug, Default)]
 pub(crate) struct Served {
     /// The address of the ModelAPI that is asked, and where it comes from.
     pub(crate) endpoint: Option<(String, String)>,
-    /// What is wrong with the ModelAPIs.
+    /// What is wrong with any of them.
     pub(crate) depends: Dependencies,
     /// What the user should know.
     pub(crate) notes: Vec<Note>,

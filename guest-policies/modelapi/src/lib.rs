@@ -36,7 +36,7 @@ use kaos_policy_sdk::types::{Claim, Descriptor, EnvVar, Need, Observation, Plan,
 use kaos_policy_sdk::{Policy, include_json, json};
 use kaos_workload::{ROUTE_API, ROUTE_KIND};
 
-pub use settings::{ModelPull, ModelStore, ProxyConfigFile, Server, Settings};
+pub use settings::{HostedRun, ModelPull, ModelStore, ProxyConfigFile, Server, Settings};
 
 /// The default policy of the kind `ModelAPI`.
 #[derive(Debug)]

@@ -21,6 +21,8 @@ pub struct Settings {
     pub proxy_config: ProxyConfigFile,
     /// The server of mode Hosted.
     pub hosted: Server,
+    /// What the server of mode Hosted is started with.
+    pub hosted_run: HostedRun,
     /// Where the hosted model is kept.
     pub model_store: ModelStore,
     /// How the hosted model gets there.
@@ -78,6 +80,17 @@ pub struct Server {
     pub pod_security_context: Raw,
     /// Whether pods get a token of their `ServiceAccount`; null is Kubernetes' default.
     pub automount_service_account_token: Option<bool>,
+}
+
+/// What the server of mode Hosted is started with.
+#[derive(Clone, Debug, PartialEq, Decode)]
+#[cfg_attr(feature = "schema", derive(Serialize, JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HostedRun {
+    /// The command; none is the image's own.
+    pub command: Vec<String>,
+    /// The arguments; none are the image's own.
+    pub args: Vec<String>,
 }
 
 /// The configuration file of the proxy, mounted from a ConfigMap or from the user's Secret.
@@ -171,6 +184,7 @@ impl Default for Settings {
                 extra_args: Vec::new(),
             },
             hosted: Server::of("alpine/ollama:latest", 11434, "/"),
+            hosted_run: HostedRun { command: Vec::new(), args: Vec::new() },
             model_store: ModelStore {
                 mount_path: "/root/.ollama".to_owned(),
                 volume_name: "ollama-data".to_owned(),

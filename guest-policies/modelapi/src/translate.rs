@@ -29,6 +29,7 @@ pub(crate) fn translate(subject: &Subject, env: &[EnvVar]) -> Result<Plan, Refus
 /// The mode's additions to the pod and to the plan.
 #[derive(Default)]
 struct ModeParts {
+    command: Vec<String>,
     args: Vec<String>,
     volumes: Vec<Value>,
     mounts: Vec<Value>,
@@ -82,6 +83,8 @@ fn mode_parts(request: &Request, workload: &Workload<'_>, notes: &mut Vec<Note>)
             let policy = settings.hosted.image_pull_policy;
             let init = pull.enabled.then(|| hosted::pull_container(pull, image, policy, model, &store.mount()));
             Ok(ModeParts {
+                command: settings.hosted_run.command.clone(),
+                args: settings.hosted_run.args.clone(),
                 volumes: vec![store.volume()],
                 mounts: vec![store.mount()],
                 init_containers: init.into_iter().collect(),
@@ -98,14 +101,18 @@ fn deployment(
     env: &[EnvVar],
     notes: &mut Vec<Note>,
 ) -> Result<Deployment, Refusal> {
-    // An empty list in the object removes the arguments. The merge would ignore it.
-    let emptied = request.spec.container.as_ref().and_then(|own| own.args.as_ref()).is_some_and(Vec::is_empty);
+    // An empty list in the object removes the words. The merge would ignore it.
+    let own = request.spec.container.as_ref();
+    let or_emptied = |words: &[String], own: Option<&Vec<String>>| {
+        if own.is_some_and(Vec::is_empty) { Vec::new() } else { words.to_vec() }
+    };
     let of_the_server = matches!(request.wanted, Wanted::Hosted { .. });
     let older: &[&str] = &["spec", "serverConfig", "resources"];
     let container = kaos_workload::container(&request.object, of_the_server.then_some(older));
     let parts = PodParts {
         replicas: request.spec.replicas.map(i64::from),
-        args: if emptied { Vec::new() } else { mode.args.clone() },
+        command: or_emptied(&mode.command, own.and_then(|own| own.command.as_ref())),
+        args: or_emptied(&mode.args, own.and_then(|own| own.args.as_ref())),
         volume_mounts: mode.mounts.clone(),
         volumes: mode.volumes.clone(),
         init_containers: mode.init_containers.clone(),

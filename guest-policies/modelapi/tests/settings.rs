@@ -25,7 +25,8 @@ fn the_committed_schema_matches_the_code() {
 
 /// Returns a plan that the setting affects, with telemetry and routes enabled.
 fn plan(setting: &str, settings: &Value) -> Plan {
-    let is_hosted = ["hosted.", "modelStore.", "modelPull."].iter().any(|prefix| setting.starts_with(prefix));
+    let is_hosted =
+        ["hosted.", "hostedRun.", "modelStore.", "modelPull."].iter().any(|prefix| setting.starts_with(prefix));
     let spec = if is_hosted {
         json!({"mode": "Hosted", "hostedConfig": {"model": "m"}})
     } else {
@@ -93,6 +94,8 @@ fn every_setting_changes_exactly_the_listed_places() {
             &format!("@/volumeMounts/0/name {init}/volumeMounts/0/name {volume}/name"),
         ),
         row("modelStore.source", json!({"hostPath": {"path": "/x"}}), &format!("{volume}/emptyDir {volume}/hostPath")),
+        row("hostedRun.command", json!(["ollama"]), "@/command"),
+        row("hostedRun.args", json!(["serve"]), "@/args"),
         row("modelPull.enabled", json!(false), "Deployment:/spec/template/spec/initContainers"),
         row("modelPull.name", json!("x"), &format!("{init}/name")),
         row("modelPull.image", json!("x"), &format!("{init}/image")),

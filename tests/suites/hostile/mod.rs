@@ -92,7 +92,9 @@ fn what_a_pod_cannot_hold_is_refused_where_the_user_wrote_it() {
         ("/spec/container/command/0", json!(1), "spec.container.command[0]"),
     ];
     for subject in NATIVE.iter() {
-        for (pointer, value, path) in &cases {
+        // A MemoryStore has no `podSpec`.
+        let has_pod_spec = subject.object["kind"] != "MemoryStore";
+        for (pointer, value, path) in cases.iter().filter(|it| has_pod_spec || !it.2.starts_with("spec.podSpec")) {
             let mut object = subject.object.clone();
             *object.pointer_mut(pointer).unwrap() = value.clone();
             let told = subject.refusal(&object);

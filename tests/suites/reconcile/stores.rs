@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kaos_cluster::PodFate;
+use kaos_tests::case;
 use kaos_tests::harness::read::{controller, name, uid, variable};
 use kaos_tests::harness::samples::{agent, memory_store, model_api};
 use kaos_tests::harness::{Scenario, World, condition, is_ready, is_true, play, reason};
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 
 const STORE: &str = "MemoryStore/notes";
 const DATA: &str = "PersistentVolumeClaim/memorystore-notes-data";
+const DEPLOYMENT: &str = "Deployment/memorystore-m";
 const KEEP: &str = "settings.kaos.tools/volume.keep";
 
 fn external(name: &str) -> Value {
@@ -241,5 +243,38 @@ fn an_agent_waits_for_its_store_and_says_why_it_may_not_read_more_than_that() {
             (&refused["status"]["phase"], reason(&refused, "Accepted").as_str()),
             (&json!("Failed"), "InvalidSpec")
         );
+    });
+}
+
+#[test]
+fn what_an_earlier_operator_left_of_a_store_is_taken_over_and_no_pod_restarts() {
+    let case = case::all().unwrap().into_iter().find(|case| case.name == "memorystore-local").unwrap();
+    let store = case.input.iter().find(|it| it["kind"] == "MemoryStore").unwrap();
+    let children = case.wanted().unwrap()["children"].clone();
+    let scenario = Scenario::default().environment(&case.environment).idle();
+    play(scenario, async |w| {
+        let mut store = store.clone();
+        store["metadata"].as_object_mut().unwrap().remove("namespace");
+        let made = w.apply(&store).await;
+        let children = children.to_string().replace("parity", &w.namespace).replace("<hash>", "theirs");
+        let children: Vec<Value> = serde_json::from_str(&children).unwrap();
+        for mut child in children {
+            child["metadata"]["ownerReferences"][0]["uid"] = made["metadata"]["uid"].clone();
+            if child["kind"] == "Deployment" {
+                // It was left to the server how pods are replaced.
+                child["spec"].as_object_mut().unwrap().remove("strategy");
+            }
+            w.apply_as("manager", &child).await.unwrap();
+        }
+        let (claim, before) = (w.look("PersistentVolumeClaim/memorystore-m-data").await, w.look(DEPLOYMENT).await);
+        w.apply(&model_api("llm")).await;
+        w.start().await;
+        w.until("it is taken over", DEPLOYMENT, |it| it["spec"]["strategy"]["type"] == "Recreate").await;
+        w.until("all of it is", "MemoryStore/m", |it| is_true(it, "Applied")).await;
+        w.quiet().await;
+        let after = w.look(DEPLOYMENT).await;
+        assert_eq!(after["spec"]["template"], before["spec"]["template"]);
+        assert_eq!(w.rollouts("memorystore-m").await, 1);
+        assert_eq!(uid(&w.look("PersistentVolumeClaim/memorystore-m-data").await), uid(&claim));
     });
 }

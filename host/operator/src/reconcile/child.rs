@@ -180,6 +180,7 @@ impl Context {
                 }
                 take_over(&known.calls, live).await?;
                 found_is_news!(known.release_replicas().await?);
+                found_is_news!(known.claim_leftovers(live).await?);
                 self.apply(&known, memory, "it was made by an earlier operator").await
             }
             Decision::Drifted(path) => self.repair(&known, live, &path, memory).await,
