@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use crate::stage::{HOME, Process, Stage, package, team};
-use crate::support::binary;
 use kaos_cluster::faults::{Attempt, Failure, NoFaults, Outcome, Verb, Verdict};
 use kaos_operator::package::{Package, pack};
 use kaos_policy::digest::Digest;

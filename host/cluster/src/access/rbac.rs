@@ -1,6 +1,6 @@
 //! Decides access by the stored Roles and bindings, like a server with RBAC.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     faults::Attempt,

@@ -9,8 +9,8 @@ use std::{
 use kaos_policy::{
     code::Native,
     contract::{
-        Answer, Claim, Cluster, Descriptor, EnvVar, Need, Observation, Plan, Refusal, Report, ResourceType, Sample,
-        Subject,
+        Answer, Claim, Cluster, Descriptor, EnvVar, Need, Observation, Plan, Reference, Refusal, Report, ResourceType,
+        Sample, Subject,
     },
     digest::Digest,
     kubernetes::Checks,

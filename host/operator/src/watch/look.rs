@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::facts::SecretFacts;
+use kaos_policy::contract::SecretFacts;
 
 /// What there is, not parsed yet.
 #[derive(Debug)]

@@ -12,14 +12,14 @@ use super::{
     by_label::{Labels, marks},
     event::Event,
     facts::Answer,
-    item::Arrived,
+    item::{Arrived, Item},
     key::{ObjectKey, Wakes},
     look::Look,
     plan::Spec,
     slot::{Handle, Slot},
     state::State,
 };
-use crate::{hashing::hash, queue::Urgency};
+use crate::queue::Urgency;
 
 impl Slot {
     /// What is known of the objects with these labels.

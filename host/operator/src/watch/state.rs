@@ -6,13 +6,12 @@ use std::{
 };
 
 use kaos_policy::contract::{ResourceType, Target};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use super::{
     allowance::{Allowance, Ledger, TooMany},
     coverage::{Coverage, Manner, is_guarded},
     discovery::{Discovered, Served},
-    facts::Facts,
     in_flight::InFlight,
     item::Extract,
     key::{ObjectKey, Wakes},
@@ -24,34 +23,6 @@ use super::{
     slot::{Handle, Slot},
 };
 use crate::queue::Urgency;
-
-/// Primaries to look at again.
-pub(super) type Wakes = Vec<(ObjectKey, Urgency)>;
-
-/// What one watch has brought.
-#[derive(Debug)]
-pub(super) struct Slot {
-    /// Tells a watch from an earlier one of the same objects.
-    pub(super) id: u64,
-    pub(super) of: Arc<ResourceType>,
-    pub(super) extract: Extract,
-    pub(super) shelf: Shelf,
-    pub(super) facts: Facts,
-    /// Of what is selected by label where only metadata is watched.
-    pub(super) labels: ByLabel,
-    /// Told when something is to be done beside watching: needed objects read, or the first list is there.
-    pub(super) errand: Arc<Notify>,
-}
-
-/// A watch that is to run.
-#[derive(Debug, Clone)]
-pub(super) struct Handle {
-    pub(super) spec: Arc<Spec>,
-    pub(super) id: u64,
-    pub(super) served: Served,
-    pub(super) extract: Extract,
-    pub(super) errand: Arc<Notify>,
-}
 
 /// All that is known.
 #[derive(Debug, Default)]

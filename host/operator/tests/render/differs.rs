@@ -283,7 +283,7 @@ fn digests(manifests: &[Value]) -> BTreeMap<String, Value> {
 async fn settings_that_no_pod_can_have_end_render_and_the_operator_alike() {
     let stage = Stage::start("differs-flags").await;
     for set in ["agent.resources.limit.memory=1Gi", "agent.resources.limits.memory=lots", "agent.nothing=1"] {
-        let rendered = finish(binary().args(["render", "-f", "-", "--set", set]), crate::LLM);
+        let rendered = finish(binary().args(["render", "-f", "-", "--set", set]), super::LLM);
         let ran = stage.ask(&["run", "--set", set]).await;
         assert_eq!((rendered.code, ran.code), (2, 2), "{set}: {}\n{}", rendered.stderr, ran.stderr);
         let told = |text: &str| text.lines().filter(|line| line.starts_with("error:")).collect::<Vec<_>>().join("\n");

@@ -26,7 +26,7 @@ use self::{
 };
 use crate::{
     catalogue::{Age, OPERATOR_CONFIG, operator_config},
-    package::{self, Package, PackageError},
+    package,
     watch::{Beside, Watch},
 };
 

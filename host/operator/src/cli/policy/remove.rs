@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     Form, HELD_BACK,
-    answering::{Standing, Started},
+    answering::Standing,
     chunks,
     connection::Connection,
     facts::Facts,
@@ -30,7 +30,7 @@ use super::{
     plan::{Place, Sides, compared, tell},
     revisions::{Revision, Revisions, name, shown, state, status},
 };
-use crate::{package::is_index, policies::Loader};
+use crate::{offline::Started, package::is_index, policies::Loader};
 
 /// Between two looks at whether the operator took notice.
 const LOOK: Duration = Duration::from_millis(500);

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use kaos_policy::contract::{ResourceType, Selector};
 use serde_json::json;
 
-use super::*;
+use super::{super::by_label::ByLabel, *};
 use crate::watch::{item::Extract, needs::named, plan::Select};
 
 fn item(version: u64, labels: &serde_json::Value) -> Item {
