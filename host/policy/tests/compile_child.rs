@@ -42,13 +42,13 @@ const TESTS: [(&str, fn()); 11] = [
         "types_that_take_for_ever_to_compare_are_stopped_in_time",
         types_that_take_for_ever_to_compare_are_stopped_in_time,
     ),
-    ("a_component_that_nobody_wants_any_more_is_not_compiled", a_component_that_nobody_wants_any_more_is_not_compiled),
+    ("a_component_that_is_no_longer_wanted_is_not_compiled", a_component_that_is_no_longer_wanted_is_not_compiled),
     ("a_child_gives_way_to_whoever_compiles", a_child_gives_way_to_whoever_compiles),
     ("code_without_end_is_not_read", code_without_end_is_not_read),
-    ("a_child_that_is_killed_says_nothing_of_its_component", a_child_that_is_killed_says_nothing_of_its_component),
-    ("what_does_not_compile_is_told_why", what_does_not_compile_is_told_why),
-    ("a_cache_entry_that_was_touched_is_not_there", a_cache_entry_that_was_touched_is_not_there),
-    ("a_cache_that_others_may_write_to_is_none", a_cache_that_others_may_write_to_is_none),
+    ("a_killed_child_says_nothing_about_its_component", a_killed_child_says_nothing_about_its_component),
+    ("a_failed_compilation_has_a_reason", a_failed_compilation_has_a_reason),
+    ("a_changed_cache_entry_is_ignored", a_changed_cache_entry_is_ignored),
+    ("a_cache_that_other_users_may_access_is_refused", a_cache_that_other_users_may_access_is_refused),
 ];
 
 fn compiler(limits: CompileLimits) -> ChildCompiler<SystemClock> {
