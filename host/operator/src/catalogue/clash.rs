@@ -1,5 +1,5 @@
-//! What may not serve beside what: of two packages that claim the same place with the same right, the
-//! one stays that claimed it first.
+//! Finds conflicts. If two packages with the same precedence claim the same place, the package that claimed it first
+//! serves.
 
 use kaos_policy::{
     code::World,
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Given, Offer};
 
 impl Offer {
-    /// Whether it lies over what answers.
+    /// Returns whether the policy is an overlay.
     pub(super) fn is_overlay(&self) -> bool {
         self.member.policy.world() == World::EnvironmentOverlay
     }
@@ -19,7 +19,7 @@ impl Offer {
         &self.member.policy.id().name
     }
 
-    /// Why it cannot serve beside an older one.
+    /// Returns why the policy cannot serve together with an older one.
     pub(super) fn clash(&self, older: &Self) -> Option<String> {
         if self.of != older.of || self.member.revision == older.member.revision || self.pinned || older.pinned {
             return None;
@@ -42,8 +42,8 @@ impl Offer {
 }
 
 impl Given {
-    /// Why these settings cannot hold beside older ones. Equal values clash too: whoever changes one of them later must
-    /// not have to find the other.
+    /// Returns why these settings cannot serve together with older ones. Equal values conflict too: a user who later
+    /// changes one of them should not have to find the other.
     pub(super) fn clash(&self, older: &Self) -> Option<String> {
         let (own, other) = (&self.tuning.layer, &older.tuning.layer);
         if own.policy != other.policy || !self.reach.meets(&older.reach) {
@@ -59,7 +59,8 @@ impl Given {
     }
 }
 
-/// The first value that both say something about, as settings are merged: objects by their keys, everything else whole.
+/// Returns the first path that both trees set, by the rules for merging settings: objects key by key, all other values
+/// as a whole.
 fn common(one: &Value, other: &Value, at: &Path) -> Option<Path> {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {

@@ -1,4 +1,4 @@
-//! From what is to answer for an object down to what served before it, as long as nobody takes the object.
+//! Steps down from the active policies to their predecessors until one of them can answer for an object.
 
 use std::sync::Arc;
 
@@ -11,26 +11,27 @@ use kaos_policy::{
 
 use super::{Fallback, Kind, Without};
 
-/// Revisions that an object may go without.
+/// The maximum number of revisions that are left out for one object.
 const FALLBACKS: usize = 4;
-/// Answers that may be asked for in one pass to find out which ones.
+/// The maximum number of answers in one pass while the operator searches for the revision to leave out.
 const STEPS: usize = 12;
 
-/// What answers for an object, and what does not although it serves.
+/// The policies that answer for an object, and the active revisions that are left out.
 #[derive(Debug, Clone)]
 pub struct Descent {
-    /// What answers.
+    /// The policies that answer.
     pub kind: Arc<Kind>,
-    /// Revisions that the object goes without, the newest first.
+    /// Revisions that are left out for this object, in the order in which they were left out.
     pub without: Vec<Without>,
-    /// How many of these it went without from the beginning.
+    /// The number of revisions that were left out from the beginning.
     missed: usize,
     steps: usize,
     trial: Option<Trial>,
 }
 
-/// A policy fails, and one thing after another is taken away that can be the reason: its own revision, or settings that it
-/// has from others. What does not help is given back, so that nobody is blamed for what something else does.
+/// The search for the cause of a failure. It leaves out one possible cause after the other: the revision of the policy
+/// itself, or settings from other packages. It restores a revision that was not the cause, so that no revision is
+/// blamed for the failure of another.
 #[derive(Debug, Clone)]
 struct Trial {
     failed: PolicyId,
@@ -40,19 +41,19 @@ struct Trial {
 }
 
 impl Descent {
-    /// Begins with what is to answer, or stands in for what cannot.
+    /// Starts with the policies that are in place, or with the policies that replace missed revisions.
     pub fn new(kind: Arc<Kind>) -> Self {
         let without = kind.missed().to_vec();
         Self { kind, missed: without.len(), without, steps: 0, trial: None }
     }
 
-    /// Whether something else answers than what it began with.
+    /// Returns whether any fallback was tried.
     pub(crate) fn has_begun(&self) -> bool {
         self.steps > 0
     }
 
-    /// Goes on to what served before, if what answers fails on the object, or refuses it and leaves it to that. Says whether
-    /// it did.
+    /// Steps to a fallback if the policy failed on the object, or refused it and asks for a fallback on refusal.
+    /// Returns whether there was one.
     pub fn after(&mut self, rendered: &Rendered) -> bool {
         match &rendered.verdict {
             Verdict::Planned(_) => false,
@@ -71,7 +72,7 @@ impl Descent {
         }
     }
 
-    /// Goes on to what served before a policy that failed. Says whether it did.
+    /// Steps to a fallback for a policy that failed. Returns whether there was one.
     pub fn failed(&mut self, policy: &PolicyId, how: &str) -> bool {
         let again = self.trial.take().filter(|trial| trial.failed == *policy);
         let mut trial = again.unwrap_or_else(|| Trial {
@@ -85,7 +86,7 @@ impl Descent {
         if next.is_none()
             && let Some(Fallback { kind, blamed, .. }) = trial.from.without(policy, &[])
         {
-            // No single one is the reason: without the newest, one that is older may be.
+            // No single revision is the cause. Leave out the newest one as well, and search among the older ones.
             trial.without.push(blame(blamed));
             trial.tried.clear();
             next = kind.without(policy, &[]);
@@ -107,7 +108,8 @@ impl Descent {
     }
 }
 
-/// A revision that the object goes without, and why in as many words as a status has room for: it is kept for each object.
+/// Builds the entry for a revision that is left out. Every object keeps such entries, so the message is cut to the
+/// length of a status.
 fn told(revision: Arc<str>, how: &str, counts: bool) -> Without {
     Without { revision, how: cut(how, STATUS).into_owned(), counts }
 }

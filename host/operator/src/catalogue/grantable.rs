@@ -1,6 +1,6 @@
-//! What installed policies are given at most: whoever starts the operator says so, and nobody who installs policies can say
-//! otherwise. What the process brought along is not held to it. What settings raise is held to the same privileges where plans
-//! are looked at, since only there it shows what a setting gives to whom.
+//! The most that installed policies may be granted. The owner sets it with flags, and packages cannot exceed it. It
+//! does not limit policies that the process loaded at startup. Privileges that settings raise are checked with each
+//! plan instead, because only the plan shows which child gets them.
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
@@ -12,31 +12,31 @@ use kaos_policy::{
 
 use super::tenancy::{NOT_GRANTED, Overreach};
 
-/// The most that installed policies are given. Where nothing is said, everything that the operator has rights for.
+/// The most that installed policies may be granted. `None` allows everything that the operator has rights for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grantable {
-    /// Fields that they set although the user did not write them.
+    /// Privileged fields that a policy may set although the user did not write them.
     pub privileges: Option<BTreeSet<Privilege>>,
-    /// Kinds that their plans contain.
+    /// Kinds that plans may contain.
     pub emits: Option<BTreeSet<GroupKind>>,
-    /// Kinds that they see beside the objects that they answer for.
+    /// Kinds that policies may read in addition to the objects that they answer for.
     pub reads: Option<BTreeSet<GroupKind>>,
 }
 
-/// A kind of an API group, in whatever version: `ConfigMap`, `Deployment.apps`.
+/// A kind of an API group, without a version: `ConfigMap`, `Deployment.apps`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GroupKind {
     group: String,
     kind: String,
 }
 
-/// A text that names no kind.
+/// The error for a text that is not the name of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("write a kind with its group, like Deployment.apps; those of the core group have none, like ConfigMap")]
 pub struct NotAKind;
 
 impl Grantable {
-    /// Whether a `policy.yaml` grants nothing beyond it.
+    /// Checks that a `policy.yaml` grants nothing beyond the limits.
     pub(crate) fn covers_grants(&self, grants: &Grants) -> Result<(), Overreach> {
         let privileges = grants.privileges.iter().copied();
         covers(self.privileges.as_ref(), privileges, "grants.privileges", "--grantable-privileges")?;
@@ -44,7 +44,7 @@ impl Grantable {
         covers(self.reads.as_ref(), reads, "grants.reads", "--grantable-reads")
     }
 
-    /// Whether a policy claims nothing beyond it.
+    /// Checks that a policy claims nothing beyond the limits.
     pub(crate) fn covers_claims(&self, claims: &[Claim]) -> Result<(), Overreach> {
         for (i, Claim { emits, reads, .. }) in claims.iter().enumerate() {
             for (types, listed, what) in [(emits, &self.emits, "emits"), (reads, &self.reads, "reads")] {
@@ -56,7 +56,7 @@ impl Grantable {
     }
 }
 
-/// That everything that stands at a path is in the list of a flag, if that was given.
+/// Checks that every value at `path` is in the list of a flag. Without the flag every value is allowed.
 fn covers<T: Ord + fmt::Display>(
     listed: Option<&BTreeSet<T>>,
     asked: impl IntoIterator<Item = T>,

@@ -1,4 +1,4 @@
-//! What answers for objects of one kind in one place: a stack of policies, each with what served its place before.
+//! The policies that answer for objects of one kind in one place: a stack of policies, each with its predecessors.
 
 use std::{
     collections::BTreeMap,
@@ -18,22 +18,22 @@ use kaos_policy::{
 use super::{Without, made::Made};
 use crate::locking::lock;
 
-/// A policy that may answer.
+/// A policy in a place, with its settings and its predecessor.
 #[derive(Debug, Clone)]
 pub struct Member {
     /// The policy.
     pub policy: Arc<Policy>,
-    /// The settings that came with it.
+    /// The settings that ship with the policy.
     pub settings: Vec<Layer>,
-    /// The name of its revision; none for a policy that the process brought along.
+    /// The name of its revision. `None` for a policy that the process loaded at startup.
     pub revision: Option<Arc<str>>,
-    /// What a refusal leads to.
+    /// How to proceed if the policy refuses an object.
     pub on_refusal: OnRefusal,
-    /// Whether the namespace that it answers for installed it itself.
+    /// Whether the package lies in the namespace that the policy answers for.
     pub is_local: bool,
-    /// Since when it answers.
+    /// The time since which the policy answers.
     pub since: Option<Timestamp>,
-    /// What served its place before, and serves it again for an object that this one fails on.
+    /// The predecessor of the policy. It answers for an object that this policy fails on.
     pub predecessor: Option<Arc<Member>>,
 }
 
@@ -42,29 +42,29 @@ pub struct Member {
 pub struct Tuning {
     /// The settings.
     pub layer: Layer,
-    /// The name of their revision.
+    /// The name of the package's revision.
     pub revision: Arc<str>,
-    /// What a refusal under them leads to.
+    /// How to proceed if a policy refuses an object under these settings.
     pub on_refusal: OnRefusal,
-    /// Since when they hold.
+    /// The time since which the settings are in effect.
     pub since: Option<Timestamp>,
-    /// What held in their place before.
+    /// The predecessor of these settings.
     pub predecessor: Option<Arc<Tuning>>,
 }
 
-/// What answers for an object that something fails on.
+/// The policies that answer for an object after a revision is left out.
 #[derive(Debug, Clone)]
 pub struct Fallback {
-    /// What answers.
+    /// The remaining policies.
     pub kind: Arc<Kind>,
-    /// The revision that it goes without.
+    /// The revision that is left out.
     pub blamed: Arc<str>,
-    /// What that one asks for where it refuses the object.
+    /// How the revision that is left out asks to proceed if it refuses an object.
     pub on_refusal: OnRefusal,
 }
 
 impl Member {
-    /// A policy that the process brought along.
+    /// Returns a policy that the process loaded at startup.
     pub fn own(policy: Arc<Policy>) -> Arc<Self> {
         Arc::new(Self {
             policy,
@@ -77,7 +77,7 @@ impl Member {
         })
     }
 
-    /// The member and what served before it, the newest first.
+    /// Returns the member and its predecessors, the newest first.
     pub(super) fn line(self: &Arc<Self>) -> impl Iterator<Item = &Arc<Self>> {
         std::iter::successors(Some(self), |member| member.predecessor.as_ref())
     }
@@ -92,10 +92,10 @@ impl Member {
     }
 }
 
-/// What answers for an object that a policy fails on, by that policy and what was tried already.
+/// Fallbacks by the policy that fails and the revisions that were tried already.
 type Fallbacks = BTreeMap<(PolicyId, Vec<Arc<str>>), Option<Fallback>>;
 
-/// What answers for objects of one kind in one place.
+/// The policies that answer for objects of one kind in one place.
 pub struct Kind {
     of: ResourceType,
     members: Vec<Arc<Member>>,
@@ -103,9 +103,9 @@ pub struct Kind {
     stack: Stack,
     shared: Arc<Vec<Layer>>,
     layers: Vec<Layer>,
-    /// What would answer in the stead of the lowest member, the strongest first.
+    /// Policies that can replace the lowest member, the strongest first.
     below: Vec<Arc<Member>>,
-    /// Revisions that serve and do not answer: they only stand in for these.
+    /// Active revisions that cannot answer. This value only replaces them.
     missed: Vec<Without>,
     pub(super) made: Mutex<Option<Made>>,
     fallbacks: Mutex<Fallbacks>,
@@ -119,7 +119,8 @@ impl fmt::Debug for Kind {
 }
 
 impl Kind {
-    /// Members that answer together, the lowest first, under `shared` settings and those of packages.
+    /// Stacks the members, the lowest first, under `shared` settings and the settings of packages. Returns `None` if
+    /// they form no stack.
     pub(super) fn new(
         of: ResourceType,
         members: Vec<Arc<Member>>,
@@ -127,38 +128,39 @@ impl Kind {
         shared: Arc<Vec<Layer>>,
     ) -> Option<Self> {
         let mut policies = members.iter().map(|member| Arc::clone(&member.policy));
-        // What is lowest may turn out to be an overlay, which is no stack.
+        // The lowest member may be an overlay. `Stack` does not accept an overlay as its base.
         let stack = Stack::new(policies.next()?, policies.collect()).ok()?;
         let own = members.iter().flat_map(|member| member.settings.iter());
-        // Of equal rank, the last counts: settings alone are there to change those that a policy comes with.
+        // Of layers with equal rank the last one wins: packages of settings override the settings that ship with a
+        // policy.
         let layers = shared.iter().chain(own).chain(tunings.iter().map(|tuning| &tuning.layer)).cloned().collect();
         let (made, fallbacks) = (Mutex::default(), Mutex::default());
         let (below, missed) = (Vec::new(), Vec::new());
         Some(Self { of, members, tunings, stack, shared, layers, below, missed, made, fallbacks })
     }
 
-    /// The same, with what else holds in the place: it answers for an object that the lowest member fails on, where that has
-    /// nothing before it.
+    /// Adds the weaker policies of the place. They replace the lowest member if it fails on an object and has no
+    /// predecessor.
     pub(super) fn above(self, below: Vec<Arc<Member>>) -> Self {
         Self { below, ..self }
     }
 
-    /// The same, in the stead of revisions that cannot answer.
+    /// Marks these policies as the replacement of revisions that cannot answer.
     pub(super) fn in_the_stead_of(self, missed: Vec<Without>) -> Self {
         Self { missed, ..self }
     }
 
-    /// The revisions that it stands in for.
+    /// Returns the revisions that these policies replace.
     pub(super) fn missed(&self) -> &[Without] {
         &self.missed
     }
 
-    /// The policies as one.
+    /// Returns the policies as a stack.
     pub fn stack(&self) -> &Stack {
         &self.stack
     }
 
-    /// The types that the policies wish for, as far as they are served.
+    /// Returns the optional types that the policies ask for and that the cluster serves.
     pub(super) fn served(&self, is_served: impl Fn(&ResourceType) -> bool) -> Vec<ResourceType> {
         let wishes = self.claims().flat_map(|claim| &claim.wishes);
         let mut served: Vec<ResourceType> = wishes.filter(|wish| is_served(wish)).cloned().collect();
@@ -167,12 +169,12 @@ impl Kind {
         served
     }
 
-    /// The policies, bound to their settings, on a cluster that serves these types.
+    /// Binds the policies to their settings, for a cluster that serves these types.
     pub(super) fn renderer_on(&self, cluster: &Cluster, served: Vec<ResourceType>) -> Result<Renderer, SettingsErrors> {
         Renderer::new(&self.stack, &self.layers, Cluster { served, ..cluster.clone() })
     }
 
-    /// The policies, bound to their settings, on a cluster that serves what `is_served` says.
+    /// Binds the policies to their settings, for a cluster whose served types `is_served` tells.
     pub fn renderer(
         &self,
         cluster: &Cluster,
@@ -181,49 +183,49 @@ impl Kind {
         self.renderer_on(cluster, self.served(is_served))
     }
 
-    /// The settings that concern them, in no order.
+    /// Returns the settings layers for these policies, in no particular order.
     pub fn layers(&self) -> &[Layer] {
         &self.layers
     }
 
-    /// Whether a policy is among them that the namespace itself installed.
+    /// Returns whether any of the policies was installed in the namespace itself.
     pub(crate) fn is_local(&self) -> bool {
         self.members.iter().any(|member| member.is_local)
     }
 
-    /// The revision of such a policy.
+    /// Returns the revision of the policy that was installed in the namespace itself.
     pub(super) fn local_revision(&self) -> Option<&Arc<str>> {
         self.members.iter().find(|member| member.is_local)?.revision.as_ref()
     }
 
-    /// The policies, the lowest first.
+    /// Returns the policies, the lowest first.
     pub fn policies(&self) -> impl Iterator<Item = &Arc<Policy>> {
         self.members.iter().map(|member| &member.policy)
     }
 
-    /// What they claim.
+    /// Returns the claims of the policies for this kind.
     pub fn claims(&self) -> impl Iterator<Item = &Claim> {
         self.policies().filter_map(|policy| policy.claim(&self.of))
     }
 
-    /// They and those before them.
+    /// Returns the policies and their predecessors.
     pub(super) fn policies_ever(&self) -> impl Iterator<Item = &Arc<Policy>> {
         self.members.iter().flat_map(Member::line).map(|member| &member.policy)
     }
 
-    /// What those claim.
+    /// Returns the claims of the policies and of their predecessors for this kind.
     pub(super) fn claims_ever(&self) -> impl Iterator<Item = &Claim> {
         self.policies_ever().filter_map(|policy| policy.claim(&self.of))
     }
 
-    /// The revisions that answer.
+    /// Returns the revisions that answer.
     pub fn revisions(&self) -> impl Iterator<Item = &Arc<str>> {
         let members = self.members.iter().filter_map(|member| member.revision.as_ref());
         members.chain(self.tunings.iter().map(|tuning| &tuning.revision))
     }
 
-    /// What answers for an object that a policy of the stack fails on: what served before the newest of the things that
-    /// can be the reason and were not `tried`. None if everything that is left came with the process.
+    /// Returns the policies for an object that policy `failed` fails on. Leaves out the newest possible cause that is
+    /// not in `tried`, and uses its predecessor. Returns `None` if no installed revision is left to leave out.
     pub fn without(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<Fallback> {
         let mut fallbacks = lock(&self.fallbacks);
         let make = || {
@@ -232,7 +234,7 @@ impl Kind {
                 let (blamed, on_refusal, kind) = self.reduced(failed, &tried)?;
                 match kind {
                     Some(kind) => return Some(Fallback { kind: Arc::new(kind), blamed, on_refusal }),
-                    // Nothing would answer at all.
+                    // Without this revision no policy would answer. Leave out another one.
                     None => tried.push(blamed),
                 }
             }
@@ -240,9 +242,9 @@ impl Kind {
         fallbacks.entry((failed.clone(), tried.to_vec())).or_insert_with(make).clone()
     }
 
-    /// What answers for an object that a policy refuses and leaves to what served before, as its `policy.yaml` may ask, and
-    /// what to say of it. A refusal that waits for something ends by itself; but not one that asks to be shown more than can
-    /// be, which speaks against nobody.
+    /// Returns the fallback for a refused object, and the message for it, if the `policy.yaml` of the refusing revision
+    /// asks for a fallback. A waiting refusal has no fallback, because it ends by itself. The exception is a need that
+    /// exceeds the size limit: it never ends, and does not count against the revision.
     pub fn left_by(&self, refusing: &PolicyId, refusal: &Refusal) -> Option<(Fallback, String)> {
         let why = match refusal {
             Refusal::Invalid(violations) => match violations.first() {
@@ -260,7 +262,7 @@ impl Kind {
         Some((fallback, format!("it refuses the object: {why}")))
     }
 
-    /// The newest thing that can be the reason, and what is left without it.
+    /// Returns the newest possible cause of the failure, and the policies that are left without it.
     fn reduced(&self, failed: &PolicyId, tried: &[Arc<str>]) -> Option<(Arc<str>, OnRefusal, Option<Self>)> {
         let at = self.members.iter().position(|member| member.policy.id() == failed);
         let member = at.filter(|at| self.members[*at].revision.as_ref().is_some_and(|it| !tried.contains(it)));
@@ -290,7 +292,7 @@ impl Kind {
         Some((blamed, on_refusal, left.map(|left| left.above(below))))
     }
 
-    /// Whether it would answer as another one does, and fall back to the same.
+    /// Returns whether both values give the same answers and have the same fallbacks.
     pub(super) fn is(&self, other: &Self) -> bool {
         let lines = |one: &Arc<Member>, other: &Arc<Member>| {
             one.line().count() == other.line().count() && one.line().zip(other.line()).all(|(one, other)| one.is(other))

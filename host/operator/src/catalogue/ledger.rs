@@ -1,4 +1,5 @@
-//! Who is served by which revision, and on whom one failed: what tells whether a revision is good.
+//! Records which revision serves which object and on which objects it failed. This decides whether a revision goes into
+//! quarantine.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,10 +10,10 @@ use tokio::sync::Notify;
 
 use crate::{locking::lock, watch::ObjectKey};
 
-/// Objects that a revision has to fail on before it is put aside, unless there are fewer.
+/// The number of objects that a revision must fail on to go into quarantine, unless fewer objects exist.
 const SEVERAL: usize = 3;
 
-/// What passes report. Objects that nothing but the process's own policies answers for do not appear.
+/// The results of passes. Objects that only policies of the process itself answer for have no entry.
 #[derive(Debug, Default)]
 pub struct Ledger {
     books: Mutex<BTreeMap<Arc<str>, Book>>,
@@ -20,38 +21,39 @@ pub struct Ledger {
     changed: Notify,
 }
 
-/// What is known of one revision.
+/// The results of one revision.
 #[derive(Debug, Clone, Default)]
 pub struct Book {
-    /// Objects that it answers for.
+    /// Objects that the revision answers for.
     pub serving: BTreeSet<ObjectKey>,
-    /// Objects that it failed on and that what came before it answers for, with how it failed.
+    /// Objects that the revision failed on and that a fallback answers for, with the failure.
     pub failing: BTreeMap<ObjectKey, String>,
-    /// Objects that it leaves to what came before it and that do not speak against it: it refused them, or nothing serves
-    /// them.
+    /// Objects that have a fallback but do not count against the revision: the revision refused them, or no policy
+    /// serves them.
     pub held: BTreeSet<ObjectKey>,
 }
 
-/// A revision that an object goes without.
+/// A revision that is left out for an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Without {
-    /// Which.
+    /// The name of the revision.
     pub revision: Arc<str>,
-    /// Why.
+    /// The reason.
     pub how: String,
-    /// Whether that speaks against the revision.
+    /// Whether the reason counts against the revision.
     pub counts: bool,
 }
 
 impl Book {
-    /// Why the revision is to be put aside, if that is so: it failed on several objects of more than one namespace, or
-    /// on all that there are, and what served before it serves those well. `all` are the objects that it is there for; none
-    /// where objects choose it, so that nobody revokes it with one.
+    /// Returns why the revision must go into quarantine. It must if it failed on at least three objects in more than
+    /// one namespace, or on all objects that it is for, and the fallback serves these well. `all` are the objects that
+    /// the revision is for. It is empty if objects pin the revision, so that one pinned object alone cannot cause a
+    /// quarantine.
     pub fn verdict(&self, all: &[ObjectKey]) -> Option<String> {
         let (key, how) = self.failing.first_key_value()?;
         let namespaces: BTreeSet<&str> = self.failing.keys().map(|key| key.namespace.as_str()).collect();
         let many = self.failing.len() >= SEVERAL && namespaces.len() > 1;
-        // Nor may one that chooses nothing, where all others chose it.
+        // If all other objects have a pin, the only one without a pin must not decide either.
         let serves = !self.serving.is_empty();
         let everywhere = !serves && !all.is_empty() && all.iter().all(|key| self.failing.contains_key(key));
         (many || everywhere).then(|| {
@@ -67,7 +69,7 @@ impl Book {
 }
 
 impl Ledger {
-    /// An object is answered for by these revisions, and goes without those.
+    /// Records that `by` serve the object and that `without` are left out for it.
     pub fn served<'a>(&self, key: &ObjectKey, by: impl Iterator<Item = &'a Arc<str>>, without: &[Without]) {
         let by: Vec<&Arc<str>> = by.collect();
         let mut books = lock(&self.books);
@@ -100,7 +102,7 @@ impl Ledger {
         }
     }
 
-    /// An object chooses what answers for it, or does so no longer.
+    /// Records whether the object pins a policy.
     pub fn chooses(&self, key: &ObjectKey, chooses: bool) {
         let mut choosing = lock(&self.choosing);
         let changed = if chooses { choosing.insert(key.clone()) } else { choosing.remove(key) };
@@ -110,41 +112,41 @@ impl Ledger {
         }
     }
 
-    /// Objects that choose what answers for them: what is there for all others is not there for them.
+    /// Returns the objects that pin a policy. A revision without pins is not for them.
     pub fn choosing(&self) -> BTreeSet<ObjectKey> {
         lock(&self.choosing).clone()
     }
 
-    /// An object is gone.
+    /// Forgets an object that was deleted.
     pub fn gone(&self, key: &ObjectKey) {
         self.chooses(key, false);
         self.served(key, std::iter::empty(), &[]);
     }
 
-    /// How many of these objects a revision has neither answered for nor been left by.
+    /// Returns how many of these objects have no result for the revision yet.
     pub fn outstanding(&self, revision: &str, keys: &[ObjectKey]) -> usize {
         let books = lock(&self.books);
         let Some(book) = books.get(revision) else { return keys.len() };
         keys.iter().filter(|key| !book.knows(key)).count()
     }
 
-    /// What is known of a revision.
+    /// Returns the results of a revision.
     pub fn book(&self, revision: &str) -> Book {
         lock(&self.books).get(revision).cloned().unwrap_or_default()
     }
 
-    /// How many objects a revision answers for, and how many go without it.
+    /// Returns how many objects a revision serves, and how many it is left out for.
     pub fn counts(&self, revision: &str) -> (usize, usize) {
         let books = lock(&self.books);
         books.get(revision).map_or((0, 0), |book| (book.serving.len(), book.failing.len() + book.held.len()))
     }
 
-    /// Forgets what is known of every other revision.
+    /// Forgets the results of all other revisions.
     pub fn keep(&self, revisions: &BTreeSet<Arc<str>>) {
         lock(&self.books).retain(|revision, _| revisions.contains(revision));
     }
 
-    /// Forgets on whom a revision failed: it is given another chance.
+    /// Forgets the failures of a revision, to give it another chance.
     pub fn absolve(&self, revision: &str) {
         if let Some(book) = lock(&self.books).get_mut(revision) {
             book.failing.clear();
@@ -152,7 +154,7 @@ impl Ledger {
         }
     }
 
-    /// Waits until something was reported that was not known.
+    /// Waits until a result is new.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }

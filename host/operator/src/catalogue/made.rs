@@ -1,10 +1,10 @@
-//! A renderer, and what it was made for.
+//! A renderer with the types that it was built for.
 
 use std::sync::Arc;
 
 use kaos_policy::{contract::ResourceType, render::Renderer};
 
-/// A renderer, and the types that were served when it was made.
+/// A renderer, and the types that were served when it was built.
 pub(super) struct Made {
     pub(super) served: Vec<ResourceType>,
     pub(super) renderer: Arc<Renderer>,

@@ -1,21 +1,21 @@
-//! Which policies answer now.
+//! Knows which policies answer now.
 //!
-//! One snapshot holds what answers for each kind in each place. A pass takes a snapshot once and works on it, whatever is
-//! swapped meanwhile; a swap is one pointer. Looking again at the objects that a swap concerns is left to
-//! [`crate::operator`].
+//! One snapshot holds the policies for each kind in each place. A pass takes a snapshot once and keeps it to its end,
+//! also if a swap happens meanwhile. A swap replaces one pointer. After a swap, [`crate::operator`] queues the affected
+//! objects.
 //!
-//! | module | what it has |
+//! | module | content |
 //! |---|---|
-//! | `clash` | what may not serve beside what |
-//! | `descent` | what answers for an object that something fails on |
-//! | `grantable` | what installed policies are given at most |
-//! | `installed` | what somebody installs while the operator runs |
-//! | `kind`, `snapshot` | what answers, for what |
-//! | `ledger` | on whom a revision failed |
-//! | `precedence` | from policies and where they hold to what answers |
+//! | `clash` | conflicts between packages |
+//! | `descent` | the fallback for an object that a policy fails on |
+//! | `grantable` | the most that installed policies may be granted |
+//! | `installed` | packages that users install while the operator runs |
+//! | `kind`, `snapshot` | the policies that answer, by kind and place |
+//! | `ledger` | the objects that each revision serves and fails on |
+//! | `precedence` | computes from policies and scopes which ones answer |
 //! | `renderers` | policies bound to settings and to the cluster |
-//! | `shared` | settings that hold everywhere |
-//! | `tenancy` | what a package may ask for where it lies |
+//! | `shared` | settings for the whole cluster |
+//! | `tenancy` | the rights of a package by its namespace |
 //! | `trial` | settings tried on the samples of policies |
 
 mod clash;
@@ -64,7 +64,7 @@ pub(crate) use trial::try_settings;
 
 use crate::locking::lock;
 
-/// The policies that answer, as one value that can be swapped.
+/// The policies that answer, as one value that a swap replaces.
 pub struct Catalogue {
     current: ArcSwapOption<Snapshot>,
     revision: watch::Sender<u64>,
@@ -92,15 +92,14 @@ impl Default for Catalogue {
 }
 
 impl Catalogue {
-    /// A catalogue that holds these policies from the start.
+    /// Creates a catalogue with these policies for the whole cluster.
     pub fn new(stacks: &BTreeMap<ResourceType, Stack>, layers: &[Layer]) -> Result<Self, SettingsErrors> {
         let catalogue = Self::default();
         catalogue.replace(stacks, layers)?;
         Ok(catalogue)
     }
 
-    /// Lets other policies or settings answer from now on, for the whole cluster. If the settings do not fit, what
-    /// answered goes on.
+    /// Replaces all policies and settings, for the whole cluster. If the settings do not fit, the old ones stay.
     pub fn replace(&self, stacks: &BTreeMap<ResourceType, Stack>, layers: &[Layer]) -> Result<(), SettingsErrors> {
         for stack in stacks.values() {
             Renderer::new(stack, layers, Cluster::default())?;
@@ -110,14 +109,14 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Lets these answer from now on. What is as it was goes on undisturbed.
+    /// Swaps in these policies. Entries that did not change stay the same values.
     pub fn install(&self, answers: BTreeMap<ResourceType, Answers>) {
         self.install_while(Loading::new(), answers);
     }
 
-    /// The same, while the rest is being loaded still.
+    /// Like `install`, while other policies are still being loaded.
     pub(crate) fn install_while(&self, loading: Loading, mut answers: BTreeMap<ResourceType, Answers>) {
-        // The lock that swaps and their numbers are made under.
+        // This lock guards the swap and its number.
         self.revision.send_modify(|revision| {
             *revision += 1;
             let before = self.current.load_full();
@@ -131,27 +130,28 @@ impl Catalogue {
         });
     }
 
-    /// What answers now; none before the first policies are there.
+    /// Returns the current policies. `None` until the first policies are there.
     pub fn load(&self) -> Option<Arc<Snapshot>> {
         self.current.load_full()
     }
 
-    /// Remembers kinds that policies answered for before this process began: their objects are told when none does now.
+    /// Remembers kinds that policies answered for before this process started. If no policy answers for them now, their
+    /// objects get a status that says so.
     pub(crate) fn remember(&self, kinds: impl IntoIterator<Item = ResourceType>) {
         lock(&self.remembered).extend(kinds);
     }
 
-    /// Kinds that are remembered.
+    /// Returns the remembered kinds.
     pub(crate) fn remembered(&self) -> BTreeSet<ResourceType> {
         lock(&self.remembered).clone()
     }
 
-    /// Says why there are no policies yet, to whoever asks whether the operator is ready.
+    /// Sets the reason why there are no policies yet. The readiness check reports it.
     pub(crate) fn waits_for(&self, what: String) {
         *lock(&self.waits_for) = Some(what);
     }
 
-    /// Why there are no policies; none when there are.
+    /// Returns why there are no policies. `None` if there are.
     pub(crate) fn missing(&self) -> Option<String> {
         if self.current.load().is_some() {
             return None;
@@ -160,12 +160,12 @@ impl Catalogue {
         Some(why.unwrap_or_else(|| "the policies are not there yet".to_owned()))
     }
 
-    /// Who is served by what, and how well.
+    /// Returns the record of which revision serves which object, and which ones failed.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// The number of the newest swap, to wait for the next.
+    /// Returns the number of the latest swap, as a channel to wait for the next one.
     pub fn revisions(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()
     }

@@ -1,9 +1,10 @@
-//! From policies and where they hold to what answers for each kind in each place. Pure.
+//! Computes from all policies and their scopes which ones answer for each kind in each place. Pure.
 //!
-//! What counts most: a policy of the object's own namespace, then one of the operator's namespace for the object's, then
-//! one for the cluster, then what the process brought along. An object may name another one that holds where it is.
-//! Environment overlays lie over whatever answers, in the same order, and older ones below newer ones. Of two that claim
-//! the same place the one that claimed it first stays, which `clash` decides.
+//! The order of precedence, strongest first: a policy of the object's own namespace; a policy of the operator's
+//! namespace with a scope that lists the object's namespace; a policy for the cluster; a policy that the process loaded
+//! at startup. An object can pin another policy that holds in its namespace. Environment overlays apply on top, weakest
+//! scope first, and older ones below newer ones. If two packages claim the same place, the package that claimed it
+//! first serves; `clash` decides this.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,42 +21,43 @@ use kaos_policy::{
 
 use super::{Answers, Kind, Member, Tuning, Without};
 
-/// How old a policy is. Equal times are told apart by the names.
+/// The age of a policy. The names decide between equal times.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Age {
-    /// Since when it claims its place; none of what was not let in yet.
+    /// The time since which the policy claims its place. `None` before the gate has admitted it.
     pub claimed: Option<Timestamp>,
-    /// When its ConfigMap was created, as Kubernetes writes it.
+    /// The creation time of the package's ConfigMap, in the format of Kubernetes.
     pub created: String,
-    /// Its namespace.
+    /// The namespace of the ConfigMap.
     pub namespace: String,
-    /// Its name.
+    /// The name of the ConfigMap.
     pub name: String,
 }
 
 impl Age {
-    /// Of something that was created then, under this name, and claims nothing yet.
+    /// Returns the age of a package that was created at this time and claims no place yet.
     pub fn new(created: Option<&Time>, namespace: String, name: String) -> Self {
         let created = created.map(|time| time.0.to_string()).unwrap_or_default();
         Self { claimed: None, created, namespace, name }
     }
 }
 
-/// Where something holds; the order is the order of precedence, weakest first.
+/// The scope of a policy or of settings. The variants are in the order of precedence, weakest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
     /// Everywhere, since the process brought it along.
     Process,
-    /// Everywhere.
+    /// The whole cluster.
     Cluster,
-    /// In these namespaces.
+    /// These namespaces.
     Namespaces(BTreeSet<String>),
-    /// In the namespace that it lies in.
+    /// The namespace that contains the package.
     Own(String),
 }
 
 impl Reach {
-    /// Where a package holds that lies in a namespace and says `listed`; the operator's namespace is `home`.
+    /// Returns the scope of a package in `namespace` whose `policy.yaml` lists the namespaces `listed`. `home` is the
+    /// operator's namespace.
     pub fn of_package(namespace: &str, listed: &[String], home: &str) -> Self {
         match listed {
             _ if namespace != home => Self::Own(namespace.to_owned()),
@@ -64,7 +66,7 @@ impl Reach {
         }
     }
 
-    /// As whose the settings of such a package count.
+    /// Returns the origin for the settings of a package with this scope.
     pub fn origin(&self, namespace: &str, name: &str) -> Origin {
         match self {
             Self::Own(_) => Origin::NamespacePolicy(format!("{namespace}/{name}")),
@@ -72,7 +74,7 @@ impl Reach {
         }
     }
 
-    /// Whether it holds in a namespace; `None` stands for all those that nothing is said about.
+    /// Returns whether the scope contains a namespace. `None` stands for every namespace without an entry of its own.
     pub(super) fn holds(&self, place: Option<&str>) -> bool {
         match self {
             Self::Process | Self::Cluster => true,
@@ -99,7 +101,7 @@ impl Reach {
         }
     }
 
-    /// Whether two of them claim the same place with the same right.
+    /// Returns whether two scopes overlap and have the same precedence.
     pub(super) fn meets(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Process, Self::Process) | (Self::Cluster, Self::Cluster) => true,
@@ -110,18 +112,18 @@ impl Reach {
     }
 }
 
-/// A policy that is ready to answer for a kind.
+/// A policy that can answer for a kind.
 #[derive(Debug, Clone)]
 pub struct Offer {
     /// The kind.
     pub of: ResourceType,
     /// The policy.
     pub member: Arc<Member>,
-    /// Where it holds.
+    /// Its scope.
     pub reach: Reach,
-    /// Whether it answers only for objects that name it.
+    /// Whether the policy answers only for objects that pin it.
     pub pinned: bool,
-    /// How old it is.
+    /// Its age.
     pub age: Age,
 }
 
@@ -130,68 +132,68 @@ pub struct Offer {
 pub struct Given {
     /// The settings.
     pub tuning: Arc<Tuning>,
-    /// Where they hold.
+    /// Their scope.
     pub reach: Reach,
-    /// How old they are.
+    /// Their age.
     pub age: Age,
 }
 
-/// A revision that serves and cannot be loaded any more: whoever answers in its place only stands in for it.
+/// An active revision that cannot be loaded any more. Weaker policies replace it for the time being.
 #[derive(Debug, Clone)]
 pub struct Missed {
     /// The revision, and why it does not answer.
     pub without: Without,
-    /// Its policy; of settings, the one that they are for.
+    /// The name of its policy. For settings, the policy that they are for.
     pub policy: String,
-    /// The kinds that it answered for; none of settings.
+    /// The kinds that it answered for. Empty for settings.
     pub kinds: Vec<ResourceType>,
-    /// Where it holds.
+    /// Its scope.
     pub reach: Reach,
-    /// Whether it answered only for objects that name it.
+    /// Whether it answered only for objects that pin it.
     pub pinned: bool,
 }
 
-/// What comes of it all.
+/// The result of [`arrange`].
 #[derive(Debug, Default)]
 pub struct Arranged {
-    /// What answers.
+    /// The policies that answer for each kind.
     pub answers: BTreeMap<ResourceType, Answers>,
     /// Revisions that do not serve, and why.
     pub conflicts: BTreeMap<Arc<str>, Conflict>,
 }
 
-/// Why a revision does not serve beside others.
+/// Why a revision cannot serve together with others.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Conflict {
     /// One word for it.
     pub reason: &'static str,
-    /// With whom, and what can be done.
+    /// The other revision, and how to resolve the conflict.
     pub message: String,
 }
 
 impl Conflict {
-    /// Somebody older has the place.
+    /// An older package holds the place.
     pub(super) fn over_place(message: String) -> Self {
         Self { reason: "PlaceTaken", message }
     }
 }
 
 impl Offer {
-    /// The policies of a stack that the process brought along.
+    /// Returns one offer for each policy of a stack that the process loaded at startup.
     pub fn of_process(of: &ResourceType, stack: &Stack) -> Vec<Self> {
         let offer = |(at, policy): (usize, _)| Self {
             of: of.clone(),
             member: Member::own(Arc::clone(policy)),
             reach: Reach::Process,
             pinned: false,
-            // Overlays keep their order.
+            // This name keeps the overlays in their order.
             age: Age { name: format!("{at:04}"), ..Age::default() },
         };
         std::iter::once(stack.base()).chain(stack.overlays()).enumerate().map(offer).collect()
     }
 
-    /// A policy that somebody installed, for each kind that it claims.
+    /// Returns one offer for each kind that an installed policy claims.
     pub fn of_member(member: &Arc<Member>, reach: &Reach, pinned: bool, age: &Age) -> Vec<Self> {
         let offer = |claim: &Claim| Self {
             of: claim.primary.clone(),
@@ -204,7 +206,7 @@ impl Offer {
     }
 }
 
-/// What answers. `shared` are the settings that hold everywhere.
+/// Computes which policies answer. `shared` are the settings for the whole cluster.
 pub fn arrange(offers: &[Offer], given: &[Given], missed: &[Missed], shared: &[Layer]) -> Arranged {
     let mut sorted: Vec<&Offer> = offers.iter().collect();
     sorted.sort_by(|one, other| one.age.cmp(&other.age));
@@ -216,8 +218,8 @@ pub fn arrange(offers: &[Offer], given: &[Given], missed: &[Missed], shared: &[L
         match (clash, &offer.member.revision) {
             (_, Some(revision)) if arranged.conflicts.contains_key(revision) => {}
             (Some(why), Some(revision)) => {
-                // One that may not serve for one kind serves for none, and keeps nobody out: half a policy is nobody's
-                // intention.
+                // A revision that loses a conflict for one kind serves for no kind, and keeps its other places free.
+                // Half a policy would be a result that its author never intended.
                 serving.retain(|other| !is_of(other, revision));
                 arranged.conflicts.insert(Arc::clone(revision), Conflict::over_place(why));
             }
@@ -253,7 +255,7 @@ pub fn arrange(offers: &[Offer], given: &[Given], missed: &[Missed], shared: &[L
     arranged
 }
 
-/// Everything about one kind, weakest first.
+/// All offers, settings and missed revisions for one kind, weakest first.
 struct Places<'a> {
     of: &'a ResourceType,
     offers: &'a [&'a Offer],
@@ -280,18 +282,18 @@ impl Places<'_> {
         self.offers.iter().filter(move |offer| offer.reach.holds(place))
     }
 
-    /// Policies that answer without being named, the strongest first.
+    /// Returns the policies that answer without a pin, the strongest first.
     fn bases<'a>(&'a self, place: Option<&'a str>) -> impl Iterator<Item = &'a &'a Offer> {
         self.here(place).rev().filter(|offer| !offer.is_overlay() && !offer.pinned)
     }
 
     fn usual(&self, place: Option<&str>) -> Option<Arc<Kind>> {
         let base = self.bases(place).next()?;
-        // What is stronger than what is missed would answer anyway.
+        // A policy that outranks the missed one would answer anyway.
         self.over(&base.member, place, |missed| !missed.pinned && missed.reach.rank() >= base.reach.rank())
     }
 
-    /// What an object may name: what holds where it is, and what served before.
+    /// Adds the policies that an object can pin: those that hold in its place, and their predecessors.
     fn pins(&self, place: Option<&str>, answers: &mut Answers) {
         let mut seen = BTreeSet::new();
         for offer in self.here(place).rev().filter(|offer| !offer.is_overlay()) {
@@ -305,8 +307,8 @@ impl Places<'_> {
         }
     }
 
-    /// A base with what lies over it. It stands in for policies that are missed where it `is_in_the_place_of` them, and
-    /// without settings that are.
+    /// Stacks the overlays of the place on a base. Records the missed revisions that the result replaces: policies for
+    /// which `is_in_the_place_of` is true, and settings for one of the members.
     fn over(
         &self,
         base: &Arc<Member>,
@@ -328,7 +330,7 @@ impl Places<'_> {
         };
         let missed = self.missed.iter().filter(|missed| missed.reach.holds(place)).filter(is_missed);
         let missed = missed.map(|missed| missed.without.clone()).collect();
-        // What is weaker than it; below one that objects name, all that answers where nothing is named.
+        // Weaker policies than the base. If the base answers only for pins, all policies that answer without a pin.
         let weaker = self.bases(place).position(|offer| Arc::ptr_eq(&offer.member, base)).map_or(0, |at| at + 1);
         let below = self.bases(place).skip(weaker).map(|offer| Arc::clone(&offer.member)).collect();
         let kind = Kind::new(self.of.clone(), members, tunings, Arc::clone(self.shared))?;

@@ -1,4 +1,4 @@
-//! Renderers of what answers, made anew when the served types change.
+//! Builds the renderers of the active policies, and rebuilds them when the served types change.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -15,7 +15,7 @@ use kaos_policy::{
 use super::{Kind, made::Made};
 use crate::locking::lock;
 
-/// The renderers in use.
+/// Builds and keeps renderers.
 pub(crate) struct Renderers {
     cluster: Cluster,
     user_privileges: UserPrivileges,
@@ -24,8 +24,8 @@ pub(crate) struct Renderers {
 }
 
 impl Renderers {
-    /// `cluster` without what is served, which changes while we run. `grantable` are the privileges that settings may
-    /// raise which somebody installs, and `memo` is how many bytes of answers are kept.
+    /// Creates the renderers. `cluster` is without the served types, which change while the process runs. `grantable`
+    /// are the privileges that settings of packages may raise. `memo` is the number of bytes for remembered answers.
     pub(crate) fn new(
         cluster: Cluster,
         user_privileges: UserPrivileges,
@@ -35,7 +35,7 @@ impl Renderers {
         Self { cluster, user_privileges, grantable, memo: Arc::new(Memo::new(memo)) }
     }
 
-    /// The renderer for a kind.
+    /// Returns the renderer for a kind.
     pub(crate) fn of(
         &self,
         kind: &Kind,
@@ -51,7 +51,8 @@ impl Renderers {
             .with_memo(Arc::clone(&self.memo))
             .with_user_privileges(self.user_privileges)
             .with_grantable_privileges(self.grantable.clone())
-            // The server may be newer and have fields that this program does not know: it says so itself.
+            // The API server may be newer and have fields that this program does not know. It reports unknown fields
+            // itself.
             .with_checks(Checks::Values);
         let renderer = Arc::new(renderer);
         *made = Some(Made { served, renderer: Arc::clone(&renderer) });

@@ -1,29 +1,29 @@
-//! Settings that hold everywhere: those of the process's environment, and of the operator's own ConfigMap.
+//! Settings for the whole cluster: the process environment and the operator's own ConfigMap.
 
 use std::{collections::BTreeMap, ffi::OsString};
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::settings::{Content, Layer, Origin};
 
-/// The ConfigMap that the Go operator takes its defaults from, as variables.
+/// The ConfigMap with variables from which the Go operator takes its defaults.
 pub const OPERATOR_CONFIG: &str = "kaos-operator-config";
-/// The ConfigMap in which the operator keeps what that one held when everything fitted last.
+/// The ConfigMap in which the operator keeps the last content of [`OPERATOR_CONFIG`] that fitted.
 pub const FITTED_CONFIG: &str = "kaos-operator-config-fitted";
 
-/// Environment variables as a layer of settings. What is no text feeds no setting.
+/// Turns environment variables into a settings layer. Skips variables that are not valid Unicode.
 pub fn environment(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Layer {
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     Layer::env(Origin::Environment, variables.into_iter().filter_map(text))
 }
 
-/// What stands in [`OPERATOR_CONFIG`], or did when it fitted, as a layer of settings.
+/// Turns [`OPERATOR_CONFIG`], or the kept copy of it, into a settings layer.
 pub fn operator_config(config_map: &ConfigMap) -> Layer {
     Layer::env(Origin::OperatorConfig, config_map.data.clone().unwrap_or_default())
 }
 
-/// A process's settings, with what its environment has from [`OPERATOR_CONFIG`] as a layer of its own. The chart's pods begin
-/// with all of that in their environment, where flags are read from. As settings it is read while the process runs, and a
-/// copy must not speak beside it, least of all one that does not fit.
+/// Moves the variables that the environment copied from [`OPERATOR_CONFIG`] into a layer of their own. The chart puts
+/// the whole ConfigMap into the environment of the pod, because flags are read from there. As settings, the ConfigMap
+/// is read while the process runs. A copy from startup must not override it, least of all a copy that does not fit.
 pub fn told_apart(mut settings: Vec<Layer>, config_map: &ConfigMap) -> Vec<Layer> {
     let Some(data) = &config_map.data else { return settings };
     let mut copies: BTreeMap<String, String> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! What answers, all of one moment: for each kind the stack of the cluster, those of single namespaces, and those that
-//! objects may name.
+//! The policies that answer at one moment: for each kind the policies of the cluster, those of single namespaces, and
+//! those that objects can pin.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,49 +14,49 @@ use serde_json::Value;
 
 use super::Kind;
 
-/// The annotation in which an object names the policy that is to answer for it: by its name, or by its digest.
+/// The annotation with which an object chooses its policy, by name or by digest.
 pub const PIN: &str = "kaos.tools/policy";
 
-/// The digits of a digest that a pin has at least.
+/// The minimum number of digits of a digest in a pin.
 const DIGITS: usize = 12;
 
-/// By kind, the namespaces in which a policy answers that was let in before this process began and is being loaded still.
+/// For each kind, the namespaces with a policy that was active before this process started and is still being loaded.
 pub type Loading = BTreeMap<ResourceType, BTreeSet<String>>;
 
-/// What answers, all of one moment.
+/// The policies that answer at one moment.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    /// Counts the swaps.
+    /// The number of swaps so far.
     pub revision: u64,
     pub(super) kinds: BTreeMap<ResourceType, Answers>,
-    /// By kind, the namespaces in which a policy answers that is being loaded still.
+    /// For each kind, the namespaces with a policy that is still being loaded.
     pub(super) loading: Loading,
 }
 
-/// What answers for one kind, by place.
+/// The policies that answer for one kind, by place.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// Where nothing else does.
+    /// For namespaces that have no entry of their own.
     pub(super) cluster: Option<Arc<Kind>>,
-    /// In single namespaces; none where nothing answers although there are policies for the place.
+    /// For single namespaces. `None` means that no policy answers there, although some policies have this place.
     pub(super) namespaces: BTreeMap<String, Option<Arc<Kind>>>,
-    /// For objects that name a policy, by place, what counts most first.
+    /// For objects with a pin, by place, the strongest policy first.
     pub(super) pins: Vec<(Option<String>, Arc<Kind>)>,
-    /// The swap that brought something of it.
+    /// The swap that last changed these answers.
     pub since: u64,
-    /// Types that a policy for this kind ever emitted.
+    /// Types that any policy for this kind ever emitted.
     pub(super) emitted: BTreeSet<ResourceType>,
 }
 
-/// What answers for one object.
+/// The policies that answer for one object.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// These policies.
+    /// These policies answer.
     Kind(Arc<Kind>),
-    /// The object names a policy that there is not, or not for it. What would answer without the name, and which policies
-    /// it may name.
+    /// The pin matches no policy that answers for this object. Contains the policies that would answer without the pin,
+    /// and the policies that the object can pin.
     NoSuchPolicy(Arc<Kind>, Vec<PolicyId>),
-    /// Nothing.
+    /// No policy answers.
     Nothing,
 }
 
@@ -69,7 +69,8 @@ impl Answer {
         }
     }
 
-    /// The message for an object that names a policy that it cannot have: everything of it stays as it is.
+    /// Returns the message for an object whose pin matches no policy. The operator leaves such an object and its
+    /// children unchanged.
     pub fn no_such_policy(&self, object: &Value) -> Option<String> {
         let Self::NoSuchPolicy(_, choice) = self else { return None };
         let (pin, of) = (pin(object).unwrap_or_default(), ResourceType::of_object(object));
@@ -81,19 +82,19 @@ impl Answer {
     }
 }
 
-/// The policy that an object names.
+/// Returns the policy that an object pins.
 fn pin(object: &Value) -> Option<&str> {
     object["metadata"]["annotations"][PIN].as_str()
 }
 
 impl Snapshot {
-    /// What answers for an object as it says itself.
+    /// Returns the answer for an object, by its kind, namespace and pin.
     pub fn answer_for(&self, object: &Value) -> Answer {
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
         self.answer(&ResourceType::of_object(object), namespace, pin(object))
     }
 
-    /// What answers for an object; `pin` is what it says in [`PIN`].
+    /// Returns the answer for an object. `pin` is the value of its [`PIN`] annotation.
     pub fn answer(&self, of: &ResourceType, namespace: &str, pin: Option<&str>) -> Answer {
         let Some(answers) = self.kinds.get(of) else { return Answer::Nothing };
         let place = answers.namespaces.get_key_value(namespace);
@@ -114,28 +115,28 @@ impl Snapshot {
         }
     }
 
-    /// Whether what answers for objects of a kind in a namespace is being loaded still: until it is, nothing is done and
-    /// nothing is told.
+    /// Returns whether the policy for this kind and namespace is still being loaded. Until it is loaded, the operator
+    /// neither changes these objects nor writes their status.
     pub fn is_loading(&self, of: &ResourceType, namespace: &str) -> bool {
         self.loading.get(of).is_some_and(|namespaces| namespaces.contains(namespace))
     }
 
-    /// What is being loaded still.
+    /// Returns the kinds and namespaces whose policies are still being loaded.
     pub fn loading(&self) -> &Loading {
         &self.loading
     }
 
-    /// What answers for a kind.
+    /// Returns the policies for a kind.
     pub fn of(&self, of: &ResourceType) -> Option<&Answers> {
         self.kinds.get(of)
     }
 
-    /// Every kind that something answers for.
+    /// Returns every kind that a policy answers for.
     pub fn kinds(&self) -> impl Iterator<Item = (&ResourceType, &Answers)> {
         self.kinds.iter()
     }
 
-    /// Each policy for each kind.
+    /// Returns each policy for each kind.
     pub fn active(&self) -> Vec<(ResourceType, PolicyId)> {
         let ids = |(of, answers): (&ResourceType, &Answers)| {
             let policies = answers.in_place().flat_map(|kind| kind.policies().map(|policy| policy.id().clone()));
@@ -145,7 +146,8 @@ impl Snapshot {
         self.kinds().flat_map(ids).collect()
     }
 
-    /// Every policy that may have to answer: those in place, those that objects may name, and those before them.
+    /// Returns every policy that may have to answer: those in a place, those that objects can pin, and their
+    /// predecessors.
     pub fn able(&self) -> BTreeSet<PolicyId> {
         let kinds = self.kinds.values().flat_map(Answers::all);
         kinds.flat_map(|kind| kind.policies_ever()).map(|policy| policy.id().clone()).collect()
@@ -153,42 +155,42 @@ impl Snapshot {
 }
 
 impl Answers {
-    /// What answers for objects of a namespace that name no policy.
+    /// Returns the policies for objects of a namespace that have no pin.
     pub fn usual(&self, namespace: &str) -> Option<&Arc<Kind>> {
         self.namespaces.get(namespace).map_or(self.cluster.as_ref(), Option::as_ref)
     }
 
-    /// What answers where nothing else does.
+    /// Returns the policies for namespaces that have no entry of their own.
     pub(super) fn of_cluster(&self) -> Option<&Arc<Kind>> {
         self.cluster.as_ref()
     }
 
-    /// The revisions that answer anywhere.
+    /// Returns the revisions that answer in any place.
     pub fn revisions(&self) -> impl Iterator<Item = &Arc<str>> {
         self.in_place().flat_map(|kind| kind.revisions())
     }
 
-    /// What answers for objects that name no policy.
+    /// Returns the policies for objects without a pin.
     fn in_place(&self) -> impl Iterator<Item = &Arc<Kind>> {
         self.cluster.iter().chain(self.namespaces.values().flatten())
     }
 
-    /// Everything that may have to answer.
+    /// Returns all policies that may have to answer.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Kind>> {
         self.in_place().chain(self.pins.iter().map(|(_, kind)| kind))
     }
 
-    /// What everything that may have to answer claims.
+    /// Returns the claims of all policies that may have to answer.
     pub fn claims(&self) -> impl Iterator<Item = &Claim> {
         self.all().flat_map(|kind| kind.claims_ever())
     }
 
-    /// Types that a policy for this kind ever emitted.
+    /// Returns the types that any policy for this kind ever emitted.
     pub fn emitted(&self) -> &BTreeSet<ResourceType> {
         &self.emitted
     }
 
-    /// Whether objects of a namespace are answered for as before.
+    /// Returns whether the same policies as `before` answer for the objects of a namespace.
     pub fn are_in(&self, namespace: &str, before: &Self) -> bool {
         let pins = |answers: &Self| -> Vec<Arc<Kind>> {
             let place = answers.namespaces.contains_key(namespace).then_some(namespace);
@@ -200,13 +202,14 @@ impl Answers {
         now.len() == before.len() && now.iter().zip(&before).all(|(now, before)| Arc::ptr_eq(now, before))
     }
 
-    /// Has nothing answer in a namespace.
+    /// Removes all policies from a namespace, so that none answers there.
     pub(super) fn withhold(&mut self, namespace: &str) {
         self.namespaces.insert(namespace.to_owned(), None);
         self.pins.retain(|(place, _)| place.as_deref() != Some(namespace));
     }
 
-    /// Keeps what is as it was before, so that nobody looks at objects again that nothing changes for.
+    /// Keeps the entries of `before` that did not change, so that no pass starts for objects whose policies are the
+    /// same.
     pub(super) fn keep(&mut self, before: &Self) {
         let keep = |kind: &mut Arc<Kind>, before: Option<&Arc<Kind>>| {
             if let Some(before) = before.filter(|before| before.is(kind)) {
@@ -217,7 +220,7 @@ impl Answers {
             keep(kind, before.cluster.as_ref());
         }
         for (namespace, kind) in &mut self.namespaces {
-            // A namespace that gets a place of its own, or loses it, may be answered for as the cluster was.
+            // A namespace that gains or loses its own entry may still get the same policies as before.
             if let Some(kind) = kind {
                 keep(kind, before.usual(namespace));
             }
@@ -235,7 +238,7 @@ impl Answers {
     }
 }
 
-/// Whether a pin means this policy.
+/// Returns whether a pin matches this policy.
 fn names(pin: &str, id: &PolicyId) -> bool {
     let digits = pin.strip_prefix("sha256:").unwrap_or(pin);
     let by_digest = digits.len() >= DIGITS && id.digest.hex().starts_with(digits);

@@ -1,23 +1,24 @@
-//! What a package may ask for: in the operator's namespace whatever it likes, in any other to hold there, and nothing else.
+//! Decides what a package may ask for. In the operator's namespace it may ask for anything. In any other namespace it
+//! can only serve that namespace, without grants.
 
 use kaos_policy::manifest::{Grants, PolicyFile};
 
 use super::Reach;
 
-/// Why a package is refused that is to be granted more than it may have.
+/// The reason for refusing a package that asks for grants that it may not have.
 pub(super) const NOT_GRANTED: &str = "GrantsNotAllowed";
 
-/// What a package asks for and may not have where it lies.
+/// Why a package asks for more than its namespace allows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Overreach {
-    /// One word for it.
+    /// The reason, for the status.
     pub(crate) reason: &'static str,
-    /// What, and why not.
+    /// What the package asks for, and why this is not allowed.
     pub(crate) message: String,
 }
 
-/// Where a package holds that lies in `namespace`; the operator's namespace is `home`.
+/// Returns the scope of a package in `namespace`. `home` is the operator's namespace.
 pub(crate) fn reach(file: &PolicyFile, namespace: &str, home: &str) -> Result<Reach, Overreach> {
     let listed = &file.scope.namespaces;
     let reach = Reach::of_package(namespace, listed, home);

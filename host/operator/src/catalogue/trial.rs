@@ -1,4 +1,5 @@
-//! Settings that hold everywhere, tried on the samples of policies: what a schema takes of a value, Kubernetes may refuse.
+//! Tries settings for the whole cluster on the samples of policies: Kubernetes may refuse a value that the schema
+//! accepts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,8 +13,8 @@ use kaos_policy::{
     settings::{Layer, Origin},
 };
 
-/// Whether what these policies plan for their own samples can be with these settings. What this machine is too busy to try
-/// says nothing of them.
+/// Checks that the plans of these policies for their own samples are valid with these settings. Skips a trial that this
+/// machine is too busy to run: that says nothing about the settings.
 pub(crate) fn try_settings(
     stacks: &BTreeMap<ResourceType, Stack>,
     layers: &[Layer],
@@ -30,12 +31,12 @@ pub(crate) fn try_settings(
     Ok(())
 }
 
-/// An error that says something of the settings.
+/// Returns the error if it says something about the settings.
 pub(super) fn lasting(error: LoadError) -> Option<LoadError> {
     error.is_lasting().then_some(error)
 }
 
-/// Whether any of the settings is for this policy.
+/// Returns whether any of the layers sets a value for this policy.
 fn is_given(policy: &Arc<Policy>, layers: &[Layer]) -> Result<bool, LoadError> {
     let settings = policy.schema().resolve(&policy.id().name, layers)?;
     Ok(settings.sources().any(|(_, source)| source.origin != Origin::SchemaDefault))

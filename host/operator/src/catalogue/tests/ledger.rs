@@ -1,4 +1,4 @@
-//! What is kept of how a revision does.
+//! Tests the results that the ledger keeps for a revision.
 
 use super::*;
 use crate::{

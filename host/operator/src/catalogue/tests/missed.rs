@@ -1,4 +1,4 @@
-//! What answers where a revision is missed.
+//! Tests which policies answer for a missed revision.
 
 use super::*;
 use crate::catalogue::{Missed, Without};
@@ -8,7 +8,7 @@ fn missed(revision: &str, reach: Reach) -> Missed {
     Missed { without, policy: "lost".to_owned(), kinds: vec![widget()], reach, pinned: false }
 }
 
-/// The revisions that an object of a namespace goes without from the beginning.
+/// Returns the revisions that are left out from the beginning for an object of a namespace.
 fn goes_without(catalogue: &Catalogue, namespace: &str, pin: Option<&str>) -> Vec<String> {
     let without = Descent::new(kind(catalogue, namespace, pin)).without;
     without.iter().map(|without| without.revision.to_string()).collect()
@@ -46,7 +46,7 @@ fn what_answers_where_a_revision_is_missed_stands_in_for_it_and_what_is_stronger
     assert!(descent.failed(installed.policy.id(), "trap"), "it can fail, too");
     assert_eq!(names(&descent.kind), [named(&own)]);
     assert_eq!(descent.without.iter().map(|without| &*without.revision).collect::<Vec<_>>(), ["gone", "i"]);
-    // When it is back, the same policies answer in their own right.
+    // When the revision is back, the same policies no longer replace another one.
     let before = everywhere.load().unwrap();
     everywhere.install(arrange(&offers, &[], &[], &[]).answers);
     let now = everywhere.load().unwrap();

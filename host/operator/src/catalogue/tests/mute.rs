@@ -1,4 +1,4 @@
-//! A policy that says who it is and nothing else.
+//! A policy that does nothing but have a name.
 
 use kaos_policy::{
     code::{Code, Sandbox, World},
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::widget;
 
-/// Its name, and what it is.
+/// Its name and its world.
 pub(super) struct Mute(pub(super) &'static str, pub(super) World);
 
 impl Code for Mute {

@@ -1,4 +1,4 @@
-//! What a roster makes of revisions that cannot be loaded any more.
+//! Tests how a roster treats revisions that cannot be loaded any more.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -50,7 +50,7 @@ fn arranged(roster: &Roster, serving: &[&str]) -> (Catalogue, Vec<String>) {
     (catalogue, conflicts.keys().map(ToString::to_string).collect())
 }
 
-/// The revisions that answer in a namespace.
+/// Returns the revisions that answer in a namespace.
 fn revisions_in(catalogue: &Catalogue, namespace: &str) -> Vec<String> {
     kind(catalogue, namespace, None).revisions().map(ToString::to_string).collect()
 }

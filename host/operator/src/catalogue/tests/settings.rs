@@ -1,4 +1,4 @@
-//! Packages of settings beside each other.
+//! Tests several packages of settings together.
 
 use super::*;
 
