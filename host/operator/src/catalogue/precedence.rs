@@ -45,7 +45,7 @@ impl Age {
 /// The scope of a policy or of settings. The variants are in the order of precedence, weakest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
-    /// Everywhere, since the process brought it along.
+    /// The whole cluster, for a policy that the process loaded at startup.
     Process,
     /// The whole cluster.
     Cluster,
@@ -158,7 +158,7 @@ pub struct Missed {
 pub struct Arranged {
     /// The policies that answer for each kind.
     pub answers: BTreeMap<ResourceType, Answers>,
-    /// Revisions that do not serve, and why.
+    /// Revisions that lost a conflict, with the reason.
     pub conflicts: BTreeMap<Arc<str>, Conflict>,
 }
 
@@ -166,7 +166,7 @@ pub struct Arranged {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Conflict {
-    /// One word for it.
+    /// The reason, for the status of the revision.
     pub reason: &'static str,
     /// The other revision, and how to resolve the conflict.
     pub message: String,

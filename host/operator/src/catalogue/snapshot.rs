@@ -61,7 +61,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// What answers; for an object that names a policy that it cannot have, what would answer without the name.
+    /// Returns the policies. If the pin matches none, returns the policies that would answer without the pin.
     pub fn kind(self) -> Option<Arc<Kind>> {
         match self {
             Self::Kind(kind) | Self::NoSuchPolicy(kind, _) => Some(kind),

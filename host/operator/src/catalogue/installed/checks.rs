@@ -1,8 +1,8 @@
-//! Packages that are being checked, beside everything else: what serves is looked after meanwhile, and a check whose package
-//! is gone is ended.
+//! Runs the gate in the background. The lifecycle goes on with other revisions meanwhile. A check ends early when its
+//! package is deleted.
 //!
-//! One is checked at a time, since a check may take half of the memory that there is. The operator's own namespace does not
-//! wait for others: what is checked of these is ended, and begins again afterwards.
+//! Only one check runs at a time, because a check may take half of the memory. Packages of the operator's own namespace
+//! do not wait for others: they interrupt such a check, which starts again afterwards.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -17,36 +17,37 @@ use tokio_util::sync::CancellationToken;
 use super::gatekeeper::{Gatekeeper, Share};
 use crate::{package::Package, processors::Processors, server::Asked};
 
-/// What a check came to.
+/// The result of a check.
 pub(super) type Checked = Result<Arc<Policy>, LoadError>;
 
-/// Everything that is being checked.
+/// All checks.
 pub(super) struct Checks {
     gatekeeper: Gatekeeper,
     processors: Processors,
     server: Asked,
     home: String,
     under_way: BTreeMap<String, Check>,
-    /// Of checks that nobody wants to know of any more and that have not ended yet: cancelled when they have.
+    /// Checks that are no longer wanted and that have not stopped yet. Each token is cancelled when its check has
+    /// stopped.
     leaving: Vec<CancellationToken>,
     ended: Arc<Notify>,
 }
 
-/// A check, which ends with this.
+/// A check. It stops when this value is dropped.
 struct Check {
     namespace: String,
     ends: CancellationToken,
-    /// Cancelled when it has ended, however that was.
+    /// Cancelled when the check has stopped, for any reason.
     over: CancellationToken,
     checked: oneshot::Receiver<(Checked, Duration)>,
     task: JoinHandle<()>,
 }
 
-/// Tells that something is over that goes on beside everything else.
+/// Reports that a background task has stopped.
 pub(super) struct Over(CancellationToken, Arc<Notify>);
 
 impl Over {
-    /// Cancels `over` and notifies when it is dropped.
+    /// Cancels `over` and notifies `told` on drop.
     pub(super) fn new(over: CancellationToken, told: Arc<Notify>) -> Self {
         Self(over, told)
     }
@@ -59,13 +60,13 @@ impl Drop for Over {
     }
 }
 
-/// How far the check of a revision is, or a question about it.
+/// The progress of a check of a revision, or of a question about its rights.
 pub(super) enum Stand {
-    /// Nobody began it, or it was ended for something else.
+    /// Not started, or interrupted.
     Open,
-    /// It goes on.
+    /// Running.
     UnderWay,
-    /// It came to an end, and nobody asked for that yet.
+    /// Finished. The result was not taken yet.
     Ended,
 }
 
@@ -76,18 +77,18 @@ impl Drop for Check {
 }
 
 impl Checks {
-    /// Nothing yet. The operator's namespace is `home`.
+    /// Creates the value without any check. `home` is the operator's namespace.
     pub(super) fn new(gatekeeper: Gatekeeper, processors: Processors, server: Asked, home: &str) -> Self {
         let (under_way, leaving, ended) = (BTreeMap::new(), Vec::new(), Arc::default());
         Self { gatekeeper, processors, server, home: home.to_owned(), under_way, leaving, ended }
     }
 
-    /// Waits until one comes to its end.
+    /// Waits until a check stops.
     pub(super) async fn changed(&self) {
         self.ended.notified().await;
     }
 
-    /// How far the check of a revision is.
+    /// Returns the progress of the check of a revision.
     pub(super) fn stand(&self, revision: &str) -> Stand {
         match self.under_way.get(revision) {
             None => Stand::Open,
@@ -96,13 +97,13 @@ impl Checks {
         }
     }
 
-    /// Whether one of a namespace would begin at once.
+    /// Returns whether a check for this namespace would start at once.
     pub(super) fn has_room_for(&self, namespace: &str) -> bool {
         let mut going_on = self.under_way.values().filter(|check| !check.over.is_cancelled());
         going_on.all(|check| namespace == self.home && check.namespace != self.home)
     }
 
-    /// Begins to check a package. Others that are being checked are ended first.
+    /// Starts the check of a package. Interrupts all others first.
     pub(super) fn begin(&mut self, revision: &str, namespace: &str, package: Arc<Package>) {
         let before = self.end_all();
         let (gatekeeper, share) = (self.gatekeeper.clone(), self.share(namespace));
@@ -110,7 +111,7 @@ impl Checks {
         let (tells, (answer, checked)) = (Over::new(over.clone(), Arc::clone(&self.ended)), oneshot::channel());
         let task = tokio::spawn(async move {
             let _tells = tells;
-            // Two at once could take more memory than there is.
+            // Two checks together could take more memory than there is.
             for other in before {
                 other.cancelled().await;
             }
@@ -124,7 +125,7 @@ impl Checks {
         self.under_way.insert(revision.to_owned(), check);
     }
 
-    /// What the check of a revision came to, and how long it took; none if it did not come to an end.
+    /// Takes the result of the check of a revision, and its duration. Returns `None` if the check did not finish.
     pub(super) async fn take(&mut self, revision: &str) -> Option<(Checked, Duration)> {
         if !matches!(self.stand(revision), Stand::Ended) {
             return None;
@@ -133,12 +134,12 @@ impl Checks {
         if let Ok(checked) = check.checked.try_recv() {
             return Some(checked);
         }
-        // A panic in it goes on here.
+        // Continues a panic of the check here.
         let stopped = (&mut check.task).await.err()?;
         std::panic::resume_unwind(stopped.try_into_panic().ok()?)
     }
 
-    /// Checks a package at once, and waits for it.
+    /// Checks a package at once, and waits for the result.
     pub(super) async fn now(&mut self, package: &Package, namespace: &str) -> Checked {
         for other in self.end_all() {
             other.cancelled().await;
@@ -146,7 +147,7 @@ impl Checks {
         self.gatekeeper.check(package, self.share(namespace)).await
     }
 
-    /// Whether a policy's plans can be with settings from this namespace.
+    /// Checks that the policy's plans are valid with settings from this namespace.
     pub(super) async fn try_settings(
         &self,
         policy: Arc<Policy>,
@@ -157,18 +158,18 @@ impl Checks {
         self.gatekeeper.try_settings(policy, settings, Arc::clone(&self.server)).await
     }
 
-    /// Ends the checks of revisions that nobody wants to know of any more.
+    /// Ends the checks of revisions that are no longer wanted.
     pub(super) fn keep(&mut self, is_wanted: impl Fn(&str) -> bool) {
         self.end(|revision, _| !is_wanted(revision));
     }
 
-    /// Ends what goes on, which is then open again. Gives what is to be waited for.
+    /// Interrupts the running checks. They may start again. Returns the tokens to wait for.
     fn end_all(&mut self) -> Vec<CancellationToken> {
         self.end(|_, check| !check.over.is_cancelled());
         std::mem::take(&mut self.leaving)
     }
 
-    /// Ends checks, which are open again. They take their time to end.
+    /// Ends checks, which may start again. They take some time to stop.
     fn end(&mut self, is_ended: impl Fn(&str, &Check) -> bool) {
         let ended = self.under_way.extract_if(.., |revision, check| is_ended(revision, check));
         self.leaving.extend(ended.map(|(_, check)| check.over.clone()));
@@ -196,7 +197,7 @@ mod tests {
     use super::*;
     use crate::{locking::lock, processors::Compute};
 
-    /// Comes to no end with `slow` before somebody wants it no more, and writes down what happens.
+    /// Compiles `slow` until it is no longer wanted, and records each start and end.
     #[derive(Clone, Default)]
     struct Compiler(Arc<Mutex<Vec<String>>>);
 
@@ -209,7 +210,7 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(1));
             }
             if name == "slow" {
-                // A child is ended, and takes its time.
+                // A compile child takes some time to stop.
                 std::thread::sleep(Duration::from_millis(50));
             }
             told("ends");

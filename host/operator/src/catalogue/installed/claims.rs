@@ -1,8 +1,9 @@
-//! Since when a revision claims its place: of two that claim the same one, the one that did first serves.
+//! The time since which a revision claims its place. Of two revisions that claim the same place, the one that claimed
+//! it first serves.
 //!
-//! A claim begins when a revision is let in. A ConfigMap that was made long ago and held nothing, or was refused, claimed
-//! nothing: what it holds later waits for what serves. The operator writes the moment into the PolicyRevision, so that
-//! every later process and the command line go by the same one.
+//! A claim begins when the gate admits a revision. An old ConfigMap that was empty or was refused has no claim: its
+//! later content waits for the policy that serves. The operator writes the time into the PolicyRevision, so that later
+//! processes and the command line use the same one.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +12,11 @@ use jiff::{SignedDuration, Timestamp};
 use super::{records::Revision, roster::Roster};
 use crate::{catalogue::Age, moments::parsed};
 
-/// Between two claims at least: so clocks of two processes that differ make no later claim the earlier one.
+/// The minimum time between two claims. Thus a process whose clock is behind cannot make a later claim the earlier one.
 const APART: SignedDuration = SignedDuration::from_micros(1);
 
-/// How old what a revision brings is. One of an operator that did not write its claim down has it since its ConfigMap was
-/// `created` or, where that is gone, since it was recorded itself.
+/// Returns the age of a revision. An older operator did not record claims. Its revisions count from the time when the
+/// ConfigMap was `created` or, if that is gone, from the time of their record.
 pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
     let recorded = || revision.metadata.creation_timestamp.as_ref().map(|time| time.0.to_string());
     let created = created.or_else(recorded).unwrap_or_default();
@@ -30,9 +31,10 @@ pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
 }
 
 impl Roster {
-    /// Has a revision that is let in now claim its place: from now on, or since an `earlier` moment if it goes on with the
-    /// claim of what it replaces and takes no place from what serves. `serving` is with it, and without what it replaces;
-    /// `waiting` are those that do not serve anyway.
+    /// Starts the claim of a revision that is admitted now. The claim begins now, or at the `earlier` time if the
+    /// revision continues the claim of the one that it replaces and takes no place from a serving revision. `serving`
+    /// contains the revision, and does not contain the one that it replaces. `waiting` are revisions that do not serve
+    /// anyway.
     pub(crate) fn claim(
         &mut self,
         name: &str,
@@ -44,7 +46,7 @@ impl Roster {
         let others = self.entries.iter().filter(|(it, _)| *it != name);
         let newest = others.filter_map(|(_, entry)| entry.age.claimed).max();
         let next = newest.and_then(|newest| newest.checked_add(APART).ok());
-        // As exact as it is written down.
+        // The record keeps microseconds only.
         let now = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
         let begins = next.map_or(now, |next| next.max(now));
         self.claims_since(name, earlier.unwrap_or(begins));
@@ -53,13 +55,13 @@ impl Roster {
         }
     }
 
-    /// Those that do not serve beside the others, since these claimed their place first.
+    /// Returns the revisions that do not serve because others claimed their place first.
     pub(crate) fn kept_waiting(&self, serving: &BTreeSet<String>) -> BTreeSet<String> {
         let arranged = self.arrange_all(serving, &BTreeSet::new(), &[]);
         arranged.conflicts.keys().map(ToString::to_string).collect()
     }
 
-    /// Since when those of these claim their place that did first.
+    /// Returns the earliest claim of these revisions.
     pub(crate) fn claimed(&self, revisions: &[String]) -> Option<Timestamp> {
         revisions.iter().filter_map(|it| self.entries.get(it)?.age.claimed).min()
     }
@@ -88,7 +90,7 @@ mod tests {
         },
     };
 
-    /// Settings of a policy, from a ConfigMap of that name that was made in a year.
+    /// Returns the entry of settings for a policy, from a ConfigMap of this name that was created in this year.
     fn entry(name: &str, created: u16, scope: &[&str], settings: Value) -> Entry {
         let created = format!("{created}-01-01T00:00:00Z");
         Entry {
@@ -103,7 +105,7 @@ mod tests {
         }
     }
 
-    /// What serves, with what is let in one after another, each at that second.
+    /// The serving revisions. Revisions are admitted one after another, each at its own second.
     struct Let(Roster, BTreeSet<String>);
 
     impl Let {

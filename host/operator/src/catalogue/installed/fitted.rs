@@ -1,5 +1,5 @@
-//! Keeps what the operator's own ConfigMap held when everything fitted last, in a ConfigMap beside it: a process that
-//! begins while it does not fit goes on where the last one was.
+//! Keeps the last content of the operator's own ConfigMap that fitted, in a second ConfigMap. A process that starts
+//! while the current content does not fit uses the kept one.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kaos_policy::settings::{Content, Layer};
@@ -12,11 +12,11 @@ use serde_json::json;
 use super::{StepError, records::MANAGER};
 use crate::catalogue::{FITTED_CONFIG, OPERATOR_CONFIG, operator_config};
 
-/// What it says of itself to people.
+/// The description in the second ConfigMap, for its readers.
 const ABOUT: &str = "What kaos-operator-config held when everything fitted last. The operator writes it, and goes on under \
                      it while that does not fit.";
 
-/// What is kept.
+/// Keeps the content that fitted last.
 pub(super) struct Fitted {
     api: Api<ConfigMap>,
     is_read: bool,
@@ -28,8 +28,8 @@ impl Fitted {
         Self { api: Api::namespaced(client, namespace), is_read: false, kept: None }
     }
 
-    /// What fitted last, empty where that was no ConfigMap at all; none where nothing was kept yet. Read once: nobody but the
-    /// operator writes it.
+    /// Returns the content that fitted last. It is empty if there was no ConfigMap, and `None` if nothing was kept yet.
+    /// Reads the ConfigMap once, because only the operator writes it.
     pub(super) async fn get(&mut self) -> Result<Option<Layer>, StepError> {
         if !self.is_read {
             let kept = self.api.get_opt(FITTED_CONFIG).await;
@@ -40,13 +40,13 @@ impl Fitted {
         Ok(self.kept.clone())
     }
 
-    /// Keeps what fits now, if that is something else.
+    /// Keeps the current content, if it differs.
     pub(super) async fn keep(&mut self, config: Option<&Layer>) -> Result<(), StepError> {
         let fits = config.cloned().unwrap_or_else(|| operator_config(&ConfigMap::default()));
         if self.get().await?.as_ref() == Some(&fits) {
             return Ok(());
         }
-        // What comes from a ConfigMap is variables.
+        // The layer of a ConfigMap always contains variables.
         let Content::Env(data) = &fits.content else { return Ok(()) };
         let metadata = json!({
             "name": FITTED_CONFIG,

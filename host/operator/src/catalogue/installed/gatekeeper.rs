@@ -1,4 +1,4 @@
-//! Every step from a package to a policy, off the threads that passes run on, and in turns with the passes.
+//! Turns a package into a policy. Runs outside the threads of passes, and takes turns with them on the processors.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{blocking::off_thread, kinds, package::Package, processors::Processors, server::Asked};
 
-/// What lets policies in.
+/// Checks packages at the gate.
 #[derive(Clone)]
 pub struct Gatekeeper(Arc<Inner>);
 
@@ -28,18 +28,18 @@ struct Inner {
     clock: SystemClock,
 }
 
-/// What a check may take of the machine.
+/// The resources of a check.
 pub(super) struct Share {
     pub(super) processors: Processors,
-    /// Whether it is for a namespace's own policy.
+    /// Whether the check is for a package of a namespace other than the operator's.
     pub(super) is_local: bool,
-    /// Ends it.
+    /// Ends the check when it is cancelled.
     pub(super) ends: CancellationToken,
-    /// The API server that it is for.
+    /// The API server that validates plans.
     pub(super) server: Asked,
 }
 
-/// The same, on a thread that may wait.
+/// A share, on a thread that may block.
 struct Waiting(Share, Handle);
 
 impl Turns for Waiting {
@@ -55,13 +55,13 @@ impl Turns for Waiting {
 }
 
 impl Gatekeeper {
-    /// Policies that run on `engine`, with the facts of this cluster, compiled by a step that can be trusted with
-    /// anybody's bytes.
+    /// Creates a gatekeeper whose policies run on `engine`, with the facts of this cluster. `compiler` must be safe for
+    /// untrusted bytes.
     pub fn new(engine: Engine, compiler: Box<dyn Compile>, cluster: Cluster) -> Self {
         Self(Arc::new(Inner { engine, compiler, cluster, clock: SystemClock::start() }))
     }
 
-    /// The policy of a package with a component.
+    /// Checks a package with a component, and returns its policy.
     pub(super) async fn check(&self, package: &Package, share: Share) -> Result<Arc<Policy>, LoadError> {
         let candidate = Candidate {
             bytes: package.component.clone().unwrap_or_default(),
@@ -91,7 +91,7 @@ impl Gatekeeper {
         .await
     }
 
-    /// Whether a policy's plans can be with these settings.
+    /// Checks that a policy's plans are valid with these settings.
     pub(super) async fn try_settings(
         &self,
         policy: Arc<Policy>,

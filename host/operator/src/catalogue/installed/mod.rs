@@ -1,26 +1,26 @@
-//! Policies that somebody installs while the operator runs: from ConfigMaps, through the gate, into service, and out of it
-//! again when they fail.
+//! Policies that users install while the operator runs: from ConfigMaps, through the gate, into service, and out of
+//! service again when they fail.
 //!
-//! One task does it all but checks and questions, one step after another, off the path of passes. It is level-triggered: it looks at what there is
-//! and at what it wrote down, and takes the next step.
+//! One task takes all steps one after another, except checks and questions, and does not delay passes. The task is
+//! level-triggered: it compares the packages with its own records and takes the next step.
 //!
-//! | module | what it does |
+//! | module | content |
 //! |---|---|
-//! | `sources` | which packages there are |
-//! | `records` | PolicyRevisions: what became of each |
-//! | `store` | keeps the bytes of what was let in |
-//! | `gatekeeper` | every step from a package to a policy |
-//! | `checks` | packages that are being checked, beside everything else |
-//! | `questions` | what is asked about rights, beside everything else |
-//! | `rights` | whether the operator may do what a policy claims |
-//! | `claims` | since when a revision claims its place |
-//! | `roster` | which revisions are to serve, and what comes of that |
-//! | `unfit` | why what is to serve does not go together |
-//! | `fitted` | keeps the settings of the operator's own ConfigMap that fitted last |
-//! | `turns` | whose package is checked next |
-//! | `lifecycle` | from state to state |
-//! | `news` | Events |
-//! | `tools`, `step_error`, `pace` | what all of it works with, what can fail, and how often it is tried |
+//! | `sources` | finds and reads packages |
+//! | `records` | PolicyRevisions: the state of each revision |
+//! | `store` | keeps the bytes of admitted packages |
+//! | `gatekeeper` | turns a package into a policy |
+//! | `checks` | runs the gate in the background |
+//! | `questions` | asks the API server about rights in the background |
+//! | `rights` | checks whether the operator may do what a policy claims |
+//! | `claims` | the time since which a revision claims its place |
+//! | `roster` | the admitted revisions, and the answers that they give |
+//! | `unfit` | why revisions cannot serve together |
+//! | `fitted` | keeps the last content of the operator's own ConfigMap that fitted |
+//! | `turns` | chooses the namespace whose package is checked next |
+//! | `lifecycle` | moves revisions from state to state |
+//! | `news` | writes Events |
+//! | `tools`, `step_error`, `pace` | the clients that all steps use, their error, and the intervals between attempts |
 
 mod checks;
 mod claims;
@@ -55,10 +55,10 @@ pub(crate) use tools::Tools;
 
 use self::{lifecycle::Lifecycle, pace::PATIENCE, records::Records, sources::Sources, store::Store};
 
-/// How long after a report of a pass it is looked at: passes come in crowds.
+/// The delay after a pass reported a result. Results arrive in bursts, and one step handles a whole burst.
 const CROWD: Duration = Duration::from_secs(1);
 
-/// Follows packages until told to stop.
+/// Follows packages until `stop` is cancelled.
 pub(crate) async fn run(tools: Tools, installing: Installing, stop: CancellationToken) {
     let namespace = tools.duties.operator_namespace.clone();
     let everywhere = installing.in_namespaces;
@@ -79,7 +79,7 @@ pub(crate) async fn run(tools: Tools, installing: Installing, stop: Cancellation
                 Err(error) => {
                     tracing::warn!(%error, "policies cannot be looked after, and are looked at again");
                     catalogue.waits_for(error.to_string());
-                    // What is due does not wait for what cannot be done.
+                    // A step that is due must not wait because another one fails.
                     let wait = due.map_or(patience, |due| due.clamp(PATIENCE.0, patience));
                     patience = (patience * 2).min(PATIENCE.1);
                     Some(wait)

@@ -1,4 +1,4 @@
-//! Events about revisions and about what they wait for, so that `kubectl describe` tells the story.
+//! Writes Events about revisions and ConfigMaps, so that `kubectl describe` shows the history.
 
 use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference};
 use kaos_crds::RevisionState;
@@ -10,17 +10,17 @@ use kube::{
 
 use super::records::{NOT_LOADED, Revision, revision_resource};
 
-/// Tells what became of revisions, and what is wrong with ConfigMaps.
+/// Writes Events about revisions and ConfigMaps.
 pub(super) struct News(Recorder);
 
 impl News {
-    /// `instance` names this process among its replicas.
+    /// Creates the writer. `instance` identifies this process among its replicas.
     pub(super) fn new(client: Client, instance: String) -> Self {
         let reporter = Reporter { controller: "kaos.tools/operator".to_owned(), instance: Some(instance) };
         Self(Recorder::new(client, reporter))
     }
 
-    /// Tells the state of a revision. An Event that cannot be told is lost: the status says the same.
+    /// Writes an Event with the state of a revision. If the write fails, the Event is lost: the status says the same.
     pub(super) async fn tell(&self, revision: &Revision) {
         let status = revision.status.clone().unwrap_or_default();
         let bad = matches!(
@@ -38,7 +38,7 @@ impl News {
         self.publish(&event, &revision.object_ref(&revision_resource())).await;
     }
 
-    /// Tells what is wrong with a ConfigMap. An Event that cannot be told is lost: the log says the same.
+    /// Writes an Event about an error in a ConfigMap. If the write fails, the Event is lost: the log says the same.
     pub(super) async fn warn(&self, config_map: &ConfigMap, reason: &str, message: &str) {
         let event = Event {
             type_: EventType::Warning,
@@ -47,7 +47,7 @@ impl News {
             action: "Reconcile".to_owned(),
             secondary: None,
         };
-        // Of another version it is another Event, and not the old one once more.
+        // The version makes this a new Event for each version of the ConfigMap, not a repetition of the old one.
         let resource_version = config_map.metadata.resource_version.clone();
         self.publish(&event, &ObjectReference { resource_version, ..config_map.object_ref(&()) }).await;
     }

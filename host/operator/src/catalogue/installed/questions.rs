@@ -1,5 +1,5 @@
-//! What the API server is asked about rights, beside everything else: what serves is judged meanwhile, and a question whose
-//! package is gone is ended.
+//! Asks the API server about rights in the background. The lifecycle goes on with other revisions meanwhile. A question
+//! ends early when its package is deleted.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,14 +16,14 @@ use super::{
     rights::{Wanted, missing},
 };
 
-/// Namespaces that are asked about at once for all policies of namespaces; as many for those of the operator's own, which
-/// wait for no tenant.
+/// The number of namespaces to ask about at once for all policies of tenants. The policies of the operator's own
+/// namespace have the same number for themselves, so that they wait for no tenant.
 const AT_ONCE: usize = 8;
 
-/// The rights that are missing, in words.
+/// The missing rights, as text.
 pub(super) type Missing = Result<Vec<String>, StepError>;
 
-/// Everything that is being asked.
+/// All questions.
 pub(super) struct Questions {
     client: Client,
     home: String,
@@ -32,7 +32,7 @@ pub(super) struct Questions {
     ended: Arc<Notify>,
 }
 
-/// A question, which ends with this.
+/// A question. It ends when this value is dropped.
 struct Question {
     over: CancellationToken,
     answer: oneshot::Receiver<Missing>,
@@ -46,18 +46,18 @@ impl Drop for Question {
 }
 
 impl Questions {
-    /// Nothing yet. The operator's namespace is `home`.
+    /// Creates the value without any question. `home` is the operator's namespace.
     pub(super) fn new(client: Client, home: &str) -> Self {
         let permits = [(); 2].map(|()| Arc::new(Semaphore::new(AT_ONCE)));
         Self { client, home: home.to_owned(), under_way: BTreeMap::new(), permits, ended: Arc::default() }
     }
 
-    /// Waits until one is answered.
+    /// Waits until a question is answered.
     pub(super) async fn changed(&self) {
         self.ended.notified().await;
     }
 
-    /// How far the question of a revision is.
+    /// Returns the progress of the question of a revision.
     pub(super) fn stand(&self, revision: &str) -> Stand {
         match self.under_way.get(revision) {
             None => Stand::Open,
@@ -66,7 +66,7 @@ impl Questions {
         }
     }
 
-    /// Begins to ask which of these rights a revision from a namespace is missing.
+    /// Starts to ask which of these rights the operator lacks, for a revision from a namespace.
     pub(super) fn begin(&mut self, revision: &str, namespace: &str, wanted: Vec<Wanted>) {
         let permits = Arc::clone(&self.permits[usize::from(namespace == self.home)]);
         let (client, over, (tells, answer)) = (self.client.clone(), CancellationToken::new(), oneshot::channel());
@@ -78,7 +78,7 @@ impl Questions {
         self.under_way.insert(revision.to_owned(), Question { over, answer, task });
     }
 
-    /// The answer about a revision; none if there is none yet.
+    /// Takes the answer for a revision. Returns `None` if there is none yet.
     pub(super) fn take(&mut self, revision: &str) -> Option<Missing> {
         if !matches!(self.stand(revision), Stand::Ended) {
             return None;
@@ -86,7 +86,7 @@ impl Questions {
         self.under_way.remove(revision)?.answer.try_recv().ok()
     }
 
-    /// Ends the questions of revisions that nobody wants to know of any more.
+    /// Ends the questions of revisions that are no longer wanted.
     pub(super) fn keep(&mut self, is_wanted: impl Fn(&str) -> bool) {
         self.under_way.retain(|revision, _| is_wanted(revision));
     }

@@ -1,7 +1,7 @@
-//! PolicyRevisions: what became of each package, written down before it matters.
+//! PolicyRevisions: the state of each revision, recorded before the operator acts on it.
 //!
-//! Nobody but the operator writes them, so what was written is known without being read again; from the watch come the
-//! wishes of people, who annotate a revision to have it tried again, or delete it.
+//! Only the operator writes them, so it knows their content without reading it again. The watch reports what users do:
+//! they annotate a revision for another attempt, or delete it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,41 +25,42 @@ use super::{
 };
 use crate::watch::Watch;
 
-/// The annotation by which a person has a revision tried again: any value that it did not have before.
+/// The annotation with which a user requests another attempt. Any new value counts.
 pub(crate) const RETRY: &str = "kaos.tools/retry";
 
-/// What a person types to have a revision tried again, after this value of the annotation was: one that it had before asks
-/// for nothing.
+/// Returns the command with which a user requests another attempt. `last` is the last value of the annotation. The
+/// command uses a different value, because an old value has no effect.
 pub(crate) fn retry_command(name: &str, namespace: &str, last: Option<&str>) -> String {
     let next = last.and_then(|last| last.parse::<u64>().ok()).unwrap_or_default().saturating_add(1);
     format!("kubectl annotate policyrevision {name} -n {namespace} --overwrite {RETRY}={next}")
 }
 
-/// Why a revision that serves does not answer now.
+/// The reason for an active revision that does not answer now.
 pub(crate) const NOT_LOADED: &str = "NotLoaded";
 
-/// As whom records are written.
+/// The field manager of the records.
 pub(super) const MANAGER: &str = "kaos-operator-policies";
 
 /// A PolicyRevision.
 pub(super) type Revision = Object<PolicyRevisionSpec, PolicyRevisionStatus>;
 
-/// What was written down.
+/// The PolicyRevisions as the operator wrote them.
 pub(super) struct Records {
     api: Api<Revision>,
     seen: Store<Revision>,
     changed: Arc<Notify>,
     book: BTreeMap<String, Revision>,
-    /// What somebody deleted, as it was. It stays in the book until it is written again, or left deleted.
+    /// Records that a user deleted, with their last content. They stay in `book` until they are written again or
+    /// forgotten.
     erased: BTreeMap<String, Revision>,
-    /// What counts and could not be written yet, and why.
+    /// Statuses that count already and could not be written yet, with the error.
     owed: BTreeMap<String, StepError>,
     confirmed: BTreeSet<String>,
     opened: bool,
     _watches: JoinSet<()>,
 }
 
-/// The type of revisions.
+/// Returns the API resource of PolicyRevisions.
 pub(crate) fn revision_resource() -> ApiResource {
     ApiResource {
         group: GROUP.to_owned(),
@@ -71,7 +72,7 @@ pub(crate) fn revision_resource() -> ApiResource {
 }
 
 impl Records {
-    /// The records of a namespace.
+    /// Starts a watch on the records of a namespace.
     pub(super) fn follow(client: &Client, watch: &Watch, namespace: &str) -> Self {
         let api: Api<Revision> = Api::namespaced_with(client.clone(), namespace, &revision_resource());
         let (changed, mut watches) = (Arc::new(Notify::new()), JoinSet::new());
@@ -88,12 +89,12 @@ impl Records {
         self.changed.notified().await;
     }
 
-    /// Whether everything was listed.
+    /// Returns whether the watch has listed the records.
     pub(super) fn are_known(&self) -> bool {
         is_listed(&self.seen)
     }
 
-    /// Takes in what people did since the last time; what was written before this process began, the first time.
+    /// Takes over the changes of users since the last call. The first call reads the records of earlier processes.
     pub(super) fn refresh(&mut self) {
         let seen: BTreeMap<String, Arc<Revision>> = self
             .seen
@@ -105,7 +106,8 @@ impl Records {
             self.opened = true;
             self.book = seen.iter().map(|(name, revision)| (name.clone(), (**revision).clone())).collect();
         }
-        // One that was there and is not any more was deleted by somebody; one that was just written may not be seen yet.
+        // A record that the watch reported and no longer has was deleted by a user. The watch may not have reported a
+        // new record yet.
         let is_gone = |name: &&String| !seen.contains_key(*name) && self.confirmed.contains(*name);
         for (name, revision) in self.book.iter().filter(|(name, _)| is_gone(name)) {
             self.erased.entry(name.clone()).or_insert_with(|| revision.clone());
@@ -118,22 +120,23 @@ impl Records {
         self.confirmed = seen.into_keys().collect();
     }
 
-    /// What somebody deleted, as it was.
+    /// Returns the records that a user deleted, with their last content.
     pub(super) fn erased(&self) -> Vec<Revision> {
         self.erased.values().cloned().collect()
     }
 
-    /// Leaves deleted what somebody deleted.
+    /// Forgets a record that a user deleted.
     pub(super) fn forget(&mut self, name: &str) {
         self.erased.remove(name);
         self.owed.remove(name);
         self.book.remove(name);
     }
 
-    /// Writes again what somebody deleted, as it was, and says whether that was done. Until it is, it counts as it was.
+    /// Writes a record that a user deleted again. Returns whether it is written. Until then the old state counts.
     pub(super) async fn write_again(&mut self, name: &str) -> Result<bool, StepError> {
         let Some(mut erased) = self.erased.get(name).cloned() else { return Ok(false) };
-        // The wishes of people went with the record, and may be said in the same words again.
+        // The user's annotations are gone with the record. A user may request another attempt with the same value
+        // again.
         erased.metadata.annotations = None;
         if let Some(status) = &mut erased.status {
             status.retried = None;
@@ -152,22 +155,22 @@ impl Records {
         self.write(name, erased.status.clone().unwrap_or_default()).await
     }
 
-    /// All of them, by name.
+    /// Returns all records, by name.
     pub(super) fn all(&self) -> &BTreeMap<String, Revision> {
         &self.book
     }
 
-    /// One of them.
+    /// Returns one record.
     pub(super) fn get(&self, name: &str) -> Option<&Revision> {
         self.book.get(name)
     }
 
-    /// Its status; an empty one for what there is none of.
+    /// Returns the status of a record. Returns an empty status if there is none.
     pub(super) fn status(&self, name: &str) -> PolicyRevisionStatus {
         self.get(name).and_then(|revision| revision.status.clone()).unwrap_or_default()
     }
 
-    /// Kinds that recorded revisions answered for.
+    /// Returns the kinds that recorded revisions answered for.
     pub(super) fn answered(&self) -> BTreeSet<ResourceType> {
         let answered = |status: &&PolicyRevisionStatus| {
             matches!(status.state, RevisionState::Active | RevisionState::Superseded | RevisionState::Quarantined)
@@ -175,7 +178,7 @@ impl Records {
         self.book.values().filter_map(|revision| revision.status.as_ref()).filter(answered).flat_map(kinds_of).collect()
     }
 
-    /// Makes a record.
+    /// Creates a record.
     pub(super) async fn create(&mut self, name: &str, spec: PolicyRevisionSpec) -> Result<(), StepError> {
         let mut revision = Revision::new(name, &revision_resource(), spec);
         revision.metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
@@ -189,7 +192,8 @@ impl Records {
         Ok(())
     }
 
-    /// Writes a status, if it says something new. Says whether the record says it now: somebody may have deleted it.
+    /// Writes a status if it differs. Returns whether the record now has this status: a user may have deleted the
+    /// record.
     pub(super) async fn write(&mut self, name: &str, status: PolicyRevisionStatus) -> Result<bool, StepError> {
         let Some(known) = self.book.get_mut(name) else { return Ok(false) };
         if known.status.as_ref() == Some(&status) && !self.owed.contains_key(name) {
@@ -201,12 +205,12 @@ impl Records {
         match self.api.patch_status(name, &parameters, &Patch::Apply(&body)).await {
             Ok(_) => {
                 known.status = Some(status);
-                // What was written last is what counts, also of what somebody deleted.
+                // The last written status counts, also for a record that a user deleted.
                 self.erased.remove(name);
                 self.owed.remove(name);
                 Ok(true)
             }
-            // The watch is about to tell of it: it is made anew if there is still reason to.
+            // The watch will report the deletion. If the record is still needed, it is then created again.
             Err(kube::Error::Api(answer)) if answer.code == 404 => {
                 self.confirmed.insert(name.to_owned());
                 self.owed.remove(name);
@@ -216,10 +220,10 @@ impl Records {
         }
     }
 
-    /// Writes a status that counts whether or not it can be written now: it can be derived again, and nothing else is to wait
-    /// for this record. Says whether there is a record to write it into.
+    /// Writes a status that counts even if the write fails: it can be computed again, and other revisions must not wait
+    /// for this record. Returns whether the record exists.
     pub(super) async fn write_or_owe(&mut self, name: &str, status: PolicyRevisionStatus) -> bool {
-        // An API server that answers nothing is not asked about each record in turn.
+        // If the API server does not answer, do not try each record in turn.
         let silent = self.owed.values().find(|error| !error.is_answered).cloned();
         let written = match silent {
             Some(error) if self.get(name).is_some() && self.status(name) != status => Err(error),
@@ -237,7 +241,7 @@ impl Records {
         }
     }
 
-    /// Writes what could not be written before, as far as it can be now.
+    /// Writes the statuses that could not be written before.
     pub(super) async fn settle(&mut self) {
         for name in self.owed.keys().cloned().collect::<Vec<_>>() {
             if let Err(error) = self.write(&name, self.status(&name)).await {
@@ -250,12 +254,12 @@ impl Records {
         }
     }
 
-    /// Fails while something that counts could not be written.
+    /// Returns an error while a status could not be written.
     pub(super) fn settled(&self) -> Result<(), StepError> {
         self.owed.values().next().cloned().map_or(Ok(()), Err)
     }
 
-    /// Removes a record; what it owns goes with it.
+    /// Deletes a record. The garbage collector deletes the objects that it owns.
     pub(super) async fn delete(&mut self, name: &str) -> Result<(), StepError> {
         match self.api.delete(name, &DeleteParams::background()).await {
             Ok(_) => {}
@@ -268,13 +272,13 @@ impl Records {
     }
 }
 
-/// The kinds that a status says a revision claims.
+/// Returns the kinds that a revision claims, by its status.
 pub(super) fn kinds_of(status: &PolicyRevisionStatus) -> impl Iterator<Item = ResourceType> {
     let kinds = status.kinds.iter().filter_map(|kind| kind.split_once(' '));
     kinds.map(|(api_version, kind)| ResourceType::new(api_version, kind))
 }
 
-/// Whether a revision that serves was not loaded, as far as its record tells.
+/// Returns whether an active revision was not loaded, by its record.
 pub(super) fn was_not_loaded(revision: &Revision) -> bool {
     revision.status.as_ref().and_then(|status| status.reason.as_deref()) == Some(NOT_LOADED)
 }

@@ -1,7 +1,7 @@
-//! Whether the operator may do what a policy claims, asked of the API server: once for each namespace.
+//! Asks the API server whether the operator may do what a policy claims: once for each namespace.
 //!
-//! An API server may be unable to list all rules that hold in a namespace, and then says so. Only what its list does not
-//! give is asked for by itself then.
+//! An API server may be unable to list all rules for a namespace. The answer then says that the list is incomplete, and
+//! the operator asks separately for each right that is not on the list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,21 +17,21 @@ use tokio::sync::Semaphore;
 use super::StepError;
 use crate::rbac::{Duties, Rule, claimed, rules};
 
-/// Rights that are named, at most: whoever lacks so many lacks a `ClusterRole`.
+/// The maximum number of missing rights in a message. An operator without so many rights lacks a whole `ClusterRole`.
 const NAMED: usize = 16;
-/// Namespaces that are asked about at once for one policy.
+/// The number of namespaces to ask about at once for one policy.
 const AT_ONCE: usize = 8;
-/// No namespace has this name. Only rules that hold everywhere hold there.
+/// No namespace has this name, so the answer contains only rules that hold in every namespace.
 const EVERYWHERE: &str = "*";
 
-/// Rights that are wanted in a namespace, or in all.
+/// Rights that a policy needs in one namespace, or in all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
     namespace: Option<String>,
     rules: Vec<Rule>,
 }
 
-/// One right: what it takes to do one thing to one resource.
+/// One right: one verb on one resource.
 #[derive(Debug, Clone, Copy)]
 struct Right<'a> {
     group: &'a str,
@@ -40,8 +40,8 @@ struct Right<'a> {
     verb: &'a str,
 }
 
-/// The rights that a policy takes beyond those that `own` policies take. In `barred` namespaces the operator has none, and
-/// nothing is done.
+/// Returns the rights that a policy needs in addition to those for the operator's `own` policies. Skips `barred`
+/// namespaces: the operator has no rights there and does nothing.
 pub(super) fn wanted(policy: &Policy, own: &[&Policy], duties: &Duties, barred: &BTreeSet<String>) -> Vec<Wanted> {
     let (had, wanted) = (rules(own, duties), claimed(policy, duties));
     let beyond = |wanted: Vec<Rule>, had: &[Rule]| -> Vec<Rule> {
@@ -60,8 +60,8 @@ pub(super) fn wanted(policy: &Policy, own: &[&Policy], duties: &Duties, barred: 
     by_place.into_iter().map(|(namespace, rules)| Wanted { namespace, rules }).collect()
 }
 
-/// What of these rights the operator does not have. The permits bound how many namespaces are asked about at once, for all
-/// policies.
+/// Returns the rights that the operator does not have. `permits` bounds how many namespaces are asked about at once,
+/// for all policies.
 pub(super) async fn missing(client: &Client, wanted: &[Wanted], permits: &Semaphore) -> Result<Vec<String>, StepError> {
     let refused = async |wanted: &Wanted| {
         let _permit = permits.acquire().await;
@@ -78,7 +78,7 @@ pub(super) async fn missing(client: &Client, wanted: &[Wanted], permits: &Semaph
     Ok(missing)
 }
 
-/// How the operator gets them.
+/// Returns how to grant the missing rights.
 pub(super) fn remedy(duties: &Duties) -> String {
     match duties.namespaces() {
         None => "grant that with the ClusterRole that `kaos-operator policy pack` prints".to_owned(),
@@ -96,8 +96,8 @@ pub(super) fn remedy(duties: &Duties) -> String {
     }
 }
 
-/// What is missing where that `ClusterRole` is there and the operator has its rights all the same not: the chart binds the
-/// operator to all of them, and nothing else does.
+/// Returns a hint for the case that the `ClusterRole` exists and the operator lacks its rights all the same: only the
+/// chart binds the operator to these roles.
 pub(super) fn unbound(duties: &Duties, policy: &Policy) -> String {
     if duties.namespaces().is_some() {
         return String::new();
@@ -111,7 +111,7 @@ pub(super) fn unbound(duties: &Duties, policy: &Policy) -> String {
 }
 
 impl Wanted {
-    /// What of it the operator may not do.
+    /// Returns the rights that the operator does not have.
     async fn refused(&self, client: &Client) -> Result<Vec<String>, StepError> {
         let Self { namespace, rules } = self;
         let (given, is_whole) = self.given(client).await?;
@@ -137,8 +137,8 @@ impl Wanted {
         Ok(refused)
     }
 
-    /// Whether the operator may do one thing with a resource of a rule, by the rules that it has; where these are not the
-    /// whole, it is asked for by itself.
+    /// Returns whether the operator may use a verb on a resource of the rule. Uses the listed rules; if the list is
+    /// incomplete, asks for this right separately.
     async fn allows(
         &self,
         client: &Client,
@@ -160,7 +160,7 @@ impl Wanted {
         Ok(true)
     }
 
-    /// The rules that the operator has there, and whether these are all.
+    /// Returns the rules that the operator has in the namespace, and whether the list is complete.
     async fn given(&self, client: &Client) -> Result<(Vec<ResourceRule>, bool), StepError> {
         let namespace = self.namespace.clone().unwrap_or_else(|| EVERYWHERE.to_owned());
         let what = match &self.namespace {
@@ -179,7 +179,7 @@ impl Wanted {
 }
 
 impl Right<'_> {
-    /// Whether a rule gives it.
+    /// Returns whether a rule grants this right.
     fn is_given_by(&self, rule: &ResourceRule) -> bool {
         let has = |list: Option<&Vec<String>>, wanted: &[&str]| {
             list.is_some_and(|list| list.iter().any(|item| wanted.contains(&item.as_str())))
@@ -195,7 +195,7 @@ impl Right<'_> {
             && is_named
     }
 
-    /// Whether the operator has it in a namespace, or in all.
+    /// Asks whether the operator has this right in a namespace, or in all.
     async fn is_allowed(&self, client: &Client, namespace: Option<&str>) -> Result<bool, StepError> {
         let Self { group, resource, name, verb } = *self;
         let (plural, subresource) =

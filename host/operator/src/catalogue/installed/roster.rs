@@ -1,4 +1,4 @@
-//! Which revisions are to serve, and what comes of that.
+//! The admitted revisions, and the answers that they give together.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,10 +24,10 @@ use crate::catalogue::{
     Age, Answers, Arranged, Conflict, Given, Kind, Member, Missed, Offer, Reach, Tuning, Without, arrange,
 };
 
-/// How far back what served before is remembered.
+/// The maximum number of revisions in a chain of predecessors.
 pub(super) const BACK: usize = 3;
 
-/// A revision that was let in.
+/// An admitted revision.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) source: PolicySource,
@@ -35,13 +35,13 @@ pub(crate) struct Entry {
     pub(crate) reach: Reach,
     pub(crate) pinned: bool,
     pub(crate) content: Content,
-    /// What a refusal leads to.
+    /// How to proceed if the policy refuses an object.
     pub(crate) on_refusal: OnRefusal,
     pub(crate) since: Option<Timestamp>,
     pub(crate) predecessor: Option<String>,
 }
 
-/// What a revision brings.
+/// The content of a revision.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     /// A policy, with settings.
@@ -51,29 +51,29 @@ pub(crate) enum Content {
     /// The policy of this name, which was let in, serves these kinds, and could not be loaded yet; it is left alone for so
     /// long each time.
     Unloaded(String, Vec<ResourceType>, Duration),
-    /// What was let in and cannot be loaded any more, as far as its record tells. What served before stands in for it.
+    /// An admitted revision that cannot be loaded any more, as its record describes it. Its predecessor replaces it.
     Lost {
-        /// The policy, or the one that the settings are for.
+        /// The name of the policy. For settings, the policy that they are for.
         policy: String,
-        /// The kinds that it answered for; none of settings.
+        /// The kinds that it answered for. Empty for settings.
         kinds: Vec<ResourceType>,
         /// Why it cannot be loaded.
         why: String,
-        /// Whether its bytes are gone, which may come back.
+        /// Whether its bytes are missing. They may come back.
         bytes_are_gone: bool,
-        /// How long it is left alone when it was to be loaded, and could not be for now.
+        /// The delay before the next attempt to load it.
         wait: Duration,
     },
 }
 
-/// Everything that was let in, and what the process brought along.
+/// All admitted revisions, and the policies that the process loaded at startup.
 pub(crate) struct Roster {
     pub(crate) own: Vec<Offer>,
     pub(crate) entries: BTreeMap<String, Entry>,
 }
 
 impl Content {
-    /// The kinds that it answers for; none for settings, which are for a policy.
+    /// Returns the kinds that the revision answers for. Settings have none.
     pub(super) fn kinds(&self) -> Vec<String> {
         match self {
             Self::Policy(policy, _) => {
@@ -84,22 +84,22 @@ impl Content {
         }
     }
 
-    /// The policy, where it is one and is loaded.
+    /// Returns the policy, if it is loaded.
     pub(super) fn policy(&self) -> Option<&Arc<Policy>> {
         if let Self::Policy(policy, _) = self { Some(policy) } else { None }
     }
 
-    /// What the gate has to tell the author of the policy.
+    /// Returns the gate's remarks for the author of the policy.
     pub(super) fn remarks(&self) -> &[String] {
         self.policy().map_or(&[], |policy| policy.remarks())
     }
 
-    /// Whether there is something to answer with.
+    /// Returns whether the revision can answer.
     pub(super) fn is_loaded(&self) -> bool {
         matches!(self, Self::Policy(..) | Self::Settings(..))
     }
 
-    /// How long it is left alone until it is loaded the next time, if it is not.
+    /// Returns the delay before the next attempt to load the revision. `None` if it is loaded.
     pub(super) fn wait(&mut self) -> Option<&mut Duration> {
         match self {
             Self::Unloaded(.., wait) | Self::Lost { wait, .. } => Some(wait),
@@ -107,7 +107,7 @@ impl Content {
         }
     }
 
-    /// Whether it cannot be loaded any more.
+    /// Returns whether the revision cannot be loaded any more.
     pub(super) fn is_lost(&self) -> bool {
         matches!(self, Self::Lost { .. })
     }
@@ -121,7 +121,7 @@ impl Entry {
 }
 
 impl Roster {
-    /// Undoes that an entry was made in place of another one, or of none.
+    /// Restores the entry that was there before, if any.
     pub(super) fn put_back(&mut self, name: &str, before: Option<Entry>) {
         match before {
             Some(before) => drop(self.entries.insert(name.to_owned(), before)),
@@ -129,14 +129,14 @@ impl Roster {
         }
     }
 
-    /// What answers when these serve, under settings that hold everywhere.
+    /// Computes the answers if the revisions in `serving` serve, under settings for the whole cluster.
     pub(crate) fn arrange(&self, serving: &BTreeSet<String>, shared: &[Layer]) -> Result<Arranged, Unfit> {
         self.arrange_with(None, serving, shared)
     }
 
-    /// The same, while one of them is about to be let in. Where something that holds for others, too, does not go with what a
-    /// namespace brought itself, the latter gives way: a tenant has no say in what holds for everybody. What served before
-    /// what is lost stands in for it only as far as it goes with all others.
+    /// Like `arrange`, while `candidate` is about to be admitted. If a revision of a namespace does not fit together
+    /// with one that also holds for others, the revision of the namespace loses: a tenant must not affect the whole
+    /// cluster. The predecessor of a lost revision replaces it only if it fits together with all others.
     pub(crate) fn arrange_with(
         &self,
         candidate: Option<&str>,
@@ -145,7 +145,7 @@ impl Roster {
     ) -> Result<Arranged, Unfit> {
         let mut left = serving.clone();
         let mut gave_way: BTreeMap<Arc<str>, Conflict> = BTreeMap::new();
-        // What is lost and has nothing stand in for it that served before.
+        // Lost revisions that have no predecessor to replace them.
         let mut bare: BTreeSet<String> = BTreeSet::new();
         loop {
             let mut arranged = self.arrange_all(&left, &bare, shared);
@@ -153,7 +153,7 @@ impl Roster {
                 arranged.conflicts.extend(gave_way);
                 return Ok(arranged);
             };
-            // The youngest gives way, and what is to be let in before all others.
+            // The youngest revision loses. A candidate loses before all others.
             if unfit.local.iter().any(|local| candidate == Some(&**local)) {
                 return Err(unfit);
             }
@@ -164,7 +164,7 @@ impl Roster {
                 gave_way.insert(Arc::clone(local), Conflict { reason: unfit.reason, message });
                 continue;
             }
-            // Nobody else is to blame: what served before need not go with the settings of today.
+            // The cause can only be a predecessor: it need not fit the settings of today.
             let blamed: Vec<String> = match youngest {
                 Some(local) => self.stood_in_for(&left, &bare, |revision| revision == local),
                 None => self.stood_in_for(&left, &bare, |revision| unfit.concerned.contains(revision)),
@@ -173,13 +173,13 @@ impl Roster {
                 return Err(unfit);
             }
             bare.extend(blamed);
-            // Who gave way to one of these need not.
+            // A revision that lost to one of these predecessors may serve again.
             left.clone_from(serving);
             gave_way.clear();
         }
     }
 
-    /// What is lost and has one of these stand in for it, or what served before that.
+    /// Returns the lost revisions that one of these predecessors replaces.
     fn stood_in_for(
         &self,
         serving: &BTreeSet<String>,
@@ -205,7 +205,8 @@ impl Roster {
         let mut offers = self.own.clone();
         let mut given = Vec::new();
         for (name, entry) in serving.iter().filter_map(|name| self.entries.get_key_value(name)) {
-            // What served before what is lost holds its place, unless it serves itself, and no other place.
+            // The predecessor of a lost revision keeps only the place of that revision, and only if it does not serve
+            // itself.
             let is_lost = entry.content.is_lost();
             let answers = |revision: &str| !is_lost || (!bare.contains(name) && !serving.contains(revision));
             let is_its_own = |offer: &Offer| match &entry.content {
@@ -222,7 +223,7 @@ impl Roster {
         for (_, entry) in self.unloaded(serving).filter(|(_, entry)| !entry.pinned) {
             let Content::Unloaded(_, kinds, _) = &entry.content else { continue };
             for of in kinds {
-                // What it was let in to replace must make nothing of its objects.
+                // The policy that the unloaded one replaced must not act on its objects.
                 let Some(answers) = arranged.answers.get_mut(of) else { continue };
                 for namespace in entry.reach.places() {
                     answers.withhold(namespace);
@@ -232,7 +233,7 @@ impl Roster {
         arranged
     }
 
-    /// Those that are to serve and could not be loaded yet.
+    /// Returns the serving revisions that could not be loaded yet.
     pub(super) fn unloaded<'a>(
         &'a self,
         serving: &'a BTreeSet<String>,
@@ -241,7 +242,7 @@ impl Roster {
         entries.filter(|(_, entry)| matches!(entry.content, Content::Unloaded(..)))
     }
 
-    /// Those that are to serve and cannot be loaded any more.
+    /// Returns the serving revisions that cannot be loaded any more.
     fn missed(&self, serving: &BTreeSet<String>) -> Vec<Missed> {
         let entries = serving.iter().filter_map(|name| self.entries.get_key_value(name));
         let missed = |(name, entry): (&String, &Entry)| {
@@ -257,8 +258,9 @@ impl Roster {
         entries.filter_map(missed).collect()
     }
 
-    /// Why a policy goes on waiting for a place that an older one has which cannot be loaded any more, if there is one. A lost
-    /// one counts as an overlay only where what stands in for it is one: its record does not tell.
+    /// Returns why a policy still waits for a place: an older revision that cannot be loaded any more holds it. The
+    /// record of a lost revision does not say whether it is an overlay. It counts as one only if its predecessor is an
+    /// overlay.
     pub(super) fn kept_out(&self, entry: &Entry, serving: &BTreeSet<String>) -> Option<Conflict> {
         let is_overlay = |policy: &Policy| policy.world() == World::EnvironmentOverlay;
         let Content::Policy(policy, _) = &entry.content else { return None };
@@ -283,7 +285,8 @@ impl Roster {
         })
     }
 
-    /// Whether a revision is of a namespace one of whose own could not be loaded yet: what serves beside what is open there.
+    /// Returns whether the namespace of this revision has a revision that could not be loaded yet. Until it is loaded,
+    /// it is open which revisions serve there.
     pub(super) fn is_open(&self, name: &str, serving: &BTreeSet<String>) -> bool {
         let Some(entry) = self.entries.get(name) else { return false };
         matches!(entry.reach, Reach::Own(_)) && self.unloaded(serving).any(|(_, other)| other.reach == entry.reach)
@@ -326,9 +329,9 @@ impl Roster {
         }))
     }
 
-    /// The loaded policies of this name that settings of this reach may concern, each with the settings that it came with:
-    /// those of these revisions, or else what the process brought along. A namespace's own policy has no say about the
-    /// settings of others.
+    /// Returns the loaded policies of this name that settings with this scope may affect, each with the settings that
+    /// ship with it. Uses the revisions in `serving`, or else the policies that the process loaded at startup. A
+    /// namespace's own policy does not restrict the settings of others.
     pub(crate) fn loaded(
         &self,
         name: &str,
@@ -352,7 +355,7 @@ impl Roster {
         loaded
     }
 
-    /// Whether a policy of this name answers, or could.
+    /// Returns whether a policy of this name answers, or could answer.
     pub(super) fn knows_policy(&self, name: &str) -> bool {
         let own = self.own.iter().any(|offer| offer.member.policy.id().name == name);
         let is_it = |entry: &Entry| match &entry.content {
@@ -365,7 +368,8 @@ impl Roster {
     }
 }
 
-/// Whether all of it can answer: the settings fit the schemas, and nothing that is emitted is an object for another.
+/// Checks that the answers fit together: the settings fit their schemas, and no policy emits a kind that another policy
+/// answers for.
 fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit> {
     for of in answers.values() {
         for kind in of.all() {
@@ -379,7 +383,7 @@ fn fit(answers: &BTreeMap<ResourceType, Answers>) -> Result<(), Unfit> {
     let kinds = || answers.values().flat_map(Answers::all);
     let claims: Vec<_> = kinds().flat_map(|kind| kind.claims()).collect();
     let Some((claim, of)) = emitted_primary(&claims) else { return Ok(()) };
-    // Either of both can be what a namespace brought.
+    // A namespace may have installed either side of the conflict.
     let answers_for = |kind: &&Arc<Kind>| {
         kind.claims().any(|it| std::ptr::eq(it, claim) || it.primary.group_kind() == of.group_kind())
     };

@@ -1,4 +1,4 @@
-//! Which packages there are: ConfigMaps with the label, and the ConfigMap of settings that the operator has of old.
+//! Finds the packages: ConfigMaps with the label, and the operator's own ConfigMap of settings.
 
 mod broken;
 mod held;
@@ -30,27 +30,29 @@ use crate::{
     watch::{Beside, Watch},
 };
 
-/// A package as it is now.
+/// The current state of a package.
 #[derive(Debug, Clone)]
 pub(super) struct Found {
     pub(super) source: PolicySource,
     pub(super) age: Age,
-    /// What it holds; none while that could not be read. It is there all the same, and so what serves of it goes on.
+    /// The content of the package. `None` while it cannot be read. The package still exists then, so its revision goes
+    /// on serving.
     pub(super) held: Option<Held>,
 }
 
-/// Packages of a namespace other than the operator's that are taken: what serves is kept beside the operator, where no
-/// quota of the namespace counts it. The next one is told so, and what is beyond that is not even looked at.
+/// The maximum number of packages that a namespace other than the operator's may have. The operator keeps the bytes of
+/// serving revisions in its own namespace, where no quota of the tenant counts them. The first package above the
+/// maximum is refused with a message. All others are ignored.
 pub(super) const MOST: usize = 16;
 /// ConfigMaps of other namespaces that are listed at a time: annotations can make the metadata of each as large as
 /// everything in it.
 const PAGE: u32 = 50;
 
-/// Everything that is followed, and that something changed.
+/// The watches on packages, and the notification of changes.
 pub(super) struct Sources {
     home: String,
     own: Store<ConfigMap>,
-    /// Of all other namespaces, where they may have packages.
+    /// ConfigMaps of all other namespaces, if these may have packages.
     others: Option<Store<PartialObjectMeta<ConfigMap>>>,
     config: Store<ConfigMap>,
     changed: Arc<Notify>,
@@ -58,8 +60,8 @@ pub(super) struct Sources {
     _watches: JoinSet<()>,
 }
 
-/// A watch whose objects are kept, as `trim` leaves them, until its task is dropped. After an error everything is listed
-/// again: that is what tells that it works.
+/// Starts a watch that stores the objects, as `trim` leaves them, until its task is dropped. After an error the watch
+/// lists all objects again, which shows whether it works.
 pub(super) fn keep<K>(
     api: Api<K>,
     config: watcher::Config,
@@ -78,7 +80,7 @@ where
     let changed = Arc::clone(changed);
     let backoff = watcher::DefaultBackoff::default();
     let until_error = move || {
-        // A watch that is gone after an error is not asked again: it would tell nothing until an object changes.
+        // After an error, open a new watch. The old one would report nothing until an object changes.
         let open = Some(Box::pin(watcher(api.clone(), config.clone())));
         stream::unfold(open, async |open| {
             let mut open = open?;
@@ -93,7 +95,7 @@ where
         let mut events = std::pin::pin!(events);
         while let Some(event) = events.next().await {
             match event {
-                // Only the end of a list tells the whole of it.
+                // Only the end of a list makes the store complete.
                 Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
                 Ok(_) => {
                     beside.follows();
@@ -111,10 +113,10 @@ where
     store
 }
 
-/// Leaves an object whole.
+/// Keeps a whole object.
 pub(super) fn whole<K>(_: &mut K) {}
 
-/// Leaves of metadata what is asked for: how long the rest is decides whoever writes it.
+/// Keeps only the metadata that is needed. The rest can be of any length, because the user writes it.
 fn trimmed(object: &mut PartialObjectMeta<ConfigMap>) {
     let all = std::mem::take(&mut object.metadata);
     let mut labels = all.labels.unwrap_or_default();
@@ -131,7 +133,7 @@ fn trimmed(object: &mut PartialObjectMeta<ConfigMap>) {
     };
 }
 
-/// Whether what a watch keeps was listed.
+/// Returns whether the watch has listed its objects.
 pub(super) fn is_listed<K>(store: &Store<K>) -> bool
 where
     K: Resource + Clone + 'static,
@@ -141,7 +143,7 @@ where
 }
 
 impl Sources {
-    /// Packages of a namespace, or of all.
+    /// Starts watches on the packages of a namespace, or of all.
     pub(super) fn follow(client: &Client, watch: &Watch, namespace: &str, everywhere: bool) -> Self {
         let home: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
         let (changed, mut watches) = (Arc::new(Notify::new()), JoinSet::new());
@@ -151,7 +153,7 @@ impl Sources {
         let told = |what| (watch.beside(ResourceType::new("v1", "ConfigMap"), what), &changed);
         let own = keep(home.clone(), labelled, (), whole, told("packages of policies"), &mut watches);
         let config = keep(home, named, (), whole, told("the operator's settings"), &mut watches);
-        // A namespace that makes a thousand of them must not be able to fill the operator's memory.
+        // A namespace with a thousand packages must not fill the operator's memory, so this watch keeps metadata only.
         let all =
             || keep(Api::all(client.clone()), elsewhere, (), trimmed, told("policies of namespaces"), &mut watches);
         let others = everywhere.then(all);
@@ -159,7 +161,7 @@ impl Sources {
         Self { home: namespace.to_owned(), own, others, config, changed, reader, _watches: watches }
     }
 
-    /// Whether everything was listed.
+    /// Returns whether all watches have listed their objects.
     pub(super) fn are_known(&self) -> bool {
         is_listed(&self.own) && self.others.as_ref().is_none_or(is_listed) && is_listed(&self.config)
     }
@@ -169,22 +171,22 @@ impl Sources {
         self.changed.notified().await;
     }
 
-    /// When there is something to read although nothing changed.
+    /// Returns when to read again although nothing changed.
     pub(super) fn again(&self) -> Option<Duration> {
         self.reader.again()
     }
 
-    /// The operator's own ConfigMap.
+    /// Returns the operator's own ConfigMap.
     pub(super) fn config_map(&self) -> Option<Arc<ConfigMap>> {
         self.config.state().into_iter().next()
     }
 
-    /// The settings in it.
+    /// Returns the settings in the operator's own ConfigMap.
     pub(super) fn config(&self) -> Option<Layer> {
         self.config_map().map(|config| operator_config(&config))
     }
 
-    /// All packages, the oldest first.
+    /// Returns all packages, the oldest first.
     pub(super) async fn packages(&mut self) -> Vec<Found> {
         let labelled = self.labelled();
         let mut found = self.taken(&labelled);
@@ -197,14 +199,15 @@ impl Sources {
         found
     }
 
-    /// The ConfigMaps with the label.
+    /// Returns the ConfigMaps with the label.
     fn labelled(&self) -> Labelled {
         let own = self.own.state().into_iter().map(Seen::Whole);
         let others = self.others.iter().flat_map(Store::state).map(Seen::Metadata);
         own.chain(others).map(|seen| (place_of(seen.metadata()), seen)).collect()
     }
 
-    /// The packages that are taken, the oldest first, and those that are told that they are not. Nothing was read yet.
+    /// Returns the packages to read, the oldest first, and those to refuse because their namespace has too many. Reads
+    /// nothing yet.
     fn taken(&self, labelled: &Labelled) -> Vec<Found> {
         let is_index = |metadata: &ObjectMeta| package::is_index(metadata) && metadata.deletion_timestamp.is_none();
         let indexes = labelled.iter().map(|(source, seen)| (source, seen.metadata()));
@@ -230,7 +233,7 @@ impl Sources {
     }
 }
 
-/// Where a ConfigMap lies.
+/// Returns the namespace and name of a ConfigMap.
 fn place_of(metadata: &ObjectMeta) -> PolicySource {
     PolicySource {
         namespace: metadata.namespace.clone().unwrap_or_default(),
@@ -242,7 +245,7 @@ fn age_of(source: &PolicySource, metadata: &ObjectMeta) -> Age {
     Age::new(metadata.creation_timestamp.as_ref(), source.namespace.clone(), source.config_map.clone())
 }
 
-/// What is said of a package that is not looked into: whatever it holds, the same.
+/// Returns the content for a package above the maximum. It does not depend on the ConfigMap's data, which is not read.
 fn one_too_many(metadata: &ObjectMeta) -> Held {
     Held { digest: Digest::of_json(&json!(metadata.uid)), package: Err(NoPackage::OneTooMany) }
 }

@@ -1,14 +1,14 @@
-//! Why a step could not be taken.
+//! The error of a lifecycle step.
 
 use crate::telling::told;
 
-/// Why a step could not be taken.
+/// Why a step failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {message}")]
 pub(crate) struct StepError {
     pub(super) what: String,
     pub(super) message: String,
-    /// Whether the API server said so; otherwise it said nothing.
+    /// Whether the API server answered with this error. Otherwise it did not answer.
     pub(super) is_answered: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Keeps the bytes of what was let in, in immutable ConfigMaps that belong to the revision: what serves must not depend on
-//! a ConfigMap that anybody may edit or delete.
+//! Keeps the bytes of admitted packages in immutable ConfigMaps that the revision owns. A serving policy must not
+//! depend on a ConfigMap that users may edit or delete.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use kube::{Api, Client, api::PostParams};
 use super::{StepError, records::Revision};
 use crate::package::{self, Package};
 
-/// The label of ConfigMaps that hold the bytes of a revision; its value is the revision's package digest, shortened.
+/// The label of ConfigMaps with the bytes of a revision. Its value is the shortened digest of the package.
 pub(super) const LABEL: &str = "kaos.tools/policy-revision";
 
-/// The name of a ConfigMap that is somebody else's.
+/// The name of a ConfigMap that does not belong to the revision.
 #[derive(Debug)]
 pub(super) struct Taken(pub(super) String);
 
-/// Where bytes are kept.
+/// Keeps the bytes of packages.
 pub(super) struct Store {
     api: Api<ConfigMap>,
     namespace: String,
@@ -28,7 +28,7 @@ impl Store {
         Self { api: Api::namespaced(client, namespace), namespace: namespace.to_owned() }
     }
 
-    /// Keeps a package for its revision. What is kept already stays.
+    /// Keeps a package for its revision. Leaves ConfigMaps unchanged that are kept already.
     pub(super) async fn keep(&self, revision: &Revision, package: &Package) -> Result<Result<(), Taken>, StepError> {
         let name = revision.metadata.name.as_deref().unwrap_or_default();
         let what = || format!("keep the bytes of PolicyRevision {name}");
@@ -61,14 +61,14 @@ impl Store {
         Ok(Ok(()))
     }
 
-    /// Whether what a revision was made of is kept, and does not go with another one.
+    /// Returns whether the bytes of a revision are kept, and will not be deleted together with another revision.
     pub(super) async fn keeps(&self, revision: &Revision) -> Result<bool, StepError> {
         let Some(index) = self.index_of(revision).await? else { return Ok(false) };
         Ok(stays_with(&index, revision.metadata.uid.as_deref()) && self.unpack(revision, &index).await?.is_some())
     }
 
-    /// Whether what is there under a name is this, for the same revision. What an earlier revision of the name left goes with
-    /// that one, as soon as the garbage collector comes to it.
+    /// Returns whether the existing ConfigMap of this name has the same content and belongs to the same revision. The
+    /// garbage collector still has to delete the ConfigMaps of an earlier revision with the same name.
     async fn is_kept(&self, wanted: &ConfigMap) -> Result<bool, StepError> {
         let there = self.get(wanted.metadata.name.as_deref().unwrap_or_default()).await?;
         Ok(there.is_some_and(|there| {
@@ -76,7 +76,7 @@ impl Store {
         }))
     }
 
-    /// What was kept for a revision, if it is still there and still the same.
+    /// Returns the kept package of a revision, if it still exists and is unchanged.
     pub(super) async fn load(&self, revision: &Revision) -> Result<Option<Package>, StepError> {
         match self.index_of(revision).await? {
             Some(index) => self.unpack(revision, &index).await,
@@ -86,7 +86,7 @@ impl Store {
 
     async fn unpack(&self, revision: &Revision, index: &ConfigMap) -> Result<Option<Package>, StepError> {
         let package = package::unpack_reading(index, |name| async move { self.get(&name).await }).await?.ok();
-        // Whoever can write ConfigMaps here must not decide what runs by them.
+        // The digest protects against users who can write ConfigMaps here: they must not decide which code runs.
         Ok(package.filter(|package| package.digest().to_string() == revision.spec.package_digest))
     }
 
@@ -99,13 +99,13 @@ impl Store {
     }
 }
 
-/// Whether a ConfigMap stays for as long as its owner does. One without an owner goes with nobody: that is what is left of a
-/// revision that was deleted without what it owns.
+/// Returns whether a ConfigMap exists as long as the owner with this UID. A ConfigMap without an owner stays too: it is
+/// left from a revision that was deleted without its dependents.
 fn stays_with(config_map: &ConfigMap, uid: Option<&str>) -> bool {
     owner(config_map).is_none() || owner(config_map) == uid
 }
 
-/// The UID of what a ConfigMap goes with.
+/// Returns the UID of a ConfigMap's owner.
 fn owner(config_map: &ConfigMap) -> Option<&str> {
     config_map.metadata.owner_references.iter().flatten().map(|owner| owner.uid.as_str()).next()
 }

@@ -1,4 +1,4 @@
-//! What installing policies works with.
+//! The clients and values that all steps of installing policies use.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use crate::{
     watch::Watch,
 };
 
-/// What installing needs beside what the operator has.
+/// The values for installing policies that the rest of the operator does not need.
 pub struct Installing {
-    /// What the process brought along.
+    /// The policies that the process loaded at startup.
     pub own: Vec<Offer>,
-    /// The settings that hold everywhere. Those of the operator's own ConfigMap are what the process began with, and hold
-    /// where that is gone.
+    /// The settings for the whole cluster. The layer of the operator's own ConfigMap is its content at startup. It
+    /// applies if the ConfigMap is gone.
     pub settings: Vec<Layer>,
-    /// From packages to policies.
+    /// Turns packages into policies.
     pub gatekeeper: Gatekeeper,
     /// Whether namespaces other than the operator's may have policies of their own.
     pub in_namespaces: bool,
 }
 
-/// What installing does its work with.
+/// The values that all steps of installing policies use.
 pub(crate) struct Tools {
     pub(crate) client: Client,
     pub(crate) catalogue: Arc<Catalogue>,

@@ -1,7 +1,7 @@
-//! Whose packages are checked next. A check takes processors for up to half a minute, and one is made at a time: those of the
-//! operator's namespace come first, and of all others one in a round. The namespaces take turns, by the time that their
-//! checks took: one whose packages take long waits until others had as much. So whatever a tenant ships, everybody else
-//! waits for one check of it.
+//! Chooses the namespace whose package is checked next. A check takes processors for up to half a minute, and only one
+//! runs at a time. Packages of the operator's namespace come first. Of all other namespaces, one package is checked in
+//! each round. These namespaces take turns by the total time of their checks: a namespace with slow packages waits
+//! until the others have had as much time. Thus a package of one tenant delays others by one check at most.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,33 +10,34 @@ use std::{
 
 use kaos_crds::PolicySource;
 
-/// Who had a turn, and who has one now.
+/// The turns of the namespaces so far.
 #[derive(Debug)]
 pub(super) struct Turns {
     home: String,
     rounds: u64,
     had: BTreeMap<String, Had>,
-    /// How far the one that had the last turn had come when it began: what is behind has no more to wait for than that.
+    /// The time of the namespace with the last turn, when that turn began. A namespace with less time counts as if it
+    /// had this much.
     now: Duration,
     is_taken: bool,
 }
 
-/// What a namespace had so far.
+/// The turns of one namespace so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Had {
-    /// The time that its checks took. One that had none for long is let off to where the others are.
+    /// The total time of its checks. A namespace without recent checks is raised to the level of the others.
     time: Duration,
-    /// The round in which one of its packages was checked last.
+    /// The round of its last check.
     round: u64,
 }
 
 impl Turns {
-    /// Nobody had a turn yet. The operator's namespace is `home`.
+    /// Creates the value without any turn. `home` is the operator's namespace.
     pub(super) fn new(home: &str) -> Self {
         Self { home: home.to_owned(), rounds: 0, had: BTreeMap::new(), now: Duration::ZERO, is_taken: false }
     }
 
-    /// Begins a round among what there is, the oldest first. Gives in which order to look at it.
+    /// Starts a round among these packages, which are sorted by age. Returns the order in which to look at them.
     pub(super) fn begin(&mut self, sources: &[&PolicySource]) -> Vec<usize> {
         self.rounds += 1;
         self.is_taken = false;
@@ -50,7 +51,7 @@ impl Turns {
         order
     }
 
-    /// A package of a namespace is checked. Unless it is the operator's, that was the turn of this round.
+    /// Records the check of a package. Unless it is the operator's namespace, this is the turn of the round.
     pub(super) fn take(&mut self, namespace: &str) {
         if namespace != self.home {
             self.is_taken = true;
@@ -58,27 +59,28 @@ impl Turns {
         }
     }
 
-    /// What a namespace had let in before is loaded. That counts as a turn of it, and ends no round.
+    /// Records that a revision of the namespace was loaded again. This counts as a turn of the namespace, but does not
+    /// end the round.
     pub(super) fn give(&mut self, namespace: &str) {
         let had = self.had(namespace);
         self.now = had.time;
         self.had.insert(namespace.to_owned(), Had { round: self.rounds, ..had });
     }
 
-    /// The check of a package of a namespace took so long.
+    /// Records the duration of a check.
     pub(super) fn took(&mut self, namespace: &str, time: Duration) {
         if let Some(had) = self.had.get_mut(namespace) {
             had.time = had.time.saturating_add(time);
         }
     }
 
-    /// What a namespace had so far: who had least comes first.
+    /// Returns the turns of a namespace so far. The namespace with the least comes first.
     pub(super) fn had(&self, namespace: &str) -> Had {
         let had = self.had.get(namespace).copied().unwrap_or_default();
         Had { time: had.time.max(self.now), ..had }
     }
 
-    /// Whether somebody had the turn of this round, which ends it.
+    /// Returns whether the turn of this round was taken, which ends the round.
     pub(super) fn is_taken(&self) -> bool {
         self.is_taken
     }
@@ -92,7 +94,7 @@ mod tests {
         PolicySource { namespace: namespace.to_owned(), config_map: name.to_owned() }
     }
 
-    /// Who is checked in a round in which everybody has something to check.
+    /// Returns the namespaces that are checked in one round if all of them have a package to check.
     fn checked(turns: &mut Turns, sources: &[PolicySource]) -> Vec<String> {
         let sources: Vec<&PolicySource> = sources.iter().collect();
         let order = turns.begin(&sources);
@@ -129,7 +131,7 @@ mod tests {
         };
         let order: Vec<String> = (0..8).map(|_| next()).collect();
         assert_eq!(order, ["slow", "quick", "quick", "quick", "slow", "quick", "quick", "slow"]);
-        // One that had a long time long ago has not to wait for all of it.
+        // A namespace that used much time long ago does not have to wait for all of it.
         let mut turns = Turns::new("home");
         assert_eq!(checked(&mut turns, &all[1..]), ["quick"]);
         turns.took("quick", Duration::from_hours(1));

@@ -1,21 +1,21 @@
-//! Why what is to serve does not go together.
+//! Why revisions cannot serve together.
 
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Revisions that cannot serve together.
+/// The error for revisions that cannot serve together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}: {message}")]
 pub(crate) struct Unfit {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// What namespaces brought themselves, as far as that is a part of it.
+    /// The revisions that a namespace installed itself and that are part of the problem.
     pub(super) local: Vec<Arc<str>>,
-    /// Every revision that is a part of it.
+    /// All revisions that are part of the problem.
     pub(super) concerned: BTreeSet<Arc<str>>,
 }
 
 impl Unfit {
-    /// Settings that hold everywhere do not fit.
+    /// Settings for the whole cluster do not fit.
     pub(super) fn of_settings(message: String) -> Self {
         Self { reason: "BadSettings", message, local: Vec::new(), concerned: BTreeSet::new() }
     }

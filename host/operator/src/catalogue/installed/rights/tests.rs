@@ -1,4 +1,4 @@
-//! What the API server is asked about rights, how often, and what comes of the answers.
+//! Tests which questions about rights the API server gets, how many, and the results.
 
 use kaos_cluster::{Cluster, TokioClock, faults::Attempt};
 use kube::{
@@ -21,7 +21,7 @@ fn rule(group: &str, resources: &[&str], verbs: &[&'static str], names: &[&str])
     }
 }
 
-/// What policies of two new kinds take.
+/// Returns the rights for policies of two new kinds.
 fn new_kinds() -> Vec<Rule> {
     vec![
         rule("test.io", &["gadgets", "widgets"], &["get", "list", "patch", "watch"], &[]),
@@ -34,7 +34,7 @@ fn in_namespaces(count: usize, rules: &[Rule]) -> Vec<Wanted> {
     (0..count).map(wanted).collect()
 }
 
-/// A cluster, what the operator asks it with, and what everybody may.
+/// Returns a cluster, a client of the operator, and a client that may do everything.
 fn cluster() -> (Cluster, Client, Client) {
     let clock = TokioClock::starting_at("2026-01-01T00:00:00Z".parse().unwrap());
     let cluster = Cluster::builder().clock(clock).start();
@@ -55,7 +55,7 @@ async fn put(client: &Client, object: Value) {
     api.create(&PostParams::default(), &object).await.unwrap();
 }
 
-/// A binding of the operator to a role of these rules, in a namespace or everywhere.
+/// Binds the operator to a role with these rules, in a namespace or in all.
 async fn grant(client: &Client, namespace: Option<&str>, rules: Value) {
     let (api, prefix) = ("rbac.authorization.k8s.io", if namespace.is_some() { "" } else { "Cluster" });
     let metadata = json!({"name": "r", "namespace": namespace});
@@ -73,7 +73,7 @@ async fn missing_of(client: &Client, wanted: &[Wanted]) -> Vec<String> {
     missing(client, wanted, &Semaphore::new(4)).await.unwrap()
 }
 
-/// How often the operator asked, in the order of these resources.
+/// Returns how many reviews of each of these resources the operator sent.
 fn asked(cluster: &Cluster) -> [usize; 2] {
     let entries = cluster.journal().entries();
     ["selfsubjectrulesreviews", "selfsubjectaccessreviews"]

@@ -1,14 +1,14 @@
-//! What is said of a watch on policies that broke. Of a right that is missing: which it is, and how the operator gets it.
+//! Explains why a watch on policies broke. If a right is missing, says which one and how to grant it.
 
 use kaos_policy::contract::HOME;
 use kube::{Api, Resource, runtime::watcher};
 
 use crate::telling::told;
 
-/// What a watch follows, as rights name it.
+/// The resource that a watch follows, in the words of RBAC.
 pub(super) struct Followed {
     resource: String,
-    /// None for all of them.
+    /// `None` for all namespaces.
     namespace: Option<String>,
 }
 
@@ -19,7 +19,7 @@ impl Followed {
         Self { resource, namespace: api.namespace().map(str::to_owned) }
     }
 
-    /// Why the watch broke.
+    /// Returns why the watch broke.
     pub(super) fn told(&self, error: &watcher::Error) -> String {
         match error {
             watcher::Error::InitialListFailed(error) => self.answered("list", error),
@@ -41,7 +41,7 @@ impl Followed {
         format!("the operator may not {verb} {resource} in {place}: {said}: {}", self.remedy())
     }
 
-    /// How the operator gets the right.
+    /// Returns how to grant the missing right.
     fn remedy(&self) -> String {
         match self.namespace.as_deref() {
             None => {
@@ -55,7 +55,7 @@ impl Followed {
     }
 }
 
-/// The status code that a watch broke with, if the API server gave one.
+/// Returns the HTTP status with which the API server broke the watch, if there was one.
 pub(super) fn code_of(error: &watcher::Error) -> Option<u16> {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))

@@ -1,4 +1,4 @@
-//! What the ConfigMaps of a package hold.
+//! The content of a package's ConfigMaps.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use kaos_policy::digest::Digest;
 
 use crate::package::{Package, PackageError};
 
-/// What the ConfigMaps of a package hold.
+/// The content of a package's ConfigMaps.
 #[derive(Debug, Clone)]
 pub(in crate::catalogue::installed) struct Held {
-    /// The digest of the package; of the bare ConfigMap if it is none.
+    /// The digest of the package. If the ConfigMap holds no package, the digest of the ConfigMap.
     pub(in crate::catalogue::installed) digest: Digest,
     pub(in crate::catalogue::installed) package: Result<Arc<Package>, NoPackage>,
 }
@@ -17,8 +17,8 @@ pub(in crate::catalogue::installed) struct Held {
 /// Why there is no package to check.
 #[derive(Debug, Clone)]
 pub(in crate::catalogue::installed) enum NoPackage {
-    /// The ConfigMap does not hold one.
+    /// The ConfigMap does not hold a package.
     Wrong(PackageError),
-    /// Its namespace has as many that are older as are taken: it was not looked into.
+    /// The namespace has the maximum number of older packages, so the operator did not read this one.
     OneTooMany,
 }

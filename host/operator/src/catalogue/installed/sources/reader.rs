@@ -1,8 +1,8 @@
-//! Takes packages apart, each once for each version of its ConfigMaps.
+//! Unpacks packages, once for each version of their ConfigMaps.
 //!
-//! Those of the operator's namespace are at hand. Of other namespaces there is only the metadata, and what is taken of
-//! them is read when that has changed: one package of a namespace in a round, and no more of it than a package may have.
-//! So whatever a tenant makes, little of it is kept, and nobody else waits for long.
+//! The watch keeps whole ConfigMaps of the operator's namespace. Of other namespaces it keeps only metadata, and the
+//! reader reads a package after the metadata changed. It reads one package of a namespace in each round, and no more
+//! bytes than a package may have. Thus a tenant cannot take much memory or delay others for long.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,31 +28,31 @@ use crate::{
     package::{self, Package},
 };
 
-/// Packages that are read at a time, which bounds what of them is in memory beside what is kept.
+/// The number of packages to read at once. It bounds the memory for packages that are being read.
 const AT_A_TIME: usize = 8;
 
-/// ConfigMaps with the label of packages, by where they lie.
+/// ConfigMaps with the label of packages, by namespace and name.
 pub(super) type Labelled = BTreeMap<PolicySource, Seen>;
 
-/// A ConfigMap as a watch has it.
+/// A ConfigMap, as the watch keeps it.
 pub(super) enum Seen {
     Whole(Arc<ConfigMap>),
     Metadata(Arc<PartialObjectMeta<ConfigMap>>),
 }
 
-/// What packages hold, as it was read last.
+/// The content of packages when they were last read.
 pub(super) struct Reader {
     client: Client,
     rounds: u64,
     unpacked: BTreeMap<PolicySource, Unpacked>,
     failed: BTreeMap<PolicySource, Failed>,
-    /// Whether more was to be read than was its namespace's turn.
+    /// Whether some packages must wait for the next turn of their namespace.
     is_behind: bool,
 }
 
-/// A package that was taken apart.
+/// A package that was unpacked.
 struct Unpacked {
-    /// The versions in which the index and its chunks were seen; none of a chunk that was not.
+    /// The versions in which the index and its chunks were seen. `None` for a chunk that does not exist.
     versions: Vec<(PolicySource, Option<String>)>,
     round: u64,
     held: Held,
@@ -60,9 +60,9 @@ struct Unpacked {
 
 /// A package that could not be read.
 struct Failed {
-    /// When that is tried again.
+    /// The time of the next attempt.
     due: Instant,
-    /// How long is waited when it fails once more.
+    /// The delay after another failure.
     patience: Duration,
 }
 
@@ -86,12 +86,12 @@ impl Reader {
         Self { client, rounds: 0, unpacked, failed, is_behind: false }
     }
 
-    /// What a package held when it was read last, if it ever was.
+    /// Returns the content of a package when it was last read.
     pub(super) fn held(&self, source: &PolicySource) -> Option<Held> {
         self.unpacked.get(source).map(|unpacked| unpacked.held.clone())
     }
 
-    /// When there is something to read although nothing changed.
+    /// Returns when to read again although nothing changed.
     pub(super) fn again(&self) -> Option<Duration> {
         if self.is_behind {
             return Some(Duration::ZERO);
@@ -100,7 +100,7 @@ impl Reader {
         due.map(|due| due.saturating_duration_since(Instant::now()))
     }
 
-    /// Begins a round: takes apart what changed of these packages, and forgets all others.
+    /// Starts a round: unpacks the changed ones of these packages, and forgets all others.
     pub(super) async fn read(&mut self, sources: &[&PolicySource], labelled: &Labelled) {
         let all: BTreeSet<&PolicySource> = sources.iter().copied().collect();
         self.unpacked.retain(|source, _| all.contains(source));
@@ -116,8 +116,8 @@ impl Reader {
         }
     }
 
-    /// What is taken apart in this round: all that changed of the operator's namespace, and of every other one the package
-    /// that was read the longest time ago.
+    /// Returns the packages to unpack in this round: all changed packages of the operator's namespace, and of every
+    /// other namespace the changed package that was read the longest time ago.
     fn turn<'a>(&mut self, sources: &[&'a PolicySource], labelled: &Labelled) -> Vec<&'a PolicySource> {
         let now = Instant::now();
         let mut stale: Vec<&'a PolicySource> =
@@ -142,7 +142,7 @@ impl Reader {
         }
     }
 
-    /// Takes a package apart; none if it is gone already, which the watch tells soon.
+    /// Unpacks a package. Returns `None` if it is gone already. The watch will report the deletion.
     async fn unpack(&self, source: &PolicySource, labelled: &Labelled) -> kube::Result<Option<Unpacked>> {
         let Some(index) = self.get(source, labelled).await? else { return Ok(None) };
         let chunk = |name: String| async move { self.get(&beside(source, name), labelled).await };
@@ -158,7 +158,7 @@ impl Reader {
         Ok(Some(Unpacked { versions: all.map(seen).collect(), round: self.rounds, held }))
     }
 
-    /// A ConfigMap as it was seen, or a newer version of it; none if it was not, or is gone.
+    /// Returns a ConfigMap in the version that was seen, or a newer one. Returns `None` if it was not seen or is gone.
     async fn get(&self, at: &PolicySource, labelled: &Labelled) -> kube::Result<Option<Arc<ConfigMap>>> {
         let seen = match labelled.get(at) {
             None => return Ok(None),
@@ -174,7 +174,8 @@ impl Reader {
         }
     }
 
-    /// Keeps what was read. What was not is as it was last, and tried again, each time later.
+    /// Stores the result of a read. After an error the old content stays, and the next attempt follows after an
+    /// increasing delay.
     fn note(&mut self, source: &PolicySource, read: kube::Result<Option<Unpacked>>) {
         match read {
             Ok(Some(unpacked)) => {
@@ -196,12 +197,12 @@ impl Reader {
     }
 }
 
-/// Where a ConfigMap of the same namespace lies.
+/// Returns the place of a ConfigMap in the same namespace.
 fn beside(source: &PolicySource, name: String) -> PolicySource {
     PolicySource { namespace: source.namespace.clone(), config_map: name }
 }
 
-/// The digest of what stands in a ConfigMap that is no package.
+/// Returns the digest of a ConfigMap that is not a package.
 fn raw(index: &ConfigMap) -> Digest {
     Digest::of_json(&json!([index.data, index.binary_data]))
 }
