@@ -1,4 +1,5 @@
-//! From state to state: each package is seen, checked, let in, serves, and is replaced or put aside.
+//! Moves revisions from state to state: a package is found, checked, admitted and served, and later replaced or
+//! quarantined.
 
 mod admission;
 mod advancing;
@@ -43,11 +44,11 @@ use super::{
 };
 use crate::{package::Package, server::Asking};
 
-/// Everything about policies that somebody installs.
+/// The state of all installed policies.
 pub(super) struct Lifecycle {
     tools: Tools,
     settings: Vec<Layer>,
-    /// What the process began with of the operator's own ConfigMap.
+    /// The content of the operator's own ConfigMap at startup.
     began_with: Option<Layer>,
     checks: Checks,
     questions: Questions,
@@ -58,39 +59,41 @@ pub(super) struct Lifecycle {
     news: News,
     turns: Turns,
     roster: Roster,
-    /// Whether what served before this process began is loaded, but for what is `loading`.
+    /// Whether the revisions that served before this process started are loaded, except those in `loading`.
     restored: bool,
-    /// Namespaces' own policies that served before this process began and are loaded beside everything else: for each what
-    /// is left to load, which is what it may fall back to and then itself.
+    /// Policies of tenants that served before this process started and are loaded in the background. The value lists
+    /// the revisions that are left to load: first the possible fallbacks, then the policy itself.
     loading: BTreeMap<String, VecDeque<String>>,
-    /// What is compiled to serve again in place of what is put aside, and whether nothing serves there meanwhile.
+    /// Revisions that are compiled to serve again in place of a quarantined one, and whether no policy serves there
+    /// meanwhile.
     restoring: BTreeMap<String, bool>,
-    /// What was installed last, and under which settings of the operator's own ConfigMap, to tell whether something else is
-    /// to be.
+    /// The serving revisions and the content of the operator's own ConfigMap at the last swap. They show whether
+    /// another swap is needed.
     installed: Option<(BTreeSet<String>, Option<Layer>)>,
-    /// Under which settings of that ConfigMap packages were looked at last, whether or not they fit.
+    /// The content of that ConfigMap when packages were last checked against it, whether or not it fits.
     looked_under: Option<Layer>,
-    /// Why that ConfigMap is not used, as it was told.
+    /// Why that ConfigMap is not used, as last reported.
     misfit: Option<String>,
-    /// What it was tried for last.
+    /// The last trial of that ConfigMap.
     trial: Option<Trial>,
-    /// Which of its variables are probably misspelt, as it was told.
+    /// The variables of that ConfigMap that are probably misspelled, as last reported.
     misspelt: String,
     /// Revisions that this process began to check.
     checking: BTreeSet<String>,
     /// Revisions that passed the gate and wait for something that is not their own.
     waiting: BTreeMap<String, Content>,
-    /// When revisions are looked at again that something else than their content stands in the way of.
+    /// The time of the next attempt, for revisions that wait for something other than their own content.
     due: BTreeMap<String, Instant>,
-    /// What a person had asked for when a revision was last loaded again: what they ask for now does not wait.
+    /// The retry annotation of a revision when it was last loaded again. A new value of the annotation causes an
+    /// attempt at once.
     tried_for: BTreeMap<String, Option<String>>,
-    /// What serves and may be kept no longer: of which package each revision is, until that is kept again.
+    /// Serving revisions whose kept bytes may be missing, with the package to keep again.
     unkept: BTreeMap<String, Arc<Package>>,
-    /// When that is tried again; none if it was not tried yet.
+    /// The time of the next attempt to keep them. `None` before the first one.
     keep_due: Option<Instant>,
-    /// Revisions of which all objects were seen since this process began, or that it let in itself.
+    /// Revisions whose objects all had a pass since this process started, or that this process admitted.
     counted: BTreeSet<String>,
-    /// The record that could not be removed when that was tried last.
+    /// The record that could not be deleted in the last attempt.
     stuck: Option<String>,
 }
 
@@ -144,7 +147,7 @@ impl Lifecycle {
         }
     }
 
-    /// Waits until packages or records changed, or a check or a question came to its end.
+    /// Waits until packages or records change, or until a check or a question ends.
     pub(super) async fn changed(&self) {
         tokio::select! {
             () = self.sources.changed() => {}
@@ -154,7 +157,8 @@ impl Lifecycle {
         }
     }
 
-    /// Takes every step that can be taken now. Gives when to look again, if nothing happens before, and what went wrong.
+    /// Takes every step that is possible now. Returns when to look again if nothing changes, and the error of a failed
+    /// step.
     pub(super) async fn settle(&mut self) -> (Option<Duration>, Result<(), StepError>) {
         let mut wait = None;
         let done = self.round(&mut wait).await;
@@ -169,7 +173,7 @@ impl Lifecycle {
         let found = self.sources.packages().await;
         if !self.records.are_known() {
             if found.is_empty() && !self.restored {
-                // Where nobody installs anything there need not be a place to write that down.
+                // A cluster without installed policies does not need the PolicyRevision CRD.
                 self.serve().await?;
                 self.keep_fitted().await?;
                 return Ok(());
@@ -199,35 +203,35 @@ impl Lifecycle {
             self.restore(&found).await?;
             self.restored = true;
         }
-        // What cannot be written again now counts as it was, and holds nothing else up.
+        // A record that cannot be written again now counts with its old state, and delays no other revision.
         let written = self.write_again(&found).await;
         let config = self.config();
         if self.looked_under != config {
-            // Whatever waits for settings that fit is looked at again; once, however long these do not.
+            // Retry every revision that waits for settings that fit. Do so only once for each content of the ConfigMap.
             self.due.clear();
             self.looked_under = config;
         }
-        // What cannot be followed up now holds nothing else up.
+        // A step that fails here is tried again in the next round, and delays no other revision.
         let followed_up = self.follow_up(&found).await;
-        // Whatever served goes on before anything new is looked at. On a fresh cluster, all that is new comes first, so that
-        // nothing is made twice.
+        // Policies that served before go on before any new package is checked. On a fresh cluster all new packages come
+        // first, so that children are not created twice.
         let is_fresh = self.installed.is_none() && self.roster.entries.is_empty();
         if begins && (found.is_empty() || !is_fresh) {
             self.serve().await?;
         }
         let retired = self.retire(&found).await;
         let (due, advanced) = self.advance_all(&found, is_fresh).await?;
-        // What cannot be put aside now is in the next round, and holds nothing else up. What could be by halves is followed up
-        // then, before it decides what serves.
+        // A quarantine that fails now is tried again in the next round, and delays no other revision. If it was
+        // recorded only in part, `follow_up` completes it then, before it decides which revisions serve.
         let judged = self.judge(&found).await;
-        // Loading takes its time, and comes when everything else was seen to.
+        // Loading takes time, so it comes after all other steps.
         let late = self.load_late(&found).await;
         if judged.is_ok() {
             self.serve().await?;
         }
         let tidied = self.tidy(&found).await;
         self.count(&found).await;
-        // Only another process needs what is kept: that it cannot be now holds nothing up.
+        // Only a later process needs the kept bytes, so an error here delays no step.
         *wait = [due, late, self.keep_again().await].into_iter().flatten().min();
         if let Err(error) = self.keep_fitted().await {
             tracing::warn!(%error, "settings that fit are not kept for the next process, which is tried again");
@@ -235,7 +239,7 @@ impl Lifecycle {
         }
         let settled = self.records.settled();
         match written.and(followed_up).and(retired).and(advanced).and(judged).and(tidied).and(settled) {
-            // Whatever cannot be done is tried again in the next round, which does not wait for that.
+            // The next round tries a failed step again. Do not back off, because other packages wait for their turn.
             Err(error) if self.turns.is_taken() => {
                 tracing::warn!(%error, "policies cannot be looked after, and are looked at again");
                 *wait = Some(PATIENCE.0);
@@ -245,7 +249,7 @@ impl Lifecycle {
         }
     }
 
-    /// The process ends in order: what it was about to try is tried by the next.
+    /// Ends in order: records the interrupted checks, so that the next process tries them again.
     pub(super) async fn lay_down(mut self) {
         self.records.settle().await;
         self.checks.keep(|_| false);
@@ -255,7 +259,7 @@ impl Lifecycle {
             }
             let state =
                 Turn::new(RevisionState::Pending, "Interrupted", "the operator was stopped while it checked this");
-            // One that was broken off says nothing about the package.
+            // An interrupted check is not the fault of the package.
             let unbegun = |status: &mut PolicyRevisionStatus| {
                 status.attempts = status.attempts.map(|attempts| attempts - 1).filter(|attempts| *attempts > 0);
             };

@@ -44,12 +44,12 @@ pub(crate) struct Entry {
 /// The content of a revision.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
-    /// A policy, with settings.
+    /// A policy with its settings.
     Policy(Arc<Policy>, Value),
     /// Settings for the policy of this name.
     Settings(String, Value),
-    /// The policy of this name, which was let in, serves these kinds, and could not be loaded yet; it is left alone for so
-    /// long each time.
+    /// An admitted policy that could not be loaded yet: its name, the kinds that it serves, and the delay before the
+    /// next attempt.
     Unloaded(String, Vec<ResourceType>, Duration),
     /// An admitted revision that cannot be loaded any more, as its record describes it. Its predecessor replaces it.
     Lost {

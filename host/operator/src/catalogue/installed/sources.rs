@@ -44,8 +44,8 @@ pub(super) struct Found {
 /// serving revisions in its own namespace, where no quota of the tenant counts them. The first package above the
 /// maximum is refused with a message. All others are ignored.
 pub(super) const MOST: usize = 16;
-/// ConfigMaps of other namespaces that are listed at a time: annotations can make the metadata of each as large as
-/// everything in it.
+/// The page size for listing ConfigMaps of other namespaces. Annotations can make the metadata of a ConfigMap as large
+/// as its data.
 const PAGE: u32 = 50;
 
 /// The watches on packages, and the notification of changes.

@@ -1,4 +1,4 @@
-//! From a package to a revision that serves.
+//! Turns a package into a serving revision.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,13 +25,13 @@ use crate::{
     package::Package,
 };
 
-/// Why settings are refused whose policy may yet come.
+/// The reason for refusing settings whose policy does not exist yet.
 pub(super) const NO_SUCH_POLICY: &str = "NoSuchPolicy";
 
-/// Why a package is not let in.
+/// Why a package is not admitted.
 pub(super) struct NotAdmitted {
     pub(super) turn: Turn,
-    /// Whether that may change although nothing happens here.
+    /// Whether a later attempt may succeed although the package is the same.
     pub(super) again: bool,
 }
 
@@ -48,7 +48,7 @@ impl From<Overreach> for NotAdmitted {
 }
 
 impl Lifecycle {
-    /// Checks a package and lets it serve. Says whether it is to be looked at again although nothing happens.
+    /// Checks a package and lets it serve. Returns whether to look at it again although nothing changes.
     pub(super) async fn admit(
         &mut self,
         name: &str,
@@ -78,25 +78,26 @@ impl Lifecycle {
         };
         let begins = package.component.is_some() && !self.waiting.contains_key(name);
         if begins && !self.is_checked(name, found, &package, asked.as_ref()).await? {
-            // The end of this check, or of the one before it, is told.
+            // The end of this check, or of the one before it, starts a new round.
             return Ok(false);
         }
         if matches!(self.questions.stand(name), Stand::UnderWay) {
-            // The answer is told.
+            // The answer starts a new round.
             return Ok(false);
         }
         if package.component.is_some() {
-            // Also what only waits for rights: the API server is asked about each.
+            // This counts also if the package only waits for rights: the operator asks the API server about each of
+            // them.
             self.turns.take(&found.source.namespace);
         }
-        // What the API server does not answer leaves the check open, for this process to go on with.
+        // Without an answer of the API server, the check stays open for the next round.
         let Some(examined) = self.examine(name, found, &package).await? else { return Ok(false) };
         let admitted = match examined {
             Ok(entry) => {
                 let content = entry.content.clone();
                 let activated = self.activate(name, found, &package, entry).await;
                 if activated.is_err() {
-                    // It passed the gate, which takes its time.
+                    // Keep the checked content: passing the gate again would take time.
                     self.waiting.insert(name.to_owned(), content);
                 }
                 activated?
@@ -119,12 +120,12 @@ impl Lifecycle {
                 again
             }
         };
-        // Only now: what the API server did not let us write down leaves the check open, too.
+        // Remove this last: if a write failed above, the check stays open too.
         self.checking.remove(name);
         Ok(again)
     }
 
-    /// Whether a package was checked. If not, that is begun when it is its turn.
+    /// Returns whether a package was checked. If not, starts the check when it is its turn.
     async fn is_checked(
         &mut self,
         name: &str,
@@ -137,7 +138,7 @@ impl Lifecycle {
             Stand::Ended => return Ok(true),
             Stand::UnderWay => return Ok(false),
             Stand::Open if !self.checks.has_room_for(namespace) => return Ok(false),
-            // Whatever served goes on before anything new is looked at.
+            // Policies that served before are loaded before any new package is checked.
             Stand::Open if *namespace != self.tools.duties.operator_namespace && !self.loading.is_empty() => {
                 return Ok(false);
             }
@@ -152,14 +153,15 @@ impl Lifecycle {
             .await?;
             self.checking.insert(name.to_owned());
         }
-        // A check that could not be begun took nobody's time.
+        // A check that could not start takes no turn.
         self.turns.take(namespace);
         self.checks.begin(name, namespace, Arc::clone(package));
         Ok(false)
     }
 
-    /// When a revision is looked at again that waits for something. What passed the gate waits for somebody who is often on
-    /// the way: soon at first, and later the longer it waited.
+    /// Returns the delay before the next attempt for a waiting revision. A revision that passed the gate often waits
+    /// for an object that will be created soon, such as a role. So the delay is short at first, and grows with the time
+    /// that the revision has waited.
     fn patience_with(&self, name: &str) -> Duration {
         if !self.waiting.contains_key(name) {
             return LOOK_AGAIN;
@@ -167,7 +169,8 @@ impl Lifecycle {
         passed(self.records.status(name).since.as_deref(), self.tools.clock.now()).clamp(PATIENCE.0, LOOK_AGAIN)
     }
 
-    /// Every check that does not take knowing what serves beside it; none while the API server is asked about rights.
+    /// Makes all checks that do not depend on other serving revisions. Returns `None` while the API server is asked
+    /// about rights.
     async fn examine(
         &mut self,
         name: &str,
@@ -179,7 +182,7 @@ impl Lifecycle {
             Err(refused) => return Ok(Some(Err(refused))),
         };
         let content = match self.waiting.get(name) {
-            // It passed the gate, and what was missing was not its own.
+            // The package passed the gate and waited for another reason.
             Some(content) => content.clone(),
             None => match self.content(name, package).await {
                 Ok(content) => content,
@@ -193,7 +196,7 @@ impl Lifecycle {
             }
         }
         if let Content::Policy(policy, _) = &content {
-            // It passed the gate, which takes its time.
+            // Keep the checked content: passing the gate again would take time.
             self.waiting.insert(name.to_owned(), content.clone());
             let Some(missing) = self.missing(name, policy, found) else { return Ok(None) };
             let missing = missing?;
@@ -217,7 +220,7 @@ impl Lifecycle {
         })))
     }
 
-    /// The rights that a policy is missing; none while the API server is asked, which begins here.
+    /// Returns the rights that the policy lacks. Returns `None` while the API server is asked, which starts here.
     fn missing(&mut self, name: &str, policy: &Policy, found: &Found) -> Option<Missing> {
         if let Some(missing) = self.questions.take(name) {
             return Some(missing);
@@ -232,7 +235,8 @@ impl Lifecycle {
         None
     }
 
-    /// Settings alone, tried on the samples of the policy that they are for: what its schema takes, Kubernetes may refuse.
+    /// Tries settings without a component on the samples of the policy that they are for. Kubernetes may refuse a value
+    /// that the schema accepts.
     async fn tried(&self, policy: &str, package: &Package, reach: &Reach) -> Result<(), NotAdmitted> {
         let (mut refused, shared) = (Ok(()), self.shared(self.held_config().as_ref()));
         for (loaded, own) in self.roster.loaded(policy, reach, &self.serving()) {
@@ -240,7 +244,7 @@ impl Lifecycle {
             let layer = Layer::tree(origin, policy, package.file.settings.clone());
             let layers = shared.iter().cloned().chain(own).chain([layer]).collect();
             refused = match self.checks.try_settings(loaded, layers, &package.namespace).await {
-                // Which layers do not fit is told once all of them are arranged.
+                // `activate` reports which layers do not fit, after all of them are put together.
                 Ok(()) | Err(LoadError::Settings(_)) => return Ok(()),
                 Err(error) if error.is_lasting() => Err(NotAdmitted::refused("BadSettings", error.to_string())),
                 Err(error) => {
@@ -252,19 +256,19 @@ impl Lifecycle {
         refused
     }
 
-    /// Whether what a package was refused for is so no longer.
+    /// Returns whether the reason for refusing a package is gone.
     pub(super) fn is_overtaken(&self, held: &Held, status: &PolicyRevisionStatus) -> bool {
         let named = held.package.as_ref().ok().and_then(|package| package.file.name.as_deref());
         status.reason.as_deref() == Some(NO_SUCH_POLICY) && named.is_some_and(|name| self.roster.knows_policy(name))
     }
 
-    /// Where a package holds. Nowhere is it granted what the operator was started not to grant.
+    /// Returns the scope of a package. Refuses grants that the owner does not allow.
     pub(super) fn reach(&self, package: &Package) -> Result<Reach, NotAdmitted> {
         self.tools.grantable.covers_grants(&package.file.grants)?;
         Ok(reach(&package.file, &package.namespace, &self.tools.duties.operator_namespace)?)
     }
 
-    /// What a package brings, checked: if that was not done beside everything else, now.
+    /// Returns the checked content of a package. Checks it now, unless a background check has finished.
     pub(super) async fn content(&mut self, name: &str, package: &Package) -> Result<Content, NotAdmitted> {
         if package.component.is_some() {
             let checked = match self.checks.take(name).await {
@@ -294,7 +298,8 @@ impl Lifecycle {
         Ok(Content::Settings(policy, package.file.settings.clone()))
     }
 
-    /// Lets a revision serve, if what serves then goes together. What its source had before serves no more.
+    /// Lets a revision serve if all serving revisions then fit together. The earlier revision of the same source stops
+    /// serving.
     async fn activate(
         &mut self,
         name: &str,
@@ -322,7 +327,7 @@ impl Lifecycle {
             if !fits_alone {
                 return Ok(Err(NotAdmitted::refused(reason, message)));
             }
-            // It is in order, and so is what serves: they wait for whoever mends the settings.
+            // The revision and the serving ones are valid. The revision waits until the owner corrects the settings.
             self.waiting.insert(name.to_owned(), entry.content);
             let turn = Turn::new(RevisionState::Pending, reason, format!("ConfigMap {OPERATOR_CONFIG}: {message}"));
             return Ok(Err(NotAdmitted { turn, again: true }));
@@ -339,7 +344,7 @@ impl Lifecycle {
         }
         let asked = self.asked(name);
         self.counted.insert(name.to_owned());
-        // What replaces something that serves holds its place.
+        // A revision that replaces a serving one keeps its place.
         let replaces = before.iter().any(|other| self.records.status(other).state == RevisionState::Active);
         let kept_out = if replaces { None } else { self.roster.kept_out(&entry, &trial) };
         let turn = match kept_out {
@@ -351,7 +356,7 @@ impl Lifecycle {
             status.retried = asked;
         });
         if !is_there.await? {
-            // Nothing would serve if it replaced what does: what is deleted is not let in.
+            // A revision without a record is not admitted: if it replaced the serving one, no policy would serve.
             self.roster.put_back(name, kept);
             self.waiting.insert(name.to_owned(), entry.content);
             let message = "somebody deleted its record while it was checked";
@@ -366,7 +371,7 @@ impl Lifecycle {
     }
 }
 
-/// Writes into a status what a revision turned out to be.
+/// Writes the policy, version, kinds and other facts of a revision into its status.
 fn describe(status: &mut PolicyRevisionStatus, entry: &Entry) {
     match &entry.content {
         Content::Policy(policy, _) => {

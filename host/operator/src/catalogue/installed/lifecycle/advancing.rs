@@ -1,4 +1,4 @@
-//! The next step with each package: it is seen, checked, let in, or tried again.
+//! Takes the next step with each package: finds, checks, admits it, or tries it again.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use super::{ATTEMPTS, Found, LOOK_AGAIN, Lifecycle, PATIENCE, StepError, Turn};
 use crate::catalogue::installed::checks::Stand;
 
 impl Lifecycle {
-    /// Takes the next step with each package, as far as their turns go, and has serve what comes of it. Gives when to look
-    /// again, and what went wrong.
+    /// Takes the next step with each package whose turn it is, and swaps in the result. Returns when to look again, and
+    /// the error of a failed step.
     pub(super) async fn advance_all(
         &mut self,
         found: &[Found],
@@ -30,7 +30,7 @@ impl Lifecycle {
                     let due = due.map_or(LOOK_AGAIN, |due| due.saturating_duration_since(Instant::now()));
                     wait = Some(wait.map_or(due, |wait: Duration| wait.min(due)));
                 }
-                // One package holds no other up, nor those behind it in its namespace.
+                // A failed package delays neither other packages nor the next ones of its namespace.
                 Err(error) => {
                     if self.turns.is_taken()
                         && let Some(name) = self.name_of(package)
@@ -44,7 +44,7 @@ impl Lifecycle {
                 self.serve().await?;
             }
             if self.turns.is_taken() {
-                // The rest has its turn in the next round, after whatever came meanwhile.
+                // The others have their turn in the next round, after any change that came meanwhile.
                 wait = Some(Duration::ZERO);
                 break;
             }
@@ -55,8 +55,8 @@ impl Lifecycle {
         Ok((wait, advanced))
     }
 
-    /// Waits for the check of a package of the operator's own namespace, or for its rights, if that is under way: what is
-    /// made before it serves would be made twice. Says whether it was.
+    /// Waits for a running check or question of a package of the operator's own namespace. Otherwise passes would
+    /// create children before the package serves, and change them afterwards. Returns whether it waited.
     async fn until_checked(&mut self, found: &Found) -> bool {
         let is_own = found.source.namespace == self.tools.duties.operator_namespace;
         let Some(name) = self.name_of(found).filter(|_| is_own) else { return false };
@@ -72,10 +72,10 @@ impl Lifecycle {
         waited
     }
 
-    /// Takes the next step with a package. Says whether it is to be looked at again although nothing happens, which is when
-    /// it is due.
+    /// Takes the next step with a package. Returns whether to look at it again when it is due, although nothing
+    /// changes.
     async fn advance(&mut self, found: &Found) -> Result<bool, StepError> {
-        // Of what was not read yet there is nothing to check.
+        // A package that was not read yet cannot be checked.
         let (Some(name), Some(held)) = (self.name_of(found), &found.held) else { return Ok(false) };
         if self.records.get(&name).is_none() {
             self.records.create(&name, self.spec_of(found, held)).await?;
@@ -88,7 +88,8 @@ impl Lifecycle {
         }
         match status.state {
             state if state.is_let_in() && self.roster.entries.contains_key(&name) => {
-                // There is nothing to try, and asked once must not let it off whatever it does from then on.
+                // There is nothing to try. Record the request, so that it does not clear later failures of the revision
+                // too.
                 if retried && self.roster.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {
                     self.records.write_or_owe(&name, PolicyRevisionStatus { retried: asked, ..status }).await;
                 }
@@ -116,8 +117,8 @@ impl Lifecycle {
         }
     }
 
-    /// A process ended while it checked a package. It may have been killed for any reason, so the package is tried again,
-    /// each time later, and put aside when that ends the process again and again.
+    /// Handles a process that ended during the check of a package. The process may have been killed for any reason, so
+    /// the package is tried again, with a growing delay. It is refused after several such ends.
     async fn unended(&mut self, name: &str, attempts: i64) -> Result<bool, StepError> {
         if attempts >= ATTEMPTS {
             let message = format!(

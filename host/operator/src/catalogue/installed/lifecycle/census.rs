@@ -1,4 +1,4 @@
-//! How many objects each revision serves, which records are kept, and what metrics say of it.
+//! Counts the objects of each revision, deletes old records, and sets the metrics.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,28 +10,29 @@ use kaos_crds::{PolicySource, RevisionState};
 use super::{Found, Lifecycle, StepError};
 use crate::catalogue::installed::sources::MOST;
 
-/// Revisions that are kept of a line.
+/// The number of revisions to keep of each line.
 const KEPT: usize = 3;
-/// Revisions of a line that are remembered as put aside, beside those.
+/// The number of quarantined revisions to keep of each line, in addition.
 const ASIDE: usize = 16;
 
-/// Revisions that follow one another.
+/// A line: revisions that follow one another.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Line<'a> {
-    /// What a ConfigMap held.
+    /// Revisions of one ConfigMap.
     Of(&'a PolicySource),
-    /// What ConfigMaps held that are gone: one that is made under another name for each content, as kustomize does, goes
-    /// with the next.
+    /// Revisions of deleted ConfigMaps with the same namespace, pin and kinds. Tools such as kustomize give a ConfigMap
+    /// another name for each content, so such revisions form one line.
     Gone(&'a str, bool, &'a [String]),
-    /// The same of a namespace other than the operator's, which pays for nothing that is kept here.
+    /// The same for a namespace other than the operator's. It has one line only, because no quota of the tenant counts
+    /// the kept bytes.
     Tenant(&'a str),
 }
 
 impl Lifecycle {
-    /// Writes down how far the revisions that serve have come.
+    /// Writes into the records how many objects each serving revision has.
     pub(super) async fn count(&mut self, found: &[Found]) {
         let mut states: BTreeMap<(RevisionState, bool), usize> = BTreeMap::new();
-        // What could not be read yet holds something of which nothing can be said.
+        // A package that could not be read yet has no name, so it is left out.
         let current: BTreeSet<String> = found.iter().filter_map(|found| self.name_of(found)).collect();
         let seen = self.objects_are_seen();
         let names: Vec<String> = self.records.all().keys().cloned().collect();
@@ -43,7 +44,7 @@ impl Lifecycle {
             }
             let ledger = self.tools.catalogue.ledger();
             let ((serving, _), outstanding) = (ledger.counts(name), ledger.outstanding(name, &self.concerned(name)));
-            // A process that just began has counted nobody yet; what the last one wrote is nearer to the truth.
+            // A process that just started has no counts yet. The counts of the last process are closer to the truth.
             if outstanding == 0 {
                 self.counted.insert(name.clone());
             }
@@ -59,15 +60,15 @@ impl Lifecycle {
         self.tools.catalogue.ledger().keep(&known);
     }
 
-    /// Whether every object is known that something answers for.
+    /// Returns whether the watches have listed every kind that a policy answers for.
     fn objects_are_seen(&self) -> bool {
         let Some(snapshot) = self.tools.catalogue.load() else { return false };
         let coverage = self.tools.watch.coverage();
         snapshot.kinds().all(|(of, _)| coverage.is_primary(of)) && self.tools.watch.synced().is_ok()
     }
 
-    /// Removes records that nobody will ask for: of each line the newest stay, whatever serves or would again, what must not
-    /// serve again by itself, and what served before packages that may be about to come under another name.
+    /// Deletes records that are no longer needed. Keeps the newest of each line, serving revisions and their fallbacks,
+    /// quarantined revisions, and the predecessors of packages that may come back under another name.
     pub(super) async fn tidy(&mut self, found: &[Found]) -> Result<(), StepError> {
         let sources: BTreeSet<&PolicySource> = found.iter().map(|found| &found.source).collect();
         let mut lines: BTreeMap<(Line<'_>, bool), Vec<(String, String)>> = BTreeMap::new();
@@ -95,7 +96,7 @@ impl Lifecycle {
                 needed.insert(name.clone());
             }
         }
-        // What came to nothing before its source held something else says nothing to anybody.
+        // A revision that never served and whose source has other content now is of no use.
         let never_was = |name: &&String| {
             let state = self.records.status(name).state;
             !current.contains(*name)
@@ -103,19 +104,19 @@ impl Lifecycle {
         };
         let mut old: Vec<String> = self.records.all().keys().filter(never_was).cloned().collect();
         for ((_, are_aside), mut line) in lines {
-            // Of those that came within a second, the ones that are asked for count as the newest.
+            // Of revisions from the same second, needed ones count as the newest.
             line.sort_by_cached_key(|(since, name)| (needed.contains(name), since.clone(), name.clone()));
             let newest_first = line.into_iter().rev().map(|(_, name)| name);
             let kept = if are_aside { ASIDE } else { KEPT };
             old.extend(beyond(newest_first, kept, &awaited).filter(|name| !needed.contains(name)));
         }
         self.forget_all_but(&current);
-        // One that cannot be removed holds no other up: it is the others' turn first.
+        // A record that cannot be deleted must not delay others, so it is tried last.
         old.sort_by_cached_key(|name| (Some(name) <= self.stuck.as_ref(), name.clone()));
         for name in old {
             self.roster.entries.remove(&name);
             if let Err(error) = self.records.delete(&name).await {
-                // The rest is for the next round: an API server that takes its time would hold up everything else.
+                // The other records follow in the next round: a slow API server would delay all other steps.
                 self.stuck = Some(name);
                 return Err(error);
             }
@@ -123,11 +124,11 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Forgets what was on its way and is so no more.
+    /// Forgets the state of revisions that are no longer on their way.
     fn forget_all_but(&mut self, current: &BTreeSet<String>) {
         let records = &self.records;
         let is_known = |name: &String| current.contains(name) || records.get(name).is_some();
-        // Compiled code is among it, which nobody asks for where there is no package.
+        // The waiting content includes compiled code, which is of no use without a package.
         self.waiting.retain(|name, _| current.contains(name));
         self.due.retain(|name, _| is_known(name));
         self.tried_for.retain(|name, _| is_known(name));
@@ -136,8 +137,8 @@ impl Lifecycle {
     }
 }
 
-/// What of a line comes after the newest, of which so many are kept; of what is awaited, as many as a namespace may have
-/// policies, since it could have renamed all of them.
+/// Returns the revisions of a line after the `kept` newest. Of awaited revisions it keeps as many as a namespace may
+/// have packages, because a tenant may have renamed all of them.
 fn beyond(
     newest_first: impl Iterator<Item = String>,
     kept: usize,

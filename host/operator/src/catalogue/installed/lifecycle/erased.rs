@@ -1,5 +1,5 @@
-//! What serves although somebody deleted its record, and with that the bytes that were kept of it: it goes on, and both are
-//! written again.
+//! Recreates the PolicyRevision and the kept bytes of a serving revision after a user deleted them. The revision goes
+//! on serving meanwhile.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Lifecycle {
-    /// Writes the records again that somebody deleted of what serves, before anything is decided by what is recorded. Of all
-    /// else, nothing is known any more.
+    /// Writes the deleted records of serving revisions again, before any decision depends on records. Forgets all other
+    /// deleted records.
     pub(super) async fn write_again(&mut self, found: &[Found]) -> Result<(), StepError> {
         let (served, others): (Vec<_>, Vec<_>) = self.records.erased().into_iter().partition(|it| self.is_let_in(it));
         for revision in others {
@@ -36,10 +36,10 @@ impl Lifecycle {
     }
 
     async fn write_one_again(&mut self, name: String, revision: &Revision, found: &[Found]) -> Result<(), StepError> {
-        // What was kept of it may still be there: the garbage collector takes its time.
+        // The kept bytes may still exist: the garbage collector takes some time.
         let package = self.package_of(revision, found).await?;
         if !self.records.write_again(&name).await? {
-            // It was deleted once more, of which the watch is about to tell.
+            // The record was deleted once more. The watch will report this.
             return Ok(());
         }
         if let Some(package) = package {
@@ -55,20 +55,20 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Whether a revision was let in, and holds a place.
+    /// Returns whether a revision was admitted and is in the roster.
     fn is_let_in(&self, revision: &Revision) -> bool {
         let was_let_in = revision.status.as_ref().is_some_and(|status| status.state.is_let_in());
         was_let_in && revision.metadata.name.as_ref().is_some_and(|name| self.roster.entries.contains_key(name))
     }
 
-    /// Has the bytes kept of what serves, unless they are.
+    /// Keeps the bytes of a serving revision in the next round, unless they are kept.
     pub(super) fn keep_soon(&mut self, name: String, package: Arc<Package>) {
         self.unkept.insert(name, package);
         self.keep_due = None;
     }
 
-    /// Keeps the bytes again of what serves and was kept no longer. Gives when that is to be tried again: what was kept under
-    /// the name before may be on its way out.
+    /// Keeps the missing bytes of serving revisions again. Returns when to try again: ConfigMaps with the same name may
+    /// still be in deletion.
     pub(super) async fn keep_again(&mut self) -> Option<Duration> {
         if self.keep_due.is_none_or(|due| due <= Instant::now()) {
             for (name, package) in self.unkept.clone() {
@@ -82,7 +82,7 @@ impl Lifecycle {
         due.map(|due| due.saturating_duration_since(Instant::now()))
     }
 
-    /// Says whether nothing is left to do.
+    /// Returns whether this revision needs no further attempt.
     async fn keep_one_again(&self, name: &str, package: &Package) -> bool {
         let serves = self.records.status(name).state.is_let_in();
         let Some(revision) = self.records.get(name).filter(|_| serves) else { return true };

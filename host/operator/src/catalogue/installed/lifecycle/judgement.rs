@@ -1,4 +1,5 @@
-//! When a revision stops serving: its source goes, another one comes from there, or it fails in service.
+//! Decides when a revision stops serving: its source is deleted, another revision of the source replaces it, or it
+//! fails in service.
 
 use std::collections::BTreeSet;
 
@@ -16,12 +17,12 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// Why a revision is put aside.
+/// The reason for a quarantine.
 const FAILED: &str = "FailedInService";
 
 impl Lifecycle {
-    /// What came from sources that are gone serves no longer. The last good revision of one that was put aside stays for
-    /// as long as that one's source does.
+    /// Retires the revisions whose source is deleted. The last good revision before a quarantined one stays as long as
+    /// the source of the quarantined one exists.
     pub(super) async fn retire(&mut self, found: &[Found]) -> Result<(), StepError> {
         let sources: BTreeSet<_> = found.iter().map(|found| &found.source).collect();
         let held = self.held(found);
@@ -37,7 +38,7 @@ impl Lifecycle {
         let mut retired = Ok(());
         for (name, state) in gone {
             match state {
-                // The same bytes stay put aside, wherever they come from the next time.
+                // The same bytes stay in quarantine, whatever source they come from next time.
                 RevisionState::Superseded | RevisionState::Quarantined => {}
                 RevisionState::Active => {
                     let message = "its ConfigMap is gone, or is no policy any more";
@@ -46,7 +47,7 @@ impl Lifecycle {
                 }
                 _ => {
                     self.roster.entries.remove(&name);
-                    // What cannot be removed now holds no other up.
+                    // An error here must not delay others.
                     retired = retired.and(self.records.delete(&name).await);
                 }
             }
@@ -54,8 +55,8 @@ impl Lifecycle {
         retired
     }
 
-    /// The revisions before those that were put aside, as long as these have a source of which nothing itself serves,
-    /// whatever it holds now.
+    /// Returns the revisions before quarantined ones, if the source of the quarantined one exists and no revision of
+    /// that source serves, whatever the source contains now.
     pub(super) fn held(&self, found: &[Found]) -> BTreeSet<String> {
         let serving = self.serving();
         let serves = |source: &PolicySource| {
@@ -70,8 +71,8 @@ impl Lifecycle {
         put_aside.flat_map(|(name, _)| self.before(name)).collect()
     }
 
-    /// Puts aside what failed in service, and lets what served before serve again. What that cannot be done for now keeps
-    /// nobody from being judged.
+    /// Quarantines revisions that failed in service, and lets their predecessors serve again. An error with one
+    /// revision does not delay the judgement of others.
     pub(super) async fn judge(&mut self, found: &[Found]) -> Result<(), StepError> {
         let failing: Vec<String> =
             self.serving().into_iter().filter(|name| self.tools.catalogue.ledger().counts(name).1 > 0).collect();
@@ -90,7 +91,7 @@ impl Lifecycle {
 
     async fn put_aside(&mut self, name: &str, why: String, found: &[Found]) -> Result<(), StepError> {
         if !self.enter_or_owe(name, Turn::new(RevisionState::Quarantined, FAILED, why), |_| {}).await {
-            // Somebody deleted its record: it is written again first.
+            // A user deleted the record. It is written again first.
             return Ok(());
         }
         let source = self.records.get(name).map(|revision| revision.spec.source.clone());
@@ -100,13 +101,13 @@ impl Lifecycle {
         }
     }
 
-    /// What follows from the states of the packages that there are: of one source one revision serves, and in the stead of
-    /// one that was put aside the one before it. Derived each time, since the API server, or the end of the process, may
-    /// come between two states that are written down one after the other.
+    /// Derives what follows from the states of the packages: one revision of each source serves, and the predecessor
+    /// replaces a quarantined one. This is computed in each round, because an API error or the end of the process may
+    /// interrupt a sequence of two writes.
     pub(super) async fn follow_up(&mut self, found: &[Found]) -> Result<(), StepError> {
         let mut followed_up = Ok(());
         for package in found {
-            // What could not be read decides nothing.
+            // A package that could not be read changes nothing.
             let Some(name) = self.name_of(package) else { continue };
             let state = self.records.status(&name).state;
             let keeps = if state.is_let_in() { Some(name.clone()) } else { self.newest_of(package) };
@@ -120,7 +121,7 @@ impl Lifecycle {
         followed_up
     }
 
-    /// The newest of the revisions of a source that serve.
+    /// Returns the newest serving revision of a source.
     fn newest_of(&self, package: &Found) -> Option<String> {
         let serving = self.serving();
         let of_source = serving.iter().filter_map(|name| {
@@ -130,7 +131,7 @@ impl Lifecycle {
         of_source.max().map(|(_, name)| name.clone())
     }
 
-    /// Whatever else of a source serves does so no longer.
+    /// Ends the service of all other revisions of the same source.
     pub(super) async fn replace_others(&mut self, name: &str, package: &Found) {
         if !self.roster.entries.contains_key(name) {
             return;
@@ -143,8 +144,8 @@ impl Lifecycle {
         }
     }
 
-    /// Whether what would serve again in place of a revision can be loaded at once. If not, it is compiled beside everything
-    /// else, and until then the revision goes on.
+    /// Returns whether the revision that would replace this one can be loaded at once. If not, it is compiled in the
+    /// background, and the failing revision serves until then.
     async fn may_be_put_aside(&mut self, name: &str, found: &[Found]) -> bool {
         let source = self.records.get(name).map(|revision| &revision.spec.source);
         let Some(package) = found.iter().find(|found| Some(&found.source) == source) else { return true };
@@ -152,8 +153,8 @@ impl Lifecycle {
         self.is_compiled_to_restore(&before, false, found).await
     }
 
-    /// What may serve again after a revision that is put aside, the best first; nothing if something serves already or
-    /// another package decides about it.
+    /// Returns the revisions that may serve again after a quarantined one, the best first. Returns none if a revision
+    /// serves already, or if another package decides about it.
     fn to_restore(&self, name: &str, package: &Found, found: &[Found]) -> Vec<Revision> {
         let serving = self.serving();
         let stands_in = |before: &String| serving.contains(before);
@@ -161,7 +162,7 @@ impl Lifecycle {
         {
             return Vec::new();
         }
-        // One that has a package of its own again is decided about by that.
+        // If a revision has a package of its own again, that package decides about it.
         let is_decided = |before: &Revision| {
             found.iter().any(|other| other.source == before.spec.source && other.source != package.source)
         };
@@ -177,7 +178,7 @@ impl Lifecycle {
         is_compiled
     }
 
-    /// Lets what served before a revision that was put aside serve again, unless something does so already.
+    /// Lets the predecessor of a quarantined revision serve again, unless one serves already.
     async fn restore_before(&mut self, name: &str, package: &Found, found: &[Found]) -> Result<(), StepError> {
         for before in self.to_restore(name, package, found) {
             let restored = before.metadata.name.clone().unwrap_or_default();
@@ -187,12 +188,12 @@ impl Lifecycle {
                 return Err(StepError { what, message, is_answered: true });
             }
             if !self.is_compiled_to_restore(&before, true, found).await {
-                // Its end is told.
+                // The end of the compilation starts a new round.
                 return Ok(());
             }
             match self.reload(&before, found).await? {
                 Loaded::Serves => {}
-                // What served before that may still be there.
+                // An older revision may still be available.
                 Loaded::Never | Loaded::Withheld => continue,
                 Loaded::NotYet(error) => {
                     self.due.insert(restored, Instant::now() + LOOK_AGAIN);
@@ -208,8 +209,8 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Has what served before a revision go on with the claim of that, whatever it came from itself: it is there for as long
-    /// as the package is that failed. Gives since when it claims its place, as it is written down.
+    /// Gives a restored predecessor the claim of the failed revision, whatever its own source is: it serves as long as
+    /// the failed package exists. Returns the time of the claim, as the record keeps it.
     fn claim_of(&mut self, failed: &str, restored: &str, found: &[Found]) -> Option<String> {
         let age = age_of(self.records.get(failed)?, found);
         let (mut serving, waiting) = (self.serving(), self.waiting_for_a_place());
@@ -220,7 +221,7 @@ impl Lifecycle {
         self.roster.claimed(&[restored.to_owned()]).map(|claimed| claimed.to_string())
     }
 
-    /// The revisions before one, the last first.
+    /// Returns the chain of predecessors of a revision, the latest first.
     pub(super) fn before(&self, name: &str) -> Vec<String> {
         let mut before: Vec<String> = Vec::new();
         while before.len() < BACK
@@ -231,8 +232,8 @@ impl Lifecycle {
         before
     }
 
-    /// What served before a revision and was not put aside itself, of other bytes: what it came after, and then what else its
-    /// source had, the last first.
+    /// Returns the good predecessors of a revision: superseded ones with other bytes. First come its predecessors, then
+    /// the other revisions of its source, the latest first.
     fn good_before(&self, name: &str) -> Vec<Revision> {
         let Some(failed) = self.records.get(name).map(|revision| &revision.spec) else { return Vec::new() };
         let is_good = |revision: &&Revision| {
@@ -248,8 +249,8 @@ impl Lifecycle {
         before.chain(of_source.into_iter().rev()).filter(is_good).cloned().collect()
     }
 
-    /// The revision under which the bytes of another one were put aside: a package that comes under another name, or again
-    /// after it was deleted, is no other package.
+    /// Returns the quarantined revision with the same bytes as this one. A package with another name, or one that was
+    /// deleted and created again, is still the same package.
     pub(super) fn put_aside_as(&self, name: &str) -> Option<&Revision> {
         let spec = &self.records.get(name)?.spec;
         let same = |(other, revision): &(&String, &Revision)| {
@@ -262,7 +263,7 @@ impl Lifecycle {
         self.records.all().iter().find(same).map(|(_, revision)| revision)
     }
 
-    /// Puts aside what was put aside under another name.
+    /// Quarantines a revision whose bytes are in quarantine under another name.
     pub(super) async fn put_aside_again(&mut self, name: &str) {
         let Some(other) = self.put_aside_as(name) else { return };
         let status = other.status.clone().unwrap_or_default();
@@ -279,7 +280,7 @@ impl Lifecycle {
         self.waiting.remove(name);
     }
 
-    /// The objects that a revision is there for; none where objects choose it.
+    /// Returns the objects that a revision is for. Returns none if objects pin it.
     pub(super) fn concerned(&self, name: &str) -> Vec<ObjectKey> {
         let Some(snapshot) = self.tools.catalogue.load() else { return Vec::new() };
         let choosing = self.tools.catalogue.ledger().choosing();

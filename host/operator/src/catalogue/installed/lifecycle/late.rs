@@ -1,8 +1,9 @@
-//! Namespaces' own policies that were let in before a process began: they are loaded beside everything else, since each may
-//! take its time. Until one is loaded nothing is done for the objects of its place, and nobody is told.
+//! Loads policies of tenants that were admitted before this process started. They are loaded in the background, because
+//! each may take some time. Until such a policy is loaded, the operator neither changes the objects of its place nor
+//! writes their status.
 //!
-//! One that cannot be loaded for now is left alone for a while: the compiler is killed for want of memory, or gets no
-//! processor.
+//! A policy that cannot be loaded for now is tried again later: the compile child was killed because memory was short,
+//! or got no processor.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -29,11 +30,12 @@ use crate::{
     moments::parsed,
 };
 
-/// How long one that cannot be loaded is left alone at most: a try can take a processor for minutes.
+/// The maximum delay before another attempt to load a policy. An attempt can take a processor for minutes.
 const SELDOM: Duration = Duration::from_hours(1);
 
 impl Lifecycle {
-    /// Begins to load a namespace's own policy that was let in, after what it may fall back to. Says whether it is one.
+    /// Starts to load an admitted policy of a tenant, after its possible fallbacks. Returns whether the revision is
+    /// such a policy.
     pub(super) fn load_beside(&mut self, revision: &Revision, found: &[Found]) -> bool {
         if !self.is_local_policy(revision) {
             return false;
@@ -48,13 +50,13 @@ impl Lifecycle {
         true
     }
 
-    /// Whether a revision brings a component for the namespace that it came from.
+    /// Returns whether a revision contains a component for a namespace other than the operator's.
     fn is_local_policy(&self, revision: &Revision) -> bool {
         let PolicyRevisionSpec { source, digest, .. } = &revision.spec;
         source.namespace != self.tools.duties.operator_namespace && digest.is_some()
     }
 
-    /// What replaced or retired it has no use for what is loaded.
+    /// Forgets revisions that were replaced or retired while they were being loaded.
     pub(super) fn forget_what_loads_no_more(&mut self) {
         let (serving, entries) = (self.serving(), &self.roster.entries);
         let is_unloaded =
@@ -62,7 +64,7 @@ impl Lifecycle {
         self.loading.retain(|name, _| serving.contains(name) && is_unloaded(name));
     }
 
-    /// Where those answer that are being loaded.
+    /// Returns the places of the revisions that are being loaded.
     pub(super) fn loading_places(&self, serving: &BTreeSet<String>) -> Loading {
         let mut places = Loading::new();
         let entries = self.loading.keys().filter(|name| serving.contains(*name)).filter_map(|name| {
@@ -78,8 +80,9 @@ impl Lifecycle {
         places
     }
 
-    /// Has nothing answer in the place of a namespace's own policy that cannot be loaded for now, until it is: that holds
-    /// nobody else up. What holds for others, too, is waited for.
+    /// Removes all answers from the place of a tenant's policy that cannot be loaded for now, until it is loaded. Other
+    /// places do not wait. For a policy that also holds for others, returns the error, so that the operator waits for
+    /// it.
     pub(super) async fn put_off(
         &mut self,
         revision: &Revision,
@@ -102,8 +105,8 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Loads one of those that are being loaded, that were put off, or that could not be loaded any more and are wanted back,
-    /// if it is due. Gives when the next one is.
+    /// Loads one revision that is due: one that is being loaded, one that was put off, or a lost one that is wanted
+    /// back. Returns when the next one is due.
     pub(super) async fn load_late(&mut self, found: &[Found]) -> Option<Duration> {
         let loads = !self.loading.is_empty();
         if let Some((due, name)) = self.next_unloaded(found)
@@ -120,7 +123,7 @@ impl Lifecycle {
             self.load_one(&name, &revision, found).await;
         }
         if loads && self.loading.is_empty() {
-            // What is new and waited for that has its turn now.
+            // New packages had to wait for the loading, and have their turn now.
             return Some(Duration::ZERO);
         }
         self.next_unloaded(found).map(|(due, _)| due.saturating_duration_since(Instant::now()))
@@ -129,7 +132,7 @@ impl Lifecycle {
     async fn load_one(&mut self, name: &str, revision: &Revision, found: &[Found]) {
         let is_first = self.loading.remove(name).is_some();
         match self.load_again(revision, found).await {
-            // Another thing answers now, although the same revisions serve.
+            // The answers change, although the same revisions serve.
             Ok(Loaded::Serves | Loaded::Withheld) => self.installed = None,
             Ok(Loaded::Never) => drop(self.roster.entries.remove(name)),
             Err(error) | Ok(Loaded::NotYet(error)) if is_first => {
@@ -149,7 +152,7 @@ impl Lifecycle {
         }
     }
 
-    /// Loads what one that is being loaded may fall back to. Says whether nothing of that is left.
+    /// Loads the possible fallbacks of a revision that is being loaded. Returns whether none is left.
     async fn loads_before(&mut self, name: &str, found: &[Found]) -> bool {
         let next = |this: &Self| this.loading.get(name).and_then(VecDeque::front).filter(|it| *it != name).cloned();
         while let Some(before) = next(self) {
@@ -166,8 +169,8 @@ impl Lifecycle {
         true
     }
 
-    /// Whether a revision can be loaded at once. A component is checked beside everything else first, which tells when it
-    /// comes to its end.
+    /// Returns whether a revision can be loaded at once. Otherwise starts a background check of its component. The end
+    /// of the check starts a new round.
     pub(super) async fn is_compiled(&mut self, name: &str, revision: &Revision, found: &[Found]) -> bool {
         let PolicyRevisionSpec { source, digest, .. } = &revision.spec;
         let is_loaded = self.roster.entries.get(name).is_some_and(|entry| entry.content.is_loaded());
@@ -184,20 +187,20 @@ impl Lifecycle {
                     self.checks.begin(name, &source.namespace, package);
                     false
                 }
-                // Loading it tells why there is nothing to check.
+                // Loading the revision reports why there is nothing to check.
                 Ok(_) | Err(_) => true,
             },
         }
     }
 
-    /// Which of those that are to be loaded is due first, and when. Of those that are due now, the namespaces take turns.
+    /// Returns the revision to load next, and when it is due. If several are due, the namespaces take turns.
     fn next_unloaded(&self, found: &[Found]) -> Option<(Instant, String)> {
         let (serving, now) = (self.serving(), Instant::now());
         let is_asked_anew = |name: &str| self.is_asked_for(name) && self.tried_for.get(name) != Some(&self.asked(name));
         let rank = |name: &String| {
             let due = self.due.get(name).copied().filter(|due| *due > now && !is_asked_anew(name));
             let had = self.roster.entries.get(name).map(|entry| self.turns.had(&entry.source.namespace));
-            // Whatever came to its end waits for nothing more.
+            // A revision whose check has finished comes first.
             let next = self.loading.get(name).and_then(VecDeque::front).unwrap_or(name);
             let is_open = !matches!(self.checks.stand(next), Stand::Ended);
             (due.unwrap_or(now), is_open, had, name.clone())
@@ -208,11 +211,11 @@ impl Lifecycle {
     }
 }
 
-/// A namespace's own policy that is not loaded, as far as its record tells.
+/// Returns the entry for a tenant's policy that is not loaded, from its record.
 fn unloaded(revision: &Revision, found: &[Found]) -> Entry {
     let PolicyRevisionSpec { source, scope, .. } = &revision.spec;
     let status = revision.status.clone().unwrap_or_default();
-    // One that an older package keeps out holds no place.
+    // A revision that lost a conflict holds no place.
     let serves = status.state == RevisionState::Active;
     let kinds = if serves { kinds_of(&status).collect() } else { Vec::new() };
     Entry {

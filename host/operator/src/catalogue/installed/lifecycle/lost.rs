@@ -1,7 +1,9 @@
-//! What served and cannot be loaded any more when a process begins: its bytes are gone, or this build takes them no longer.
+//! Handles active revisions that a new process cannot load any more: their bytes are gone, or this build does not
+//! accept them.
 //!
-//! It keeps its place, and what served before only stands in for it: whatever that does not know of is wanted again as soon
-//! as this can be loaded, which is tried at each start, when its bytes come back, and when somebody asks.
+//! Such a revision keeps its place, and its predecessor only replaces it. Children that the predecessor does not know
+//! are needed again when the revision can be loaded. The operator tries this at each start, when the bytes come back,
+//! and when a user requests it.
 
 use std::collections::BTreeSet;
 
@@ -26,11 +28,11 @@ use crate::{
     moments::parsed,
 };
 
-/// How the message of a revision begins that cannot be loaded any more.
+/// The start of the message of a revision that cannot be loaded any more.
 const LOST: &str = "it cannot be loaded any more";
 
 impl Lifecycle {
-    /// Has what served before stand in for a revision that serves and cannot be loaded any more.
+    /// Replaces an active revision that cannot be loaded any more with its predecessor.
     pub(super) async fn withhold(&mut self, revision: &Revision, found: &[Found], why: &str, bytes_are_gone: bool) {
         let PolicyRevisionSpec { source, scope, digest, .. } = &revision.spec;
         let name = revision.metadata.name.clone().unwrap_or_default();
@@ -66,7 +68,7 @@ impl Lifecycle {
         self.enter_or_owe(&name, withheld, |status| status.retried = asked).await;
     }
 
-    /// Whether there is reason to load again what could not be any more: its bytes came back, or somebody asks for it.
+    /// Returns whether to load a lost revision again: its bytes came back, or a user requests it.
     pub(super) fn is_wanted_back(&self, name: &str, found: &[Found]) -> bool {
         let Some(Content::Lost { bytes_are_gone, .. }) = self.roster.entries.get(name).map(|entry| &entry.content)
         else {
@@ -76,13 +78,13 @@ impl Lifecycle {
         self.is_asked_for(name) || (*bytes_are_gone && came_back())
     }
 
-    /// Loads one revision that was not loaded before, and lets it back.
+    /// Loads one revision that was not loaded before, and lets it serve.
     pub(super) async fn load_again(&mut self, revision: &Revision, found: &[Found]) -> Result<Loaded, StepError> {
         let name = revision.metadata.name.as_deref().unwrap_or_default();
         let before = self.roster.entries.get(name).cloned();
         let loaded = self.load_and_let_back(revision, found).await;
         if let (Err(_), Some(before)) = (&loaded, before) {
-            // Nobody knows yet whether it goes with the rest, or it could not be told that it does not.
+            // It is not known yet whether the revision fits, or its status could not be written.
             self.roster.entries.insert(name.to_owned(), before);
         }
         loaded
@@ -96,8 +98,8 @@ impl Lifecycle {
         Ok(loaded)
     }
 
-    /// Lets serve what was not loaded before and is now. Where that does not go with what was let in meanwhile, what served
-    /// before goes on standing in for it: nobody else has to wait for that.
+    /// Lets revisions serve that could not be loaded before. If one does not fit together with the revisions that were
+    /// admitted meanwhile, its predecessor still replaces it, and the others do not wait.
     pub(super) async fn let_back(&mut self, back: &[Revision], found: &[Found]) -> Result<(), StepError> {
         let names: Vec<String> =
             back.iter().map(|revision| revision.metadata.name.clone().unwrap_or_default()).collect();
@@ -116,7 +118,7 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Why a revision does not go with others that serve, if these go together without it.
+    /// Returns why a revision does not fit together with the other serving ones, if those fit together without it.
     async fn unfit_beside(&mut self, name: &str, serving: &BTreeSet<String>) -> Result<Option<Unfit>, StepError> {
         let fitted = match &self.installed {
             Some((_, fitted)) => fitted.clone(),
@@ -124,14 +126,14 @@ impl Lifecycle {
         };
         let mut others = serving.clone();
         others.remove(name);
-        // The operator's own ConfigMap need not fit: then what fitted last holds.
+        // If the operator's own ConfigMap does not fit, the content that fitted last applies.
         let settings = [self.config(), fitted].map(|config| self.shared(config.as_ref()));
         let hold = settings.iter().find(|shared| self.roster.arrange(&others, shared).is_ok());
         Ok(hold.and_then(|shared| self.roster.arrange_with(Some(name), serving, shared).err()))
     }
 }
 
-/// Whether a revision serves, as far as its status tells, and cannot be loaded any more.
+/// Returns whether a revision is active and cannot be loaded any more, by its status.
 pub(crate) fn is_withheld(status: &PolicyRevisionStatus) -> bool {
     status.reason.as_deref() == Some(NOT_LOADED)
         && status.message.as_deref().is_some_and(|message| message.starts_with(LOST))

@@ -1,4 +1,4 @@
-//! Which revision stands for which package.
+//! Maps packages to the names of their revisions.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,9 @@ use serde_json::json;
 use super::{Found, Held, Lifecycle, Roster};
 
 impl Lifecycle {
-    /// A revision is named after its source and its content. The digits are of both: what stands before them can be that of
-    /// another source. While the content cannot be read, there is no name.
+    /// Returns the name of a package's revision, which depends on its source and its content. The digits at the end are
+    /// a digest of both, because another source can have the same readable part. Returns `None` while the content
+    /// cannot be read.
     pub(super) fn name_of(&self, Found { source, held, .. }: &Found) -> Option<String> {
         let digest = held.as_ref()?.digest;
         let mut name = source.config_map.clone();
@@ -22,7 +23,8 @@ impl Lifecycle {
         Some(format!("{}-{}", name.trim_end_matches(['.', '-']), &whole.hex()[..12]))
     }
 
-    /// The revisions that stand for what there is now; of what could not be read, all that may.
+    /// Returns the revisions of the current packages. For a package that could not be read, returns all revisions of
+    /// its source.
     pub(super) fn current(&self, found: &[Found]) -> BTreeSet<String> {
         let is_unread = |found: &&Found| found.held.is_none();
         let unread: BTreeSet<&PolicySource> = found.iter().filter(is_unread).map(|found| &found.source).collect();
@@ -46,7 +48,7 @@ impl Lifecycle {
     }
 }
 
-/// Revisions of a source that serve, other than one.
+/// Returns the serving revisions of a source, except the named one.
 pub(super) fn others_of<'a>(
     roster: &'a Roster,
     serving: &'a BTreeSet<String>,

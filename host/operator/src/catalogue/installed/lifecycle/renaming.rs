@@ -1,5 +1,5 @@
-//! A ConfigMap that gets another name is one that goes and one that comes: what came from the one served before what comes
-//! from the other.
+//! Handles renamed ConfigMaps. A rename deletes one ConfigMap and creates another. The revision of the first one
+//! becomes the predecessor of the revision of the second one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,20 +15,21 @@ use crate::{
     moments::written,
 };
 
-/// How long after a ConfigMap went another one may come that takes its place under another name.
+/// The maximum time between the deletion of a ConfigMap and the creation of one that replaces it under another name.
 const RENAMING: SignedDuration = SignedDuration::from_mins(10);
 
-/// What a revision serves: one that serves the same took its place.
+/// The place of a revision. A revision with the same place replaces it.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Place<'a> {
     reach: &'a Reach,
     pinned: bool,
     kinds: Vec<String>,
-    /// Settings are for a policy, and not for kinds.
+    /// The policy that settings are for. Settings have no kinds.
     settings_for: Option<&'a str>,
 }
 
-/// Since when nothing comes from a source any more, and the revision that came from it. The greatest went last.
+/// The time when the source of a revision was deleted, and the name of the revision. The greatest value was deleted
+/// last.
 type Left<'a> = (Option<&'a str>, &'a str);
 
 impl<'a> Place<'a> {
@@ -43,7 +44,7 @@ impl<'a> Place<'a> {
 }
 
 impl Lifecycle {
-    /// Gives what waits for a place something to fall back to when it gets it: what served there last.
+    /// Gives revisions that wait for a place a predecessor: the revision that served there last.
     pub(super) fn inherit(&mut self, serving: &BTreeSet<String>) {
         for name in serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict) {
             let before = self.roster.entries.get(name).and_then(|entry| self.served_before(name, entry));
@@ -53,14 +54,15 @@ impl Lifecycle {
         }
     }
 
-    /// What served the place of a new source before: the newest revision of that place whose source went just now.
+    /// Returns the predecessor for a new source: the newest revision of the same place whose source was deleted
+    /// recently.
     pub(super) fn served_before(&self, name: &str, entry: &Entry) -> Option<String> {
         let place = Place::of(entry);
         let left = self.left_lately().filter(|(left, (_, other))| *left == place && *other != name);
         left.map(|(_, left)| left).max().map(|(_, name)| name.to_owned())
     }
 
-    /// What a package would have served before it that came now, whichever place it took.
+    /// Returns the revisions that would become the predecessor of a package that came now, in any place.
     pub(super) fn awaited(&self) -> BTreeSet<String> {
         let mut newest: BTreeMap<Place<'_>, Left<'_>> = BTreeMap::new();
         for (place, left) in self.left_lately() {
@@ -70,7 +72,8 @@ impl Lifecycle {
         newest.into_values().map(|(_, name)| name.to_owned()).collect()
     }
 
-    /// The places that sources left just now. What somebody took away long ago is not what served before.
+    /// Returns the places whose sources were deleted recently. A revision whose source was deleted long ago is no
+    /// predecessor.
     fn left_lately(&self) -> impl Iterator<Item = (Place<'_>, Left<'_>)> {
         let lately = self.tools.clock.now().checked_sub(RENAMING).ok().map(written);
         self.records.all().iter().filter_map(move |(name, revision)| {

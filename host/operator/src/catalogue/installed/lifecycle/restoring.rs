@@ -1,4 +1,4 @@
-//! From a record to a revision that serves, as it did before this process began.
+//! Loads recorded revisions, so that they serve as they did before this process started.
 
 use std::sync::Arc;
 
@@ -21,24 +21,24 @@ use crate::{
     package::Package,
 };
 
-/// What became of a revision that is to be loaded.
+/// The result of loading a revision.
 pub(super) enum Loaded {
     Serves,
-    /// It cannot, and its record says why.
+    /// The revision cannot be loaded. Its record says why.
     Never,
-    /// It served and cannot be loaded any more: what served before stands in for it.
+    /// The revision was active and cannot be loaded any more. Its predecessor replaces it.
     Withheld,
-    /// Not for now: the compiler was killed, or got no processor.
+    /// The revision cannot be loaded for now: the compile child was killed, or got no processor.
     NotYet(StepError),
 }
 
 impl Lifecycle {
-    /// Loads what served when the last process ended, and what served before that, from the bytes that were kept. Namespaces'
-    /// own policies are loaded beside everything else.
+    /// Loads the revisions that served when the last process ended, and their predecessors, from the kept bytes.
+    /// Policies of tenants are loaded in the background.
     pub(super) async fn restore(&mut self, found: &[Found]) -> Result<(), StepError> {
         let is_let_in = |revision: &&Revision| revision.status.as_ref().is_some_and(|status| status.state.is_let_in());
         let mut active: Vec<Revision> = self.records.all().values().filter(is_let_in).cloned().collect();
-        // Settings are for a policy that has to be there.
+        // Policies come first, because settings need the policy that they are for.
         active.sort_by_key(|revision| revision.spec.digest.is_none());
         let mut back = Vec::new();
         for revision in active {
@@ -52,7 +52,7 @@ impl Lifecycle {
                 Ok(Loaded::Serves | Loaded::Never | Loaded::Withheld) => {}
             }
             for before in self.before(&name) {
-                // What serves does not wait for what it might fall back to.
+                // An error with a predecessor must not delay the serving revision.
                 if let Some(before) = self.records.get(&before).cloned()
                     && let Err(error) | Ok(Loaded::NotYet(error)) = self.reload(&before, found).await
                 {
@@ -60,11 +60,12 @@ impl Lifecycle {
                 }
             }
         }
-        // Only beside all others can it be told whether they still go with these.
+        // Whether these revisions still fit can be checked only after all others are loaded.
         self.let_back(&back, found).await
     }
 
-    /// What a revision was made of, from a ConfigMap that holds it now or from what was kept; none if that is gone.
+    /// Returns the package of a revision, from a ConfigMap that contains it now or from the kept bytes. Returns `None`
+    /// if both are gone.
     pub(super) async fn package_of(
         &self,
         revision: &Revision,
@@ -76,8 +77,8 @@ impl Lifecycle {
         }
     }
 
-    /// Loads one revision. One that cannot be loaded says why: it does not serve, or is stood in for if it did. One that was
-    /// not loaded before has yet to be let back.
+    /// Loads one revision. If this fails, records the reason, and lets the predecessor replace an active revision. The
+    /// caller has to call `let_back` for a revision that was not loaded before.
     pub(super) async fn reload(&mut self, revision: &Revision, found: &[Found]) -> Result<Loaded, StepError> {
         let name = revision.metadata.name.clone().unwrap_or_default();
         if self.roster.entries.get(&name).is_some_and(|entry| entry.content.is_loaded()) {
@@ -90,7 +91,7 @@ impl Lifecycle {
                 self.withhold(revision, found, &format!("BytesLost: {lost}"), true).await;
                 return Ok(Loaded::Withheld);
             }
-            // Where it came from, it may still be.
+            // The bytes may still be in the ConfigMap that they came from.
             let may_come = found.iter().any(|found| found.source == revision.spec.source && found.held.is_none());
             let turn = if may_come {
                 Turn::new(RevisionState::Pending, "BytesLost", format!("{lost}, and its ConfigMap was not read yet"))
@@ -104,7 +105,7 @@ impl Lifecycle {
             Arc::make_mut(&mut package).namespace.clone_from(&revision.spec.source.namespace);
         }
         if revision.status.as_ref().is_some_and(|status| status.state.is_let_in()) {
-            // It may be that only its ConfigMap holds it, or that what is kept is on its way out.
+            // The bytes may be only in the ConfigMap of the package, or the kept ones may be in deletion.
             self.keep_soon(name.clone(), Arc::clone(&package));
         }
         let content = match self.reach(&package) {
@@ -112,7 +113,7 @@ impl Lifecycle {
             Err(refused) => Err(refused),
         };
         match content {
-            // Settings for a policy that there is not change nothing.
+            // Settings whose policy does not exist have no effect.
             Err(NotAdmitted { turn, again: false }) if serves && turn.reason != NO_SUCH_POLICY => {
                 self.withhold(revision, found, &format!("{}: {}", turn.reason, turn.message), false).await;
                 Ok(Loaded::Withheld)
@@ -144,13 +145,13 @@ impl Lifecycle {
     }
 }
 
-/// The package that a revision was made of, if a ConfigMap holds it now.
+/// Returns the package of a revision, if a ConfigMap contains it now.
 pub(super) fn held_now<'a>(revision: &Revision, found: &'a [Found]) -> Option<&'a Arc<Package>> {
     let mut held = found.iter().filter_map(|found| found.held.as_ref());
     held.find(|held| held.digest.to_string() == revision.spec.package_digest)?.package.as_ref().ok()
 }
 
-/// How old what a revision brings is, beside the ConfigMap that it came from, if that is there.
+/// Returns the age of a revision, with the creation time of its ConfigMap if that exists.
 pub(super) fn age_of(revision: &Revision, found: &[Found]) -> Age {
     let source = found.iter().find(|found| found.source == revision.spec.source);
     installed::age_of(revision, source.map(|found| found.age.created.clone()))

@@ -1,4 +1,5 @@
-//! What serves now, under which settings of the operator's own ConfigMap, and what is kept of these for the next process.
+//! Swaps in the serving revisions and the settings of the operator's own ConfigMap, and keeps these settings for the
+//! next process.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,10 +13,10 @@ use super::{Lifecycle, StepError, Turn};
 use crate::catalogue::{Conflict, OPERATOR_CONFIG, installed::roster::Unfit};
 
 impl Lifecycle {
-    /// Lets serve what is to, if that is something else than what does.
+    /// Swaps in the revisions that should serve, if they or the settings changed.
     pub(super) async fn serve(&mut self) -> Result<(), StepError> {
         if self.restoring.values().any(|is_alone| *is_alone) {
-            // Something else would answer in its place, and make its objects otherwise.
+            // Otherwise a weaker policy would answer in this place and change its children.
             let what = "what served before a policy that was put aside is being loaded";
             self.tools.catalogue.waits_for(what.to_owned());
             return Ok(());
@@ -44,9 +45,9 @@ impl Lifecycle {
                 self.tell_misfit(unfit).await;
                 let fitted = match &self.installed {
                     Some((before, _)) if *before == serving => return Ok(()),
-                    // Who serves may change all the same, under the settings that fitted last.
+                    // The serving revisions can change all the same, under the settings that fitted last.
                     Some((_, fitted)) => fitted.clone(),
-                    // One that just began has them from the process before it.
+                    // A process that just started reads the kept settings of the process before it.
                     None => match self.fitted.get().await? {
                         Some(fitted) => Some(fitted),
                         None => return Ok(()),
@@ -58,7 +59,7 @@ impl Lifecycle {
             }
         };
         arranged.conflicts.extend(kept_out);
-        // What serves does not wait for what is told of it; that is told later if it cannot be now.
+        // The swap does not wait for status writes. A write that fails is made later.
         self.tools.catalogue.install_while(self.loading_places(&serving), arranged.answers);
         for name in &serving {
             if self.roster.is_open(name, &serving) {
@@ -88,7 +89,7 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Tells which variables of the operator's own ConfigMap are probably misspelt; the same ones once.
+    /// Reports variables of the operator's own ConfigMap that are probably misspelled. Reports the same ones only once.
     async fn tell_misspelt(&mut self, config: Option<&Layer>) {
         let own = self.roster.own.iter().map(|offer| &offer.member.policy);
         let shipped = self.roster.entries.values().filter_map(|entry| entry.content.policy());
@@ -109,7 +110,7 @@ impl Lifecycle {
         self.misspelt = message;
     }
 
-    /// Says which settings hold from now on.
+    /// Logs which settings are in effect from now on.
     fn tell_change(&self) {
         let holds = match (self.sources.config(), &self.began_with) {
             (Some(_), _) => "what it says now holds",
@@ -119,17 +120,17 @@ impl Lifecycle {
         tracing::info!(config_map = OPERATOR_CONFIG, "{holds}");
     }
 
-    /// The operator's own ConfigMap is used. If it was not, what waited for that is looked at again: not only another
-    /// ConfigMap can have come, but something else may serve.
+    /// Records that the operator's own ConfigMap is in use. If it was not before, retries the revisions that waited for
+    /// it: the ConfigMap may have changed, and other revisions may serve.
     fn fits(&mut self) {
         if self.misfit.take().is_some() {
             self.due.clear();
         }
     }
 
-    /// Tells why the operator's own ConfigMap is not used; the same thing once.
+    /// Reports why the operator's own ConfigMap is not used. Reports the same reason only once.
     async fn tell_misfit(&mut self, Unfit { reason, message, .. }: Unfit) {
-        // What serves fitted when it was let in: the only thing that nobody checked is this ConfigMap.
+        // The serving revisions fitted when they were admitted. Only this ConfigMap is unchecked.
         let message = format!("ConfigMap {OPERATOR_CONFIG}: {message}");
         self.tools.catalogue.waits_for(message.clone());
         if self.misfit.as_ref() == Some(&message) {
@@ -142,7 +143,7 @@ impl Lifecycle {
         self.misfit = Some(message);
     }
 
-    /// Keeps the settings under which everything serves, for a process that begins while there are only others.
+    /// Keeps the settings of the last swap, for a process that starts while the ConfigMap does not fit.
     pub(super) async fn keep_fitted(&mut self) -> Result<(), StepError> {
         match &self.installed {
             Some((_, config)) => self.fitted.keep(config.as_ref()).await,
@@ -150,8 +151,8 @@ impl Lifecycle {
         }
     }
 
-    /// What waits for a place, and goes on waiting although what has the place cannot be loaded any more: pods would roll to
-    /// it, and back.
+    /// Returns the revisions that still wait for a place although the revision that holds it cannot be loaded any more.
+    /// Otherwise pods would roll to the waiting revision and back.
     fn kept_out(&self, serving: &BTreeSet<String>) -> BTreeMap<Arc<str>, Conflict> {
         let waiting = serving.iter().filter(|name| self.records.status(name).state == RevisionState::Conflict);
         let kept_out = waiting.filter_map(|name| {
@@ -161,25 +162,26 @@ impl Lifecycle {
         kept_out.collect()
     }
 
-    /// The revisions that wait for a place which something else has.
+    /// Returns the revisions that wait for a place that another one holds.
     pub(super) fn waiting_for_a_place(&self) -> BTreeSet<String> {
         let mut waiting = self.serving();
         waiting.retain(|name| self.records.status(name).state == RevisionState::Conflict);
         waiting
     }
 
-    /// The revisions that are to serve, as far as they go together.
+    /// Returns the admitted revisions, whether or not they fit together.
     pub(super) fn serving(&self) -> BTreeSet<String> {
         let is_let_in = |name: &&String| self.records.status(name).state.is_let_in();
         self.roster.entries.keys().filter(is_let_in).cloned().collect()
     }
 
-    /// What the operator's own ConfigMap says; where it is gone, what it said when the process began.
+    /// Returns the settings of the operator's own ConfigMap. If it is gone, returns its content at startup.
     pub(super) fn config(&self) -> Option<Layer> {
         self.sources.config().or_else(|| self.began_with.clone())
     }
 
-    /// The same as far as it holds: where it does not fit, what fitted last.
+    /// Returns the settings of the operator's own ConfigMap that are in effect. If they do not fit, returns those that
+    /// fitted last.
     pub(super) fn held_config(&self) -> Option<Layer> {
         match &self.installed {
             Some((_, config)) if self.misfit.is_some() => config.clone(),
@@ -187,7 +189,7 @@ impl Lifecycle {
         }
     }
 
-    /// The settings that hold everywhere, with these in the operator's own ConfigMap.
+    /// Returns the settings for the whole cluster, with `config` as the layer of the operator's own ConfigMap.
     pub(super) fn shared(&self, config: Option<&Layer>) -> Vec<Layer> {
         self.settings.iter().chain(config).cloned().collect()
     }

@@ -1,8 +1,8 @@
-//! A state to enter.
+//! The state that a revision enters.
 
 use kaos_crds::RevisionState;
 
-/// A state to enter, and why.
+/// The state that a revision enters, and why.
 pub(super) struct Turn {
     pub(super) to: RevisionState,
     pub(super) reason: &'static str,

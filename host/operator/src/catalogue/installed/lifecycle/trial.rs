@@ -1,4 +1,4 @@
-//! One trial of the operator's own ConfigMap.
+//! The result of a trial of the operator's own ConfigMap.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,8 @@ use kaos_policy::settings::Layer;
 
 use crate::catalogue::installed::roster::Unfit;
 
-/// A content of the operator's own ConfigMap, what served when it was tried, and why it does not fit, if it does not.
+/// A content of the operator's own ConfigMap, the revisions that served when it was tried, and the reason if it does
+/// not fit.
 pub(super) struct Trial {
     pub(super) config: Option<Layer>,
     pub(super) serving: BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! The operator's own ConfigMap, tried on the samples of the policies that answer for the cluster before it holds for them.
+//! Tries the operator's own ConfigMap on the samples of the policies for the cluster before it takes effect.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -12,8 +12,8 @@ use super::{Lifecycle, Trial};
 use crate::catalogue::{Arranged, installed::roster::Unfit, lasting};
 
 impl Lifecycle {
-    /// Tries what the operator's own ConfigMap says where it is not what holds. It is to blame for what does not fail without
-    /// it. The same is tried once.
+    /// Tries the content of the operator's own ConfigMap, if it changed. An error counts against the ConfigMap only if
+    /// the samples pass without it. The same content is tried once.
     pub(super) async fn try_config(
         &mut self,
         config: Option<&Layer>,
@@ -39,8 +39,8 @@ impl Lifecycle {
         unfit.map_or(Ok(()), Err)
     }
 
-    /// Why what a policy plans for its samples cannot be under these settings, if it can be without the operator's own
-    /// ConfigMap.
+    /// Returns why the plans for the policy's samples are not valid under these settings, if they are valid without the
+    /// operator's own ConfigMap.
     async fn breaks(&self, policy: &Arc<Policy>, layers: Vec<Layer>) -> Option<LoadError> {
         let home = &self.tools.duties.operator_namespace;
         let mut others = layers.clone();
@@ -51,7 +51,8 @@ impl Lifecycle {
     }
 }
 
-/// What answers for the cluster, each policy with its settings once. What only holds in a namespace has no say here.
+/// Returns the policies that answer for the cluster, each once with its settings. Policies of single namespaces do not
+/// count here.
 fn concerned(arranged: &Arranged) -> Vec<(Arc<Policy>, Vec<Layer>)> {
     let mut concerned: Vec<(Arc<Policy>, Vec<Layer>)> = Vec::new();
     for kind in arranged.answers.values().filter_map(|answers| answers.of_cluster()) {

@@ -1,4 +1,4 @@
-//! A revision enters a state, which is written down and told; and what people ask of it there.
+//! Moves a revision to another state, records it and writes an Event. Also reads the retry annotation.
 
 use kaos_crds::{PolicyRevisionStatus, RevisionState};
 use kaos_policy::cut::{STATUS, cut};
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Lifecycle {
-    /// Writes a state down before it counts, and tells it. Says whether there is still a record to write it into.
+    /// Writes a state into the record before it counts, and writes an Event. Returns whether the record still exists.
     pub(super) async fn enter(
         &mut self,
         name: &str,
@@ -25,8 +25,8 @@ impl Lifecycle {
         Ok(true)
     }
 
-    /// Enters a state that follows from others, and so counts although it cannot be written down yet: a later process derives
-    /// it again. Says whether there is still a record to write it into.
+    /// Enters a state that follows from other states. The state counts even if the write fails, because a later process
+    /// computes it again. Returns whether the record still exists.
     pub(super) async fn enter_or_owe(
         &mut self,
         name: &str,
@@ -41,7 +41,7 @@ impl Lifecycle {
         is_there
     }
 
-    /// The status of a revision in another state, and whether that is to be told.
+    /// Returns the status of a revision in its new state, and whether to write an Event.
     fn turned(
         &self,
         name: &str,
@@ -52,7 +52,8 @@ impl Lifecycle {
         let mut status = before.clone();
         status.state = state;
         status.reason = Some(reason.to_owned());
-        // A policy says why it failed, and a status that is too large would be refused: then nothing could put it aside.
+        // A policy writes the message of its failure. The API server would refuse a status that is too large, and then
+        // nothing could quarantine the policy.
         status.message = Some(cut(&message, STATUS).into_owned()).filter(|message| !message.is_empty());
         if before.state != state || before.since.is_none() {
             status.since = Some(written(self.tools.clock.now()));
@@ -78,17 +79,17 @@ impl Lifecycle {
         }
     }
 
-    /// What a person asks with the annotation, if anything.
+    /// Returns the value of the retry annotation.
     pub(super) fn asked(&self, name: &str) -> Option<String> {
         self.records.get(name)?.metadata.annotations.as_ref()?.get(RETRY).cloned()
     }
 
-    /// How a person asks for another try.
+    /// Returns the command with which a user requests another attempt.
     pub(super) fn remedy(&self, name: &str) -> String {
         retry_command(name, &self.tools.duties.operator_namespace, self.asked(name).as_deref())
     }
 
-    /// Whether a person asks for something that was not tried yet.
+    /// Returns whether a user requested an attempt that was not made yet.
     pub(super) fn is_asked_for(&self, name: &str) -> bool {
         let asked = self.asked(name);
         asked.is_some() && asked != self.records.status(name).retried
