@@ -1,17 +1,17 @@
-//! The default policies that are part of the binary; `build.rs` fills the table.
+//! The default policies that are embedded in the binary. `build.rs` fills the table.
 
 use kaos_policy::{digest::Digest, engine::BuiltIn};
 
-/// A policy as it was built in. It cannot be copied: whoever could exchange a field would give code to another component.
+/// An embedded policy. It cannot be cloned, so that nobody can pair its code with another component.
 #[derive(Debug)]
 pub struct EmbeddedPolicy {
     /// The component.
     pub component: &'static [u8],
-    /// Its `policy.yaml`: what a policy ConfigMap would say of it, grants included.
+    /// Its `policy.yaml`, with its grants.
     pub manifest: &'static str,
-    /// SHA-256 of the component, in lower-case hex.
+    /// The SHA-256 of the component, in lower-case hex.
     pub digest: &'static str,
-    /// What `compile-embedded` of another build of these sources made of it, where this build was given that.
+    /// The code that `compile-embedded` of another build of the same sources compiled, if this build got it.
     code: Option<&'static [u8]>,
 }
 
@@ -19,12 +19,12 @@ pub struct EmbeddedPolicy {
 pub static DEFAULTS: &[EmbeddedPolicy] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 impl EmbeddedPolicy {
-    /// Its compiled code, for a gate.
+    /// Returns the compiled code, for the gate.
     #[must_use]
     pub fn built_in(&self) -> Option<BuiltIn> {
         let component = self.digest.parse::<Digest>().ok()?;
-        // SAFETY: `build.rs` took the file that is named after this component from a folder that `compile-embedded` wrote,
-        // and nothing but its table can make one of these.
+        // SAFETY: `build.rs` took the file with the name of this component from a directory that `compile-embedded`
+        // wrote. Only the table of `build.rs` can create an `EmbeddedPolicy`.
         #[allow(unsafe_code)]
         self.code.map(|code| unsafe { BuiltIn::new(component, code) })
     }

@@ -1,4 +1,4 @@
-//! One text to its documents: multi-document YAML, JSON (also several values in a row), and lists taken apart.
+//! Splits a text into documents: multi-document YAML, JSON (also several values in a row), and the items of lists.
 
 use std::{mem, path::Path, sync::Arc};
 
@@ -7,7 +7,7 @@ use serde_json::{Deserializer, Number, Value};
 
 use super::{Document, Identity, InputError, Origin, json::Unique};
 
-/// Everything in one text; what cannot be used is reported beside what can, document by document.
+/// Parses all documents of a text. An invalid document becomes an error, and does not hide the others.
 pub fn parse(file: &Arc<str>, text: &str, default_namespace: &str) -> (Vec<Document>, Vec<InputError>) {
     let (mut documents, mut errors) = (Vec::new(), Vec::new());
     for (index, parsed) in values(file, text).into_iter().enumerate() {
@@ -21,10 +21,10 @@ pub fn parse(file: &Arc<str>, text: &str, default_namespace: &str) -> (Vec<Docum
     (documents, errors)
 }
 
-/// What a parser says is wrong with a document.
+/// The error of a parser.
 pub(super) struct Wrong {
     message: String,
-    /// Whether it is neither YAML nor JSON.
+    /// Whether the text is neither YAML nor JSON.
     is_syntax: bool,
 }
 
@@ -35,16 +35,16 @@ impl Wrong {
     }
 }
 
-/// The values of a text, or for each document what is wrong with it.
+/// Returns the value of each document, or its error.
 pub(super) fn values(file: &str, text: &str) -> Vec<Result<Value, Wrong>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with(['{', '[']) {
         let values: Vec<_> = Deserializer::from_str(text).into_iter::<Unique>().collect();
-        // YAML's flow style starts like JSON.
+        // A text in the flow style of YAML may start like JSON.
         if Path::new(file).extension().is_some_and(|end| end == "json") || values.iter().all(Result::is_ok) {
             let read = |value: Result<Unique, serde_json::Error>| match value {
                 Ok(Unique(value)) => Ok(whole(value)),
-                // Our own objection is about data, and the parser's are about the text.
+                // A data error comes from `Unique`, all others are syntax errors.
                 Err(error) => Err(Wrong { message: error.to_string(), is_syntax: !error.is_data() }),
             };
             return values.into_iter().map(read).collect();
@@ -53,7 +53,7 @@ pub(super) fn values(file: &str, text: &str) -> Vec<Result<Value, Wrong>> {
     split(text).into_iter().map(|(line, document)| yaml(document, line).map(whole)).collect()
 }
 
-/// A value whose numbers without a fraction are whole numbers: `1.0` is 1 by the time that an API server has it.
+/// Turns numbers such as `1.0` into integers, as they are after the API server stored them.
 fn whole(mut value: Value) -> Value {
     round(&mut value);
     value
@@ -74,12 +74,12 @@ fn round(value: &mut Value) {
 
 fn as_integer(number: &Number) -> Option<i64> {
     let float = number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0)?;
-    // A cast would change what is too large.
+    // A cast would change a number that is too large.
     format!("{float:.0}").parse().ok()
 }
 
-/// The documents of a YAML text, each with the number of lines before it. A line that starts with `---` separates
-/// documents wherever it stands, also inside a block scalar.
+/// Splits a YAML text into documents, each with the number of lines before it. A line that starts with `---` always
+/// separates documents, also inside a block scalar.
 fn split(text: &str) -> Vec<(usize, &str)> {
     let mut documents = Vec::new();
     let (mut start, mut start_line, mut offset) = (0, 0, 0);
@@ -87,7 +87,7 @@ fn split(text: &str) -> Vec<(usize, &str)> {
         let separates =
             line.strip_prefix("---").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']));
         if separates {
-            // What stands before the first separator is a document only if something stands there.
+            // The text before the first separator is a document only if it is not blank.
             if !documents.is_empty() || !is_blank(&text[start..offset]) {
                 documents.push((start_line, &text[start..offset]));
             }
@@ -96,7 +96,7 @@ fn split(text: &str) -> Vec<(usize, &str)> {
         offset += line.len();
     }
     documents.push((start_line, &text[start..]));
-    // Numbers of documents count separators, so a blank one in the middle keeps its number.
+    // The number of a document counts separators, so a blank document in the middle keeps its number.
     documents
 }
 
@@ -114,12 +114,12 @@ fn yaml(document: &str, lines_before: usize) -> Result<Value, Wrong> {
 
 fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
-        // As `kubectl` reads it: `defaultMode: 0644` is octal, and `no` is false.
+        // Like `kubectl`: `defaultMode: 0644` is octal, and `no` is false.
         legacy_octal_numbers: true,
         strict_booleans: false,
         with_snippet: false,
         emit_comments: false,
-        // Room for a list of ten thousand objects and for CRDs, whose schemas nest deeply.
+        // This allows a list of ten thousand objects, and CRDs with deeply nested schemas.
         budget: serde_saphyr::budget! {
             max_depth: 256,
             max_events: 20_000_000,
@@ -143,7 +143,7 @@ fn flatten(
         }
         return;
     }
-    // A kind may be called so and be none; its objects have names.
+    // A kind can have the name `List` without being a list. Its objects have names.
     if is_list && value["metadata"]["name"].is_null() && (value["kind"] == "List" || !value["items"].is_null()) {
         let message = "must be a list of objects".to_owned();
         errors.push(InputError::NoObject { origin: origin.clone(), path: "items", message });

@@ -1,4 +1,4 @@
-//! What `-f` names: files, directories, standard input.
+//! Reads the arguments of `-f`: files, directories, standard input.
 
 use std::{
     collections::HashMap,
@@ -12,19 +12,19 @@ use serde_json::Value;
 use super::{Document, InputError, Origin, documents::values, parse};
 use crate::reading::{self, OBJECTS, ReadError, SETTINGS};
 
-/// What to read, and how.
+/// The paths to read, and how to read them.
 #[derive(Debug, Clone, Copy)]
 pub struct Sources<'a> {
     /// Files, directories, or `-`.
     pub paths: &'a [String],
-    /// Whether directories below a directory are read, too.
+    /// Whether to read subdirectories too.
     pub recursive: bool,
-    /// The namespace of objects that name none.
+    /// The namespace of objects without one.
     pub namespace: &'a str,
 }
 
-/// Every object of the sources in the order in which they were given; a directory's files by name. All errors are
-/// collected, so that one run shows all of them.
+/// Reads all objects in the order of the paths, and the files of a directory by name. Collects all errors, so that one
+/// run shows all of them.
 pub fn read(sources: Sources<'_>) -> (Vec<Document>, Vec<InputError>) {
     let Sources { paths, recursive, namespace } = sources;
     let (mut documents, mut errors) = (Vec::new(), Vec::new());
@@ -68,7 +68,7 @@ fn duplicates(documents: &[Document]) -> Vec<InputError> {
     errors
 }
 
-/// The one document of a file that holds no objects but settings; null where nothing is in it.
+/// Reads a file with one document that is not an object, such as settings. Returns null for an empty file.
 pub fn document(path: &Path) -> Result<Value, InputError> {
     let text = reading::text(path, SETTINGS)?;
     let file: Arc<str> = path.display().to_string().into();
@@ -84,7 +84,7 @@ pub fn document(path: &Path) -> Result<Value, InputError> {
     }
 }
 
-/// What a file says, or each file of a directory; one that cannot be read hides no other.
+/// Returns the text of a file, or of each file of a directory. A file that cannot be read does not hide others.
 fn texts(named: &str, recursive: bool) -> Vec<Result<(Arc<str>, String), InputError>> {
     let path = Path::new(named);
     if !path.is_dir() {
@@ -114,7 +114,7 @@ fn collect(directory: &Path, recursive: bool, files: &mut Vec<Result<PathBuf, Re
     paths.sort();
     for path in paths {
         if path.is_dir() {
-            // A link that leads back up would be followed for ever.
+            // Following a link to a parent directory would never end.
             if recursive && !path.is_symlink() {
                 collect(&path, recursive, files);
             }

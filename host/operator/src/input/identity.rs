@@ -1,29 +1,29 @@
-//! Which object a document is: group, kind, namespace and name.
+//! The identity of an object: group, kind, namespace and name.
 
 use std::fmt;
 
 use kaos_policy::names::is_label;
 use serde_json::Value;
 
-/// What tells one object from another. The version is no part of it: it is a view on the same object.
+/// The identity of an object. It does not include the version, which is only a view of the same object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity {
-    /// The API group; empty for the core group.
+    /// The API group. Empty for the core group.
     pub group: String,
     /// The kind.
     pub kind: String,
-    /// The namespace; none for cluster-scoped objects.
+    /// The namespace. `None` for cluster-scoped objects.
     pub namespace: Option<String>,
     /// The name.
     pub name: String,
 }
 
 impl Identity {
-    /// Reads an object's identity and gives it the default namespace where it has none and needs one. On failure:
-    /// the path of the field and what is wrong with it.
+    /// Reads the identity of an object. Sets the default namespace if the object needs one and has none. The error is
+    /// the path of a field and its problem.
     pub fn of(object: &mut Value, default_namespace: &str) -> Result<Self, (&'static str, String)> {
         let text = |path: &'static str, value: &Value| match value {
-            // Names are shown in comments and messages, which a line break would end.
+            // Names appear in comments and messages, which a line break would end.
             Value::String(text) if text.contains(|c: char| c.is_control() || c.is_whitespace()) => {
                 Err((path, "must not contain blanks or control characters".to_owned()))
             }
@@ -68,13 +68,13 @@ impl fmt::Display for Identity {
     }
 }
 
-/// The group of an `apiVersion`.
+/// Returns the group of an `apiVersion`.
 pub(super) fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// Whether objects of a built-in type lie outside namespaces. Types that are defined by a CRD are namespaced as far
-/// as offline work is concerned: a policy may claim only such.
+/// Returns whether a built-in type is cluster-scoped. All types of CRDs count as namespaced, because policies can claim
+/// only such types.
 pub fn is_cluster_scoped(group: &str, kind: &str) -> bool {
     const KINDS: [(&str, &[&str]); 13] = [
         ("", &["Namespace", "Node", "PersistentVolume", "ComponentStatus"]),

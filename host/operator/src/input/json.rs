@@ -1,4 +1,4 @@
-//! JSON in which no field may be there twice, as in YAML: of two, `serde_json` takes the last without a word.
+//! Reads JSON and refuses repeated fields, as for YAML. `serde_json` would silently use the last of them.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
-/// A value with no field twice in any of its objects.
+/// A JSON value without repeated fields.
 pub(super) struct Unique(pub(super) Value);
 
 impl<'de> Deserialize<'de> for Unique {

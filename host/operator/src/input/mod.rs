@@ -1,6 +1,6 @@
-//! Objects from files: what `-f` names, as one flat list that remembers where each object was written.
+//! Reads objects from the arguments of `-f` into one flat list, with the place of each object.
 //!
-//! Reads and flattens; what an object means, and whether its kind allows what it says, is for `schema`.
+//! This module only reads and flattens. `schema` checks objects against the schemas of their kinds.
 
 mod documents;
 mod error;

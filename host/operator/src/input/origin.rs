@@ -1,4 +1,4 @@
-//! An object as it was written, and where.
+//! An input object and its place.
 
 use std::{fmt, sync::Arc};
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::Identity;
 
-/// Where an object was written.
+/// The place of an object in the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// The file as the user named it.
     pub file: Arc<str>,
-    /// Which document of the file, counted from 1.
+    /// The number of the document in the file, from 1.
     pub document: usize,
-    /// Which item, when the document is a list.
+    /// The index of the item, if the document is a list.
     pub item: Option<usize>,
 }
 
@@ -24,13 +24,13 @@ impl fmt::Display for Origin {
     }
 }
 
-/// An object as it was written.
+/// An object from the input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// Where it was written.
+    /// Its place.
     pub origin: Origin,
-    /// Which object it is.
+    /// Its identity.
     pub identity: Identity,
-    /// The object itself.
+    /// The object.
     pub object: Value,
 }

@@ -1,7 +1,6 @@
-//! The operator put together: the watch says what may have changed, the queue says what is next, workers make passes.
+//! The operator: the watch reports changes, the queue decides which object is next, and workers run passes.
 //!
-//! Leader election, serving and the command line are left to others: whoever calls [`Operator::run`] is the one that
-//! writes.
+//! Leader election, the HTTP server and the command line are elsewhere. Only the leader calls [`Operator::run`].
 
 mod options;
 mod probe;
@@ -32,15 +31,15 @@ use crate::{
 };
 pub use crate::{processors::Compute, reconcile::Clock};
 
-/// How long what looks after policies has at least to write down what it leaves.
+/// The minimum time at shutdown for recording interrupted policy checks.
 const LAYING_DOWN: Duration = Duration::from_secs(1);
 
-/// An operator stopped before it was told to: a part of it is gone that never should be.
+/// The error of an operator that stopped without a request: a task ended that should run forever.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} stopped by itself")]
 pub struct OperatorError(&'static str);
 
-/// A task that ends when this does, also where nobody comes to stopping it.
+/// Aborts a task on drop, for the case that no code stops it.
 struct Tied(AbortHandle);
 
 impl Drop for Tied {
@@ -49,7 +48,7 @@ impl Drop for Tied {
     }
 }
 
-/// Everything that reconciles.
+/// The operator.
 pub struct Operator {
     context: Arc<Context>,
     queue: Queue,
@@ -58,9 +57,9 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// An operator that does nothing yet.
+    /// Creates an operator that does nothing yet.
     pub fn new(client: Client, catalogue: Arc<Catalogue>, metrics: Arc<Metrics>, options: Options) -> Self {
-        // However many objects of one namespace wait for slow answers, those of others find somebody free.
+        // One worker stays free for other namespaces, however many objects of one namespace wait for slow answers.
         let share = options.workers.saturating_sub(1);
         let queue = Queue::new(options.backoff, options.pace, options.seed).sharing(share);
         metrics.everywhere(options.namespaces == Scope::All);
@@ -112,19 +111,19 @@ impl Operator {
         Self { context, queue, options, installing: None }
     }
 
-    /// Takes policies from ConfigMaps while it runs. What the catalogue holds before does not count.
+    /// Makes the operator take policies from ConfigMaps while it runs. They replace what the catalogue contains.
     #[must_use]
     pub fn installing(mut self, installing: Installing) -> Self {
         self.installing = Some(installing);
         self
     }
 
-    /// A look inside, from anywhere.
+    /// Returns a probe, which shows the state of the operator to other tasks.
     pub fn probe(&self) -> Probe {
         Probe::new(Arc::clone(&self.context), self.queue.clone())
     }
 
-    /// Reconciles until told to stop. Passes that run then are finished, for as long as the options allow.
+    /// Reconciles until `stop` is cancelled. Running passes may finish, within the grace period of the options.
     pub async fn run(self, stop: CancellationToken) -> Result<(), OperatorError> {
         let Self { context, queue, options, installing } = self;
         let mut revisions = context.catalogue.revisions();
@@ -142,7 +141,7 @@ impl Operator {
             return Ok(());
         }
         rollout::cover(&context);
-        // The watch outlives the workers, who finish on what it knows.
+        // The watch outlives the workers, because running passes use its data.
         let watching = CancellationToken::new();
         let watch = context.watch.clone();
         let mut watched = tokio::spawn({
@@ -186,7 +185,7 @@ impl Operator {
     }
 }
 
-/// Looks after policies that somebody installs, if that is wanted; ends only when told to.
+/// Returns the task for installed policies, if the operator takes any. The task ends only when `stop` is cancelled.
 fn install(
     context: &Arc<Context>,
     options: &Options,

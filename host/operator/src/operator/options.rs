@@ -1,4 +1,4 @@
-//! How an operator behaves.
+//! The options of the operator.
 
 use std::time::Duration;
 
@@ -13,48 +13,48 @@ use crate::{
     watch::{Scope, WatchOptions},
 };
 
-/// How an operator behaves. The defaults are good for a cluster.
+/// The options of the operator. The defaults suit a cluster.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where the operator lives.
+    /// The namespace that the operator runs in.
     pub operator_namespace: String,
     /// The DNS domain of Services.
     pub cluster_domain: String,
-    /// Where it reconciles.
+    /// The namespaces in which the operator reconciles.
     pub namespaces: Scope,
-    /// Passes at a time.
+    /// The number of concurrent passes.
     pub workers: usize,
-    /// How long a pass may take.
+    /// The maximum duration of a pass.
     pub pass_deadline: Duration,
-    /// How long until an object is looked at again although nothing happened.
+    /// The interval after which an object gets a pass although nothing changed.
     pub resync: Duration,
-    /// How long cleanup may hold an object that is being deleted.
+    /// The maximum time for which cleanup may delay the deletion of an object.
     pub cleanup: Duration,
-    /// How long passes may go on after the operator was told to stop.
+    /// The time that running passes have to finish at shutdown.
     pub grace: Duration,
-    /// Waits after failures.
+    /// The delays after failures.
     pub backoff: Backoff,
-    /// The least time between two passes that a policy swap leads to.
+    /// The minimum time between two passes that a swap caused.
     pub pace: Duration,
-    /// Whether Secrets are looked at: names of keys and a digest.
+    /// Whether the operator reads Secrets. It keeps only the names of their keys and a digest.
     pub secrets: bool,
-    /// What Secrets are digested with.
+    /// The key for the digests of Secrets.
     pub secret_key: Hidden,
-    /// Whether a user's own spec may raise privilege.
+    /// Whether a user's own spec may raise privileges.
     pub user_privileges: UserPrivileges,
-    /// What policies that somebody installs are given at most.
+    /// The most that installed policies may be granted.
     pub grantable: Grantable,
-    /// Whether lists are streamed where the server does that.
+    /// Whether to use streaming lists if the API server supports them.
     pub streaming_lists: bool,
-    /// What this process is called among its replicas.
+    /// The name of this process among its replicas.
     pub instance: String,
-    /// Where policies run.
+    /// The threads that run policies.
     pub compute: Compute,
-    /// Time of day.
+    /// The clock.
     pub clock: Clock,
-    /// What waits and orders are drawn from.
+    /// The seed for random delays and orders.
     pub seed: u64,
-    /// Bytes of answers that are remembered.
+    /// The number of bytes for remembered answers.
     pub memo: usize,
 }
 

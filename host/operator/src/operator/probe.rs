@@ -1,4 +1,4 @@
-//! A look inside a running operator.
+//! Shows the state of a running operator.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::{kinds, queue::Queue, reconcile::Context, watch::ObjectKey};
 
-/// Places that are named, at most, whose policies are being loaded.
+/// The maximum number of places in a message about policies that are being loaded.
 const NAMED: usize = 16;
 
-/// A look inside an operator. Clones look at the same one.
+/// Shows the state of an operator. All clones show the same one.
 #[derive(Clone)]
 pub struct Probe {
     context: Arc<Context>,
@@ -21,7 +21,7 @@ impl Probe {
         Self { context, queue }
     }
 
-    /// Whether everything is seen that should be, and followed; if not, what is missing.
+    /// Checks that every kind is watched and that every policy is loaded. The error lists what is missing.
     pub fn ready(&self) -> Result<(), Vec<String>> {
         let Some(snapshot) = self.context.catalogue.load() else {
             return Err(vec![self.context.catalogue.missing().unwrap_or_default()]);
@@ -36,18 +36,18 @@ impl Probe {
         if missing.is_empty() { self.context.watch.follows_all() } else { Err(missing) }
     }
 
-    /// Listed namespaces that are not waited for, since nothing may be read in them.
+    /// Returns the listed namespaces that the operator may not read. It does not wait for them.
     pub fn barred(&self) -> BTreeSet<String> {
         self.context.watch.barred()
     }
 
-    /// How many objects wait for rights that the operator lacks.
+    /// Returns the number of objects that wait for rights that the operator lacks.
     pub fn denied(&self) -> usize {
         self.context.watch.denied()
     }
 
-    /// What the last pass over an object saw, planned and decided; otherwise why nothing can be said. `kind` is any word for
-    /// the kind.
+    /// Returns what the last pass over an object saw, planned and decided. The error says why nothing is known. `kind`
+    /// is any name of the kind.
     pub async fn explain(&self, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
         let unknown = || format!("nothing is known of {kind} {namespace}/{name}");
         let snapshot = self.context.catalogue.load().ok_or_else(unknown)?;
@@ -59,7 +59,7 @@ impl Probe {
         Ok(answer)
     }
 
-    /// How many objects wait for a pass, and for how long the first of them.
+    /// Returns the number of objects that wait for a pass, and how long the first of them has waited.
     pub fn queue(&self) -> (usize, Duration) {
         (self.queue.depth(), self.queue.oldest_age())
     }

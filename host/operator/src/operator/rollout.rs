@@ -1,5 +1,4 @@
-//! What a swap of policies leads to: other types are watched, and the objects concerned are looked at again, at the pace
-//! of the queue.
+//! Follows swaps: starts watches for new types, and queues the affected objects at the pace of the queue.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -13,12 +12,12 @@ use crate::{
     watch::{Coverage, ObjectKey},
 };
 
-/// Has the watch cover what the policies in force claim.
+/// Makes the watch cover the types that the active policies claim.
 pub(super) fn cover(context: &Context) {
     if let Some(snapshot) = context.catalogue.load() {
         let mut coverage = coverage(&snapshot);
-        // Objects of a kind that lost its policy are told so, those too that come later. Those of a kind that is answered for
-        // in another version are the same objects.
+        // Objects of a kind that lost its policy get a status that says so, also objects that are created later. A kind
+        // that a policy claims in another version has the same objects, so it did not lose its policy.
         let (covered, remembered) = (context.watch.coverage(), context.catalogue.remembered());
         for of in covered.primaries().map(|(of, _)| of).chain(&remembered).filter(|of| !is_answered(&snapshot, of)) {
             coverage.keep(of);
@@ -28,7 +27,7 @@ pub(super) fn cover(context: &Context) {
     }
 }
 
-/// Whether a policy answers for a kind, in whichever version.
+/// Returns whether a policy answers for a kind, in any version.
 fn is_answered(snapshot: &Snapshot, of: &ResourceType) -> bool {
     snapshot.kinds().any(|(answered, _)| answered.group_kind() == of.group_kind())
 }
@@ -44,9 +43,9 @@ fn coverage(snapshot: &Snapshot) -> Coverage {
     coverage
 }
 
-/// Follows the catalogue for as long as there is one.
+/// Follows the swaps of the catalogue.
 pub(super) async fn follow(context: Arc<Context>, queue: Queue, mut revisions: watch::Receiver<u64>) {
-    // The first time, the watch wakes every object.
+    // The watch queues every object at startup, so the first snapshot needs nothing.
     let mut before = context.catalogue.load();
     loop {
         if revisions.changed().await.is_err() {
@@ -69,7 +68,7 @@ pub(super) async fn follow(context: Arc<Context>, queue: Queue, mut revisions: w
     }
 }
 
-/// Every kind that something answers for, or did.
+/// Returns every kind that a policy answers for, or answered for before the swap.
 fn concerned<'a>(now: &'a Snapshot, before: &'a Snapshot) -> BTreeSet<&'a ResourceType> {
     now.kinds().chain(before.kinds()).map(|(of, _)| of).collect()
 }

@@ -1,4 +1,5 @@
-//! Workers: take a key, make a pass, say when to look again. Nothing that a pass does ends a worker.
+//! Workers take an object from the queue, run a pass, and queue the object again. A panic or an error in a pass does
+//! not end a worker.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -13,10 +14,10 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// How long the object that tries for all that lack rights waits at most.
+/// The maximum delay of the one object that retries for all objects with missing rights.
 const SCOUT: Duration = Duration::from_secs(30);
 
-/// Makes passes until the queue is closed.
+/// Runs passes until the queue is closed.
 pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration) {
     while let Some(lease) = queue.next().await {
         let key = lease.key().clone();
@@ -53,7 +54,7 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
             Next::After(wait) => {
                 queue.succeeded(&key);
                 queue.add_after(&key, wait);
-                // A pass that waits asked the server for nothing.
+                // A waiting pass wrote nothing, so it does not show that the rights are there.
                 if ended.result != PassResult::Waiting {
                     context.watch.was_let_in(&key);
                 }
@@ -74,7 +75,7 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
     }
 }
 
-/// Tells the object why it got no pass to its end. What breaks a pass may break this too, and the pass is made again.
+/// Writes the reason for an unfinished pass into the object's status. If this panics too, the pass is tried again.
 async fn tell(context: &Context, key: &ObjectKey, halt: &Halt) {
     if AssertUnwindSafe(context.tell_halt(key, halt)).catch_unwind().await.is_err() {
         tracing::error!(object = %key, "telling of a pass that came to no end panicked too");

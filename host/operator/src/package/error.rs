@@ -1,14 +1,14 @@
-//! One case for each way in which ConfigMaps can fail to be a package.
+//! The errors of ConfigMaps that are not a valid package.
 
 use kaos_policy::{digest::Digest, gate::LoadError, manifest::PolicyFileError};
 
-/// Why a ConfigMap is not a package, or cannot become one.
+/// Why a ConfigMap is not a package, or why a package cannot be packed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("ConfigMap {config_map}: {problem}")]
 pub struct PackageError {
     /// Which one, with its namespace.
     pub config_map: String,
-    /// What is wrong with it.
+    /// The problem.
     #[source]
     pub problem: Box<Problem>,
 }
@@ -18,131 +18,131 @@ impl PackageError {
         Self { config_map: config_map.into(), problem: Box::new(problem) }
     }
 
-    /// Whether other ConfigMaps can set it right, which may be on their way.
+    /// Returns whether another ConfigMap can solve the problem. It may be applied later.
     pub fn is_incomplete(&self) -> bool {
         matches!(*self.problem, Problem::MissingChunk { .. } | Problem::OtherChunks { .. })
     }
 }
 
-/// What is wrong with a ConfigMap.
+/// The problem of a ConfigMap.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Problem {
-    /// Nothing is in it.
+    /// The ConfigMap is empty.
     #[error("is empty: write policy.yaml and a component, or delete it")]
     Empty,
     /// A key is missing.
     #[error("`{key}` is missing: {remedy}")]
     MissingKey {
-        /// Which.
+        /// The key.
         key: &'static str,
-        /// What to write there.
+        /// The required content.
         remedy: &'static str,
     },
-    /// A key has nothing in it.
+    /// A key is empty.
     #[error("`{key}` is empty: {remedy}")]
     EmptyKey {
-        /// Which.
+        /// The key.
         key: &'static str,
-        /// What to write there.
+        /// The required content.
         remedy: &'static str,
     },
-    /// Several keys say where the component is.
+    /// Several keys contain or list a component.
     #[error("has {}: keep one of them", .0.join(" and "))]
     SeveralComponents(Vec<&'static str>),
-    /// Text where there must be bytes, or the other way round.
+    /// A text under `binaryData`, or bytes under `data`.
     #[error("`{key}` must stand under {field}: `kubectl create configmap --from-file` and `policy pack` put it there")]
     WrongField {
-        /// Which key.
+        /// The key.
         key: &'static str,
-        /// Where it belongs.
+        /// The right field.
         field: &'static str,
     },
-    /// A key that only looks like one of a package.
+    /// A key that resembles one of a package.
     #[error("`{key}` is no key of a policy package{}", hint.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default())]
     UnknownKey {
-        /// Which.
+        /// The key.
         key: String,
-        /// What was probably meant.
+        /// The key that was probably meant.
         hint: Option<&'static str>,
     },
-    /// The policy file does not parse.
+    /// The policy file is invalid.
     #[error(transparent)]
     File(#[from] PolicyFileError),
-    /// Settings for nobody.
+    /// A package of settings names no policy.
     #[error("policy.yaml has no `name`: without a component it must name the policy whose settings it changes")]
     NoName,
-    /// Neither a component nor settings.
+    /// The package has neither a component nor settings.
     #[error("has neither a component nor `settings` in policy.yaml: add one of them")]
     Nothing,
-    /// Something that only a component can be given.
+    /// A field that requires a component.
     #[error("policy.yaml has `{0}`, which belongs to a component, but there is none: add policy.wasm.gz, or remove it")]
     WithoutComponent(&'static str),
-    /// In chunks, and nobody says what they must come to.
+    /// A component in chunks without the digest of the whole.
     #[error(
         "policy.yaml has no `sha256`: a component in chunks needs the digest of the whole; `policy pack` writes it"
     )]
     NotPinned,
-    /// A line of the list of chunks is no name, or a name for the second time.
+    /// A line of the list of chunks is not a valid name, or repeats one.
     #[error("`policy.chunks`, line {line}: `{name}` {problem}: write the name of one ConfigMap a line, in order")]
     BadChunkName {
-        /// Counted from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// What stands there.
+        /// The text of the line.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
-    /// More chunks than anybody needs.
+    /// The index lists too many chunks.
     #[error("`policy.chunks` lists more than {limit} ConfigMaps: cut larger pieces; `policy pack` does")]
     TooManyChunks {
-        /// How many there may be.
+        /// The maximum.
         limit: usize,
     },
-    /// A chunk is not there.
+    /// A chunk does not exist.
     #[error("awaits its chunk {name}, {number} of {count}: apply it in the same namespace")]
     MissingChunk {
-        /// The chunk.
+        /// The name of the chunk.
         name: String,
-        /// Which, counted from 1.
+        /// The number of the chunk, from 1.
         number: usize,
-        /// How many there are to be.
+        /// The number of all chunks.
         count: usize,
     },
-    /// A chunk of another package.
+    /// A chunk belongs to another package.
     #[error("is listed as a chunk of {index}, but {}", says(.annotated.as_deref()))]
     ForeignChunk {
-        /// Who lists it.
+        /// The index that lists the chunk.
         index: String,
-        /// Whose it says that it is.
+        /// The index in the chunk's annotation.
         annotated: Option<String>,
     },
-    /// The chunks are there, but others than those that were meant.
+    /// The chunks exist, but their content is not the pinned one.
     #[error("its chunks come to {found}, but policy.yaml pins {wanted}: apply the index and all its chunks again")]
     OtherChunks {
-        /// Their digest.
+        /// The digest of the chunks.
         found: Digest,
         /// What they must come to.
         wanted: Digest,
     },
-    /// More than a package may be.
+    /// A value exceeds its maximum size.
     #[error("`{key}` has {bytes} bytes, at most {limit}: {remedy}")]
     TooLarge {
-        /// Which key.
+        /// The key.
         key: &'static str,
-        /// How many there are.
+        /// The size.
         bytes: usize,
-        /// How many there may be.
+        /// The maximum.
         limit: usize,
-        /// What to do.
+        /// How to solve this.
         remedy: &'static str,
     },
-    /// What is to become the name of ConfigMaps is none.
+    /// The name cannot be the name of ConfigMaps.
     #[error("is no name for a policy's ConfigMaps: use at most 200 lower-case letters, digits, dots and hyphens")]
     BadName,
     /// The component cannot be packed.
     #[error(transparent)]
     Component(#[from] LoadError),
-    /// The policy file cannot be written down.
+    /// The policy file cannot be serialized.
     #[error("policy.yaml cannot be written: {0}")]
     NotWritten(String),
 }

@@ -1,9 +1,9 @@
-//! How a policy lies in ConfigMaps.
+//! The format of a package in ConfigMaps.
 //!
-//! An index carries the label [`LABEL`] and says in `policy.yaml` what is meant. The component stands beside it, gzipped
-//! or not, or in pieces in ConfigMaps of their own where one is too small; without a component, the package changes the
-//! settings of the policy that it names. Everything here is a pure function of ConfigMaps: who reads and writes them is
-//! left to the catalogue and the command line, what a component is worth to [`kaos_policy::gate`].
+//! An index has the label [`LABEL`] and a `policy.yaml`. The component is in the same ConfigMap, optionally gzipped. If
+//! one ConfigMap is too small for it, it is in chunks in ConfigMaps of their own. A package without a component changes
+//! the settings of the policy that it names. Everything here is a pure function of ConfigMaps: the catalogue and the
+//! command line read and write them, and [`kaos_policy::gate`] checks the component.
 
 mod error;
 mod read;
@@ -26,13 +26,13 @@ pub use read::{chunk_names, is_chunk, is_index, policy_file};
 pub use unpacking::{unpack, unpack_reading};
 pub use write::{Packed, pack};
 
-/// The label of every ConfigMap of a package.
+/// The label of all ConfigMaps of a package.
 pub const LABEL: &str = "kaos.tools/policy";
-/// The label's value on a chunk; any other marks an index.
+/// The value of the label on a chunk. Any other value marks an index.
 pub const CHUNK: &str = "chunk";
-/// The label's value that we write on an index.
+/// The value of the label that the operator writes on an index.
 pub const INDEX: &str = "package";
-/// The annotation of a chunk that names its index.
+/// The annotation of a chunk with the name of its index.
 pub const INDEX_ANNOTATION: &str = "kaos.tools/policy-index";
 
 /// The key of the policy file.
@@ -43,42 +43,43 @@ pub const COMPONENT: &str = "policy.wasm";
 pub const GZIPPED: &str = "policy.wasm.gz";
 /// The key of the list of chunks.
 pub const CHUNKS: &str = "policy.chunks";
-/// The key of what a chunk holds.
+/// The key of the bytes of a chunk.
 pub const PART: &str = "part";
 
-/// A policy, or settings for one, as somebody shipped it.
+/// A package: a policy, or settings for one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Package {
     /// The name of its index.
     pub name: String,
-    /// The namespace that it lies in.
+    /// The namespace of its ConfigMaps.
     pub namespace: String,
-    /// What its `policy.yaml` says.
+    /// Its `policy.yaml`.
     pub file: PolicyFile,
-    /// The component, gzipped or not; none in a package of settings alone.
+    /// The component, possibly gzipped. `None` in a package of settings.
     pub component: Option<Vec<u8>>,
 }
 
 impl Package {
-    /// The same for the same policy file and the same component, however they are cut, packed and written down. What
-    /// cannot be unpacked within the gate's bounds counts as it is.
+    /// Returns the digest of the package. It depends only on the policy file and the component, not on chunks,
+    /// compression or formatting. A component that cannot be unpacked within the gate's bounds counts with its raw
+    /// bytes.
     pub fn digest(&self) -> Digest {
         let component = self.component_digest();
         let mut file = self.file.clone();
-        // A pin that holds adds nothing to the digest beside it; one that does not is another package.
+        // A correct pin adds nothing to the component's digest. A wrong pin makes the package a different one.
         let packed = self.component.as_deref().map(Digest::of);
         file.sha256 = file.sha256.filter(|pin| Some(*pin) != component && Some(*pin) != packed);
         Digest::of_json(&json!({"file": file, "component": component}))
     }
 
-    /// The digest of the component as it runs.
+    /// Returns the digest of the unpacked component.
     pub fn component_digest(&self) -> Option<Digest> {
         let bytes = self.component.as_deref()?;
         Some(unpacked(bytes, &Bounds::default()).map_or_else(|_| Digest::of(bytes), |bytes| Digest::of(&bytes)))
     }
 }
 
-/// How errors name a ConfigMap.
+/// Returns the name of a ConfigMap for errors.
 fn shown(config_map: &ConfigMap) -> String {
     let metadata = &config_map.metadata;
     let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_deref().unwrap_or_default());

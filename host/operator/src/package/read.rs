@@ -1,4 +1,4 @@
-//! What stands in each ConfigMap of a package.
+//! Reads the ConfigMaps of a package.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,34 +11,34 @@ use kaos_policy::{
 
 use super::{CHUNK, CHUNKS, COMPONENT, FILE, GZIPPED, INDEX_ANNOTATION, LABEL, PART, PackageError, Problem, shown};
 
-/// The bytes that `policy.yaml` may have: it is kept beside the component, in ConfigMaps of a megabyte.
+/// The maximum bytes of `policy.yaml`: it is kept together with the component in ConfigMaps of a mebibyte.
 const WORDS: usize = 256 << 10;
-/// The chunks that an index may list: each is read by itself, and a tenth of them hold the largest component.
+/// The maximum number of chunks. Each is read separately, and a tenth of this number holds the largest component.
 pub(super) const MOST_CHUNKS: usize = 100;
 
 const ANY_COMPONENT: &str = "write policy.wasm or policy.wasm.gz, or remove the key for settings alone";
 
-/// Whether a ConfigMap is the index of a package, by its metadata.
+/// Returns whether a ConfigMap is the index of a package, by its metadata.
 pub fn is_index(metadata: &ObjectMeta) -> bool {
     label(metadata).is_some_and(|value| value != CHUNK)
 }
 
-/// Whether a ConfigMap is a chunk of a component, by its metadata.
+/// Returns whether a ConfigMap is a chunk of a component, by its metadata.
 pub fn is_chunk(metadata: &ObjectMeta) -> bool {
     label(metadata) == Some(CHUNK)
 }
 
-/// The names of the chunks that an index lists, in order; none if its component is not in chunks.
+/// Returns the names of the chunks that an index lists, in order. Returns none if its component is not in chunks.
 pub fn chunk_names(index: &ConfigMap) -> Result<Vec<String>, PackageError> {
     listed(index).map_err(|problem| PackageError::new(shown(index), problem))
 }
 
-/// What an index says in `policy.yaml`, whatever is beside that.
+/// Returns the `policy.yaml` of an index, and ignores all other keys.
 pub fn policy_file(index: &ConfigMap) -> Result<PolicyFile, PackageError> {
     file(index).map_err(|problem| PackageError::new(shown(index), problem))
 }
 
-/// That every key is one of a package, in the field where it belongs, and that one at most says where the component is.
+/// Checks that every key belongs to a package and is in the right field, and that at most one key is for a component.
 pub(super) fn keys(index: &ConfigMap) -> Result<(), Problem> {
     let (texts, bytes): (BTreeSet<&str>, BTreeSet<&str>) = (texts(index).collect(), binaries(index).collect());
     if texts.is_empty() && bytes.is_empty() {
@@ -55,7 +55,7 @@ pub(super) fn keys(index: &ConfigMap) -> Result<(), Problem> {
         }
     }
     let known = [FILE, COMPONENT, GZIPPED, CHUNKS];
-    // What is spelt wrong must not pass for left out.
+    // A misspelled key must not count as a missing one.
     if let Some(key) = texts.union(&bytes).find(|key| key.starts_with("policy") && !known.contains(key)) {
         return Err(Problem::UnknownKey { key: (*key).to_owned(), hint: nearest(key, known) });
     }
@@ -67,7 +67,7 @@ pub(super) fn keys(index: &ConfigMap) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What `policy.yaml` says.
+/// Parses `policy.yaml`.
 pub(super) fn file(index: &ConfigMap) -> Result<PolicyFile, Problem> {
     let remedy = "write what the policy is called and where it holds, at least `{}`";
     let text = text(index, FILE).ok_or(Problem::MissingKey { key: FILE, remedy })?;
@@ -81,7 +81,7 @@ pub(super) fn file(index: &ConfigMap) -> Result<PolicyFile, Problem> {
     Ok(PolicyFile::parse(text)?)
 }
 
-/// The component that lies in the index itself.
+/// Returns the component that is in the index itself.
 pub(super) fn whole(index: &ConfigMap) -> Result<Option<&[u8]>, Problem> {
     for key in [COMPONENT, GZIPPED] {
         match binary(index, key) {
@@ -117,7 +117,7 @@ fn listed(index: &ConfigMap) -> Result<Vec<String>, Problem> {
     Ok(names)
 }
 
-/// The piece of the component that a chunk of an index holds.
+/// Returns the bytes of a chunk, if it belongs to the index.
 pub(super) fn part<'a>(index: &ConfigMap, chunk: &'a ConfigMap) -> Result<&'a [u8], Problem> {
     let (of, annotated) = (index.metadata.name.as_deref(), annotated(chunk));
     if annotated.is_none() || annotated != of {
@@ -133,7 +133,8 @@ pub(super) fn part<'a>(index: &ConfigMap, chunk: &'a ConfigMap) -> Result<&'a [u
     }
 }
 
-/// That a file without a component says whose settings it changes, and nothing that would need a component.
+/// Checks a policy file without a component: it must name the policy whose settings it changes, and must not contain
+/// fields that require a component.
 pub(super) fn settings_alone(file: &PolicyFile) -> Result<(), Problem> {
     let PolicyFile { name, version, sha256, scope: _, settings, limits, grants, on_refusal: _ } = file;
     for (present, field) in [

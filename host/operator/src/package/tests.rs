@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{read::MOST_CHUNKS, write::ROOM, *};
 
-/// Bytes that gzip makes nothing of.
+/// Returns bytes that gzip cannot compress.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {
@@ -50,7 +50,7 @@ fn problem(packed: &Packed) -> Problem {
     *read(packed).unwrap_err().problem
 }
 
-/// An index with these keys.
+/// Returns an index with these keys.
 fn index(texts: &[(&str, &str)], binaries: &[(&str, &[u8])]) -> Packed {
     let mut index = packed(&file(), Some(b"component")).index;
     index.data = Some(texts.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect());
@@ -150,7 +150,7 @@ fn what_a_component_is_given_does_not_stand_without_one() {
         ("{name: kite, settings: {}, version: '1'}", "version"),
         ("{name: kite, settings: {}, limits: {fuel: 1}}", "limits"),
         ("{name: kite, settings: {}, grants: {secrets: [a]}}", "grants"),
-        // A component whose key was forgotten, or is still to come.
+        // A package whose component was forgotten, or is applied later.
         (&format!("{{name: kite, settings: {{}}, sha256: {}}}", Digest::of(b"a")), "sha256"),
     ] {
         assert_eq!(problem(&index(&[(FILE, text)], &[])), Problem::WithoutComponent(field));

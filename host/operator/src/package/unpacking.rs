@@ -1,5 +1,4 @@
-//! From ConfigMaps to a package: the index first, and then one chunk after the other, so that none is looked for that does
-//! not count any more.
+//! Reads a package from ConfigMaps: first the index, then one chunk after the other. Reading stops at the first error.
 
 use std::borrow::Borrow;
 
@@ -16,7 +15,7 @@ use super::{
     shown,
 };
 
-/// The package of an index. `chunk` finds ConfigMaps of the same namespace by name.
+/// Returns the package of an index. `chunk` returns ConfigMaps of the same namespace by name.
 pub fn unpack<C: Borrow<ConfigMap>>(
     index: &ConfigMap,
     chunk: impl Fn(&str) -> Option<C>,
@@ -28,7 +27,7 @@ pub fn unpack<C: Borrow<ConfigMap>>(
     unpacking.package()
 }
 
-/// The same where `chunk` has to ask somebody for each, which may fail.
+/// Like [`unpack`], with a `chunk` that reads each ConfigMap asynchronously and may fail.
 pub async fn unpack_reading<C, E, F>(
     index: &ConfigMap,
     chunk: impl Fn(String) -> F,
@@ -54,22 +53,22 @@ where
 struct Unpacking<'a> {
     index: &'a ConfigMap,
     file: PolicyFile,
-    /// Where its component is in chunks.
+    /// The chunks of its component, if it is in chunks.
     chunks: Option<Chunks>,
 }
 
-/// A component in chunks, as far as they came.
+/// The chunks of a component that were read so far.
 struct Chunks {
     names: Vec<String>,
-    /// How many of them were added.
+    /// The number of chunks that were added.
     added: usize,
     bytes: Vec<u8>,
-    /// What they must come to.
+    /// The pinned digest.
     wanted: Digest,
 }
 
 impl<'a> Unpacking<'a> {
-    /// Begins with an index.
+    /// Starts with an index.
     fn of(index: &'a ConfigMap) -> Result<Self, PackageError> {
         let wrong = |problem| PackageError::new(shown(index), problem);
         keys(index).map_err(wrong)?;
@@ -84,12 +83,12 @@ impl<'a> Unpacking<'a> {
         Ok(Self { index, file, chunks })
     }
 
-    /// The chunk that comes next, if there is one.
+    /// Returns the name of the next chunk, if there is one.
     fn awaits(&self) -> Option<&str> {
         self.chunks.as_ref()?.awaited()
     }
 
-    /// Adds the chunk that comes next.
+    /// Adds the next chunk.
     fn add(&mut self, chunk: &ConfigMap) -> Result<(), PackageError> {
         let Some(chunks) = &mut self.chunks else { return Ok(()) };
         let part = part(self.index, chunk).map_err(|problem| PackageError::new(shown(chunk), problem))?;
@@ -104,7 +103,7 @@ impl<'a> Unpacking<'a> {
         Ok(())
     }
 
-    /// The package, of all that was added.
+    /// Returns the package.
     fn package(self) -> Result<Package, PackageError> {
         let Self { index, file, chunks } = self;
         let wrong = |problem| PackageError::new(shown(index), problem);
@@ -130,7 +129,7 @@ impl Chunks {
         self.names.get(self.added).map(String::as_str)
     }
 
-    /// The chunks put together, which must come to what was pinned.
+    /// Joins the chunks, and checks the pinned digest.
     fn joined(self) -> Result<Vec<u8>, Problem> {
         if let Some(name) = self.awaited() {
             let (number, count) = (self.added + 1, self.names.len());
@@ -140,7 +139,7 @@ impl Chunks {
         if Digest::of(&bytes) == wanted {
             return Ok(bytes);
         }
-        // Damaged gzip is one more way to be other bytes.
+        // A pin may also be the digest of the unpacked component. Damaged gzip counts as other bytes.
         let found = unpacked(&bytes, &Bounds::default())
             .map_or_else(|_| Digest::of(&bytes), |component| Digest::of(&component));
         if found == wanted { Ok(bytes) } else { Err(Problem::OtherChunks { found, wanted }) }

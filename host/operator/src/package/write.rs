@@ -1,7 +1,7 @@
-//! From a policy to ConfigMaps.
+//! Writes a policy into ConfigMaps.
 //!
-//! The same policy becomes the same bytes wherever it is packed. Chunks are named after what they hold and never change,
-//! so that an update brings new ones beside the old, and the index moves from these to those in one write.
+//! The same policy always becomes the same bytes. The name of a chunk depends on its content, and a chunk never
+//! changes. An update creates new chunks in addition to the old ones, and then one write of the index switches to them.
 
 use std::{collections::BTreeMap, io::Write};
 
@@ -18,28 +18,29 @@ use serde_json::Value;
 use super::{CHUNK, CHUNKS, FILE, GZIPPED, INDEX, INDEX_ANNOTATION, LABEL, PART, PackageError, Problem, read};
 use crate::yaml;
 
-/// What we put into one ConfigMap, which may hold a mebibyte: there is room left for whoever annotates it.
+/// The bytes of a component in one ConfigMap. A ConfigMap may have a mebibyte, so this leaves room for annotations.
 pub(super) const ROOM: usize = 900_000;
-/// The longest name of an index; chunks add to it.
+/// The maximum length of an index name. The names of chunks are longer.
 const LONGEST_NAME: usize = 200;
 
 /// The ConfigMaps of a package.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Packed {
-    /// Its index.
+    /// The index.
     pub index: ConfigMap,
-    /// The pieces of its component, where one ConfigMap is too small for it.
+    /// The chunks of the component, if one ConfigMap is too small for it.
     pub chunks: Vec<ConfigMap>,
 }
 
 impl Packed {
-    /// All of them, in the order in which they are to be written: the index last, so that it never waits for chunks.
+    /// Returns all ConfigMaps in the order in which to write them: the index last, so that it never waits for chunks.
     pub fn config_maps(&self) -> impl Iterator<Item = &ConfigMap> {
         self.chunks.iter().chain(std::iter::once(&self.index))
     }
 }
 
-/// A policy as ConfigMaps: the component gzipped, in chunks if it must be, and pinned in the policy file.
+/// Packs a policy into ConfigMaps: gzips the component, cuts it into chunks if necessary, and pins it in the policy
+/// file.
 pub fn pack(name: &str, namespace: &str, file: &PolicyFile, component: Option<&[u8]>) -> Result<Packed, PackageError> {
     package(name, namespace, file, component)
         .map_err(|problem| PackageError::new(format!("{namespace}/{name}"), problem))
@@ -76,7 +77,7 @@ fn package(name: &str, namespace: &str, file: &PolicyFile, component: Option<&[u
     Ok(Packed { index: place.index([(FILE, text), (CHUNKS, names)], None), chunks })
 }
 
-/// The policy file as text: only what it says, and `settings` to the letter.
+/// Serializes the policy file without empty fields. Keeps `settings` exactly as they are.
 fn written(file: &PolicyFile) -> Result<String, Problem> {
     let failed = |error: &dyn std::fmt::Display| Problem::NotWritten(error.to_string());
     let mut value = serde_json::to_value(file).map_err(|error| failed(&error))?;
@@ -91,7 +92,7 @@ fn written(file: &PolicyFile) -> Result<String, Problem> {
         let remedy = "keep settings short, and large files in ConfigMaps of their own";
         return Err(Problem::TooLarge { key: FILE, bytes: text.len(), limit: ROOM, remedy });
     }
-    // What cannot be read back is no policy file, whatever was written.
+    // Check that the text parses to the same policy file.
     match PolicyFile::parse(&text) {
         Ok(read) if read == *file => Ok(text),
         Ok(_) => Err(failed(&"it would read back as another")),
@@ -115,7 +116,7 @@ fn is_void(value: &Value) -> bool {
     }
 }
 
-/// The same bytes every time: without a time or a file name in the header.
+/// Compresses bytes, always with the same result: the header has no time and no file name.
 fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;

@@ -1,4 +1,4 @@
-//! Components that are not looked into yet, and the `policy.yaml` beside each.
+//! Components before the gate, each with its `policy.yaml`.
 
 use std::{io, path::Path};
 
@@ -10,17 +10,17 @@ use crate::{
     reading::{self, COMPONENT, SETTINGS},
 };
 
-/// A component and what its `policy.yaml` says, not looked into yet.
+/// A component with its `policy.yaml`, before the gate.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// Where it comes from.
+    /// Where the component comes from.
     pub origin: Origin,
-    /// The component and its policy file; an empty one, which grants nothing, where there is none.
+    /// The component and its policy file. Without a file, an empty one that grants nothing.
     pub inner: gate::Candidate,
 }
 
 impl Candidate {
-    /// The policies that are part of the binary.
+    /// Returns the policies that are embedded in the binary.
     pub fn embedded() -> Result<Vec<Self>, PolicyError> {
         embedded::DEFAULTS
             .iter()
@@ -33,7 +33,7 @@ impl Candidate {
             .collect()
     }
 
-    /// A component from a file. Where it holds and what it is granted stands beside it, in `policy.yaml`.
+    /// Reads a component from a file, and its scope and grants from `policy.yaml` in the same directory.
     pub fn read(path: &Path) -> Result<Self, PolicyError> {
         let bytes = reading::bytes(path, COMPONENT)?;
         let misnamed = path.with_extension("policy.yaml");
@@ -47,13 +47,13 @@ impl Candidate {
     }
 }
 
-/// Whether there is something of this name; not what a link leads to: where that is gone the link is still there.
+/// Returns whether a file with this name exists. Does not follow a link: a link without a target still exists.
 fn is_there(path: &Path) -> bool {
     !path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// A policy file, or an empty one where there is none. One that is there and cannot be used must not look like none: the
-/// policy would hold everywhere.
+/// Reads a policy file. Returns an empty one if the file does not exist. An unusable file is an error: with an empty
+/// policy file instead, the policy would hold in the whole cluster.
 fn file_at(path: &Path) -> Result<PolicyFile, PolicyError> {
     if !is_there(path) {
         return Ok(PolicyFile::default());
@@ -61,7 +61,7 @@ fn file_at(path: &Path) -> Result<PolicyFile, PolicyError> {
     let named = || path.display().to_string();
     let text = reading::text(path, SETTINGS)?;
     if text.trim().is_empty() {
-        // As a shell leaves what the output is written into, before anybody has read it.
+        // A shell creates an empty file for redirected output before the command writes to it.
         return Err(PolicyError::Empty { path: named() });
     }
     PolicyFile::parse(&text).map_err(|source| PolicyError::File { path: named(), source })

@@ -1,4 +1,4 @@
-//! Why policies cannot be used.
+//! The errors of loading and selecting policies.
 
 use kaos_policy::{contract::ResourceType, gate, manifest::PolicyFileError, policy::StackError};
 
@@ -8,48 +8,48 @@ use crate::reading::ReadError;
 /// Why policies cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A policy file that says something wrong.
+    /// A policy file is invalid.
     #[error("{path}: {source}")]
     File {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The error.
         source: PolicyFileError,
     },
-    /// A policy file with nothing in it.
+    /// A policy file is empty.
     #[error("{path}: is empty: write {{}} into it if that is meant, or take it away")]
     Empty {
         /// The file.
         path: String,
     },
-    /// A policy file under a name that is not read.
+    /// A policy file has a name that is not read.
     #[error("{path}: is not read: what is said of a component stands in policy.yaml beside it, in a folder of its own")]
     Misnamed {
         /// The file.
         path: String,
     },
-    /// A component that is no policy.
+    /// The gate refused a component.
     #[error("{origin}: {source}")]
     Rejected {
-        /// Where it came from.
+        /// Where the component comes from.
         origin: Origin,
-        /// Why.
+        /// The reason.
         source: Box<gate::LoadError>,
     },
-    /// Two of the user's policies for one kind.
+    /// Two of the user's policies claim the same kind.
     #[error("{second}: claims {of}, as {first} does: name one of the two")]
     ClaimedTwice {
         /// The kind.
         of: ResourceType,
-        /// The one that was named first.
+        /// The first of the two policies.
         first: Origin,
-        /// The other one.
+        /// The second one.
         second: Origin,
     },
-    /// An overlay with nothing below it.
+    /// An overlay claims a kind that no other policy claims.
     #[error("{origin}: is an environment overlay for {of}, which no policy claims: name one with --policy")]
     NothingBelow {
         /// The overlay.
@@ -57,19 +57,19 @@ pub enum PolicyError {
         /// The kind.
         of: ResourceType,
     },
-    /// Policies that would feed each other.
+    /// A policy emits a kind that another policy claims.
     #[error(
         "{origin}: emits {of} for {claimed}, but a policy answers for {of}: nothing emitted may be an object for one"
     )]
     EmitsClaimed {
-        /// The policy that emits it.
+        /// The policy that emits the kind.
         origin: Origin,
-        /// The kind for which it does.
+        /// The kind that this policy claims.
         claimed: ResourceType,
-        /// What it emits.
+        /// The emitted kind.
         of: ResourceType,
     },
-    /// Layers that do not go together.
+    /// Policies that cannot be stacked.
     #[error(transparent)]
     Stack(#[from] StackError),
 }

@@ -1,4 +1,4 @@
-//! From components to policies that can be asked: the gate, with what it needs on a laptop.
+//! Turns components into policies that can be evaluated. Runs the gate without a cluster.
 
 use std::{
     ffi::OsString,
@@ -37,16 +37,16 @@ pub struct Loaded {
     pub origin: Origin,
     /// The policy.
     pub policy: Arc<Policy>,
-    /// The settings of its policy file; null when it has none.
+    /// The settings of its policy file. Null if it has none.
     pub settings: Value,
 }
 
-/// A cluster as a new user has it.
+/// Returns the facts of a typical cluster.
 pub fn sample_cluster() -> Cluster {
     Cluster::default()
 }
 
-/// The engine that policies run on, and the facts of the cluster that their samples are tried with.
+/// Loads policies: the engine that runs them, and the facts of the cluster for their samples.
 #[derive(Debug)]
 pub struct Loader {
     engine: Engine,
@@ -55,49 +55,50 @@ pub struct Loader {
     built_in: Vec<BuiltIn>,
     in_children: bool,
     cache: Option<Cache>,
-    /// Whether the API server that policies are for has fields that this program does not know.
+    /// Whether the API server may have fields that this program does not know.
     newer: AtomicBool,
 }
 
 impl Loader {
-    /// A loader of its own engine.
+    /// Creates a loader with its own engine.
     pub fn new(cluster: Cluster) -> Result<Self, EngineError> {
         let built_in = DEFAULTS.iter().filter_map(EmbeddedPolicy::built_in).collect();
         let (engine, clock) = (Engine::new()?, SystemClock::start());
         Ok(Self { engine, cluster, clock, built_in, in_children: false, cache: None, newer: AtomicBool::new(false) })
     }
 
-    /// Compiles what this build embedded, and has not compiled, in processes of their own as well: one that runs for months
-    /// is not to keep the memory that a compiler needs.
+    /// Compiles embedded components in child processes too, if the binary does not contain their code. A process that
+    /// runs for months should not keep the memory that a compiler needs.
     #[must_use]
     pub fn in_children(self) -> Self {
         Self { in_children: true, ..self }
     }
 
-    /// A loader for a short run, of which compiling is most of the time: what an earlier one compiled is taken from the
-    /// user's cache directory. Without one, or where it cannot be trusted or written, everything is compiled.
+    /// Creates a loader for a short run, in which compilation takes most of the time. It takes the code that an earlier
+    /// run compiled from the user's cache directory. It compiles everything if there is no such directory, or if the
+    /// directory cannot be trusted or written.
     pub fn cached(cluster: Cluster) -> Result<Self, EngineError> {
         let cache = cache_directory(|name| std::env::var_os(name)).and_then(|place| Cache::open(place).ok());
         Ok(Self { cache, ..Self::new(cluster)? })
     }
 
-    /// Has policies be for an API server that is newer than this program, from now on.
+    /// Expects from now on that the API server is newer than this program.
     pub(crate) fn expect_newer(&self) {
         self.newer.store(true, Ordering::Relaxed);
     }
 
-    /// The API server that policies are for, as far as it is known.
+    /// Returns the facts about the API server that are known.
     pub(crate) fn server(&self) -> Known {
         Known { is_newer: self.newer.load(Ordering::Relaxed) }
     }
 
-    /// The embedded policies and those of files, in this order.
+    /// Loads the embedded policies and those of files, in this order.
     pub fn load(&self, files: &[PathBuf]) -> Result<Vec<Loaded>, PolicyError> {
         let mut candidates = Candidate::embedded()?;
         for file in files {
             candidates.push(Candidate::read(file)?);
         }
-        // Compiling is most of the time of a short run.
+        // Compilation takes most of the time of a short run, so it runs in parallel.
         thread::scope(|scope| {
             let admitted: Vec<_> =
                 candidates.into_iter().map(|candidate| scope.spawn(|| self.admit(candidate))).collect();
@@ -117,8 +118,8 @@ impl Loader {
         }
     }
 
-    /// The whole gate. What this build embedded is compiled here unless the loader says otherwise; a stranger's component
-    /// in a process of its own, or not at all.
+    /// Runs the whole gate. Compiles embedded components in this process, unless [`Self::in_children`] was called.
+    /// Always compiles components from files in a child process.
     pub fn check(&self, candidate: &Candidate) -> Check {
         let compiler = self.compiler(&candidate.origin, std::env::current_exe());
         let gate = Gate {
@@ -137,7 +138,7 @@ impl Loader {
         gate.check(&candidate.inner)
     }
 
-    /// What lets in the policies that somebody installs while the process runs.
+    /// Returns a gatekeeper for the policies that users install while the process runs.
     pub fn gatekeeper(&self) -> Gatekeeper {
         let compiler = self.compiler(&Origin::File(PathBuf::new()), std::env::current_exe());
         Gatekeeper::new(self.engine.clone(), compiler, self.cluster.clone())
@@ -157,14 +158,14 @@ impl Loader {
     }
 }
 
-/// Where compiled code is kept: by the rules of the desktop, or nowhere.
+/// Returns the directory for compiled code, by the XDG rules. Returns `None` without a home directory.
 fn cache_directory(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let place = |name| variable(name).map(PathBuf::from).filter(|place| place.is_absolute());
     let caches = place("XDG_CACHE_HOME").or_else(|| Some(place("HOME")?.join(".cache")))?;
     Some(caches.join("kaos-operator"))
 }
 
-/// There is no program for the child to run: then nothing is compiled.
+/// The compiler if the path of this program is unknown. It refuses to compile, because it cannot start a child process.
 struct NoProgram(String);
 
 impl Compile for NoProgram {

@@ -1,4 +1,4 @@
-//! Which policies answer offline: the embedded ones, and over them those that the user names.
+//! The policies that answer offline: the embedded ones, and the ones that the user names, which take precedence.
 
 mod candidate;
 mod compile_child;

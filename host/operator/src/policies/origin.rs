@@ -1,8 +1,8 @@
-//! Where components come from.
+//! The origins of components.
 
 use std::{fmt, path::PathBuf};
 
-/// Where a component comes from.
+/// The origin of a component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// The binary.

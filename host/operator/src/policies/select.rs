@@ -1,4 +1,4 @@
-//! From policies to the stack that answers for each kind.
+//! Selects the stack of policies for each kind.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,9 +6,9 @@ use kaos_policy::{code::World, contract::ResourceType, describe::emitted_primary
 
 use super::{Loaded, Origin, PolicyError};
 
-/// The stack of each claimed kind. A policy from a file takes the place of the embedded one for the kinds that it
-/// claims; an overlay lies over whatever answers, the last named on top. Nothing that one of them emits may be an object
-/// for another, since from one object could then come others without end.
+/// Returns the stack for each claimed kind. A policy from a file replaces the embedded one for the kinds that it
+/// claims. Overlays apply on top, in the order in which they were named. No policy may emit a kind that another policy
+/// claims, because one object could then create others without end.
 pub fn select(policies: &[Loaded]) -> Result<BTreeMap<ResourceType, Stack>, PolicyError> {
     let mut bases: BTreeMap<&ResourceType, &Loaded> = BTreeMap::new();
     let mut overlays: BTreeMap<&ResourceType, Vec<&Loaded>> = BTreeMap::new();

@@ -1,26 +1,26 @@
-//! What the operator is to do, as far as it takes rights.
+//! The options of the operator that decide its rights.
 
 use std::collections::BTreeSet;
 
 use super::Scope;
 
-/// What the operator is to do, as far as it takes rights.
+/// The options of the operator that decide its rights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Duties {
-    /// Where it works.
+    /// The namespaces that it works in.
     pub scope: Scope,
-    /// Where it lives.
+    /// The namespace that it runs in.
     pub operator_namespace: String,
-    /// Whether it looks at Secrets.
+    /// Whether it reads Secrets.
     pub secrets: bool,
-    /// Whether replicas elect one that writes.
+    /// Whether replicas elect a leader.
     pub leader_election: bool,
     /// Whether namespaces other than its own may have policies.
     pub namespace_policies: bool,
 }
 
 impl Duties {
-    /// The namespaces that Roles are for, if Roles are what there is to be.
+    /// Returns the namespaces that get a Role each. `None` if the operator gets a `ClusterRole`.
     pub(crate) fn namespaces(&self) -> Option<&BTreeSet<String>> {
         match &self.scope {
             Scope::All => None,

@@ -1,14 +1,15 @@
-//! The objects that give the rights to the operator's service account.
+//! The manifests that grant the rights to the operator's service account.
 
 use serde_json::{Value, json};
 
 use super::{Duties, Rights, Rule};
 
 const API: &str = "rbac.authorization.k8s.io";
-/// The label of a `ClusterRole` whose rules the operator's own role takes up, in each namespace that it works in.
+/// The label of a `ClusterRole` whose rules are aggregated into the operator's own role.
 pub const AGGREGATED: &str = "rbac.kaos.tools/aggregate-to-operator";
 
-/// Everything to apply, in an order that works. `name` is the service account's, and stands before the names of the rest.
+/// Returns all manifests, in the order in which to apply them. `name` is the name of the service account, and the start
+/// of all other names.
 pub fn manifests(rights: &Rights, duties: &Duties, name: &str) -> Vec<Value> {
     let home = duties.operator_namespace.as_str();
     let account = json!({
@@ -29,9 +30,9 @@ pub fn manifests(rights: &Rights, duties: &Duties, name: &str) -> Vec<Value> {
     objects
 }
 
-/// What adds the rights that one policy's claims take to those of an operator that is there already: a `ClusterRole` that
-/// its own takes up, or a Role in each namespace that it works in, which nothing takes up and which is bound to `account`,
-/// its service account.
+/// Returns the manifests with the additional rights for one policy's claims, for an existing operator. With a
+/// `ClusterRole`, the label aggregates it into the operator's own role. With Roles in each namespace, the manifests
+/// bind them to `account`, the operator's service account.
 pub fn further(rights: &Rights, duties: &Duties, name: &str, account: &str) -> Vec<Value> {
     let home = duties.operator_namespace.as_str();
     let mut objects = Vec::new();
@@ -51,12 +52,13 @@ pub fn further(rights: &Rights, duties: &Duties, name: &str, account: &str) -> V
             }
         }
     }
-    // Under a name of its own: the operator may work where it lives.
+    // This Role needs its own name, because the operator may also work in the namespace that it runs in.
     objects.extend(grant(&format!("{name}-home"), Some(home), &rights.operator, (account, home)));
     objects
 }
 
-/// A Role and its binding in a namespace, or a `ClusterRole` and its binding; nothing for no rights.
+/// Returns a Role and its binding in a namespace, or a `ClusterRole` and its binding. Returns nothing if there are no
+/// rules.
 fn grant(name: &str, namespace: Option<&str>, rules: &[Rule], (account, home): (&str, &str)) -> Vec<Value> {
     if rules.is_empty() {
         return Vec::new();

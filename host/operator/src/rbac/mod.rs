@@ -1,7 +1,8 @@
-//! The least rights that the operator needs: its own, and those that the claims of the policies come to.
+//! The least rights that the operator needs: those of the host, and those that the claims of its policies require.
 //!
-//! Which rights a rule gives is in `rules`, where they are given in `manifests`. Both are pure: what `kaos-operator rbac`
-//! prints is what the chart contains. A type's plural is the one that its embedded definition says, or else the usual one.
+//! `rules` computes the rules, and `manifests` puts them into objects. Both are pure, so the chart contains the same
+//! rules that `kaos-operator rbac` prints. The plural of a type comes from its embedded CRD, or else from the usual
+//! rules of English.
 
 mod duties;
 mod manifests;

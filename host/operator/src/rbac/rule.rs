@@ -1,4 +1,4 @@
-//! One rule, and putting rules together.
+//! One rule, and a collection of rights that becomes rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 /// Rights on resources of one API group.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rule {
-    /// The group; empty for the core group.
+    /// The API group. Empty for the core group.
     pub group: String,
-    /// Plurals, with their subresources.
+    /// Plurals, and subresources as `plural/subresource`.
     pub resources: BTreeSet<String>,
-    /// Only objects of these names; none for all.
+    /// The names of the objects. Empty for all objects.
     pub names: BTreeSet<String>,
-    /// What may be done.
+    /// The allowed verbs.
     pub verbs: BTreeSet<&'static str>,
 }
 
 impl Rule {
-    /// As it stands in a Role.
+    /// Returns the rule in the form of a Role.
     pub fn manifest(&self) -> Value {
         let Self { group, resources, names, verbs } = self;
         let mut rule = json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
@@ -29,10 +29,10 @@ impl Rule {
     }
 }
 
-/// A resource of a group, and the names of the objects that are meant; no names for all.
+/// An API group, a resource, and the names of the objects. No names stand for all objects.
 type Right = (String, String, BTreeSet<String>);
 
-/// Rights as they come up.
+/// Rights, before they become rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Collected(BTreeMap<Right, BTreeSet<&'static str>>);
 
@@ -51,7 +51,7 @@ impl Collected {
         self.0.entry((group.to_owned(), resource.into(), names)).or_default().extend(verbs);
     }
 
-    /// Leaves out what others give already.
+    /// Removes the rights that `others` contains already.
     pub(super) fn leave_out(&mut self, others: &Self) {
         let gives = |right: &Right, verb: &str| {
             others.0.iter().any(|(other, verbs)| is_within(right, other) && verbs.contains(verb))
@@ -59,7 +59,7 @@ impl Collected {
         self.retain(|right, verb| !gives(right, verb));
     }
 
-    /// Leaves out what is given for more objects anyway.
+    /// Removes rights that another entry gives for more objects.
     fn leave_out_implied(&mut self) {
         let all = self.clone();
         let gives = |right: &Right, verb: &str| {
@@ -76,7 +76,7 @@ impl Collected {
         });
     }
 
-    /// One rule for the resources of a group with which the same may be done, in a stable order.
+    /// Returns one rule for each group of resources with the same verbs, in a stable order.
     pub(super) fn rules(mut self) -> Vec<Rule> {
         self.leave_out_implied();
         let mut rules: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
@@ -92,7 +92,7 @@ impl Collected {
     }
 }
 
-/// Whether a right is about objects that another one is about, too.
+/// Returns whether the second right covers all objects of the first.
 fn is_within((group, resource, names): &Right, (other_group, other_resource, others): &Right) -> bool {
     let among = others.is_empty() || (!names.is_empty() && names.is_subset(others));
     group == other_group && resource == other_resource && among

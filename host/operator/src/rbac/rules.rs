@@ -1,4 +1,4 @@
-//! Which rights, and what for.
+//! Computes the rights that the host and the policies need.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -12,54 +12,55 @@ use super::{
 };
 use crate::{catalogue::FITTED_CONFIG, definitions::embedded, lead};
 
-/// Following objects.
+/// The verbs for watching objects.
 const FOLLOW: &[&str] = &["get", "list", "watch"];
-/// Keeping children as they are wanted. The API server asks for `create` when an apply finds nothing.
+/// The verbs for managing children. The API server requires `create` when an apply finds no object.
 const KEEP: &[&str] = &["create", "delete", "get", "list", "patch", "watch"];
 
-/// All rights, by where they hold.
+/// All rights, by namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rights {
     /// In each namespace that the operator works in, or in all.
     pub working: Vec<Rule>,
-    /// In the namespace that it lives in.
+    /// In the namespace that the operator runs in.
     pub operator: Vec<Rule>,
 }
 
 impl Rights {
-    /// The rules as they stand in Roles, without the Roles.
+    /// Returns the rules in the form of Roles, without the Roles.
     pub fn rules(&self) -> Value {
         let of = |rules: &[Rule]| rules.iter().map(Rule::manifest).collect::<Vec<Value>>();
         json!({"working": of(&self.working), "operator": of(&self.operator)})
     }
 }
 
-/// What these policies and the host need.
+/// Returns the rights that these policies and the host need.
 pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     let (mut working, mut operator) = (Collected::default(), Collected::default());
     let everywhere = duties.namespaces().is_none();
-    // Events about objects. Those about policies lie where the operator lives, and are counted up when they come again.
+    // Events about objects. Events about policies are in the operator's namespace and need `patch`, because a repeated
+    // one increases a counter.
     working.add("events.k8s.io", "events", &["create"]);
     if everywhere {
-        // Types that appear and go are noticed by their definitions, which also say what a status may hold. With Roles
-        // alone, discovery is asked now and then, and the binary's own definitions count.
+        // The watch on CRDs shows new and deleted types, and the schema of their status. With Roles only, the operator
+        // polls discovery and uses its embedded CRDs.
         working.add("apiextensions.k8s.io", "customresourcedefinitions", FOLLOW);
     }
     if duties.secrets {
-        // What pods refer to rolls them.
+        // A change of a ConfigMap or Secret that pods refer to rolls the pods.
         working.add("", "configmaps", FOLLOW);
         working.add("", "secrets", FOLLOW);
     }
     if duties.leader_election {
-        // A Lease cannot be created by name: the name is not known when that is decided.
+        // The API server authorizes a create before it knows the name, so `create` cannot be limited to one Lease.
         operator.add("coordination.k8s.io", "leases", &["create"]);
         let name = [lead::LEASE.to_owned()].into();
         operator.add_named("coordination.k8s.io", "leases", name, &["get", "update"]);
     }
     operator.add("events.k8s.io", "events", &["create", "patch"]);
-    // Policies that somebody installs: their ConfigMaps, what became of each, and the bytes of what was let in.
+    // For installed policies: their ConfigMaps, and the ConfigMaps with the kept bytes.
     operator.add("", "configmaps", &["create", "get", "list", "watch"]);
-    // The settings that fitted last are kept for the next process, and go when the operator goes for good.
+    // The operator keeps the last settings that fitted for the next process. Uninstalling deletes them.
     operator.add_named("", "configmaps", [FITTED_CONFIG.to_owned()].into(), &["delete", "patch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions", &["create", "delete", "get", "list", "watch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions/status", &["patch"]);
@@ -75,7 +76,7 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
     Rights { working: working.rules(), operator: operator.rules() }
 }
 
-/// What the claims of one policy come to, beside what the host needs anyway.
+/// Returns the rights for the claims of one policy, without those of the host.
 pub fn claimed(policy: &Policy, duties: &Duties) -> Rights {
     let (mut working, mut operator) = (Collected::default(), Collected::default());
     claim(policy, duties, &mut working, &mut operator);
@@ -87,7 +88,7 @@ fn claim(policy: &Policy, duties: &Duties, working: &mut Collected, operator: &m
         let (group, plural) = names(&claim.primary);
         working.add(&group, &plural, &["get", "list", "patch", "watch"]);
         working.add(&group, format!("{plural}/status"), &["patch"]);
-        // Children block the deletion of their owner, which takes this where the API server checks it.
+        // An owner reference with `blockOwnerDeletion` requires this right if the API server enforces it.
         working.add(&group, format!("{plural}/finalizers"), &["update"]);
         for of in &claim.emits {
             let (group, plural) = names(of);
@@ -108,7 +109,7 @@ fn claim(policy: &Policy, duties: &Duties, working: &mut Collected, operator: &m
     }
 }
 
-/// The plurals that the embedded definitions say, by group and kind.
+/// The plurals of the embedded CRDs, by group and kind.
 static DEFINED: LazyLock<BTreeMap<(String, String), String>> = LazyLock::new(|| {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let named = |definition: Value| {
@@ -118,7 +119,7 @@ static DEFINED: LazyLock<BTreeMap<(String, String), String>> = LazyLock::new(|| 
     embedded().map(named).collect()
 });
 
-/// The API group and the plural of a type.
+/// Returns the API group and the plural of a type.
 fn names(of: &ResourceType) -> (String, String) {
     let usual = || ApiResource::from_gvk(&GroupVersionKind::gvk(of.group(), "", &of.kind)).plural;
     let defined = DEFINED.get(&(of.group().to_owned(), of.kind.clone())).cloned();

@@ -123,7 +123,7 @@ fn what_holds_everywhere_is_not_given_once_more_at_home() {
     assert!(reads_config(&rights(&duties(listed(&["a"])))));
 }
 
-/// Whether a rule gives a part of what another one gives, for the same objects at least.
+/// Returns whether `rule` repeats a part of `other`, for at least the same objects.
 fn repeats(rule: &Rule, other: &Rule) -> bool {
     let covers = rule.names.is_empty() || (!other.names.is_empty() && other.names.is_subset(&rule.names));
     let shares = !rule.resources.is_disjoint(&other.resources) && !rule.verbs.is_disjoint(&other.verbs);

@@ -1,4 +1,4 @@
-//! A CustomResourceDefinition, as far as offline admission needs it.
+//! A CustomResourceDefinition, with the parts that offline admission needs.
 
 use jsonschema::{Validator, error::ValidationErrorKind, paths::LocationSegment};
 use kaos_policy::objections::{Objection, objections};
@@ -9,18 +9,18 @@ use super::{Finding, Segment, json_schema, path, structural};
 /// Why a CRD cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CrdError {
-    /// A document of another kind.
+    /// The document has another kind.
     #[error("not a CustomResourceDefinition of apiextensions.k8s.io/v1")]
     OtherKind,
-    /// A field that every CRD has.
+    /// A required field is missing.
     #[error("{0}: missing")]
     Missing(&'static str),
-    /// A schema that no validator can be made of.
+    /// The schema cannot be compiled into a validator.
     #[error("the schema of version {version} cannot be used: {message}")]
     Schema {
         /// The version.
         version: String,
-        /// What is wrong with it.
+        /// The problem.
         message: String,
     },
 }
@@ -62,13 +62,13 @@ impl Crd {
         })
     }
 
-    /// The version that an `apiVersion` means.
+    /// Returns the version for an `apiVersion`.
     pub(super) fn version(&self, api_version: &str) -> Option<&Version> {
         let name = api_version.split_once('/')?.1;
         self.versions.iter().find(|version| version.name == name)
     }
 
-    /// The `apiVersion`s that are served.
+    /// Returns the served `apiVersion`s.
     pub(super) fn served(&self) -> Vec<String> {
         self.versions.iter().map(|version| format!("{}/{}", self.group, version.name)).collect()
     }
@@ -87,7 +87,7 @@ impl Version {
         }
     }
 
-    /// What is wrong with an object, in the order of its paths.
+    /// Returns the violations of the schema by an object, sorted by path.
     pub(super) fn violations(&self, object: &Value) -> Vec<Finding> {
         let errors: Vec<_> = self.validator.iter_errors(object).collect();
         let mut findings: Vec<_> = errors.iter().flat_map(objections).map(|objection| finding(&objection)).collect();
@@ -114,7 +114,7 @@ fn finding(objection: &Objection<'_>) -> Finding {
         segments.push(property.as_str().unwrap_or_default().to_owned());
         "missing: the kind's schema requires it".to_owned()
     } else {
-        // Values may be keys or passwords, and may be long.
+        // The message does not show the value, which may be a password, or long.
         let came = objection.came().map(|came| format!(", and is {came}")).unwrap_or_default();
         let empty = error.instance().is_null().then_some("an empty field is null: leave it out");
         let remedy = empty.or(remedy.as_deref()).map(|remedy| format!(": {remedy}")).unwrap_or_default();

@@ -1,15 +1,15 @@
-//! From the structural schema of a CRD to a JSON Schema that says the same.
+//! Translates the structural schema of a CRD into an equivalent JSON Schema.
 
 use serde_json::{Map, Value, json};
 
-/// The schema of whole objects of a kind, metadata included.
+/// Returns the schema of whole objects of a kind, including metadata.
 pub(super) fn of_kind(structural: &Value) -> Value {
     let mut schema = translate(structural);
     schema["properties"]["metadata"] = metadata();
     schema
 }
 
-/// The schema of metadata, as far as users write it.
+/// Returns the schema of metadata, for the fields that users write.
 pub(super) fn metadata() -> Value {
     let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
     json!({
@@ -43,7 +43,7 @@ fn translate(schema: &Value) -> Value {
         };
         result.insert(keyword.clone(), translated);
     }
-    // In OpenAPI 3.0 these two are flags on the limit beside them.
+    // In OpenAPI 3.0 these two are flags for the limit of the same schema.
     for (flag, limit, exclusive) in
         [("exclusiveMinimum", "minimum", "exclusiveMinimum"), ("exclusiveMaximum", "maximum", "exclusiveMaximum")]
     {

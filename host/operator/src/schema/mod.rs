@@ -1,7 +1,7 @@
-//! What an API server would say of an object: its kind's schema from the CRD, applied offline.
+//! Checks an object offline, as an API server would: against the schema of its CRD.
 //!
-//! Drops and reports unknown fields, fills in defaults, drops nulls that mean nothing, and validates. CEL rules are left
-//! to the API server: what they guard, a policy refuses, too.
+//! Admission drops and reports unknown fields, fills in defaults, drops nulls without a meaning, and validates the
+//! rest. It does not evaluate CEL rules: policies refuse the same objects.
 
 mod crd;
 mod json_schema;
@@ -19,23 +19,23 @@ pub use crd::{Crd, CrdError};
 pub use path::Finding;
 pub(crate) use path::{Segment, path};
 
-/// What admission found.
+/// The result of admission.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Admission {
-    /// Fields that were dropped because the kind does not have them.
+    /// Unknown fields that were dropped.
     pub unknown: Vec<Finding>,
-    /// Why the object would not be stored.
+    /// The reasons for which the API server would refuse the object.
     pub violations: Vec<Finding>,
 }
 
-/// The CRDs that are known.
+/// The known CRDs.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     by_type: HashMap<(String, String), Crd>,
 }
 
 impl Catalogue {
-    /// The CRDs that are part of the binary.
+    /// Returns the CRDs that are embedded in the binary.
     pub fn embedded() -> Result<Self, CrdError> {
         let mut catalogue = Self::default();
         for definition in embedded() {
@@ -44,18 +44,18 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Adds a CRD; one of the same group and kind is replaced.
+    /// Adds a CRD. Replaces one with the same group and kind.
     pub fn add(&mut self, crd: Crd) {
         self.by_type.insert((crd.group.clone(), crd.kind.clone()), crd);
     }
 
-    /// The kinds of a group.
+    /// Returns the kinds of a group.
     pub fn kinds(&self, group: &str) -> impl Iterator<Item = &str> {
         self.by_type.keys().filter(move |(of, _)| of == group).map(|(_, kind)| kind.as_str())
     }
 
-    /// Does to an object what an API server does before it stores it. An object of a kind that no CRD defines is
-    /// left as it is. `status` is not looked at: the server takes none from a user.
+    /// Changes and checks an object as an API server does before it stores the object. Leaves an object without a CRD
+    /// unchanged. Ignores `status`, because the server does not accept it from users.
     pub fn admit(&self, group: &str, kind: &str, object: &mut Value) -> Admission {
         let Some(crd) = self.by_type.get(&(group.to_owned(), kind.to_owned())) else { return Admission::default() };
         let api_version = object["apiVersion"].as_str().unwrap_or_default();
@@ -77,12 +77,12 @@ impl Catalogue {
     }
 }
 
-/// Drops from a status what its schema does not declare.
+/// Removes the fields of a status that its schema does not declare.
 pub fn project(schema: &Value, status: &mut Value) {
     structural::prune_part(schema, status);
 }
 
-/// The schema of the status that a CRD gives a type.
+/// Returns the schema of a type's status from a CRD.
 pub fn status_of(crd: &Value, of: &ResourceType) -> Option<Value> {
     let version = of.api_version.rsplit_once('/')?.1;
     let versions = crd["spec"]["versions"].as_array()?;
@@ -90,7 +90,7 @@ pub fn status_of(crd: &Value, of: &ResourceType) -> Option<Value> {
     version.pointer("/schema/openAPIV3Schema/properties/status").cloned()
 }
 
-/// The schema of the status that an `OpenAPI` document of an API group gives a type.
+/// Returns the schema of a type's status from an `OpenAPI` document of an API group.
 pub fn documented_status_of(document: &Value, of: &ResourceType) -> Option<Value> {
     let is_it = |schema: &&Value| {
         let means = schema["x-kubernetes-group-version-kind"].as_array().into_iter().flatten();
@@ -103,7 +103,7 @@ pub fn documented_status_of(document: &Value, of: &ResourceType) -> Option<Value
     schema.pointer("/properties/status").cloned()
 }
 
-/// The schema of the status that a CRD of the binary gives a type.
+/// Returns the schema of a type's status from an embedded CRD.
 pub fn embedded_status_of(of: &ResourceType) -> Option<Value> {
     let is_it = |crd: &Value| crd["spec"]["group"] == *of.group() && crd["spec"]["names"]["kind"] == *of.kind;
     status_of(&embedded().find(is_it)?, of)
@@ -266,7 +266,7 @@ mod tests {
         assert!(embedded_status_of(&ResourceType::new("example.org/v1", "Kite")).is_none());
     }
 
-    /// Any kind of the binary: the host knows none.
+    /// Returns any embedded kind. The host knows no kind by name.
     fn kaos_kind() -> String {
         embedded().next().unwrap()["spec"]["names"]["kind"].as_str().unwrap().to_owned()
     }

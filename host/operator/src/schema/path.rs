@@ -1,17 +1,17 @@
-//! Findings about fields, and the paths that name these as people write them.
+//! Findings about fields, and their paths.
 
 use std::fmt::Write as _;
 
-/// Something about a field.
+/// A finding about a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The field's path, as it is written in `kubectl explain`.
+    /// The path of the field, as in `kubectl explain`.
     pub path: String,
-    /// What is wrong with it.
+    /// The problem.
     pub message: String,
 }
 
-/// A path as people write it: `spec.items[2].name`, and `metadata.labels["a.b/c"]` where a key is no plain word.
+/// Formats a path: `spec.items[2].name`, and `metadata.labels["a.b/c"]` for a key with special characters.
 pub(crate) fn path<'a>(segments: impl IntoIterator<Item = Segment<'a>>) -> String {
     let mut path = String::new();
     for segment in segments {

@@ -1,5 +1,5 @@
-//! What a structural schema does to an object before it is validated: unknown fields go, defaults come, and nulls that
-//! mean nothing go.
+//! Applies a structural schema to an object before validation: removes unknown fields, fills in defaults, and removes
+//! nulls without a meaning.
 
 use std::collections::HashSet;
 
@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use super::{Finding, Segment, path};
 
-/// Removes the fields that the schema does not have, and says which.
+/// Removes the fields that are not in the schema, and returns them as findings.
 pub(super) fn prune(schema: &Value, object: &mut Value) -> Vec<Finding> {
     let mut findings = Vec::new();
     prune_at(schema, object, true, &mut Vec::new(), &mut findings);
     findings
 }
 
-/// Removes from a part of an object the fields that its schema does not have.
+/// Removes the fields of a part of an object that are not in its schema.
 pub(super) fn prune_part(schema: &Value, part: &mut Value) {
     prune_at(schema, part, false, &mut Vec::new(), &mut Vec::new());
 }
@@ -74,8 +74,8 @@ fn prune_at(schema: &Value, value: &mut Value, is_resource: bool, at: &mut Vec<S
     }
 }
 
-/// Fills in the schema's defaults where the object says nothing, or null where null means nothing. Where there is no
-/// default, such a null goes.
+/// Fills in the schema's defaults for missing fields, and for nulls without a meaning. Removes such a null if there is
+/// no default.
 pub(super) fn default(schema: &Value, value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| default(&schema["items"], item)),
@@ -101,13 +101,13 @@ pub(super) fn default(schema: &Value, value: &mut Value) {
     }
 }
 
-/// Whether null is a value that a field may have; nothing is known of fields that the schema does not have.
+/// Returns whether a field may be null. Returns true for fields that are not in the schema.
 fn may_be_null(schema: &Value, name: &str) -> bool {
     let others = Some(&schema["additionalProperties"]).filter(|others| others.is_object());
     schema["properties"].get(name).or(others).is_none_or(|known| known["nullable"] == true)
 }
 
-/// Items of keyed lists whose key was there before.
+/// Returns findings for items of keyed lists whose key occurs more than once.
 pub(super) fn repeated_keys(schema: &Value, object: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
     repeated_at(schema, object, &mut Vec::new(), &mut findings);
