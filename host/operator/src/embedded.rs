@@ -2,7 +2,7 @@
 
 use kaos_policy::{digest::Digest, engine::BuiltIn};
 
-/// An embedded policy. It cannot be cloned, so that nobody can pair its code with another component.
+/// An embedded policy. It cannot be cloned: a copy with one changed field would pair the code with another component.
 #[derive(Debug)]
 pub struct EmbeddedPolicy {
     /// The component.

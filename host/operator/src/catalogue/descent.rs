@@ -11,7 +11,7 @@ use kaos_policy::{
 
 use super::{Fallback, Kind, Without};
 
-/// The maximum number of revisions that are left out for one object.
+/// The maximum number of revisions that are left out for one object, in addition to missed ones.
 const FALLBACKS: usize = 4;
 /// The maximum number of answers in one pass while the operator searches for the revision to leave out.
 const STEPS: usize = 12;
@@ -47,7 +47,7 @@ impl Descent {
         Self { kind, missed: without.len(), without, steps: 0, trial: None }
     }
 
-    /// Returns whether any fallback was tried.
+    /// Returns whether a fallback answers now.
     pub(crate) fn has_begun(&self) -> bool {
         self.steps > 0
     }

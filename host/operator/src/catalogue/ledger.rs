@@ -45,15 +45,15 @@ pub struct Without {
 }
 
 impl Book {
-    /// Returns why the revision must go into quarantine. It must if it failed on at least three objects in more than
-    /// one namespace, or on all objects that it is for, and the fallback serves these well. `all` are the objects that
-    /// the revision is for. It is empty if objects pin the revision, so that one pinned object alone cannot cause a
-    /// quarantine.
+    /// Returns why the revision must go into quarantine, if it must. Either it failed on at least three objects in more
+    /// than one namespace, or on all objects that it is for. In both cases the fallback serves these objects well.
+    /// `all` are the objects that the revision is for. It is empty if objects pin the revision, so that one pinned
+    /// object alone cannot cause a quarantine.
     pub fn verdict(&self, all: &[ObjectKey]) -> Option<String> {
         let (key, how) = self.failing.first_key_value()?;
         let namespaces: BTreeSet<&str> = self.failing.keys().map(|key| key.namespace.as_str()).collect();
         let many = self.failing.len() >= SEVERAL && namespaces.len() > 1;
-        // If all other objects have a pin, the only one without a pin must not decide either.
+        // If the revision serves objects with a pin, a single object without one must not decide either.
         let serves = !self.serving.is_empty();
         let everywhere = !serves && !all.is_empty() && all.iter().all(|key| self.failing.contains_key(key));
         (many || everywhere).then(|| {

@@ -1,10 +1,15 @@
 //! Computes from all policies and their scopes which ones answer for each kind in each place. Pure.
 //!
-//! The order of precedence, strongest first: a policy of the object's own namespace; a policy of the operator's
-//! namespace with a scope that lists the object's namespace; a policy for the cluster; a policy that the process loaded
-//! at startup. An object can pin another policy that holds in its namespace. Environment overlays apply on top, weakest
-//! scope first, and older ones below newer ones. If two packages claim the same place, the package that claimed it
-//! first serves; `clash` decides this.
+//! The order of precedence, strongest first:
+//!
+//! - a policy of the object's own namespace
+//! - a policy of the operator's namespace with a scope that lists the object's namespace
+//! - a policy for the cluster
+//! - a policy that the process loaded at startup
+//!
+//! An object can pin another policy that holds in its namespace. Environment overlays apply on top, weakest scope
+//! first, and older ones below newer ones. If two packages claim the same place, the package that claimed it first
+//! serves; `clash` decides this.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

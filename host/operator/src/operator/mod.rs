@@ -1,6 +1,7 @@
 //! The operator: the watch reports changes, the queue decides which object is next, and workers run passes.
 //!
-//! Leader election, the HTTP server and the command line are elsewhere. Only the leader calls [`Operator::run`].
+//! Leader election, the HTTP server and the command line are elsewhere. A process calls [`Operator::run`] only while it
+//! may write.
 
 mod options;
 mod probe;

@@ -54,7 +54,7 @@ pub(super) async fn work(context: Arc<Context>, queue: Queue, deadline: Duration
             Next::After(wait) => {
                 queue.succeeded(&key);
                 queue.add_after(&key, wait);
-                // A waiting pass wrote nothing, so it does not show that the rights are there.
+                // A waiting pass sent no request to the API server, so it does not show that the rights are there.
                 if ended.result != PassResult::Waiting {
                     context.watch.was_let_in(&key);
                 }

@@ -6,7 +6,7 @@ use kaos_policy::{digest::Digest, gate::LoadError, manifest::PolicyFileError};
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("ConfigMap {config_map}: {problem}")]
 pub struct PackageError {
-    /// Which one, with its namespace.
+    /// The namespace and name of the ConfigMap.
     pub config_map: String,
     /// The problem.
     #[source]
@@ -121,7 +121,7 @@ pub enum Problem {
     OtherChunks {
         /// The digest of the chunks.
         found: Digest,
-        /// What they must come to.
+        /// The pinned digest.
         wanted: Digest,
     },
     /// A value exceeds its maximum size.

@@ -58,9 +58,9 @@ pub fn rules(policies: &[&Policy], duties: &Duties) -> Rights {
         operator.add_named("coordination.k8s.io", "leases", name, &["get", "update"]);
     }
     operator.add("events.k8s.io", "events", &["create", "patch"]);
-    // For installed policies: their ConfigMaps, and the ConfigMaps with the kept bytes.
+    // For installed policies: their ConfigMaps, the ConfigMaps with the kept bytes, and the PolicyRevisions.
     operator.add("", "configmaps", &["create", "get", "list", "watch"]);
-    // The operator keeps the last settings that fitted for the next process. Uninstalling deletes them.
+    // The operator keeps the last settings that fitted for the next process. `kaos-operator release` deletes them.
     operator.add_named("", "configmaps", [FITTED_CONFIG.to_owned()].into(), &["delete", "patch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions", &["create", "delete", "get", "list", "watch"]);
     operator.add(kaos_crds::GROUP, "policyrevisions/status", &["patch"]);

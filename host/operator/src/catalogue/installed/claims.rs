@@ -31,10 +31,10 @@ pub(crate) fn age_of(revision: &Revision, created: Option<String>) -> Age {
 }
 
 impl Roster {
-    /// Starts the claim of a revision that is admitted now. The claim begins now, or at the `earlier` time if the
-    /// revision continues the claim of the one that it replaces and takes no place from a serving revision. `serving`
-    /// contains the revision, and does not contain the one that it replaces. `waiting` are revisions that do not serve
-    /// anyway.
+    /// Starts the claim of a revision that is admitted now. The claim begins now. It begins at the `earlier` time if
+    /// the revision continues the claim of the one that it replaces, unless that would take a place from a serving
+    /// revision. `serving` contains the revision, and does not contain the one that it replaces. `waiting` are
+    /// revisions that do not serve anyway.
     pub(crate) fn claim(
         &mut self,
         name: &str,

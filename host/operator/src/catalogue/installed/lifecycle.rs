@@ -78,9 +78,9 @@ pub(super) struct Lifecycle {
     trial: Option<Trial>,
     /// The variables of that ConfigMap that are probably misspelled, as last reported.
     misspelt: String,
-    /// Revisions that this process began to check.
+    /// Revisions whose check this process started.
     checking: BTreeSet<String>,
-    /// Revisions that passed the gate and wait for something that is not their own.
+    /// Revisions that passed the gate and wait for something other than their content.
     waiting: BTreeMap<String, Content>,
     /// The time of the next attempt, for revisions that wait for something other than their own content.
     due: BTreeMap<String, Instant>,

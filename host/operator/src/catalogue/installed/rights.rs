@@ -96,8 +96,8 @@ pub(super) fn remedy(duties: &Duties) -> String {
     }
 }
 
-/// Returns a hint for the case that the `ClusterRole` exists and the operator lacks its rights all the same: only the
-/// chart binds the operator to these roles.
+/// Returns a hint for an operator that lacks the rights although the `ClusterRole` exists: only the chart binds the
+/// operator to these roles.
 pub(super) fn unbound(duties: &Duties, policy: &Policy) -> String {
     if duties.namespaces().is_some() {
         return String::new();

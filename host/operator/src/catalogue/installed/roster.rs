@@ -134,9 +134,9 @@ impl Roster {
         self.arrange_with(None, serving, shared)
     }
 
-    /// Like `arrange`, while `candidate` is about to be admitted. If a revision of a namespace does not fit together
-    /// with one that also holds for others, the revision of the namespace loses: a tenant must not affect the whole
-    /// cluster. The predecessor of a lost revision replaces it only if it fits together with all others.
+    /// Like `arrange`, while `candidate` is about to be admitted. If a tenant's revision does not fit together with one
+    /// that also holds for others, the tenant's revision loses: a tenant must not affect the whole cluster. The
+    /// predecessor of a lost revision replaces it only if it fits together with all others.
     pub(crate) fn arrange_with(
         &self,
         candidate: Option<&str>,

@@ -67,8 +67,8 @@ impl Store {
         Ok(stays_with(&index, revision.metadata.uid.as_deref()) && self.unpack(revision, &index).await?.is_some())
     }
 
-    /// Returns whether the existing ConfigMap of this name has the same content and belongs to the same revision. The
-    /// garbage collector still has to delete the ConfigMaps of an earlier revision with the same name.
+    /// Returns whether the existing ConfigMap of this name has the same content and belongs to the same revision. A
+    /// ConfigMap of an earlier revision with the same name does not count: the garbage collector will delete it.
     async fn is_kept(&self, wanted: &ConfigMap) -> Result<bool, StepError> {
         let there = self.get(wanted.metadata.name.as_deref().unwrap_or_default()).await?;
         Ok(there.is_some_and(|there| {

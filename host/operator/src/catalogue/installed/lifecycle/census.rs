@@ -20,10 +20,10 @@ const ASIDE: usize = 16;
 enum Line<'a> {
     /// Revisions of one ConfigMap.
     Of(&'a PolicySource),
-    /// Revisions of deleted ConfigMaps with the same namespace, pin and kinds. Tools such as kustomize give a ConfigMap
-    /// another name for each content, so such revisions form one line.
+    /// Revisions of deleted ConfigMaps with the same policy and scope, either all with a component or all without.
+    /// Tools such as kustomize give a ConfigMap another name for each content, so such revisions form one line.
     Gone(&'a str, bool, &'a [String]),
-    /// The same for a namespace other than the operator's. It has one line only, because no quota of the tenant counts
+    /// Revisions of deleted ConfigMaps of one tenant. They form a single line, because no quota of the tenant counts
     /// the kept bytes.
     Tenant(&'a str),
 }

@@ -55,8 +55,8 @@ impl Lifecycle {
         retired
     }
 
-    /// Returns the revisions before quarantined ones, if the source of the quarantined one exists and no revision of
-    /// that source serves, whatever the source contains now.
+    /// Returns the revisions before quarantined ones. The source of the quarantined one must exist, with any content,
+    /// and no revision of that source may serve.
     pub(super) fn held(&self, found: &[Found]) -> BTreeSet<String> {
         let serving = self.serving();
         let serves = |source: &PolicySource| {

@@ -116,8 +116,8 @@ impl Reader {
         }
     }
 
-    /// Returns the packages to unpack in this round: all changed packages of the operator's namespace, and of every
-    /// other namespace the changed package that was read the longest time ago.
+    /// Returns the packages to unpack in this round. These are all changed packages of the operator's namespace. Of
+    /// every other namespace, it is the changed package with the oldest read.
     fn turn<'a>(&mut self, sources: &[&'a PolicySource], labelled: &Labelled) -> Vec<&'a PolicySource> {
         let now = Instant::now();
         let mut stale: Vec<&'a PolicySource> =
