@@ -143,7 +143,8 @@ pub struct Given {
     pub age: Age,
 }
 
-/// An active revision that cannot be loaded any more. Weaker policies replace it for the time being.
+/// An active revision that cannot be loaded any more. Its predecessor, or a weaker policy, replaces it for the time
+/// being.
 #[derive(Debug, Clone)]
 pub struct Missed {
     /// The revision, and why it does not answer.

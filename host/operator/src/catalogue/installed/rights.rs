@@ -17,7 +17,8 @@ use tokio::sync::Semaphore;
 use super::StepError;
 use crate::rbac::{Duties, Rule, claimed, rules};
 
-/// The maximum number of missing rights in a message. An operator without so many rights lacks a whole `ClusterRole`.
+/// The maximum number of missing rights in a message. An operator that lacks this many rights lacks a whole
+/// `ClusterRole`.
 const NAMED: usize = 16;
 /// The number of namespaces to ask about at once for one policy.
 const AT_ONCE: usize = 8;
