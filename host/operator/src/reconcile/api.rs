@@ -1,4 +1,4 @@
-//! The calls that a pass makes, as plain requests: manifests are JSON already, and what comes back is looked at as JSON.
+//! The calls of a pass, as plain requests, because manifests and answers are JSON.
 
 use kaos_policy::{contract::Reference, stamp::MANAGER};
 use kube::{
@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 
 use super::error::{CallError, Class};
 
-/// A version that no object has: revisions of a store begin with it, before the first object. An apply that carries it
-/// makes what is not there, and conflicts with everything that is.
+/// A version that no object has: a store starts with it, before the first object. An apply with this version creates a
+/// missing object and conflicts with every existing one.
 const BEFORE_ALL: &str = "1";
 
-/// How the server begins to tell what an admission webhook said.
+/// The server's prefix for messages of admission webhooks.
 const WEBHOOK: &str = "admission webhook ";
 
-/// Objects of one type in one namespace.
+/// Calls on objects of one type in one namespace.
 pub(crate) struct Calls<'a> {
     client: &'a Client,
     path: String,
@@ -33,21 +33,21 @@ type Answer = Result<Value, CallError>;
 type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
 
 impl<'a> Calls<'a> {
-    /// Objects of a namespaced type.
+    /// Calls on objects of a namespaced type.
     pub(crate) fn namespaced(client: &'a Client, resource: &ApiResource, namespace: &str) -> Self {
         let path = DynamicObject::url_path(resource, Some(namespace));
         let (kind, plural) = (resource.kind.clone(), resource.plural.clone());
         Self { client, path, kind, plural, namespace: namespace.to_owned() }
     }
 
-    /// Objects of a cluster-scoped type.
+    /// Calls on objects of a cluster-scoped type.
     pub(crate) fn cluster(client: &'a Client, resource: &ApiResource) -> Self {
         let path = DynamicObject::url_path(resource, None);
         let (kind, plural) = (resource.kind.clone(), resource.plural.clone());
         Self { client, path, kind, plural, namespace: String::new() }
     }
 
-    /// The object with its managed fields; none if it is not there.
+    /// Reads the object with its managed fields. `None` if it does not exist.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<Value>, CallError> {
         let request = Request::new(&self.path).get(name, &GetParams::default());
         match self.send("get", name, request).await {
@@ -56,7 +56,7 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// A document that the API server serves beside objects; none if it does not.
+    /// Reads another document of the API server. `None` if the server does not serve it.
     pub(crate) async fn document(&self, path: &str) -> Result<Option<Value>, CallError> {
         let request = http::Request::get(path).body(Vec::new()).map_err(kube::core::request::Error::BuildRequest);
         match self.send("read", path, request).await {
@@ -65,8 +65,8 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Server-side apply in our name to the object with this UID; none if that is not there any more, and then what has
-    /// its name stays as it is. Ownership was checked before, so fields that others wrote are taken.
+    /// Applies to the object with this UID, server-side and in our name. `None` if it is gone; an object that replaced
+    /// it stays unchanged. The caller has checked ownership, so the apply takes over fields of others.
     pub(crate) async fn apply(
         &self,
         name: &str,
@@ -77,12 +77,12 @@ impl<'a> Calls<'a> {
         self.apply_if(name, body, ("uid", uid), dry_run).await
     }
 
-    /// Server-side apply in our name of an object that is not there; none if something is, which stays as it is.
+    /// Creates an object by server-side apply in our name. `None` if it exists already, and then it stays unchanged.
     pub(crate) async fn apply_new(&self, name: &str, body: &Value, dry_run: bool) -> Result<Option<Value>, CallError> {
         self.apply_if(name, body, ("resourceVersion", BEFORE_ALL), dry_run).await
     }
 
-    /// Server-side apply to what has this in its metadata; none if nothing has.
+    /// Applies server-side to the object with this value in its metadata. `None` if there is no such object.
     async fn apply_if(
         &self,
         name: &str,
@@ -101,13 +101,13 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// Server-side apply of the status in our name.
+    /// Applies the status in our name, server-side.
     pub(crate) async fn apply_status(&self, name: &str, body: &Value) -> Answer {
         let request = Request::new(&self.path).patch_subresource("status", name, &applying(false), &Patch::Apply(body));
         self.send("apply status of", name, request).await
     }
 
-    /// A JSON patch; `operations` test what they rely on.
+    /// Sends a JSON patch. Its `operations` test their preconditions.
     pub(crate) async fn patch(&self, name: &str, operations: &Value) -> Answer {
         let request = json_patch(operations).and_then(|patch| {
             let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
@@ -116,7 +116,7 @@ impl<'a> Calls<'a> {
         self.send("patch", name, request).await
     }
 
-    /// Writes other managed fields, unless the object has changed since it was read.
+    /// Replaces the managed fields, unless the object has changed since it was read.
     pub(crate) async fn manage(&self, read: &Value, entries: &[Value]) -> Answer {
         let metadata = &read["metadata"];
         let operations = json!([
@@ -126,8 +126,8 @@ impl<'a> Calls<'a> {
         self.patch(metadata["name"].as_str().unwrap_or_default(), &operations).await
     }
 
-    /// Deletes the object with this UID, and if that is said only as it is at a version. Answers with the object if it
-    /// waits for finalizers.
+    /// Deletes the object with this UID, at this version if one is given. Returns the object if it waits for
+    /// finalizers.
     pub(crate) async fn delete(
         &self,
         name: &str,
@@ -143,7 +143,7 @@ impl<'a> Calls<'a> {
         };
         match self.send("delete", name, Request::new(&self.path).delete(name, &parameters)).await {
             Err(error) if error.class == Class::Gone => Ok(None),
-            // The server answers with a `Status` when the object is gone at once.
+            // The server answers with a `Status` if the object is gone at once.
             answer => answer.map(|answer| Some(answer).filter(|object| object["metadata"]["uid"] == uid)),
         }
     }
@@ -165,8 +165,8 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Whether the server says that the object is not the one that was meant: there is one already, it has another version, or
-/// its UID cannot change. Quotas and admission webhooks answer with 409, too, and then it is about something else.
+/// Whether the server's error is about the object itself: it exists already, has another version, or has another UID.
+/// Quotas and admission webhooks answer 409 too, for other reasons.
 fn is_another(status: &kube::core::Status, plural: &str, name: &str) -> bool {
     let Some(details) = &status.details else { return false };
     if status.code == 409 {
@@ -185,7 +185,7 @@ fn verb(dry_run: bool) -> &'static str {
     if dry_run { "try" } else { "apply" }
 }
 
-/// Requests are built from names that the server gave or the guard checked.
+/// Names in requests come from the server or have passed the guard.
 fn built(what: impl Fn() -> String, request: Built) -> Result<http::Request<Vec<u8>>, CallError> {
     request.map_err(|error| CallError { what: what(), class: Class::Permanent, message: error.to_string() })
 }
@@ -194,8 +194,8 @@ fn json_patch(operations: &Value) -> Result<json_patch::Patch, kube::core::reque
     serde_json::from_value(operations.clone()).map_err(kube::core::request::Error::SerializeBody)
 }
 
-/// The operations that take a finalizer off, or none if the object does not have it. That it stands where it was read is
-/// tested, so that nobody else's is taken.
+/// Returns the operations that remove a finalizer. `None` if the object does not have it. They test its position, so
+/// that they remove no other finalizer.
 pub(crate) fn without_finalizer(object: &Value, finalizer: &str) -> Option<Value> {
     let finalizers = object["metadata"]["finalizers"].as_array()?;
     let at = finalizers.iter().position(|held| held == finalizer)?;
@@ -203,20 +203,21 @@ pub(crate) fn without_finalizer(object: &Value, finalizer: &str) -> Option<Value
     Some(json!([{"op": "test", "path": path, "value": finalizer}, {"op": "remove", "path": path}]))
 }
 
-/// The operations that put a finalizer on.
+/// Returns the operations that add a finalizer.
 pub(crate) fn with_finalizer(object: &Value, finalizer: &str) -> Value {
     let metadata = &object["metadata"];
     if metadata["finalizers"].as_array().is_some_and(|held| !held.is_empty()) {
         let uid = json!({"op": "test", "path": "/metadata/uid", "value": metadata["uid"]});
         json!([uid, {"op": "add", "path": "/metadata/finalizers/-", "value": finalizer}])
     } else {
-        // A member that is there is replaced by what is added: somebody else's finalizer may have come in between.
+        // An add operation replaces an existing member, and another finalizer may have appeared meanwhile. So the
+        // version is tested.
         json!([unchanged(metadata), {"op": "add", "path": "/metadata/finalizers", "value": [finalizer]}])
     }
 }
 
-/// The operations that give an object an annotation. It has to be the object as the server has it: the watch keeps not all
-/// annotations, and those that it leaves out would be lost.
+/// Returns the operations that add an annotation. The object must come from the server: the watch strips some
+/// annotations, and the patch would delete those.
 pub(crate) fn with_annotation(object: &Value, name: &str, value: &str) -> Value {
     let metadata = &object["metadata"];
     let annotation = if metadata["annotations"].is_object() {
@@ -228,13 +229,12 @@ pub(crate) fn with_annotation(object: &Value, name: &str, value: &str) -> Value 
     json!([unchanged(metadata), annotation])
 }
 
-/// The operation that fails unless the object is as it was read: the server refuses a version that is not the newest with a
-/// conflict.
+/// The operation that fails if the object has changed: the server rejects an outdated version with a conflict.
 fn unchanged(metadata: &Value) -> Value {
     json!({"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]})
 }
 
-/// A child as messages name it.
+/// The child's name in messages.
 pub(crate) fn named(reference: &Reference) -> String {
     format!("{} {}", reference.kind, reference.name)
 }

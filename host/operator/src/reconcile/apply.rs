@@ -1,4 +1,4 @@
-//! All children of a plan, in order, and what hinders them.
+//! Applies all children of a plan in order, and collects the hindrances.
 
 use std::collections::BTreeMap;
 
@@ -25,27 +25,27 @@ use super::{
 };
 use crate::status::Hindrance;
 
-/// How often a pass looks at a name at which something turns out to be.
+/// Number of extra looks at a name if an unexpected object turns up there.
 pub(super) const LOOKS: u32 = 2;
 
-/// How far the children came.
+/// Result of applying the children.
 #[derive(Debug, Default)]
 pub(crate) struct Applied {
-    /// Why children are not as planned; empty if they are.
+    /// The reasons why children differ from the plan. Empty if they do not.
     pub(crate) hindrances: Vec<(Hindrance, String)>,
-    /// The error that decides when to try again.
+    /// The error that decides when to retry.
     pub(crate) error: Option<CallError>,
-    /// When what the server does not take is tried again.
+    /// The time to retry a manifest that the server rejected.
     pub(crate) tried_again: Option<Instant>,
-    /// Names that somebody else has.
+    /// Names that another owner has.
     pub(crate) conflicts: Vec<Reference>,
-    /// Whether a child has to go before it can be made.
+    /// Whether a child has to be deleted before the operator can create it.
     pub(crate) waits: bool,
-    /// What was done and why.
+    /// The decisions about children, with their reasons.
     pub(crate) decisions: Vec<String>,
-    /// Whether anything was written.
+    /// Whether the pass wrote anything.
     pub(crate) wrote: bool,
-    /// The children as the server answered.
+    /// The children in the server's answers.
     pub(crate) answers: BTreeMap<Reference, Value>,
 }
 
@@ -55,14 +55,14 @@ impl Applied {
         self.hindrances.is_empty()
     }
 
-    /// What hinders most, and all of what hinders as one text.
+    /// The worst hindrance, and all hindrances as one text.
     pub(crate) fn hindrance(&self) -> Option<(Hindrance, String)> {
         let worst = self.hindrances.iter().map(|(hindrance, _)| *hindrance).max()?;
         let texts: Vec<&str> = self.hindrances.iter().map(|(_, text)| text.as_str()).collect();
         Some((worst, texts.join("; ")))
     }
 
-    /// The error that may be over the next time.
+    /// The error that a retry may get past.
     pub(super) fn passing_error(&self) -> Option<&CallError> {
         self.error.as_ref().filter(|error| !is_final(error))
     }
@@ -72,17 +72,17 @@ impl Applied {
         self.hindrances.push((by, text));
     }
 
-    /// The server does not take a child, and is asked again then.
+    /// Records that the server rejected a child, and when to retry it.
     fn rejected(&mut self, until: Instant, error: CallError) {
         self.tried_again = Some(self.tried_again.map_or(until, |soonest| soonest.min(until)));
         self.failed(error);
     }
 
-    /// A call failed, for a child or on the way to them.
+    /// Records a failed call, for a child or on the way to the children.
     pub(super) fn failed(&mut self, error: CallError) {
         let by = if error.class == Class::Forbidden { Hindrance::NotPermitted } else { Hindrance::ApplyFailed };
         self.hindered(by, error.to_string());
-        // What may work the next time decides about the next time.
+        // An error that a retry may get past decides about the time of the retry.
         if self.error.as_ref().is_none_or(is_final) {
             self.error = Some(error);
         }
@@ -90,8 +90,8 @@ impl Applied {
 }
 
 impl Context {
-    /// Makes the children as planned: those of one rank after another, and nothing of a rank while one below it is not
-    /// as planned.
+    /// Applies the planned children, rank by rank. A rank starts only when every child of the lower ranks is as
+    /// planned.
     pub(super) async fn apply_all(&self, subject: &mut Subject<'_>, plan: &[Value], memory: &mut Memory) -> Applied {
         let mut applied = Applied::default();
         memory.effort.tidy(Instant::now());
@@ -108,12 +108,12 @@ impl Context {
             reached = rank;
             let child = Reference::of_object(manifest);
             let mut sight = self.sight(&child, &subject.uid, memory);
-            // As the watch knows it: of what only a closer look finds no event tells when it goes.
+            // The UID comes from the watch: no event reports the end of a child that only a closer look finds.
             let there = sight.live().and_then(|live| live["metadata"]["uid"].as_str()).map(str::to_owned);
             for look in 0.. {
                 let live = sight.live();
                 let manifest = as_scaled(manifest, &subject.object);
-                // In this pass, or in one before that did not get to the workloads.
+                // Recorded in this pass, or in an earlier one that did not reach the workloads.
                 if let Some(live) = live.filter(|live| is_config_map(live) && applied_digest(live).is_none()) {
                     memory.found.insert(child_mark(&child), held(live));
                 }
@@ -121,7 +121,7 @@ impl Context {
                     memory.found.get(&child_mark(&Reference::of_object(config))) == Some(&held(config))
                 };
                 let wanted = Wanted::new(&manifest, &subject.object, live, &was_like, plan);
-                // It is a hash of all that is tried, and only refusals are told apart by it.
+                // The closure delays hashing everything that is tried. Only rejections need that hash.
                 let tried = || tried(&wanted, there.as_deref(), &subject.object);
                 if let Some(rejected) = memory.rejected.get(&child_mark(&child))
                     && let Some(error) = rejected.stands(tried(), Instant::now())
@@ -154,7 +154,7 @@ impl Context {
             }
         }
         memory.conflicts = applied.conflicts.iter().cloned().collect();
-        // The next write succeeds, so the status would say it only now and then.
+        // An Event, because the next write succeeds and the status would show the problem only now and then.
         if let Some(message) = memory.undone.take() {
             self.tell(&subject.object, &Transition { reason: "ChildUndone".to_owned(), message, warning: true }).await;
         }

@@ -1,4 +1,4 @@
-//! From what was done and what is there to the status that is wanted.
+//! Computes the status of an object from its outcome and its live children.
 
 use std::collections::BTreeMap;
 
@@ -20,36 +20,36 @@ use crate::{
     watch::Seen,
 };
 
-/// What assessing needs beside the context.
+/// Input of an assessment.
 pub(crate) struct Question {
     pub(crate) renderer: Arc<Renderer>,
-    /// Whether a policy of it is the namespace's own.
+    /// Whether one of the policies belongs to the object's namespace.
     pub(crate) is_local: bool,
     pub(crate) rendered: Arc<Rendered>,
     pub(crate) object: Arc<Value>,
-    /// The generation that was translated; the object may have come to a newer one since.
+    /// The translated generation. The object may have a newer one by now.
     pub(crate) generation: i64,
     pub(crate) outcome: Outcome,
     pub(crate) hindrance: Hindrance,
     pub(crate) children: Vec<Child>,
-    /// Why something else answers than was to be expected.
+    /// The reason for a fallback, if there is one.
     pub(crate) fallback: Option<String>,
 }
 
-/// The status that is wanted, without times.
+/// The computed status, without times.
 pub(crate) struct Told {
     pub(crate) status: Value,
-    /// What it cost to find out.
+    /// The fuel that the assessment took.
     pub(crate) fuel: u64,
-    /// Whether the policy failed, on this or before.
+    /// Whether the policy failed, now or earlier in the pass.
     pub(crate) is_failed: bool,
-    /// Whether it got no sandbox or no processor, which says nothing and is tried again.
+    /// Whether the policy got no sandbox or no processor. That proves nothing, so the pass is retried.
     pub(crate) is_unasked: bool,
 }
 
 impl Context {
-    /// The children of a plan as they are, and whether one of them reports on what it was before; without a plan, what
-    /// the object owns.
+    /// Returns the live children of a plan, or without a plan, all children of the object. Also returns whether one of
+    /// them reports on an earlier generation.
     pub(crate) async fn children(
         &self,
         rendered: &Rendered,
@@ -71,7 +71,7 @@ impl Context {
             let namespace = reference.namespace.as_deref().unwrap_or_default();
             let live = self.watch.live(&reference.of(), namespace, &reference.name).and_then(|seen| seen.object());
             let live = live.or_else(|| answers.get(&reference).cloned());
-            // What somebody else owns is no child; what is kept has no owner.
+            // A child of another owner does not count. A kept child has no owner.
             let live = live.filter(|live| match owner(live, uid) {
                 Owner::Ours => true,
                 Owner::Orphan => controller(manifest).is_none(),
@@ -84,21 +84,21 @@ impl Context {
         (children, unseen)
     }
 
-    /// A child that an earlier operator made and that waits to be taken over until there is a plan: no watch shows it.
+    /// Reads a child of an earlier operator that no watch shows. Its takeover waits for a plan.
     async fn untaken(&self, child: &Seen) -> Option<Value> {
         let sight = self.read(&child.reference()).await;
         let sight = sight.inspect_err(|error| tracing::debug!(%error, "a child of an earlier operator cannot be read"));
         sight.ok()?.live().filter(|live| live["metadata"]["uid"] == *child.uid).cloned()
     }
 
-    /// What is to be told.
+    /// Computes the status.
     pub(crate) async fn assess(&self, question: Question) -> Told {
         let (watch, metrics) = (self.watch.clone(), Arc::clone(&self.metrics));
         let Question { renderer, is_local, rendered, object, generation, outcome, hindrance, children, fallback } =
             question;
         self.compute(is_local, move || {
             let assessed: Result<Assessed, PolicyFailure> = match &rendered.verdict {
-                // A policy that just failed is not asked what to make of it.
+                // A policy that just failed is not asked to assess.
                 Verdict::Failed(failure) => Err(failure.clone()),
                 Verdict::Planned(_) | Verdict::Refused(_) => renderer
                     .assess(&rendered, outcome.clone(), children)

@@ -1,4 +1,4 @@
-//! One child: look, decide, and do what was decided.
+//! Handles one child: look, decide, and act on the decision.
 
 use kaos_policy::{contract::Reference, stamp::controller};
 use serde_json::Value;
@@ -18,35 +18,36 @@ use super::{
 };
 use crate::{hashing::hash, watch::Writing};
 
-/// Why a child is made that nobody has seen.
+/// The reason for creating a child that no look has found.
 const NOT_THERE: &str = "it was not there";
-/// The replicas of a workload, as managed fields name them.
+/// The field path of a workload's replicas in managed fields.
 const REPLICAS_FIELD: [&str; 2] = ["f:spec", "f:replicas"];
 
-/// What became of a child.
+/// Result of handling a child.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Done {
-    /// There was nothing to do.
+    /// Nothing to do.
     Same,
-    /// It was written, for this reason; the server's answer.
+    /// The operator wrote the child, for this reason. Holds the server's answer.
     Written(String, Value),
-    /// It is somebody else's; who that is.
+    /// The child belongs to another owner, named here.
     Foreign(String),
-    /// It is being deleted.
+    /// The child is being deleted.
     Going,
-    /// Nothing yet: this is not ours, and somebody else gave it a number of replicas.
+    /// Nothing yet: a child of an earlier operator has a number of replicas that another writer set.
     Scaled(Value),
 }
 
-/// What came of doing something to a child.
+/// Result of an operation on a child.
 pub(crate) enum Made<T> {
-    /// This.
+    /// The operation is done.
     Done(T),
-    /// Nothing: what is there is not what was known, but this.
+    /// Nothing was done: the cluster has this instead of the known child.
     Found(Sight),
 }
 
-/// What was done; what was found instead ends the function, to be decided about anew.
+/// Returns the result of an operation. If it found another child instead, leaves the function, so that the pass decides
+/// again.
 macro_rules! found_is_news {
     ($made:expr) => {
         match $made {
@@ -56,41 +57,41 @@ macro_rules! found_is_news {
     };
 }
 
-/// What a pass knows of a child before it makes it.
+/// The pass's knowledge of a child before it applies the child.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Sight {
-    /// The watch knows none. One of another owner is no child that it follows, and may be there.
+    /// The watch knows no such child. It does not follow children of other owners, so one of those may exist.
     Unknown,
-    /// It was looked for, and it is not there.
+    /// A read found no child.
     Absent,
-    /// It is there.
+    /// The child exists.
     There(Live),
 }
 
-/// A child that is there.
+/// An existing child.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Live {
     pub(crate) object: Value,
-    /// Whether it was read just now, with its managed fields.
+    /// Whether the pass read it just now, with its managed fields.
     fresh: bool,
-    /// Whether somebody else is known to own a part of its spec.
+    /// Whether another field manager is known to own a part of its spec.
     pub(crate) shared: bool,
 }
 
 impl Sight {
-    /// What a look brought.
+    /// Wraps the result of a read.
     pub(super) fn found(object: Option<Value>) -> Self {
         object.map_or(Self::Absent, |object| Self::There(Live { object, fresh: true, shared: false }))
     }
 
-    /// The child as it is, if it is known to be there.
+    /// Returns the child's object, if the child is known to exist.
     pub(crate) fn live(&self) -> Option<&Value> {
         if let Self::There(live) = self { Some(&live.object) } else { None }
     }
 }
 
 impl Context {
-    /// The child as the watches know it.
+    /// Returns the child from the watches.
     pub(crate) fn sight(&self, child: &Reference, uid: &str, memory: &Memory) -> Sight {
         let namespace = child.namespace.as_deref().unwrap_or_default();
         if let Some(seen) = self.watch.live(&child.of(), namespace, &child.name)
@@ -98,7 +99,7 @@ impl Context {
         {
             return Sight::There(Live { object, fresh: false, shared: seen.shared });
         }
-        // A name that somebody else has is followed until it is free.
+        // The watch follows a name that another owner has, until the name is free.
         if memory.conflicts.contains(child)
             && let Some(object) = self.watch.rival(child)
             && matches!(owner(&object, uid), Owner::Other(_))
@@ -108,14 +109,14 @@ impl Context {
         Sight::Unknown
     }
 
-    /// The child as it is read now.
+    /// Reads the child from the API server.
     pub(crate) async fn read(&self, child: &Reference) -> Result<Sight, CallError> {
         let served = self.served(&child.of())?;
         let calls = self.calls(&served, child.namespace.as_deref().unwrap_or_default());
         Ok(Sight::found(calls.get(&child.name).await?))
     }
 
-    /// Makes one child as it should be.
+    /// Creates or changes one child so that it is as planned.
     pub(crate) async fn make(
         &self,
         wanted: &Wanted,
@@ -132,7 +133,7 @@ impl Context {
             return match self.clear_away(wanted, &live.object, uid).await {
                 Ok(true) => self.make_new(wanted, memory, "what was there belonged to an owner that is gone").await,
                 Ok(false) => Ok(Made::Done(Done::Going)),
-                // Whoever may not delete it waits for the collector.
+                // Without the right to delete it, the operator waits for the garbage collector.
                 Err(error) if error.class == Class::Forbidden => Ok(Made::Done(Done::Foreign(owner))),
                 Err(error) => Err(error),
             };
@@ -144,7 +145,7 @@ impl Context {
         changed.map_err(|error| immutable::explained(error, &wanted.body, &live.object))
     }
 
-    /// Makes a child that is there as it should be.
+    /// Changes an existing child so that it is as planned.
     async fn change(
         &self,
         wanted: &Wanted,
@@ -187,14 +188,14 @@ impl Context {
         }
     }
 
-    /// Makes a child that nobody has seen.
+    /// Creates a child that no look has found.
     async fn make_new(&self, wanted: &Wanted, memory: &mut Memory, reason: &str) -> Result<Made<Done>, CallError> {
         let child = child_mark(&wanted.reference());
         memory.spend(wanted, reason)?;
         let writing = self.watch.writing(&wanted.body);
         let made = self.apply_unseen(wanted, false).await;
         if !matches!(made, Ok(Made::Done(_))) {
-            // Nothing was written, or the next look finds it.
+            // Nothing was written, or the next look finds the child.
             memory.effort.give_back(child);
         }
         Ok(match made? {
@@ -203,14 +204,15 @@ impl Context {
         })
     }
 
-    /// Applies a child that nobody has seen, or tries to. Whose a thing is that is there all the same only a look can tell.
+    /// Applies a child that no look has found, or runs a dry run. If the child exists after all, only a read shows its
+    /// owner.
     pub(super) async fn apply_unseen(&self, wanted: &Wanted, dry_run: bool) -> Result<Made<Value>, CallError> {
         let served = self.served(&wanted.of)?;
         let applied = self.calls(&served, &wanted.namespace).apply_new(&wanted.name, &wanted.body, dry_run).await;
         match applied {
             Ok(Some(answer)) => Ok(Made::Done(answer)),
             Ok(None) => self.read(&wanted.reference()).await.map(Made::Found),
-            // An apply to what is somebody else's may be refused before the server compares versions.
+            // The server may refuse an apply to a stranger's child before it compares versions.
             Err(error) if matches!(error.class, Class::Permanent | Class::Forbidden) => {
                 match self.read(&wanted.reference()).await {
                     Ok(found @ Sight::There(_)) => Ok(Made::Found(found)),
@@ -221,13 +223,13 @@ impl Context {
         }
     }
 
-    /// Has the API server try an apply to a child that is there, without an effect on what it says. Gives what is there
-    /// instead, if it is another child.
+    /// Runs a dry run of the apply to an existing child. Returns the child found instead, if it is another one. The
+    /// only lasting effect is a claim on leftover fields.
     pub(super) async fn try_change(&self, wanted: &Wanted, live: &Value) -> Result<Option<Sight>, CallError> {
         let served = self.served(&wanted.of)?;
         let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
         let known = Known { calls: self.calls(&served, &wanted.namespace), wanted, uid };
-        // The claim alone changes nothing that the child says, and without it the server may refuse a plan that is fine.
+        // The claim changes no value of the child. Without it the server may refuse a correct plan.
         if let Made::Found(found) = known.claim_leftovers(live).await? {
             return Ok(Some(found));
         }
@@ -238,8 +240,8 @@ impl Context {
         }
     }
 
-    /// A field is not as it was applied. Unless the server is known to store it as it was given, a dry run tells
-    /// whether an apply would change anything.
+    /// Repairs a field that differs from the last apply. If the server may store the field in another form, a dry run
+    /// first shows whether an apply would change anything.
     async fn repair(
         &self,
         known: &Known<'_>,
@@ -257,7 +259,7 @@ impl Context {
                 return Ok(Made::Done(Done::Same));
             }
             _ => {
-                // That the server does not take it says that it would change something.
+                // A rejection proves that the apply would change something.
                 let tried = match calls.apply(&wanted.name, &wanted.body, uid, true).await {
                     Err(error) if !is_final(&error) => return Err(error),
                     tried => tried.ok().flatten(),
@@ -271,7 +273,8 @@ impl Context {
         self.force(known, memory, &format!("{path} was different")).await
     }
 
-    /// Removes what an earlier plan left, unless it was tried before or belongs to somebody else.
+    /// Removes leftovers of an earlier plan, unless the operator tried it before or they belong to another field
+    /// manager.
     async fn clear(
         &self,
         known: &Known<'_>,
@@ -292,7 +295,7 @@ impl Context {
         self.apply(known, memory, &format!("an earlier plan left {path}")).await
     }
 
-    /// Takes out of the spec what somebody else put into it.
+    /// Removes the additions of other field managers from the spec.
     async fn reduce(&self, known: &Known<'_>, memory: &mut Memory) -> Result<Made<Done>, CallError> {
         let live = found_is_news!(known.read().await?);
         match fields::seized(entries_of(&live), &known.wanted.of.api_version) {
@@ -302,12 +305,13 @@ impl Context {
         self.apply(known, memory, "somebody else added to it").await
     }
 
-    /// Applies, also where what others wrote beside it does not go with it: a port that was given another number is to
-    /// the server one that is theirs, and ours is missing. Then the whole spec is ours. Where that does not help, what
-    /// others wrote had nothing to do with it, and is theirs again: the next apply that the server takes would remove it.
+    /// Applies the child. If the server refuses because of fields of others, takes over the whole spec and applies
+    /// again. Example: a changed port number. To the server the old port is theirs, and ours is missing. If the second
+    /// apply fails too, their fields were not the reason, so they get them back. Otherwise the next accepted apply
+    /// would remove these fields.
     async fn force(&self, known: &Known<'_>, memory: &mut Memory, reason: &str) -> Result<Made<Done>, CallError> {
         let error = match self.apply(known, memory, reason).await {
-            // A field that there is not has nothing to do with what others wrote.
+            // A misfit, such as an undeclared field, does not come from the fields of others.
             Err(error) if is_final(&error) && !error.is_misfit() => error,
             done => return done,
         };
@@ -317,7 +321,7 @@ impl Context {
         let seized = known.calls.manage(&live, &known.without_replicas(entries)).await?;
         let forced = self.apply(known, memory, reason).await;
         if forced.is_err()
-            // Whoever wrote since then has seen to the fields that they want.
+            // A later writer has already claimed the fields that it wants.
             && let Err(error) = known.calls.manage(&seized, before).await
         {
             tracing::warn!(child = %named(&known.wanted.reference()), %error, "fields of others could not be given back");
@@ -338,13 +342,13 @@ impl Context {
     }
 }
 
-/// Whether the child is to have no owner, so that it stays when the object goes.
+/// Whether the child gets no owner, so that it outlives the object.
 fn is_kept(wanted: &Wanted) -> bool {
     controller(&wanted.body).is_none()
 }
 
-/// A child that is there, as far as is known. What is done to it is done to the object with this UID or not at all: the
-/// watch may not have told yet that another one took its place.
+/// An existing child, from the operator's knowledge. Every write names its UID, because the watch may not have reported
+/// a replacement yet.
 struct Known<'a> {
     calls: Calls<'a>,
     wanted: &'a Wanted,
@@ -352,7 +356,7 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// The child with its managed fields, or what is there in its stead.
+    /// Reads the child with its managed fields, or returns the child that replaced it.
     async fn read(&self) -> Result<Made<Value>, CallError> {
         Ok(match self.calls.get(&self.wanted.name).await? {
             Some(live) if live["metadata"]["uid"] == *self.uid => Made::Done(live),
@@ -360,7 +364,7 @@ impl Known<'_> {
         })
     }
 
-    /// Gives up our claim on the replicas, where somebody else drives them. An apply that just leaves the field out would
+    /// Gives up our claim on the replicas where another writer sets them. An apply that only omits the field would
     /// reset it.
     async fn release_replicas(&self) -> Result<Made<()>, CallError> {
         if !self.wanted.releases_replicas {
@@ -373,8 +377,8 @@ impl Known<'_> {
         Ok(Made::Done(()))
     }
 
-    /// Claims what an earlier plan left on the child, so that the next apply removes it. Says whether there was anything
-    /// that nobody else owns.
+    /// Claims leftovers of an earlier plan, so that the next apply removes them. Returns whether any leftover had no
+    /// other field manager.
     async fn claim_leftovers(&self, live: &Value) -> Result<Made<bool>, CallError> {
         if leftovers(&self.wanted.body, live).is_empty() {
             return Ok(Made::Done(false));
@@ -387,7 +391,7 @@ impl Known<'_> {
         }
     }
 
-    /// Managed fields without our claim on the replicas, where somebody else drives them.
+    /// Returns the managed fields without our claim on the replicas, where another writer sets them.
     fn without_replicas(&self, entries: Vec<Value>) -> Vec<Value> {
         let released = self.wanted.releases_replicas.then(|| fields::released(&entries, &REPLICAS_FIELD));
         released.flatten().unwrap_or(entries)
@@ -409,7 +413,7 @@ fn applied(wanted: &Wanted, memory: &mut Memory, reason: &str, answer: Value, wr
     Done::Written(reason.to_owned(), answer)
 }
 
-/// How an object looks, apart from what changes with every write and from what others report in it.
+/// A hash of an object without its status and without the metadata that changes with every write.
 fn looks_of(object: &Value) -> Mark {
     let without = |fields: &Value, left_out: &[&str]| -> Vec<Mark> {
         let fields = fields.as_object().into_iter().flatten();
@@ -419,8 +423,8 @@ fn looks_of(object: &Value) -> Mark {
     hash((without(object, &["status", "metadata"]), without(&object["metadata"], &metadata)))
 }
 
-/// What an earlier operator wrote through updates becomes what we applied, so that our next apply removes what is no
-/// longer wanted.
+/// Makes us the field manager of everything that an earlier operator wrote through updates. So our next apply removes
+/// the fields that the plan no longer has.
 async fn take_over(calls: &Calls<'_>, live: &Value) -> Result<(), CallError> {
     let api_version = live["apiVersion"].as_str().unwrap_or_default();
     match fields::taken_over(entries_of(live), "", api_version) {
@@ -429,7 +433,7 @@ async fn take_over(calls: &Calls<'_>, live: &Value) -> Result<(), CallError> {
     }
 }
 
-/// Whether trying again without a change is of no use.
+/// Whether a retry without a change cannot succeed.
 pub(crate) fn is_final(error: &CallError) -> bool {
     error.class == Class::Permanent
 }

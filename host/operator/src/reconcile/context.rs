@@ -1,4 +1,4 @@
-//! What every pass needs: the cluster as it is watched, the policies, the way to the API server, and time.
+//! Everything that passes share: the watched cluster, the policies, the client of the API server, and time.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -26,23 +26,23 @@ use crate::{
     watch::{Served, Watch},
 };
 
-/// The time of day, for what is written into objects. Everything else uses tokio's time.
+/// The time of day, for timestamps in objects. Everything else uses tokio's time.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum Clock {
-    /// The machine's.
+    /// The machine's clock.
     #[default]
     System,
-    /// What tokio's time makes of a moment: under paused time, the same in every run.
+    /// A start time plus tokio's elapsed time. Under paused time it is the same in every run.
     Since(Timestamp, Instant),
 }
 
 impl Clock {
-    /// A clock that counts on from a moment with tokio's time.
+    /// A clock that starts at `moment` and advances with tokio's time.
     pub fn starting_at(moment: Timestamp) -> Self {
         Self::Since(moment, Instant::now())
     }
 
-    /// Now.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         match self {
             Self::System => Timestamp::now(),
@@ -51,19 +51,19 @@ impl Clock {
     }
 }
 
-/// How a pass behaves; part of the operator's options.
+/// The options of a pass; part of the operator's options.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    /// How long until an object is looked at again although nothing happened.
+    /// Time until the next look at an object without events.
     pub(crate) resync: Duration,
-    /// How long cleanup may hold an object.
+    /// Maximum time that cleanup may hold an object.
     pub(crate) cleanup: Duration,
-    /// Whether what pods refer to rolls them, Secrets among it.
+    /// Whether a change of a referenced ConfigMap or Secret restarts pods.
     pub(crate) rolls: bool,
     pub(crate) clock: Clock,
 }
 
-/// What every pass needs.
+/// Everything that passes share.
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) watch: Watch,
@@ -75,13 +75,13 @@ pub(crate) struct Context {
     pub(crate) projections: Projections,
     pub(crate) events: Events,
     pub(crate) rules: Rules,
-    /// Cancelled when the operator ends.
+    /// Cancelled when the operator shuts down.
     pub(crate) stopping: CancellationToken,
     pub(crate) processors: Processors,
 }
 
 impl Context {
-    /// How many objects of each kind wait for their first pass with the policy that answers now.
+    /// The number of objects of each kind that wait for their first pass with the current policy.
     pub(crate) fn awaiting_policy(&self) -> Vec<(ResourceType, usize)> {
         let Some(snapshot) = self.catalogue.load() else { return Vec::new() };
         let awaiting = |(of, answers): (&ResourceType, &Answers)| {
@@ -91,7 +91,7 @@ impl Context {
         snapshot.kinds().map(awaiting).collect()
     }
 
-    /// How the objects of each kind stand; of a kind that something answers for, also when there are none.
+    /// The counts of objects by state, for each kind. A kind with a policy counts even without objects.
     pub(crate) fn tallies(&self) -> BTreeMap<ResourceType, Tally> {
         let mut tallies = self.memories.tallies();
         if let Some(snapshot) = self.catalogue.load() {
@@ -102,7 +102,7 @@ impl Context {
         tallies
     }
 
-    /// How a type is addressed now.
+    /// Returns how the API server currently serves a type.
     pub(crate) fn served(&self, of: &ResourceType) -> Result<Served, CallError> {
         self.watch.served(of).ok_or_else(|| CallError {
             what: format!("find {of}"),
@@ -111,24 +111,24 @@ impl Context {
         })
     }
 
-    /// The calls on a type in a namespace.
+    /// Returns the calls for a type in a namespace.
     pub(crate) fn calls(&self, served: &Served, namespace: &str) -> Calls<'_> {
         Calls::namespaced(&self.client, &served.resource, namespace)
     }
 
-    /// The object that a pass works on as the server has it; none if it is gone, or another one by now.
+    /// Reads the pass's object from the server. `None` if it is gone or replaced.
     pub(super) async fn read_again(&self, served: &Served, object: &Value) -> Result<Option<Value>, CallError> {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
         let live = self.calls(served, text("namespace")).get(text("name")).await?;
         Ok(live.filter(|live| live["metadata"]["uid"] == object["metadata"]["uid"]))
     }
 
-    /// Tells what changed about an object.
+    /// Writes an Event about a change of an object.
     pub(crate) async fn tell(&self, object: &Value, transition: &Transition) {
         self.events.write(&self.client, self.rules.clock.now(), object, transition).await;
     }
 
-    /// Does work that takes a processor: runs policies.
+    /// Runs CPU-bound work: policies.
     pub(crate) async fn compute<T: Send + 'static>(
         &self,
         is_local: bool,

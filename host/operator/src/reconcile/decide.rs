@@ -8,41 +8,41 @@ use serde_json::Value;
 
 use super::{drift, leftovers, wanted::Wanted};
 
-/// What to do about a child.
+/// A decision about a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// It is as it should be.
+    /// The child is as planned.
     Same,
-    /// It is ours and was applied differently.
+    /// The child is ours, and the operator last applied something else.
     Apply,
-    /// It was applied like this, and something of it is different now; the path of the first such field.
+    /// The operator applied the same manifest, and a field differs now. Holds the path of the first such field.
     Drifted(String),
-    /// Somebody else wrote something into its spec that nobody wants.
+    /// Another field manager added something to the child's spec.
     Extended,
-    /// It was applied like this, and has a field that the server derived from an earlier plan; the field's path.
+    /// The operator applied the same manifest, but a field derived from an earlier plan remains. Holds its path.
     LeftOver(String),
-    /// It is ours by its owner, and was never applied by us.
+    /// The child is ours by its owner reference, and this operator never applied it.
     TakeOver,
-    /// It is somebody else's; who that is.
+    /// The child belongs to another owner, named here.
     Foreign(String),
-    /// Its one owner has the name of ours and another UID: by all appearance an object that had the name before.
+    /// Its only owner has the name of ours and another UID: probably a deleted object that had the same name.
     Left(String),
-    /// It is being deleted; nothing can be made of it any more.
+    /// The child is being deleted, so the operator cannot change it.
     Going,
 }
 
-/// Whose a child is.
+/// The owner of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// The object's.
+    /// The object owns the child.
     Ours,
-    /// Nobody's, and it was applied by us: an object of ours was deleted and left it behind.
+    /// The child has no owner, and this operator applied it: a deleted object left it behind.
     Orphan,
-    /// Somebody else's.
+    /// Another owner.
     Other(String),
 }
 
-/// What to do about a child that is there. `shared` says that somebody else owns a part of its spec.
+/// Decides about an existing child. `shared`: another field manager owns a part of its spec.
 pub(crate) fn decide(wanted: &Wanted, live: &Value, uid: &str, shared: bool) -> Decision {
     match owner(live, uid) {
         Owner::Other(owner) if !is_left(wanted, live) => return Decision::Foreign(owner),
@@ -64,7 +64,7 @@ pub(crate) fn decide(wanted: &Wanted, live: &Value, uid: &str, shared: bool) -> 
     }
 }
 
-/// Whose a live object is, as seen by the object with this UID.
+/// Returns the owner of a live object, from the view of the object with this UID.
 pub(crate) fn owner(live: &Value, uid: &str) -> Owner {
     let metadata = &live["metadata"];
     match controller(live) {
@@ -83,7 +83,7 @@ pub(crate) fn owner(live: &Value, uid: &str) -> Owner {
     }
 }
 
-/// Whether a live object that is not ours has one owner, and that one has the identity of ours but for the UID.
+/// Whether the only owner of a live object has the group, kind and name of our owner.
 fn is_left(wanted: &Wanted, live: &Value) -> bool {
     let ([theirs], Some(ours)) = (owners(live), controller(&wanted.body)) else { return false };
     let (their, our) = (ResourceType::of_object(theirs), ResourceType::of_object(ours));
@@ -95,7 +95,7 @@ pub(crate) fn is_going(live: &Value) -> bool {
     !live["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// The digest of what we last applied.
+/// The digest of the manifest that this operator applied last.
 pub(crate) fn applied_digest(live: &Value) -> Option<&str> {
     live["metadata"]["annotations"][APPLIED_DIGEST].as_str()
 }

@@ -1,9 +1,9 @@
-//! How often one child may be written: as often as its plan changes, but not for ever against somebody who undoes it at
-//! once. Another operator that writes the same field, a collector that deletes what belongs to an owner that is gone and of
-//! whose end the watch has not told yet: each would otherwise be answered as fast as requests travel.
+//! Limits the writes of each child. Another operator may write the same field, or the garbage collector may delete a
+//! child whose owner is gone before the watch reports it. Without a limit, the operator would repeat its write as fast
+//! as requests travel.
 //!
-//! A plan that changes has another reason: a swap of policies, a setting, an edit. Such writes are bounded by themselves, and
-//! far higher, since what the plan depends on may answer to what is written, too.
+//! Writes of a changed plan come from a swap of policies, a setting or an edit. They have their own, much higher limit.
+//! A limit is needed there too, because a plan may depend on something that reacts to its children.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,24 +11,24 @@ use tokio::time::Instant;
 
 use super::mark::Mark;
 
-/// Writes that may follow each other at once, and the time after which there may be one more.
+/// Number of writes in a burst, and the time after which one more is free.
 type Rate = (u32, Duration);
 
-/// Writes of one plan.
+/// Limit for writes of an unchanged plan.
 const SAME: Rate = (20, Duration::from_secs(5));
-/// Writes of a plan that changed.
+/// Limit for writes of changed plans.
 const CHANGED: Rate = (200, Duration::from_secs(1));
 
-/// The writes of the children of one object.
+/// The recent writes of an object's children.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Effort(BTreeMap<Mark, Child>);
 
-/// Why a child may not be written now, and how long that is so.
+/// The limit that blocks a write, and the remaining wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spent {
-    /// The same plan was written again and again.
+    /// The limit for an unchanged plan.
     Same(Duration),
-    /// The plan changed again and again.
+    /// The limit for changed plans.
     Changed(Duration),
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Spent {
 struct Child {
     same: Writes,
     changed: Writes,
-    /// The plan that was written last, and all of this before that.
+    /// The last written plan, and the state before that write.
     plan: Mark,
     before: Option<(Writes, Writes, Mark)>,
 }
@@ -73,7 +73,7 @@ impl Writes {
 }
 
 impl Effort {
-    /// Takes a write of a child as it is planned now, or says how long it has to wait.
+    /// Consumes a write token for the child, or returns the delay until one is free.
     pub(crate) fn spend(&mut self, child: Mark, plan: Mark, now: Instant) -> Result<(), Spent> {
         let none = || Child { same: Writes::none(now), changed: Writes::none(now), plan, before: None };
         let child = self.0.entry(child).or_insert_with(none);
@@ -88,7 +88,7 @@ impl Effort {
         Ok(())
     }
 
-    /// Takes back the last write, which did not happen.
+    /// Returns the token of the last write, which did not happen.
     pub(crate) fn give_back(&mut self, child: Mark) {
         if let Some(child) = self.0.get_mut(&child)
             && let Some(before) = child.before.take()
@@ -97,7 +97,7 @@ impl Effort {
         }
     }
 
-    /// Forgets children of which there is nothing to remember any more.
+    /// Forgets children whose tokens are all free again.
     pub(crate) fn tidy(&mut self, now: Instant) {
         self.0.retain(|_, child| !(child.same.is_over(SAME, now) && child.changed.is_over(CHANGED, now)));
     }

@@ -1,4 +1,4 @@
-//! How a pass ended, and when its object is looked at again.
+//! The result of a pass, and the time of the next look at its object.
 
 use std::time::Duration;
 
@@ -11,23 +11,23 @@ use super::{
 };
 use crate::metrics::PassResult;
 
-/// When something that cannot be watched is looked at again.
+/// Time until the next look at something that no watch covers.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
-/// When an object is looked at again, if nothing happens before.
+/// When the queue takes an object again, unless an event comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Never: it is gone, or the watch will say.
+    /// Only on an event. The object is gone, or the watch will report.
     Never,
-    /// After a while.
+    /// After this time.
     After(Duration),
-    /// After a wait that grows from failure to failure, at least this one.
+    /// After a backoff that grows with each failure, and at least this time.
     Retry(Option<Duration>),
-    /// After a wait that grows from failure to failure, and as soon as rights come back.
+    /// After a backoff that grows with each failure, or as soon as the rights change.
     Denied,
 }
 
-/// How a pass ended.
+/// The result of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) result: PassResult,
@@ -35,7 +35,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// With a call that failed. `resync` is how long until an object is looked at again although nothing happened.
+    /// The end of a pass whose call failed. `resync` is the time until the next look at an object without events.
     pub(super) fn by(error: &CallError, resync: Duration) -> Self {
         let (result, next) = match error.class {
             Class::Permanent => (PassResult::Failed, Next::After(resync)),
@@ -46,7 +46,8 @@ impl Ended {
         Self { result, next }
     }
 
-    /// As far as a pass came. `follows` says whether the watch tells when a name is free that somebody else has.
+    /// The end of a pass by its outcome. `follows` returns whether the watch reports that a name with another owner
+    /// becomes free.
     pub(super) fn at(reached: &Reached, resync: Duration, now: Instant, follows: impl Fn(&Reference) -> bool) -> Self {
         let Reached { outcome, applied, again, .. } = reached;
         if let Some(error) = applied.passing_error() {

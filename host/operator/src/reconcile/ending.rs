@@ -1,21 +1,21 @@
-//! Passes at the end of the operator: one that writes is finished, one that only computes is given up.
+//! Passes during shutdown. A pass that writes is finished; a pass that only computes is aborted.
 //!
-//! Whatever a policy answers after the operator was told to stop, the next operator asks for again. A policy that takes its
-//! time, or a crowd that waits for a processor, must not hold the end up for as long as writes may.
+//! The next operator asks for the answer of a policy again. A slow policy, or a long line for a processor, must not
+//! hold up the shutdown for the time that writes get.
 
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-/// How long computing may go on once the operator ends.
+/// Time that computing gets once the shutdown has begun.
 const LAST_ANSWER: Duration = Duration::from_millis(500);
 
 tokio::task_local! {
-    /// Cancelled when the pass of this task is given up.
+    /// Cancelled when this task's pass is aborted.
     static GIVEN_UP: CancellationToken;
 }
 
-/// Makes a pass; none if it is given up.
+/// Runs a pass. Returns `None` if it is aborted.
 pub(crate) async fn unless_given_up<T>(pass: impl Future<Output = T>) -> Option<T> {
     let given_up = CancellationToken::new();
     tokio::select! {
@@ -25,7 +25,7 @@ pub(crate) async fn unless_given_up<T>(pass: impl Future<Output = T>) -> Option<
     }
 }
 
-/// Waits for what is computed. Gives the pass up that waits for it, if the operator ends meanwhile.
+/// Awaits a computation. Aborts the pass that waits for it if the operator shuts down meanwhile.
 pub(super) async fn computed<T>(stopping: &CancellationToken, computing: impl Future<Output = T>) -> T {
     let ends = async {
         stopping.cancelled().await;
@@ -37,7 +37,7 @@ pub(super) async fn computed<T>(stopping: &CancellationToken, computing: impl Fu
         computed = &mut computing => return computed,
         () = ends => {}
     }
-    // Only passes can be given up.
+    // Only passes can be aborted.
     let is_pass = GIVEN_UP.try_with(CancellationToken::cancel).is_ok();
     if is_pass { std::future::pending().await } else { computing.await }
 }

@@ -1,4 +1,4 @@
-//! What the API server, or the way to it, said no with, and what follows from it.
+//! Errors of calls to the API server, and their consequences.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use kaos_policy::cut::{NOTE, cut};
 
 use crate::telling::told;
 
-/// How the server says that what was to be applied has a field that its schema has not, or a value of another type. It
-/// takes the blame and answers with 500, although the same will be as wrong the next time.
+/// The server's message if an applied manifest has a field that the schema does not have, or a value of another type.
+/// The server answers 500, although the same manifest will fail again.
 const MISFIT: &str = "failed to create typed patch object";
 
-/// What a failed call means for the pass.
+/// The consequence of a failed call for the pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// The object, its namespace or its type is not there.
+    /// The object, its namespace or its type does not exist.
     Gone,
-    /// Rights are missing; somebody may grant them later.
+    /// The operator lacks a right, which an administrator may grant later.
     Forbidden,
-    /// It may work the next time; with the wait that the server asked for.
+    /// A retry may succeed. Holds the wait that the server asked for.
     Transient(Option<Duration>),
-    /// The server does not take what it was given, and will not the next time.
+    /// The server rejects the content, and will reject it again.
     Permanent,
 }
 
-/// A call that failed.
+/// A failed call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {message}")]
 pub(crate) struct CallError {
-    /// The call, as `apply Service t/a`.
+    /// The call, such as `apply Service t/a`.
     pub(crate) what: String,
     pub(crate) class: Class,
-    /// What the server said, or what kept it from saying anything.
+    /// The server's message, or the reason why there was none.
     pub(crate) message: String,
 }
 
@@ -44,7 +44,7 @@ impl CallError {
         Self { what, class, message: cut(&told(error), NOTE).into_owned() }
     }
 
-    /// Whether what was to be applied does not fit the schema.
+    /// Whether the applied manifest does not fit the schema.
     pub(crate) fn is_misfit(&self) -> bool {
         is_misfit(&self.message)
     }
@@ -61,7 +61,7 @@ fn class_of(status: &kube::core::Status) -> Class {
         details.is_some_and(|details| details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating"));
     match status.code {
         404 => Class::Gone,
-        // The object goes with its namespace.
+        // The namespace is being deleted, and the object with it.
         403 if terminating => Class::Gone,
         401 | 403 => Class::Forbidden,
         400 | 405 | 406 | 413 | 415 | 422 => Class::Permanent,

@@ -1,4 +1,4 @@
-//! Events for what changed about an object, so that `kubectl describe` tells the story.
+//! Writes Events about changes of an object, for `kubectl describe`.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -16,12 +16,12 @@ use tokio::time::Instant;
 use super::{api::Calls, mark::Mark, times::Transition};
 use crate::{hashing::hash, locking::lock};
 
-/// How long the same Event is not told again.
+/// Time during which the operator does not repeat an Event.
 const QUIET: Duration = Duration::from_mins(10);
-/// How many Events are remembered, so as to be quiet about them.
+/// Number of Events that the operator remembers in order not to repeat them.
 const REMEMBERED: usize = 4096;
 
-/// What is told already.
+/// Writes Events, and remembers them in order not to repeat them.
 #[derive(Debug)]
 pub(crate) struct Events {
     instance: String,
@@ -35,12 +35,12 @@ struct Told {
 }
 
 impl Events {
-    /// `instance` names this process among its replicas.
+    /// `instance` distinguishes this process from other replicas.
     pub(crate) fn new(instance: String) -> Self {
         Self { instance, told: Mutex::default() }
     }
 
-    /// Tells what changed about an object. An Event that cannot be written is lost: the conditions say the same, or the log.
+    /// Writes an Event about an object. A failed write is only logged: the conditions or the log have the same content.
     pub(crate) async fn write(
         &self,
         client: &Client,
@@ -81,7 +81,7 @@ impl Events {
         }
     }
 
-    /// Whether an Event is news; it is none from then on.
+    /// Whether an Event is new. Remembers the Event.
     fn is_news(&self, event: Mark) -> bool {
         let mut told = lock(&self.told);
         let now = Instant::now();
@@ -100,7 +100,7 @@ impl Events {
     }
 }
 
-/// A name that no other Event has: the object's, shortened if it has to be, and what makes this one different.
+/// A unique name: the object's name, shortened if necessary, and a hash.
 fn event_name(object: &str, told: Mark, now: i128) -> String {
     let suffix = format!(".{:016x}", told ^ hash(now));
     let end = object.len().min(253 - suffix.len());

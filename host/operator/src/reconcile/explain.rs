@@ -1,4 +1,4 @@
-//! What an object's last pass saw, planned and decided: recomputed when somebody asks.
+//! Inputs, plan and decisions of an object's last pass, computed again on request.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{context::Context, gates, memory::Memory};
 use crate::watch::ObjectKey;
 
 impl Context {
-    /// The object's inputs, plan and decisions; none for an object that is not there.
+    /// Returns the object's inputs, plan and decisions. `None` if the object does not exist or has no policy.
     pub(crate) async fn explain(&self, key: &ObjectKey) -> Option<Value> {
         let object = self.watch.object(key)?;
         let memory = self.memories.look(key);
@@ -16,7 +16,7 @@ impl Context {
         let mut answer = json!({ "status": object["status"], "last": memory.as_ref().map(last) });
         match self.renderer(&selected.descent.kind) {
             Err(errors) => answer["error"] = json!(errors.to_string()),
-            // A policy runs, as in a pass, and takes its turn among them.
+            // A policy runs here too, so it takes its turn among the passes.
             Ok(renderer) => match self.render(&object, &renderer, selected.descent.kind.is_local()).await {
                 Err(error) => answer["error"] = json!(error.to_string()),
                 Ok((rendered, _)) => {

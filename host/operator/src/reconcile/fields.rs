@@ -1,18 +1,18 @@
-//! Managed fields: who wrote what, and how what somebody else wrote in our name becomes ours.
+//! Managed fields: finds the writers of fields, and turns an earlier operator's entries into ours.
 //!
-//! The operator that was here before wrote through updates. Fields that it wrote and nobody wants any more would stay
-//! for ever, since server-side apply removes only what the applier owned. So its entries are turned into ours first.
+//! The earlier operator wrote through updates. Server-side apply removes only the applier's own fields, so its
+//! unplanned fields would stay forever. So the operator first turns those entries into its own.
 
 use std::collections::BTreeSet;
 
 use kaos_policy::stamp::MANAGER;
 use serde_json::{Map, Value, json};
 
-/// The field manager of the earlier operator, which writes through updates. It is the default of every controller that is
-/// made with kubebuilder, so it means the earlier operator only until we apply for the first time.
+/// The field manager of the earlier operator, which writes through updates. Every controller made with kubebuilder has
+/// this default, so it means the earlier operator only before our first apply.
 const EARLIER: &str = "manager";
 
-/// Whether an entry is what we applied, to the object itself or to a subresource.
+/// Whether an entry comes from our apply, to the object itself or to a subresource.
 fn is_applied(entry: &Value, subresource: &str) -> bool {
     entry["manager"] == MANAGER && entry["operation"] == "Apply" && is_of(entry, subresource)
 }
@@ -21,7 +21,7 @@ fn is_of(entry: &Value, subresource: &str) -> bool {
     entry["subresource"].as_str().unwrap_or_default() == subresource
 }
 
-/// The managers that write in our name: this operator, and the earlier one until we apply for the first time.
+/// The managers that count as ours: this operator, and before its first apply the earlier one.
 fn own_managers(entries: &[Value], subresource: &str) -> &'static [&'static str] {
     let is_first = !entries.iter().any(|entry| is_applied(entry, subresource));
     if is_first { &[MANAGER, EARLIER] } else { &[MANAGER] }
@@ -31,14 +31,14 @@ fn is_by(entry: &Value, managers: &[&str]) -> bool {
     entry["manager"].as_str().is_some_and(|manager| managers.contains(&manager))
 }
 
-/// The managed fields of an object that was read with them.
+/// Returns the managed fields of an object that was read with them.
 pub(crate) fn entries_of(object: &Value) -> &[Value] {
     object["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The managed fields after a takeover: what the earlier operator or we updated counts as applied by us. None if there is
-/// nothing to take over. Once we applied something, only our own updates are left to take over. `subresource` is empty
-/// for the object itself.
+/// Returns the managed fields after a takeover: updates of the earlier operator or of ours become our apply. `None` if
+/// there is nothing to take over. After our first apply, only our own updates are left to take over. `subresource` is
+/// empty for the object itself.
 pub(crate) fn taken_over(entries: &[Value], subresource: &str, api_version: &str) -> Option<Vec<Value>> {
     let managers = own_managers(entries, subresource);
     let is_ours = |entry: &Value| is_applied(entry, subresource);
@@ -68,7 +68,7 @@ pub(crate) fn taken_over(entries: &[Value], subresource: &str, api_version: &str
     Some(kept.chain([ours]).collect())
 }
 
-/// The managed fields without our claim on one field; none if we do not own it. The field keeps its value.
+/// Returns the managed fields without our claim on one field. `None` if we do not own it. The field keeps its value.
 pub(crate) fn released(entries: &[Value], field: &[&str]) -> Option<Vec<Value>> {
     let mut entries = entries.to_vec();
     let mut found = false;
@@ -80,8 +80,8 @@ pub(crate) fn released(entries: &[Value], field: &[&str]) -> Option<Vec<Value>> 
     found.then_some(entries)
 }
 
-/// The managed fields after everything in the spec became ours; none if it was already. Labels and annotations of others
-/// stay theirs, and so does what goes through subresources.
+/// Returns the managed fields after a takeover of the whole spec. `None` if it is ours already. Labels and annotations
+/// of others stay theirs, and so do entries of subresources.
 pub(crate) fn seized(entries: &[Value], api_version: &str) -> Option<Vec<Value>> {
     let mut entries = entries.to_vec();
     let mut spec = Map::new();
@@ -100,8 +100,8 @@ pub(crate) fn seized(entries: &[Value], api_version: &str) -> Option<Vec<Value>>
     Some(entries)
 }
 
-/// The managed fields after fields that nobody owns became ours, so that our next apply removes them; none if there is no
-/// such field. If somebody else owns a field of a group, the whole group stays as it is.
+/// Returns the managed fields with a claim on fields without a manager, so that our next apply removes them. `None` if
+/// there is no such field. If another manager owns a field of a group, the whole group stays as it is.
 pub(crate) fn claimed(entries: &[Value], groups: &[Vec<Vec<String>>], api_version: &str) -> Option<Vec<Value>> {
     let is_ours =
         |entry: &Value| entry["manager"] == MANAGER && entry["operation"] == "Apply" && entry["subresource"].is_null();
@@ -126,7 +126,7 @@ pub(crate) fn claimed(entries: &[Value], groups: &[Vec<Vec<String>>], api_versio
     Some(entries)
 }
 
-/// Adds fields to those that we applied.
+/// Adds fields to our applied entry.
 fn give(entries: &mut Vec<Value>, fields: &Map<String, Value>, api_version: &str) {
     let is_ours = |entry: &&mut Value| {
         entry["manager"] == MANAGER && entry["operation"] == "Apply" && entry["subresource"].is_null()
@@ -140,7 +140,7 @@ fn give(entries: &mut Vec<Value>, fields: &Map<String, Value>, api_version: &str
     }
 }
 
-/// Whether we own something below a field, or a list or an object as a whole that it lies in; the path is written as in
+/// Whether we own something at or below a field, or a whole list or object around it. The path is written as in
 /// `fieldsV1`.
 pub(crate) fn owned(entries: &[Value], subresource: &str, path: &[&str]) -> bool {
     entries
@@ -148,7 +148,7 @@ pub(crate) fn owned(entries: &[Value], subresource: &str, path: &[&str]) -> bool
         .any(|entry| entry["manager"] == MANAGER && is_of(entry, subresource) && reaches(&entry["fieldsV1"], path))
 }
 
-/// Whether somebody other than us and the earlier operator wrote a field, be it through a subresource.
+/// Whether another manager than us and the earlier operator wrote a field, also through a subresource.
 pub(crate) fn written_by_others(entries: &[Value], path: &[&str]) -> bool {
     let managers = own_managers(entries, "");
     entries.iter().any(|entry| {
@@ -157,11 +157,11 @@ pub(crate) fn written_by_others(entries: &[Value], path: &[&str]) -> bool {
     })
 }
 
-/// The finalizers that we put on an object.
+/// Returns the finalizers that this operator added to an object.
 pub(crate) fn put_on(entries: &[Value]) -> BTreeSet<String> {
     let own = entries.iter().filter(|entry| entry["manager"] == MANAGER);
     let fields = own.filter_map(|entry| entry["fieldsV1"]["f:metadata"]["f:finalizers"].as_object());
-    // An item of a set is its value, as JSON.
+    // A set item is written as its value, in JSON.
     fields.flat_map(Map::keys).filter_map(|item| serde_json::from_str(item.strip_prefix("v:")?).ok()).collect()
 }
 
@@ -190,7 +190,7 @@ fn remove(fields: &mut Map<String, Value>, path: &[&str]) -> bool {
         [first, rest @ ..] => {
             let Some(Value::Object(below)) = fields.get_mut(*first) else { return false };
             let removed = remove(below, rest);
-            // An empty set of fields would be read as the field itself.
+            // The server would read an empty set of fields as the field itself.
             if removed && below.is_empty() {
                 fields.remove(*first);
             }

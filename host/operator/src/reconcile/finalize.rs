@@ -1,8 +1,8 @@
-//! Finalizers: ours goes on before there are children, and those of earlier operators come off on sight.
+//! Finalizers. The operator adds its own before it makes children, and removes those of earlier operators on sight.
 //!
-//! Settings and policies that named a finalizer may be gone, and so may the process that put it on. What we put on stands in
-//! the managed fields of the object, which the watch does not keep: only where there is a finalizer that nothing names the
-//! object is read, once in the life of a process.
+//! The settings or policies that named a finalizer may be gone, and so may the process that added it. The managed
+//! fields of the object record our finalizers, but the watch does not keep managed fields. So a finalizer without a
+//! name in settings or policies costs one read of the object in the life of a process.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -20,22 +20,22 @@ use super::{
 };
 use crate::watch::Served;
 
-/// Which finalizers of an object concern us.
+/// The finalizers of an object that concern this operator.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Held {
-    /// The one that cleanup is done for.
+    /// The finalizer that cleanup runs for.
     pub(crate) ours: Option<String>,
-    /// Those that come off at once.
+    /// The finalizers to remove at once.
     pub(crate) retired: Vec<String>,
 }
 
 impl Held {
-    /// Those of the object that a pass works on.
+    /// The finalizers of a pass's object.
     pub(super) fn on(subject: &Subject<'_>, memory: &Memory) -> Self {
         Self::of(&subject.object, subject.selected.descent.kind.claims(), memory.finalizer.as_deref())
     }
 
-    /// `asked` is the finalizer that the plan asks for.
+    /// Sorts an object's finalizers. `asked` is the finalizer that the plan requests.
     pub(crate) fn of<'a>(object: &Value, claims: impl Iterator<Item = &'a Claim>, asked: Option<&str>) -> Self {
         let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten();
         let present: BTreeSet<&str> = finalizers.filter_map(Value::as_str).collect();
@@ -53,8 +53,8 @@ impl Held {
         held
     }
 
-    /// With those that we put on and nothing names any more. They came before the one that is ours now; where there is none,
-    /// the cleanup is done for one of them.
+    /// Adds finalizers that the operator once added and that no setting or policy names now. They are older than the
+    /// current one. Without a current one, cleanup runs for the first of them.
     pub(crate) fn with_left(mut self, left: Vec<String>) -> Self {
         let mut left = left.into_iter();
         self.ours = self.ours.or_else(|| left.next());
@@ -68,7 +68,7 @@ impl Held {
 }
 
 impl Context {
-    /// Takes finalizers off an object. Says whether there was anything to take.
+    /// Removes finalizers from an object. Returns whether it had any of them.
     pub(crate) async fn retire(
         &self,
         served: &Served,
@@ -82,7 +82,7 @@ impl Context {
         Ok(wrote)
     }
 
-    /// Puts a finalizer on an object that does not have it.
+    /// Adds a finalizer to an object, unless the object has it. Returns whether it wrote.
     pub(crate) async fn hold(
         &self,
         served: &Served,
@@ -97,7 +97,7 @@ impl Context {
         Ok(true)
     }
 
-    /// The finalizers of an object that we put on it, and that are none of those that are `known` to concern us.
+    /// Returns the finalizers that the operator added to an object and that are not among the `known` ones.
     pub(crate) async fn left_on(
         &self,
         served: &Served,
@@ -106,7 +106,7 @@ impl Context {
         memory: &mut Memory,
     ) -> Result<Vec<String>, CallError> {
         let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        // Those without a domain are Kubernetes' own.
+        // Finalizers without a domain belong to Kubernetes.
         let unnamed: Vec<&str> = finalizers.filter(|name| name.contains('/') && !known.names(name)).collect();
         if unnamed.iter().any(|name| !memory.put_on.contains_key(*name)) {
             let Some(live) = self.read_again(served, object).await? else { return Ok(Vec::new()) };
@@ -117,7 +117,7 @@ impl Context {
         Ok(unnamed.into_iter().filter(is_ours).map(str::to_owned).collect())
     }
 
-    /// Takes a finalizer off an object. Says whether it had it.
+    /// Removes a finalizer from an object. Returns whether the object had it.
     pub(super) async fn take_off(
         &self,
         served: &Served,
@@ -129,7 +129,7 @@ impl Context {
         Ok(true)
     }
 
-    /// Patches the object that a pass works on.
+    /// Patches the object of a pass.
     pub(super) async fn patch(
         &self,
         served: &Served,
@@ -145,14 +145,14 @@ impl Context {
     }
 }
 
-/// The finalizer that a plan asks for in its `extra`.
+/// The finalizer that a plan requests in its `extra`.
 pub(super) fn asked_finalizer(extra: &str) -> Option<String> {
     let extra: Value = serde_json::from_str(extra).ok()?;
     extra["finalizer"].as_str().filter(|finalizer| !finalizer.is_empty()).map(str::to_owned)
 }
 
-/// Patches of objects test what they rely on, and the server does not say whether it refuses for that: then the
-/// object has changed, and the next try begins with what it is.
+/// Makes a final error transient. Patches test their preconditions, and the server's error does not tell whether a test
+/// failed. If one did, the object has changed, and the retry starts from the new object.
 fn may_pass(error: CallError) -> CallError {
     let class = if is_final(&error) { Class::Transient(None) } else { error.class };
     CallError { class, ..error }

@@ -1,4 +1,4 @@
-//! Whether the gates of a plan bind: until it was applied once in full, and never again.
+//! Plan gates. They bind until the operator has applied a plan in full once, and never again.
 
 use kaos_policy::{contract::Reference, render::Planned, stamp::pod_template};
 use serde_json::Value;
@@ -10,8 +10,8 @@ pub(crate) fn bind(planned: &Planned, object: &Value, children: &[Seen]) -> bool
     !planned.gates.is_empty() && is_first(planned, object, children)
 }
 
-/// Whether the plan was never applied. The status says that it was; where the kind's schema has no room for that, or an
-/// earlier operator made the children, the children say so themselves.
+/// Whether no plan of the object was ever applied. The status records the first apply. If the kind's schema has no such
+/// field, or an earlier operator made the children, the existence of the children decides.
 pub(crate) fn is_first(planned: &Planned, object: &Value, children: &[Seen]) -> bool {
     if object["status"]["appliedGeneration"].is_i64() {
         return false;
@@ -25,7 +25,7 @@ pub(crate) fn is_first(planned: &Planned, object: &Value, children: &[Seen]) -> 
     };
     let (workloads, others): (Vec<&Value>, Vec<&Value>) =
         planned.manifests.iter().partition(|manifest| pod_template(manifest).is_some());
-    // What the gates hold back is the first start of pods.
+    // The gates hold back the first start of pods.
     let decisive = if workloads.is_empty() { others } else { workloads };
     decisive.is_empty() || !decisive.iter().all(is_there)
 }

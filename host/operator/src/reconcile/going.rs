@@ -1,4 +1,4 @@
-//! An object that is being deleted: its children are taken down, in order and for a bounded time, and then it is let go.
+//! Deletion of an object: deletes its children in order and within a time limit, then removes the finalizer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,14 +25,14 @@ use crate::{
     watch::{ObjectKey, Seen, Served},
 };
 
-/// How long until cleanup is looked at again although nothing was told.
+/// Time until the next look at a cleanup without events.
 const LOOK_FOR_CHILDREN: Duration = Duration::from_secs(15);
 
 impl Context {
-    /// The object is being deleted: cleanup and nothing else.
+    /// Runs the pass of an object that is being deleted. It only cleans up.
     pub(super) async fn end(&self, subject: &mut Subject<'_>, memory: &mut Memory) -> Result<Ended, CallError> {
         let mut going = Held::on(subject, memory);
-        // After a restart only the plan knows whether one of those that come off is asked for.
+        // After a restart, only the plan tells whether it requests one of the retired finalizers.
         if memory.finalizer.is_none() && !going.retired.is_empty() {
             let asked = self.ask(subject.key, &subject.object, &mut subject.selected, memory).await;
             if let Asked::Answered(_, rendered) = asked {
@@ -43,8 +43,9 @@ impl Context {
         self.let_go(subject.key, &subject.served, &mut subject.object, going, memory).await
     }
 
-    /// The same where nobody answers for the object. Somebody may again before the time for cleanup is over, who knows of
-    /// which types its children are, and takes them down in order; later they go by their owner references.
+    /// Runs the pass of an object that is being deleted and that no policy answers for. A policy may return before the
+    /// cleanup time is over. It knows the types of the children, so they are deleted in order. After that time, owner
+    /// references delete them.
     pub(super) async fn end_unserved(
         &self,
         key: &ObjectKey,
@@ -56,7 +57,8 @@ impl Context {
         match self.left_on(&served, object, &Held::default(), memory).await {
             Ok(left) if left.is_empty() => return ends(Next::Never),
             Ok(_) => {}
-            // Nobody knows whether any of them is ours. With the rights come the passes.
+            // Without the right to read the object, the operator cannot tell whether a finalizer is ours. New rights
+            // lead to new passes.
             Err(error) if error.class == Class::Forbidden => return ends(Next::After(self.rules.resync)),
             Err(error) => return Err(error),
         }
@@ -67,7 +69,7 @@ impl Context {
         self.let_go(key, &served, &mut Arc::clone(object), Held::default(), memory).await
     }
 
-    /// Lets an object go that is being deleted, as far as it is held by us.
+    /// Cleans up an object that is being deleted, and removes our finalizers from it.
     async fn let_go(
         &self,
         key: &ObjectKey,
@@ -88,7 +90,7 @@ impl Context {
         Ok(Ended { result: PassResult::Gone, next: cleaned? })
     }
 
-    /// Takes the children of an object down in order, and then lets it go. Says when to look again whether they are gone.
+    /// Deletes the children of an object in order, then removes the finalizer. Returns when to look again.
     async fn clean_up(
         &self,
         key: &ObjectKey,
@@ -118,14 +120,14 @@ impl Context {
         Ok(Next::Never)
     }
 
-    /// Tells that an object that is being deleted is not let go, and why.
+    /// Writes an Event that explains why an object's cleanup failed.
     async fn tell_cleanup_failed(&self, object: &Value, error: &CallError) {
         let message = format!("cleaning up: {error}");
         self.tell(object, &Transition { reason: "CleanupFailed".to_owned(), message, warning: true }).await;
     }
 
-    /// Deletes the children in order: what leads to pods, then workloads, then their configuration; those of one rank
-    /// only when those of the one before are gone, workloads together with their pods. Says whether all are gone.
+    /// Deletes the children in order: Services and routes, then workloads, then their configuration. A rank starts only
+    /// when the previous rank is gone, workloads including their pods. Returns whether all are gone.
     async fn take_down(&self, uid: &str) -> Result<bool, CallError> {
         loop {
             let children = self.watch.children(uid);
@@ -141,20 +143,21 @@ impl Context {
         }
     }
 
-    /// How long cleanup may go on.
+    /// The time left for cleanup.
     fn time_left(&self, object: &Value) -> Duration {
         let passed = passed(object["metadata"]["deletionTimestamp"].as_str(), self.rules.clock.now());
         self.rules.cleanup.saturating_sub(passed)
     }
 }
 
-/// Whether whoever deletes an object wants its children left: the collector takes our owner reference off each of them.
+/// Whether the object is deleted with orphaned children. The garbage collector then removes our owner reference from
+/// each child.
 fn is_orphaning(object: &Value) -> bool {
     let finalizers = object["metadata"]["finalizers"].as_array();
     finalizers.is_some_and(|held| held.iter().any(|finalizer| finalizer == "orphan"))
 }
 
-/// A child that is to be taken down.
+/// A child to delete.
 struct Remaining<'a> {
     child: &'a Seen,
     rank: u8,
@@ -170,7 +173,7 @@ impl<'a> Remaining<'a> {
         Self { child, rank: rank(&child.of, runs_pods), runs_pods, is_going }
     }
 
-    /// A workload stays until its pods are gone: until then they need what is taken down next.
+    /// A workload stays until its pods are gone, because they need the children of the next rank.
     fn propagation(&self) -> PropagationPolicy {
         if self.runs_pods { PropagationPolicy::Foreground } else { PropagationPolicy::Background }
     }

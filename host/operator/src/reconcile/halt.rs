@@ -1,6 +1,6 @@
-//! What is told of an object that got no pass to its end: nobody answers for it, or its pass broke or took too long.
+//! The status of an object whose pass did not finish: no policy answers for it, or its pass panicked or took too long.
 //!
-//! All else in its status stays as it was, since nobody can say anything better.
+//! The rest of the status stays, because the operator knows nothing better.
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ use super::{
 };
 use crate::watch::ObjectKey;
 
-/// How long the telling may take; what kept the pass may keep this too.
+/// Maximum time for writing the status. The cause of the halt may delay this write too.
 const TELLING: Duration = Duration::from_secs(10);
 
-/// Why there was no pass to the end.
+/// The reason why the pass did not finish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Halt {
     /// No policy answers for the object.
     NoPolicy,
-    /// The pass was not over in this time.
+    /// The pass exceeded this time.
     Late(Duration),
-    /// The pass panicked, with this message.
+    /// The pass panicked with this message.
     Panicked(String),
 }
 
 impl Halt {
-    /// The condition that says so: type, reason and message.
+    /// Returns the condition that reports the halt: type, reason and message.
     fn condition(&self) -> (&'static str, &'static str, String) {
         match self {
             Self::NoPolicy => (
@@ -56,7 +56,7 @@ impl Halt {
 }
 
 impl Context {
-    /// Tells it in the status and as an Event, unless that was told already. Gives the error if it cannot be told now.
+    /// Reports the halt in the status and as an Event, unless that is done already.
     pub(crate) async fn tell_halt(&self, key: &ObjectKey, halt: &Halt) -> Result<(), CallError> {
         let Some(object) = self.watch.object(key).filter(|object| !is_going(object)) else { return Ok(()) };
         let served = self.served(&key.of)?;
@@ -80,7 +80,7 @@ impl Context {
     }
 }
 
-/// The status that is there, with what is wrong.
+/// Returns the live status with the halt's conditions.
 fn halted(object: &Value, halt: &Halt) -> Value {
     let mut status = if object["status"].is_object() { object["status"].clone() } else { json!({"ready": false}) };
     let (of, reason, message) = halt.condition();
@@ -95,7 +95,7 @@ fn halted(object: &Value, halt: &Halt) -> Value {
         }
     };
     set(of, "False", reason);
-    // Whether children serve goes on to be so; of a new generation nobody knows.
+    // Readiness of the same generation stays. Readiness of a new generation is unknown.
     if status["observedGeneration"] != generation {
         set("Ready", "Unknown", "Unavailable");
     }

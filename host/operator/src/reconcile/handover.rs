@@ -1,7 +1,7 @@
-//! Workloads under another name: what serves under the old one stays until something serves under the new one.
+//! Renamed workloads: the workload with the old name stays until the one with the new name serves.
 //!
-//! A policy may name children anew. The Deployment of the old name is then one that nobody wants any more, and taken away
-//! at once it would leave nobody to serve while the pods of the new one start, or for good if they cannot.
+//! A policy may rename children. The Deployment with the old name is then no longer in the plan. Deleting it at once
+//! would interrupt the service until the new pods start, or for good if they cannot.
 
 use std::time::Duration;
 
@@ -11,26 +11,26 @@ use serde_json::Value;
 use super::{context::Context, times::Transition, wanted::rank};
 use crate::{moments::passed, watch::Seen};
 
-/// How long after the new workload was made the old one goes in any case: as long as a Deployment may take by default. The
-/// new one may be waiting for what the old one holds.
+/// Maximum time that the old workload stays after the new one was created, equal to a Deployment's default progress
+/// deadline. The new workload may be waiting for something that the old one holds.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// A workload that serves on, and the one that is to serve in its place.
+/// A workload that keeps serving, and the workload that replaces it.
 pub(super) struct Handover {
     old: Reference,
     new: Reference,
-    /// For how long it serves on at most.
+    /// The time that the old workload may still serve.
     pub(super) left: Duration,
 }
 
 impl Context {
-    /// The handover that is under way, if there is one among what is `leaving`.
+    /// Returns the handover in progress, if one of the `leaving` children takes part in one.
     pub(super) fn handover(&self, leaving: &[Seen], plan: &[Value]) -> Option<Handover> {
         let old = leaving.iter().find(|child| runs_pods(child))?;
         let workloads = plan.iter().filter(|manifest| pod_template(manifest).is_some());
         workloads.map(Reference::of_object).find_map(|new| {
             let namespace = new.namespace.as_deref().unwrap_or_default();
-            // What was just written may not have come back yet, and has nobody to serve either.
+            // The watch may not show a new child yet, and such a child serves nothing either.
             let live = self.watch.live(&new.of(), namespace, &new.name).and_then(|seen| seen.object());
             if !live.as_ref().is_none_or(is_starting) {
                 return None;
@@ -43,7 +43,7 @@ impl Context {
 }
 
 impl Handover {
-    /// What an Event tells of it.
+    /// The Event that reports it.
     pub(super) fn told(&self) -> Transition {
         let Self { old, new, .. } = self;
         let message = format!("{} {} serves until {} {} does", old.kind, old.name, new.kind, new.name);
@@ -51,20 +51,20 @@ impl Handover {
     }
 }
 
-/// Whether a child that leaves stays during a handover: what runs pods, what these may need, and what leads to them unless
-/// nothing of the kind is wanted any more.
+/// Whether a leaving child stays during a handover. Workloads and their configuration stay. Other children stay while
+/// the plan has a child of their kind.
 pub(super) fn stays(child: &Seen, plan: &[Value]) -> bool {
     let is_of_its_kind = |manifest: &Value| manifest["kind"] == child.of.kind.as_str();
     runs_pods(child) || rank(&child.of, false) == 0 || plan.iter().any(is_of_its_kind)
 }
 
-/// Whether a child is a workload. One of an earlier operator is known by its kind alone.
+/// Whether a child is a workload. The kind alone identifies a workload of an earlier operator.
 fn runs_pods(child: &Seen) -> bool {
     child.object().map_or(child.of.group() == "apps", |live| pod_template(&live).is_some())
 }
 
-/// Whether a workload has no pod that serves yet, as far as its kind tells. One that is to run beside no other, or not at
-/// all, need not be waited for.
+/// Whether a workload has no available pod yet. A workload with zero replicas or with the strategy `Recreate` never
+/// counts as starting.
 fn is_starting(live: &Value) -> bool {
     let (spec, status) = (&live["spec"], &live["status"]);
     let is_asked_to = spec["replicas"].as_i64().is_some_and(|replicas| replicas > 0);

@@ -1,5 +1,5 @@
-//! Passes wait for the lists of the children's types: what was not listed yet looks as if it were not there. They wait for
-//! a bounded time, since one type that cannot be listed would otherwise hold all objects of a kind up.
+//! The sync gate. Passes wait for the first lists of the children's types, because an unlisted child looks like a
+//! missing one. The wait is limited, so that one type that cannot be listed does not block a whole kind.
 
 use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
@@ -8,15 +8,15 @@ use tokio::time::Instant;
 
 use crate::locking::lock;
 
-/// How long passes of a kind wait; less than cleanup may hold an object.
+/// Maximum wait for the passes of a kind. Shorter than the maximum cleanup time of an object.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Since when passes wait, by kind.
+/// When the wait began, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct HeldBack(Mutex<BTreeMap<ResourceType, Instant>>);
 
 impl HeldBack {
-    /// Whether passes of a kind wait, now that something is missing or nothing is.
+    /// Whether passes of a kind wait. `is_missing`: some type is not listed yet.
     pub(crate) fn keeps_back(&self, of: &ResourceType, is_missing: bool) -> bool {
         let mut since = lock(&self.0);
         if !is_missing {

@@ -1,13 +1,13 @@
-//! A child that the API server does not let become as planned: a field of it never changes while it exists.
+//! Rejections because a field of a child never changes while the child exists.
 //!
-//! The operator deletes nothing for that, since data or pods would go with it. It says which field it is, and what the user
-//! can do.
+//! The operator does not delete the child, because data or pods would be lost. It reports the field and the user's
+//! options.
 
 use serde_json::Value;
 
 use super::{drift, error::CallError};
 
-/// How API servers say that a field never changes.
+/// API servers' messages about immutable fields.
 const SAYINGS: [&str; 5] = [
     "field is immutable",
     "is immutable after creation",
@@ -16,7 +16,7 @@ const SAYINGS: [&str; 5] = [
     "cannot change roleRef",
 ];
 
-/// A refusal of `wanted` beside `live`, with the fields and the remedy if it is one of this sort.
+/// Adds the fields and the remedy to a rejection of `wanted`, if it is about an immutable field of `live`.
 pub(super) fn explained(error: CallError, wanted: &Value, live: &Value) -> CallError {
     if !SAYINGS.iter().any(|saying| error.message.contains(saying)) {
         return error;
@@ -24,7 +24,7 @@ pub(super) fn explained(error: CallError, wanted: &Value, live: &Value) -> CallE
     let changed = changed(wanted, live);
     let told: Vec<&String> = changed.iter().filter(|path| error.message.contains(*path)).collect();
     let fields = if told.is_empty() {
-        // Some types say instead what may change, each in quotes.
+        // Some types list the mutable fields instead, each in quotes.
         let may_change = |path: &str| error.message.contains(&format!("'{}'", path.trim_start_matches("spec.")));
         changed.iter().filter(|path| !may_change(path)).collect()
     } else {
@@ -36,7 +36,7 @@ pub(super) fn explained(error: CallError, wanted: &Value, live: &Value) -> CallE
     CallError { message: format!("{remedy}; the API server says: {}", error.message), ..error }
 }
 
-/// Says of fields that they never change while an object exists, and what to do.
+/// The message that these fields never change while the child exists, and the remedy.
 pub(crate) fn never_changes(fields: &str, wanted: &Value) -> String {
     let text = |field: &str| wanted["metadata"][field].as_str().unwrap_or_default();
     let kind = wanted["kind"].as_str().unwrap_or_default().to_lowercase();
@@ -49,7 +49,7 @@ pub(crate) fn never_changes(fields: &str, wanted: &Value) -> String {
     )
 }
 
-/// The fields of the spec, and those beside it, that are not as they are wanted.
+/// Returns the fields of the spec, and the fields next to the spec, that differ from the plan.
 fn changed(wanted: &Value, live: &Value) -> Vec<String> {
     let differs = |wanted: &Value, live: &Value| drift::missing(wanted, live).is_some();
     let mut paths = Vec::new();

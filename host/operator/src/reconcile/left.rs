@@ -1,9 +1,9 @@
-//! What an object left behind that had this one's name before, and that the collector has not come to yet: it stands in
-//! the way of the child of the same name.
+//! Deletes a child that belonged to an earlier object of the same name, if the garbage collector has not deleted it
+//! yet. It blocks the new child of the same name.
 //!
-//! A name belongs to one object at a time, so an owner of our name with another UID is gone, provided that ours is the one
-//! that has the name now. That is asked of the API server, not of the watch, which may be the one that is late. What is
-//! known to be nobody's is then deleted as the collector would: this UID, at the version that was looked at.
+//! Only one object at a time has a name. So an owner with our object's name and another UID is gone, provided that our
+//! object exists now. The operator asks the API server for that, because the watch may be late. Then it deletes the
+//! child as the garbage collector would: this UID, at the version that it saw.
 
 use kaos_policy::{contract::ResourceType, stamp::controller};
 use kube::api::PropagationPolicy;
@@ -18,8 +18,7 @@ use super::{
 };
 
 impl Context {
-    /// Deletes what stands in a child's way and belonged to an earlier object of the owner's name. Says whether it is gone
-    /// at once.
+    /// Deletes a blocking child of an earlier object with the owner's name. Returns whether the child is gone at once.
     pub(super) async fn clear_away(&self, wanted: &Wanted, live: &Value, uid: &str) -> Result<bool, CallError> {
         self.has_its_owner(wanted, uid).await?;
         let metadata = &live["metadata"];
@@ -32,8 +31,8 @@ impl Context {
         Ok(gone)
     }
 
-    /// Asks whether the owner of a child that is to be made is still the one with this UID, and there to stay: one that is
-    /// deleted so that its children stay leaves them without an owner, and a pass that began before must not become it again.
+    /// Checks that the owner of a planned child still has this UID and is not being deleted. Deletion with orphaned
+    /// children removes the owner references. A pass that began earlier must not restore them.
     pub(super) async fn has_its_owner(&self, wanted: &Wanted, uid: &str) -> Result<(), CallError> {
         let owner = controller(&wanted.body).unwrap_or(&Value::Null);
         let served = self.served(&ResourceType::of_object(owner))?;

@@ -1,19 +1,19 @@
-//! Fields that an earlier plan left on a child, and that nobody owns.
+//! Finds fields that an earlier plan left on a child and that no field manager owns.
 //!
-//! The API server derives some fields from others: it copies `serviceAccountName` to the older `serviceAccount`, gives a
-//! volume without a source an `emptyDir`, and fills in `rollingUpdate`. Server-side apply removes only fields that somebody
-//! owns, and nobody owns these. They outlive the plan that led to them: pods go on under a removed ServiceAccount, or the
-//! server refuses the new plan because a volume has two sources. So the operator claims such fields, and its next apply
+//! The API server derives some fields from others. It copies `serviceAccountName` to the older `serviceAccount`, gives
+//! a volume without a source an `emptyDir`, and fills in `rollingUpdate`. Server-side apply removes only fields with a
+//! field manager, and these have none. So they outlive their plan: pods keep a removed ServiceAccount, or the server
+//! refuses the new plan because a volume has two sources. The operator therefore claims such fields, and its next apply
 //! removes them.
 
 use kaos_policy::stamp::pod_template_pointer;
 use serde_json::{Map, Value, json};
 
-/// A field, as the path that leads to it in managed fields.
+/// The path of a field, as managed fields write it.
 pub(crate) type Path = Vec<String>;
 
-/// The fields of `live` that the server derived from an earlier plan and that `wanted` does not lead to. Fields of one
-/// group stand for the same thing: the server derives each of them from the others.
+/// Returns the fields of `live` that the server derived from an earlier plan and would not derive from `wanted`. The
+/// fields of a group have the same meaning: the server derives each of them from the others.
 pub(crate) fn leftovers(wanted: &Value, live: &Value) -> Vec<Vec<Path>> {
     let mut groups = Vec::new();
     for field in ["strategy", "updateStrategy"] {
@@ -34,14 +34,14 @@ pub(crate) fn leftovers(wanted: &Value, live: &Value) -> Vec<Vec<Path>> {
     groups
 }
 
-/// The field that messages name, of what was left.
+/// Returns the leftover field that messages name.
 pub(crate) fn named(groups: &[Vec<Path>]) -> Option<String> {
     let path = groups.first()?.first()?;
     let steps = path.iter().map(|step| step.strip_prefix("f:").unwrap_or(step));
     Some(steps.collect::<Vec<_>>().join("."))
 }
 
-/// The server fills in how pods are replaced, and then refuses another way of replacing them beside it.
+/// The server fills in `rollingUpdate`, and then refuses any other strategy next to it.
 fn rolling_update(field: &str, wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     let rolls = |strategy: &Value| matches!(strategy["type"].as_str(), None | Some("RollingUpdate"));
     if !rolls(wanted) && wanted["rollingUpdate"].is_null() && !live["rollingUpdate"].is_null() {
@@ -49,7 +49,7 @@ fn rolling_update(field: &str, wanted: &Value, live: &Value, groups: &mut Vec<Ve
     }
 }
 
-/// The server keeps the older name of the field, and derives the newer one from it.
+/// The server keeps the field's older name, and derives the newer one from it.
 fn service_account(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     const NAMES: [&str; 2] = ["serviceAccountName", "serviceAccount"];
     let is_set = |spec: &Value, name: &str| spec[name].as_str().is_some_and(|account| !account.is_empty());
@@ -59,7 +59,7 @@ fn service_account(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec
     }
 }
 
-/// A volume without a source gets an empty folder, which goes with no other source.
+/// The server gives a volume without a source an `emptyDir`, which excludes every other source.
 fn volumes(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     for (name, wanted, live) in pairs("volumes", wanted, live) {
         let is_kept = |field: &str| field == "name" || wanted.contains_key(field);
@@ -70,7 +70,7 @@ fn volumes(at: &[String], wanted: &Value, live: &Value, groups: &mut Vec<Vec<Pat
     }
 }
 
-/// The server derives the pull policy from the image's tag when it sees the container for the first time, and keeps it.
+/// The server derives the pull policy from the image's tag once, when it first sees the container.
 fn pull_policies(at: &[String], field: &str, wanted: &Value, live: &Value, groups: &mut Vec<Vec<Path>>) {
     for (name, wanted, live) in pairs(field, wanted, live) {
         let image = wanted.get("image").and_then(Value::as_str);
@@ -84,7 +84,7 @@ fn pull_policies(at: &[String], field: &str, wanted: &Value, live: &Value, group
     }
 }
 
-/// The pull policy that the server gives a container with this image.
+/// The pull policy that the server derives from an image.
 fn pull_policy(image: &str) -> &'static str {
     let name = image.rsplit('/').next().unwrap_or(image);
     if name.contains('@') {
@@ -96,7 +96,7 @@ fn pull_policy(image: &str) -> &'static str {
     }
 }
 
-/// The items of a list with the same name on both sides.
+/// The pairs of items with the same name in both lists.
 fn pairs<'a>(
     field: &str,
     wanted: &'a Value,

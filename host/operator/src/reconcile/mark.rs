@@ -1,10 +1,10 @@
-//! Hashes by which a pass tells whether something changed.
+//! Hashes that show a pass whether something changed.
 
 use kaos_policy::contract::Reference;
 
 use crate::hashing::hash;
 
-/// A hash that only has to differ.
+/// A hash for comparison only.
 pub(crate) type Mark = u64;
 
 /// The mark of a child's identity.

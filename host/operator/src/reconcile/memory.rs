@@ -1,4 +1,4 @@
-//! What is remembered of an object between passes: little, and nothing that a restart must not lose.
+//! The operator's memory of each object between passes. It is small, and a restart may lose all of it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,56 +27,56 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// What is remembered of one object.
+/// The memory of one object.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     pub(crate) uid: String,
-    /// The mark of the needs that the watch was told.
+    /// A hash of the needs that the watch follows.
     pub(crate) needs: Option<Mark>,
-    /// What was needed by all that were asked, where the object goes without a revision: each of them is asked again.
+    /// While a fallback serves: the needs of every policy that was asked, because the next pass asks each of them
+    /// again.
     pub(crate) needed: Vec<Need>,
-    /// By child: how the server stores what was applied.
+    /// How the server stores each applied child.
     pub(crate) stored: BTreeMap<Mark, Stored>,
-    /// Names that somebody else has.
+    /// Names that another owner has.
     pub(crate) conflicts: BTreeSet<Reference>,
-    /// What the server does not take, by child.
+    /// The rejected manifest of each child.
     pub(crate) rejected: BTreeMap<Mark, Rejected>,
-    /// How often children were written lately.
+    /// The recent writes of each child.
     pub(crate) effort: Effort,
-    /// What is to be told of a child that somebody else undoes.
+    /// The message about a child whose writes another client undoes.
     pub(crate) undone: Option<String>,
-    /// The plan that the server was found to take.
+    /// The plan that passed its dry run.
     pub(crate) rehearsed: Option<Mark>,
-    /// A status that differs from the one that is wanted, and that nothing can or need be done about.
+    /// A status that differs from the computed one although the operator cannot or need not change it.
     pub(crate) status: Option<Mark>,
-    /// Whether this process wrote its status: nothing in it is left to take over.
+    /// Whether this process wrote the status. If so, nothing in it is left to take over.
     pub(crate) told: bool,
-    /// Passes in a row that the API server did not let through.
+    /// Number of passes in a row that the API server failed.
     pub(crate) failures: u32,
-    /// Since when the first plan waits for objects that it names.
+    /// Since when the first plan has been waiting for objects that it names.
     pub(crate) awaiting: Option<Instant>,
-    /// Since when there are children that their controllers have not looked at.
+    /// Since when some children have been waiting for their controllers.
     pub(crate) unseen: Option<Instant>,
-    /// By ConfigMap that was there before us: what it held.
+    /// The content of each ConfigMap that existed before this operator.
     pub(crate) found: BTreeMap<Mark, Mark>,
-    /// The finalizer that the last plan asked for.
+    /// The finalizer that the last plan requested.
     pub(crate) finalizer: Option<String>,
-    /// Finalizers that nothing names any more: whether it was us who put them on.
+    /// Finalizers without a name in settings or policies, and whether this operator added them.
     pub(crate) put_on: BTreeMap<String, bool>,
-    /// What was read last of what the pods of its plan refer to.
+    /// The content that the pods of the plan refer to, as last read.
     pub(crate) read: Read,
-    /// What was told of its readiness last.
+    /// The readiness in the last written status.
     pub(crate) ready: Option<Readiness>,
-    /// Why what should serve it does not, as far as the last pass that told of it could say.
+    /// The reason why the expected policy does not serve the object, from the last pass that wrote a status.
     pub(crate) unserved: Option<Unserved>,
-    /// The swap of policies that the last pass was made after.
+    /// The swap of policies before the last pass.
     pub(crate) since: u64,
     pub(crate) last: Option<Last>,
 }
 
 impl Memory {
-    /// Forgets what is remembered of children that are not planned; how the server stores one, only when it is not there
-    /// either.
+    /// Forgets children that are not planned. How the server stores a child is kept while the child exists.
     pub(crate) fn keep(&mut self, planned: &BTreeSet<Mark>, there: &BTreeSet<Mark>) {
         self.stored.retain(|child, _| planned.contains(child) || there.contains(child));
         self.rejected.retain(|child, _| planned.contains(child));
@@ -85,7 +85,8 @@ impl Memory {
 }
 
 impl Memory {
-    /// Takes a write of a child, for this reason. Every write costs effort, of which there is only so much for one child.
+    /// Consumes a write token for the child, or returns the delay until one is free. `reason` is the reason for the
+    /// write.
     pub(super) fn spend(&mut self, wanted: &Wanted, reason: &str) -> Result<(), CallError> {
         let (child, plan) = (child_mark(&wanted.reference()), hash(wanted.digest()));
         let (wait, message) = match self.effort.spend(child, plan, Instant::now()) {
@@ -109,28 +110,30 @@ impl Memory {
 /// How the server stores a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// What was applied with this mark came back as it was wanted: a difference is drift.
+    /// The server stored the manifest with this mark exactly as applied. A difference is drift.
     Exactly(Mark),
-    /// It came back differently, and this is how it looks: no drift as long as it looks like this.
+    /// The server stored the manifest in another form, with this mark. While the child keeps this form, there is no
+    /// drift.
     Otherwise(Mark, Mark),
 }
 
-/// The last pass, for whoever asks.
+/// The last pass, for the explain page.
 #[derive(Debug, Clone)]
 pub(crate) struct Last {
     pub(crate) at: jiff::Timestamp,
     pub(crate) policy: PolicyId,
     pub(crate) outcome: Box<str>,
-    /// What was decided about children, those apart about which there was nothing to do.
+    /// The decisions about children, except where there was nothing to do.
     pub(crate) decisions: Box<[Box<str>]>,
 }
 
-/// What is remembered of all objects.
+/// The memories of all objects.
 #[derive(Debug, Default)]
 pub(crate) struct Memories(Mutex<BTreeMap<ObjectKey, Memory>>);
 
 impl Memories {
-    /// What is remembered of an object; one that took the place of another starts anew. One pass at a time has it.
+    /// Returns a copy of an object's memory. An object that replaced another one starts with an empty memory. Only one
+    /// pass at a time uses it.
     pub(crate) fn take(&self, key: &ObjectKey, uid: &str) -> Memory {
         let known = lock(&self.0).get(key).filter(|memory| memory.uid == uid).cloned();
         known.unwrap_or_else(|| Memory { uid: uid.to_owned(), ..Memory::default() })
@@ -140,20 +143,20 @@ impl Memories {
         lock(&self.0).insert(key.clone(), memory);
     }
 
-    /// The watch is about to be told other needs of an object: what it was told before counts no longer, whether or not the
-    /// pass that tells it comes to its end.
+    /// Invalidates the stored needs of an object, because the watch is about to get other needs. They stay invalid even
+    /// if the pass is aborted.
     pub(crate) fn doubt_needs(&self, key: &ObjectKey) {
         if let Some(memory) = lock(&self.0).get_mut(key) {
             memory.needs = None;
         }
     }
 
-    /// A copy, for whoever asks.
+    /// Returns a copy, for the explain page.
     pub(crate) fn look(&self, key: &ObjectKey) -> Option<Memory> {
         lock(&self.0).get(key).cloned()
     }
 
-    /// Objects of a type whose last pass was made after a swap of policies.
+    /// Number of objects of a type whose last pass came after this swap of policies.
     pub(crate) fn made_since(&self, of: &ResourceType, swap: u64) -> usize {
         lock(&self.0)
             .iter()
@@ -161,7 +164,7 @@ impl Memories {
             .count()
     }
 
-    /// How the objects of each type stand.
+    /// The counts of objects by state, for each type.
     pub(crate) fn tallies(&self) -> BTreeMap<ResourceType, Tally> {
         let memories = lock(&self.0);
         let mut tallies: BTreeMap<&ResourceType, Tally> = BTreeMap::new();
@@ -171,7 +174,7 @@ impl Memories {
         tallies.into_iter().map(|(of, tally)| (of.clone(), tally)).collect()
     }
 
-    /// The object is gone.
+    /// Forgets an object that is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
         lock(&self.0).remove(key);
     }

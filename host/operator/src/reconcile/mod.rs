@@ -1,36 +1,36 @@
-//! The pass: makes the cluster hold what the policy says, and tells the object how far that came.
+//! One pass: makes the cluster match the policy's plan, and writes the result to the object's status.
 //!
 //! | step | module |
 //! |---|---|
-//! | all of them in order | `pass` |
-//! | how it ended, and when to look again | `ended` |
-//! | which passes the end of the operator waits for | `ending` |
-//! | which policies answer, and which when they fail | `select`, `hearing` |
+//! | all steps in order | `pass` |
+//! | the result of a pass, and when to look again | `ended` |
+//! | which passes a shutdown waits for | `ending` |
+//! | which policies answer, and their fallbacks | `select`, `hearing` |
 //! | needs and plan | `resolve` |
-//! | what somebody's policy plans, tried before it is done | `rehearse` |
-//! | the plan done, and how far that came | `reach` |
-//! | whether a plan has to wait; for what is applied with it | `gates`, `together` |
+//! | dry run of an installed policy's plan | `rehearse` |
+//! | execution of the plan, and its outcome | `reach` |
+//! | plan gates; the wait for objects of the same apply | `gates`, `together` |
 //! | the children: all, one, and the decision about one | `apply`, `child`, `decide` |
-//! | what stands in a child's way since an owner of the same name went | `left` |
-//! | fields that an earlier plan left on a child, and that nobody owns | `leftovers` |
-//! | manifests as they are applied here | `wanted` |
+//! | children of a deleted owner of the same name | `left` |
+//! | fields that an earlier plan left on a child, without a field manager | `leftovers` |
+//! | manifests in their final form | `wanted` |
 //! | replicas that were set before the takeover | `scaled` |
-//! | what rolls pods beside their template | `rolls` |
-//! | what counts as a difference, and how often it is put right | `drift`, `effort` |
-//! | what the server does not take, and when it is asked again | `rejected` |
+//! | restarts of pods when a Secret or ConfigMap changes | `rolls` |
+//! | drift, and the limit on repairs | `drift`, `effort` |
+//! | manifests that the server rejected, and their retries | `rejected` |
 //! | fields that never change while a child exists | `immutable` |
-//! | what is no longer wanted; when it stays for a while | `prune`, `handover` |
+//! | deletion of unplanned children; workloads that stay for a while | `prune`, `handover` |
 //! | finalizers | `finalize` |
 //! | an object that is being deleted | `going` |
-//! | status: what is said, what the kind declares, since when, written if different | `assess`, `projection`, `times`, `write` |
-//! | what is not told yet, because nobody has looked | `unseen` |
-//! | what is told where there was no pass to the end | `halt` |
+//! | status: contents, declared fields, times, writing | `assess`, `projection`, `times`, `write` |
+//! | the short delay before the first status | `unseen` |
+//! | the status of a pass that stopped early | `halt` |
 //! | Events | `events` |
-//! | whose fields are whose | `fields` |
-//! | calls, and what their errors mean | `api`, `error` |
-//! | what is kept between passes | `memory` |
+//! | managed fields | `fields` |
+//! | calls, and the meaning of their errors | `api`, `error` |
+//! | memory between passes | `memory` |
 //!
-//! Which object is next, and when, is left to [`crate::queue`]; what is there, to [`crate::watch`].
+//! [`crate::queue`] decides which object is next and when. [`crate::watch`] knows what exists in the cluster.
 
 mod api;
 mod apply;

@@ -1,4 +1,4 @@
-//! One pass over one object: fetch, select, resolve, translate, apply, prune, assess, write, tell.
+//! One pass over one object: fetch, select, resolve, translate, apply, prune, assess, write, report.
 
 use std::sync::Arc;
 
@@ -31,21 +31,22 @@ use crate::{
     watch::{ObjectKey, Served},
 };
 
-/// A failure of the API server shows in the status from this one on: one that is over at once is no news.
+/// The status shows a failure of the API server from this failure in a row on. A shorter failure is not worth
+/// reporting.
 const SHOWN_FROM: u32 = 3;
 
-/// Why a plan is not carried out.
+/// The reason why the pass does not execute a plan.
 enum Stopped {
-    /// It is not known whether the API server takes it.
+    /// The dry run failed, so the operator does not know whether the API server accepts the plan.
     Open(CallError),
-    /// The API server refuses it, and nobody else takes the object.
+    /// The API server refuses the plan, and no other policy takes the object.
     Refused(CallError),
 }
 
 impl Context {
-    /// Makes one pass. Errors end in a retry and nothing else.
+    /// Runs one pass. An error leads to a retry and to nothing else.
     pub(crate) async fn pass(&self, key: &ObjectKey) -> Ended {
-        // All objects are woken once everything was listed.
+        // The queue wakes all objects once every list is complete.
         let waits_for = self.watch.unlisted(&key.of);
         if waits_for.contains(&key.of) || self.held_back.keeps_back(&key.of, !waits_for.is_empty()) {
             tracing::debug!(object = %key, ?waits_for, "the pass waits");
@@ -53,7 +54,7 @@ impl Context {
         }
         let Some(object) = self.watch.object(key) else { return self.gone(key) };
         if self.catalogue.load().is_some_and(|snapshot| snapshot.is_loading(&key.of, &key.namespace)) {
-            // The swap wakes it that brings the policy.
+            // The swap that loads the policy wakes the object.
             return Ended { result: PassResult::Waiting, next: Next::After(LOOK_AGAIN) };
         }
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
@@ -84,7 +85,7 @@ impl Context {
         self.ended(key, ended, memory)
     }
 
-    /// The pass is over: what it remembers is kept.
+    /// Ends the pass and keeps its memory.
     fn ended(&self, key: &ObjectKey, ended: Result<Ended, CallError>, mut memory: Memory) -> Ended {
         let ended = match ended {
             Ok(ended) => ended,
@@ -114,7 +115,8 @@ impl Context {
         if is_going(&subject.object) {
             return self.end(subject, memory).await;
         }
-        // The newest policy whose plan the API server refuses: where nobody else takes the object, it is the one to tell of.
+        // The newest policy whose plan the API server refuses. The status reports it if no other policy takes the
+        // object.
         let mut refused = None;
         let (renderer, rendered, plan, stopped) = loop {
             let asked = self.ask(subject.key, &subject.object, &mut subject.selected, memory).await;
@@ -155,7 +157,8 @@ impl Context {
         }
         let mut wrote = false;
         let reached = match stopped {
-            // Whether the server takes the plan is open, so nobody is known to serve the object or to fail on it.
+            // The operator does not know whether the server accepts the plan. So the ledger records neither service nor
+            // failure.
             Some(Stopped::Open(error)) => Reached::stopped_by(error),
             Some(Stopped::Refused(error)) => {
                 let reached = Reached::refused(error, &plan, memory, self.rules.resync);
@@ -171,17 +174,17 @@ impl Context {
         self.conclude(subject, renderer, rendered, reached, memory, wrote).await
     }
 
-    /// Enters into the ledger who answers for the object, and what it goes without.
+    /// Records in the ledger which revisions answer for the object, and which it does without.
     fn enter(&self, subject: &Subject<'_>, outcome: &Outcome) {
         let Descent { kind, without, .. } = &subject.selected.descent;
         let is_served = matches!(outcome, Outcome::Applied | Outcome::Gated);
-        // An object that what came before does not serve either says nothing about a revision.
+        // If the predecessor does not serve the object either, the object proves nothing against the revision.
         let without: Vec<Without> =
             without.iter().map(|it| Without { counts: it.counts && is_served, ..it.clone() }).collect();
         self.catalogue.ledger().served(subject.key, kind.revisions(), &without);
     }
 
-    /// Tells what was reached: status, Events, metrics, memory; and says when to look again.
+    /// Reports the outcome in status, Events, metrics and memory. Returns when to look again.
     async fn conclude(
         &self,
         subject: &Subject<'_>,
@@ -244,7 +247,7 @@ impl Context {
         Ok(Ended { result, next })
     }
 
-    /// Writes the status and tells what changed in it.
+    /// Writes the status, and reports its changes as log lines and Events.
     pub(super) async fn publish(
         &self,
         key: &ObjectKey,
@@ -269,7 +272,7 @@ impl Context {
     }
 }
 
-/// Whether the last of so many failures in a row is told: one that may be over at once only when it is not.
+/// Whether to show the last of `failures` failures in a row. A passing error shows only when it lasts.
 pub(super) fn is_shown(error: &CallError, failures: u32) -> bool {
     let passing = matches!(error.class, Class::Transient(_) | Class::Gone);
     !passing || failures >= SHOWN_FROM
@@ -280,7 +283,7 @@ fn name_of(outcome: &Outcome) -> String {
         Outcome::Applied => "applied".to_owned(),
         Outcome::Gated => "gated".to_owned(),
         Outcome::Refused(refusal) => format!("refused: {}", refusal.reason()),
-        // It is kept for each object.
+        // Every object keeps this text, so it is cut.
         Outcome::Failed(message) => format!("failed: {}", cut(message, NOTE)),
     }
 }

@@ -1,8 +1,12 @@
-//! What of a status the kind's schema declares. The API server refuses an apply with undeclared fields.
+//! Drops the fields of a status that the kind's schema does not declare. The API server refuses an apply with
+//! undeclared fields.
 //!
-//! The schema comes from the definition; where the operator may not read definitions, from the API server's `OpenAPI`
-//! document, which everybody may read; where there is neither, from the definitions of the binary. It is read again when
-//! the definition has changed.
+//! The schema comes from the first of these that is available:
+//! - the definition
+//! - the API server's `OpenAPI` document, which every client may read, if the operator may not read definitions
+//! - the definitions in the binary
+//!
+//! The operator reads the schema again when the definition has changed.
 
 use std::{
     collections::BTreeMap,
@@ -21,14 +25,14 @@ use crate::{
     watch::{Served, Watch},
 };
 
-/// The schema of the status of each kind, and the definition that it was read from.
+/// The status schema of each kind, with the definition that it came from.
 #[derive(Debug, Default)]
 pub(crate) struct Projections {
     known: Mutex<BTreeMap<ResourceType, (u64, Arc<Value>)>>,
 }
 
 impl Projections {
-    /// Drops what the kind does not declare. A kind of which no schema is known keeps everything.
+    /// Drops the fields that the kind does not declare. A kind without a known schema keeps everything.
     pub(crate) async fn project(
         &self,
         client: &Client,
@@ -56,13 +60,13 @@ impl Projections {
         }
     }
 
-    /// Reads the schema again the next time: the server did not take a status.
+    /// Discards a schema after the server refused a status, so that the next pass reads the schema again.
     pub(crate) fn forget(&self, of: &ResourceType) {
         lock(&self.known).remove(of);
     }
 }
 
-/// What the server says that the kind's status declares.
+/// Returns the status schema that the server declares for the kind.
 async fn status_schema(
     client: &Client,
     watch: &Watch,

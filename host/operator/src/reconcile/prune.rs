@@ -1,4 +1,4 @@
-//! Children that are no longer wanted.
+//! Deletes children that are no longer in the plan.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::{api::Calls, apply::Applied, context::Context, decide::is_going, error::CallError};
 use crate::watch::Seen;
 
-/// A child by group, kind and name: versions are views on the same object.
+/// Identifies a child by group, kind and name. The version is only a view of the same object.
 fn identity(of: &ResourceType, name: &str) -> (String, String, String) {
     (of.group().to_owned(), of.kind.clone(), name.to_owned())
 }
 
 impl Context {
-    /// What an object owns, is not planned, and is not going already.
+    /// Returns the children of an object that are not in the plan and not being deleted yet.
     pub(super) fn unwanted(&self, uid: &str, plan: &[Value]) -> Vec<Seen> {
         let wanted: BTreeSet<_> =
             plan.iter().map(Reference::of_object).map(|it| identity(&it.of(), &it.name)).collect();
@@ -24,7 +24,7 @@ impl Context {
         children.filter(|child| !child.object().is_some_and(|live| is_going(&live))).collect()
     }
 
-    /// Deletes these children. What was deleted, and what could not be, is noted.
+    /// Deletes these children. Records deletions and failures in `applied`.
     pub(crate) async fn prune(&self, unwanted: &[Seen], applied: &mut Applied) {
         for child in unwanted {
             if let Err(error) = self.remove(child, PropagationPolicy::Background).await {
@@ -38,7 +38,7 @@ impl Context {
         }
     }
 
-    /// Deletes this very child, as it was seen: another version of it may be nobody's by now.
+    /// Deletes exactly this version of a child. A later version may have no owner any more.
     pub(super) async fn remove(&self, child: &Seen, propagation: PropagationPolicy) -> Result<(), CallError> {
         let served = self.served(&child.of)?;
         let calls = self.calls(&served, &child.namespace);
@@ -46,8 +46,8 @@ impl Context {
         self.delete(&calls, &child.reference(), &child.uid, Some(&version), propagation).await.map(drop)
     }
 
-    /// Deletes the object with this UID, at this version if there is one, and has the watch know. Says whether it is gone
-    /// at once; otherwise it waits for finalizers, the collector's among them.
+    /// Deletes the object with this UID, at this version if one is given, and informs the watch. Returns whether it is
+    /// gone at once. If not, it waits for finalizers, including those of the garbage collector.
     pub(super) async fn delete(
         &self,
         calls: &Calls<'_>,

@@ -1,7 +1,7 @@
-//! From a plan to a cluster that is as planned, or as far on the way as calls and gates let it come.
+//! Executes a plan, up to the first failed call or closed plan gate.
 //!
-//! Finalizers first, then children, then what is no longer wanted. A call that fails ends the way, not the pass: how far
-//! it came is told.
+//! First the finalizers, then the children, then the deletion of unplanned children. A failed call ends the execution
+//! but not the pass, which still writes the status.
 
 use std::time::Duration;
 
@@ -18,20 +18,20 @@ use super::{
 };
 use crate::{hashing::hash, status::Hindrance};
 
-/// What stands for a plan as a whole among the children that the API server refuses.
+/// The key of a whole plan in the map of rejected children.
 const PLAN: Mark = 0;
 
-/// How far a pass came, to be assessed.
+/// The result of executing a plan, for the assessment.
 pub(super) struct Reached {
     pub(super) outcome: Outcome,
     pub(super) hindrance: Hindrance,
     pub(super) applied: Applied,
-    /// When to look again at what only waits a moment.
+    /// Time until the next look, if a short wait is in progress.
     pub(super) again: Option<Duration>,
 }
 
 impl Reached {
-    /// As far as the children are as planned.
+    /// Derives the outcome from the children.
     fn with(applied: Applied, again: Option<Duration>) -> Self {
         let (outcome, hindrance) = match applied.hindrance() {
             None => (Outcome::Applied, Hindrance::ApplyFailed),
@@ -40,14 +40,14 @@ impl Reached {
         Self { outcome, hindrance, applied, again }
     }
 
-    /// Not to the children: a call before them failed.
+    /// A call before the children failed.
     pub(super) fn stopped_by(error: CallError) -> Self {
         let mut applied = Applied::default();
         applied.failed(error);
         Self::with(applied, None)
     }
 
-    /// Not to the children: the API server refuses the plan as a whole. It is tried again as a refused child is.
+    /// The API server rejects the plan as a whole. The retries follow those of a rejected child.
     pub(super) fn refused(error: CallError, plan: &[Value], memory: &mut Memory, longest: Duration) -> Self {
         let before = memory.rejected.get(&PLAN);
         let rejected = Rejected::new(hash(plan), &error, before, longest, Instant::now());
@@ -59,7 +59,7 @@ impl Reached {
 }
 
 impl Context {
-    /// Brings the cluster to the plan, as far as there is one.
+    /// Executes the plan, if there is one.
     pub(super) async fn reach(
         &self,
         subject: &mut Subject<'_>,
@@ -91,7 +91,7 @@ impl Context {
             self.watch.contest(subject.key, &memory.conflicts);
             let named_in_vain = subject.selected.unknown_pin.is_some();
             let hindrance = if named_in_vain { Hindrance::PolicyNotFound } else { Hindrance::ApplyFailed };
-            // Why there is no plan is what is told; the finalizer is tried again.
+            // The outcome explains the missing plan. The error only leads to a retry for the finalizer.
             let applied = Applied { error: stopped, ..Applied::default() };
             return Reached { outcome, hindrance, applied, again };
         }
@@ -107,8 +107,8 @@ impl Context {
         memory.rejected.remove(&PLAN);
         let mut applied = self.apply_all(subject, plan, memory).await;
         self.watch.contest(subject.key, &memory.conflicts);
-        // Who stands in for a revision does not know what that made, and that is wanted again when it answers again: data
-        // that is deleted for one mistake does not come back.
+        // Never prune while a fallback serves: it does not know the failed revision's children, and a deleted volume
+        // claim is gone for good.
         if applied.in_full() && !subject.selected.stands_in() {
             let mut unwanted = self.unwanted(&subject.uid, plan);
             if let Some(handover) = self.handover(&unwanted, plan) {
@@ -124,8 +124,8 @@ impl Context {
         Reached::with(applied, again)
     }
 
-    /// Has the object held by this finalizer of ours and by no other, or by none; what a revision put on that is stood in
-    /// for stays, as what it made does. Says whether anything was written.
+    /// Sets `ours` as the only finalizer of this operator on the object, or removes them all. While a fallback serves,
+    /// the failed revision's finalizer stays, as its children do. Returns whether it wrote.
     async fn hold_by(
         &self,
         subject: &mut Subject<'_>,

@@ -1,5 +1,5 @@
-//! What a policy that somebody installed plans is tried before it is done: the API server may refuse a part of it, and
-//! then none of it must happen.
+//! Dry run of an installed policy's plan. The API server may refuse a part of it, and then the operator applies none of
+//! it.
 
 use kaos_policy::{contract::Reference, render::Rendered};
 
@@ -19,8 +19,8 @@ use super::{
 use crate::hashing::hash;
 
 impl Context {
-    /// Has the API server try what would be written, without an effect. Gives its refusal; an error leaves open what it
-    /// would say. What the process brought along, and a plan that was tried before, is not tried.
+    /// Runs a dry run of every write of the plan. Returns the API server's refusal; after an error the answer stays
+    /// open. Skips default policies and plans that passed before.
     pub(super) async fn rehearse(
         &self,
         subject: &Subject<'_>,
@@ -57,8 +57,8 @@ impl Context {
         Ok(None)
     }
 
-    /// Has the API server try one child, if something about it would change. Gives what is there, if that was
-    /// not known: then it is to be tried beside that.
+    /// Runs a dry run for one child that would change. Returns the child found instead, if the sight was wrong. Then
+    /// the caller tries again with that child.
     async fn attempt(
         &self,
         subject: &Subject<'_>,

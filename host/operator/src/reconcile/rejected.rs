@@ -1,7 +1,6 @@
-//! What the server did not take. It is not asked to take the same again, until something of it is different: the manifest,
-//! the child that is there, or what the user says in the object. The reason may lie elsewhere, as in a rule of admission
-//! that somebody mends, and nothing tells of that: so it is tried again all the same, after minutes at first, and after an
-//! hour at the longest.
+//! Manifests that the server rejected. The operator does not send the same manifest again until the manifest, the live
+//! child or the user's part of the object changes. The reason may lie elsewhere, such as an admission rule that an
+//! administrator corrects without any event. So the operator still retries, first after minutes and at last every hour.
 
 use std::time::Duration;
 
@@ -16,25 +15,26 @@ use super::{
 };
 use crate::hashing::hash;
 
-/// When it is tried again for the first time; each further time takes twice as long.
+/// Time until the first retry. Each further wait is twice as long.
 const FIRST: Duration = Duration::from_mins(2);
-/// How long that may become.
+/// Maximum time between two retries.
 const LONGEST: Duration = Duration::from_hours(1);
 
-/// A manifest that the server refused.
+/// A manifest that the server rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rejected {
     tried: Mark,
-    /// How often in a row.
+    /// Number of rejections in a row.
     times: u32,
     pub(crate) what: String,
     pub(crate) message: String,
-    /// When it is tried again.
+    /// The time of the next retry.
     pub(super) until: Instant,
 }
 
 impl Rejected {
-    /// What is remembered of a refusal, and of those before it of the same. `longest` is how long any object waits.
+    /// Records a rejection. `before` is an earlier rejection of the same manifest, `longest` the upper limit for the
+    /// wait of any object.
     pub(super) fn new(tried: Mark, error: &CallError, before: Option<&Self>, longest: Duration, now: Instant) -> Self {
         let times = before.filter(|before| before.tried == tried).map_or(1, |before| before.times.saturating_add(1));
         let wait = FIRST.saturating_mul(2_u32.saturating_pow(times - 1));
@@ -47,18 +47,19 @@ impl Rejected {
         }
     }
 
-    /// The server's refusal, if it is of exactly this and not old.
+    /// Returns the server's rejection if it is about exactly this and not expired.
     pub(super) fn stands(&self, tried: Mark, now: Instant) -> Option<CallError> {
         let stands = self.tried == tried && now < self.until;
         stands.then(|| CallError { what: self.what.clone(), class: Class::Permanent, message: self.message.clone() })
     }
 }
 
-/// The mark of what is tried: a manifest, beside the child with this UID or none, for an object as its user left it.
+/// A hash of everything that a rejection depends on: the manifest, the UID of the live child, and the user's part of
+/// the object.
 pub(super) fn tried(wanted: &Wanted, there: Option<&str>, object: &Value) -> Mark {
     let metadata = &object["metadata"];
     let annotations = metadata["annotations"].as_object().into_iter().flatten();
-    // The watch leaves it out, and what writes are answered with has it.
+    // The watch strips this annotation, write responses do not: ignore it so that both hash alike.
     let annotations: Vec<Mark> = annotations.filter(|(name, _)| *name != LAST_APPLIED).map(hash).collect();
     hash((wanted.digest(), there, hash(&object["spec"]), hash(&metadata["labels"]), annotations))
 }

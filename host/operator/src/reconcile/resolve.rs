@@ -1,5 +1,5 @@
-//! From the object to its plan: needs, mapping and translation on one view of the cluster, and the needs told to the
-//! watch.
+//! Renders an object into its plan: needs, mapping and translation on one view of the cluster. Registers the needs with
+//! the watch.
 
 use std::sync::Arc;
 
@@ -16,20 +16,20 @@ use crate::{
     watch::{ObjectKey, TooMany},
 };
 
-/// What came of rendering.
+/// Result of rendering.
 pub(crate) enum Resolved {
-    /// On everything that was asked for.
+    /// Rendered with every requested object.
     Complete(Arc<Rendered>),
-    /// Some of what was asked for is not known yet; the watch will say when it is.
+    /// A requested object is not known yet. The watch reports it later.
     Pending,
 }
 
-/// How often what is needed may turn out to be something else, before the pass is put off.
+/// Number of times that the needs may change before the pass is put off.
 const ROUNDS: usize = 4;
 
 impl Context {
-    /// Renders an object. What it needs is watched before the answer counts, so that no change falls in between; what is
-    /// needed beside it is watched, too.
+    /// Renders an object. The watch follows its needs before the answer counts, so that no change gets lost in between.
+    /// The watch also follows the additional needs in `beside`.
     pub(crate) async fn resolve(
         &self,
         key: &ObjectKey,
@@ -56,7 +56,7 @@ impl Context {
         Ok(Resolved::Pending)
     }
 
-    /// Renders an object, once, and says whether something that was asked for is not known yet.
+    /// Renders an object once. Also returns whether a requested object is not known yet.
     pub(crate) async fn render(
         &self,
         object: &Arc<Value>,
@@ -72,9 +72,9 @@ impl Context {
         .await
     }
 
-    /// Has the watch follow what an object needs. Says whether all of it is known.
+    /// Makes the watch follow the needs of an object. Returns whether all of them are known.
     fn set_needs(&self, key: &ObjectKey, needs: &[Need], memory: &mut Memory) -> Result<bool, TooMany> {
-        // A pass that is broken off takes what it remembers along.
+        // An aborted pass loses its memory, so the stored needs become uncertain.
         self.memories.doubt_needs(key);
         memory.needs = None;
         let known = self.watch.set_needs(key, needs)?;
@@ -82,7 +82,7 @@ impl Context {
         Ok(known)
     }
 
-    /// What the policies need, and what is to roll the pods of their plan.
+    /// The needs of the policies, and the references that restart the plan's pods.
     fn needs(&self, rendered: &Rendered) -> Vec<Need> {
         let mut needs = rendered.needs.clone();
         if self.rules.rolls {
@@ -91,7 +91,7 @@ impl Context {
         needs
     }
 
-    /// The plan as it is to be applied; none while something that rolls its pods is not known yet.
+    /// Returns the plan with its hashes stamped. `None` while a reference that restarts its pods is not known yet.
     pub(crate) fn stamped(&self, plan: &[Value], memory: &mut Memory) -> Option<Vec<Value>> {
         if !self.rules.rolls {
             return Some(plan.to_vec());
@@ -106,8 +106,8 @@ impl Context {
     }
 }
 
-/// The answer for an object whose needs are too many to be followed. A plan that was made of what is not followed would not
-/// change with it, so there is none, and the object waits until there is room.
+/// Refuses an object with more needs than the watch can follow. A plan from needs without a watch would miss their
+/// changes. So the object gets no plan and waits until there is room.
 fn unfollowed(mut rendered: Rendered, too_many: &TooMany) -> Rendered {
     let namespace = Reference {
         api_version: "v1".to_owned(),

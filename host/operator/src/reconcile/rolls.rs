@@ -1,8 +1,9 @@
-//! What rolls pods beside their template: where the operator looks at Secrets, the content of every Secret and ConfigMap
-//! that a pod template refers to by name. ConfigMaps that the plan itself emits are in the hash already.
+//! Restarts pods when a referenced Secret or ConfigMap changes. The hash on the pod template covers the content of
+//! every Secret and ConfigMap that the template names, if the operator watches Secrets. It already covers ConfigMaps of
+//! the plan itself.
 //!
-//! Of a Secret only a digest is known, keyed with the operator's own key, and only a digest of that gets into the hash.
-//! While some of it may not be read, nobody knows whether it changed: pods that are otherwise as they should be stay.
+//! For a Secret, the operator keeps only a digest keyed with its own key, and the hash contains only a digest of that.
+//! If some content is unreadable, its changes are unknown, so otherwise unchanged pods keep running.
 
 use std::{
     cell::RefCell,
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::drift;
 
-/// What the pods of a plan refer to and the plan does not emit.
+/// Returns the references of a plan's pods to objects outside the plan.
 pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
     let mut all = BTreeSet::new();
     for manifest in plan {
@@ -34,10 +35,10 @@ pub(crate) fn needs(plan: &[Value]) -> Vec<Need> {
         .collect()
 }
 
-/// What was read last of what pods refer to: a digest, or that it is not there.
+/// The last read digest of each reference, or `None` for a missing object.
 pub(crate) type Read = BTreeMap<Reference, Option<String>>;
 
-/// The content of something that pods refer to.
+/// The content of a referenced object.
 enum Content {
     Is(String),
     Absent,
@@ -50,8 +51,8 @@ impl From<Option<String>> for Content {
     }
 }
 
-/// The plan with hashes that stand for the content of what its pods refer to; none while some of that is not known yet.
-/// `live` has the children as they are. What may not be read now is as it was `read` last.
+/// Stamps the plan with hashes of the content that its pods refer to. `None` while some of it is not known yet. `live`
+/// returns the live children. Content that is unreadable now counts as last `read`.
 pub(crate) fn stamped(
     plan: &[Value],
     read: &mut Read,
@@ -62,7 +63,7 @@ pub(crate) fn stamped(
 ) -> Option<Vec<Value>> {
     let content = |reference: &Reference| -> Content {
         if let Some(own) = emitted(plan, reference) {
-            // The server stores both fields as one.
+            // The server merges both fields into one.
             let whole = json!({"data": [own["data"], own["stringData"]]});
             return (reference.kind == "Secret").then(|| secret_digest(&whole)).into();
         }
@@ -116,8 +117,8 @@ pub(crate) fn stamped(
     Some(stamped)
 }
 
-/// The hash of a workload that is there, or what that stands for, as long as nothing that the plan says of its pods is
-/// different.
+/// Returns the live workload's hash, or the hash that it stands for. `None` if the plan changes anything else about its
+/// pods.
 fn kept(manifest: &Value, plan: &[Value], live: &dyn Fn(&Reference) -> Option<Value>) -> Option<String> {
     let there = live(&Reference::of_object(manifest))?;
     let carried = carried_hash(&there)?;
@@ -135,7 +136,7 @@ fn kept(manifest: &Value, plan: &[Value], live: &dyn Fn(&Reference) -> Option<Va
     stays.then(|| stands_for.unwrap_or(carried).to_owned())
 }
 
-/// Everything that a workload's pods take from ConfigMaps and Secrets.
+/// Returns all ConfigMaps and Secrets that a workload's pods refer to.
 fn references(manifest: &Value) -> BTreeSet<Reference> {
     let namespace = manifest["metadata"]["namespace"].as_str();
     let named = pod_template(manifest).map(|template| stamp::references(&template["spec"])).unwrap_or_default();
@@ -148,7 +149,7 @@ fn references(manifest: &Value) -> BTreeSet<Reference> {
     named.into_iter().map(reference).collect()
 }
 
-/// The manifest of a plan that a reference means.
+/// Returns the plan's manifest that a reference means.
 fn emitted<'a>(plan: &'a [Value], reference: &Reference) -> Option<&'a Value> {
     plan.iter().find(|manifest| Reference::of_object(manifest) == *reference)
 }
@@ -159,10 +160,10 @@ mod tests {
 
     use super::*;
 
-    /// A cluster of which nothing may be read.
+    /// A cluster without any read rights.
     struct Closed;
 
-    /// One of which ConfigMaps may be read, and no Secrets.
+    /// A cluster with read rights for ConfigMaps and not for Secrets.
     struct WithoutSecrets(Fixed);
 
     impl Lookup for WithoutSecrets {
@@ -204,14 +205,14 @@ mod tests {
         ]
     }
 
-    /// The plan as it comes to be stamped.
+    /// The plan in its sealed form, as it reaches the stamp.
     fn sealed() -> Vec<Value> {
         let mut plan = plan();
         plan.iter_mut().for_each(seal);
         plan
     }
 
-    /// A Secret, and a ConfigMap with some content, that the plan's pods refer to.
+    /// A Secret and a ConfigMap outside the plan that the plan's pods refer to.
     fn keyed() -> Value {
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "t", "name": "keyed"}, "data": {"k": "dg=="}})
     }
@@ -226,7 +227,7 @@ mod tests {
         carried_hash(&stamped[2]).unwrap().to_owned()
     }
 
-    /// The plan, stamped beside these children.
+    /// Stamps the plan, with these live children.
     fn stamp(plan: &[Value], lookup: &dyn Lookup, live: &[Value]) -> Vec<Value> {
         stamp_after(plan, &mut Read::new(), lookup, live)
     }
@@ -244,7 +245,7 @@ mod tests {
         let carried = carried_hash(&live[2]).unwrap();
         assert_eq!(hash(&plan, &live), carried);
         assert_ne!(hash(&plan, &[]), carried, "what is not there has no hash to keep");
-        // One that keeps the hash of an earlier operator goes on to.
+        // A child that keeps an earlier operator's hash continues to keep it.
         let mut taken_over = live.clone();
         taken_over[2]["metadata"]["annotations"][HASH_STANDS_FOR] = json!("computed");
         assert_eq!(hash(&plan, &taken_over), "computed");
@@ -266,11 +267,11 @@ mod tests {
         let of = |plan: &[Value]| carried_hash(&plan[2]).unwrap().to_owned();
         let mut read = Read::new();
         let live = stamp_after(&plan, &mut read, &Fixed::new([secret.clone(), config("1")]), &[]);
-        // What was read last stands for what may not be.
+        // The last read content stands in for unreadable content.
         assert_eq!(of(&stamp_after(&plan, &mut read, &closed("1"), &live)), of(&live));
         let changed = stamp_after(&plan, &mut read, &closed("2"), &live);
         assert_eq!(of(&changed), of(&stamp(&plan, &Fixed::new([secret, config("2")]), &[])));
-        // A process that never read it keeps what is there until something else changes.
+        // A process that never read it keeps the hash until something else changes.
         let mut read = Read::new();
         assert_eq!(of(&stamp_after(&plan, &mut read, &closed("1"), &live)), of(&live));
         let rolled = stamp_after(&plan, &mut read, &closed("2"), &live);

@@ -1,9 +1,8 @@
-//! Replicas that somebody set before this operator came: by hand or by an autoscaler, on a workload of an earlier operator
-//! that never looked at them again.
+//! Replicas that a user or an autoscaler set on a workload of an earlier operator, which never reset them.
 //!
-//! The object says nothing of them, and the definition fills in 1: taken at its word, the takeover would scale down what
-//! serves. So the object is noted to leave them to somebody else, which is told, shows in the object, and ends when the
-//! note is taken away.
+//! The object does not mention them, and its definition defaults to 1. So a plain takeover would scale down a serving
+//! workload. Instead the operator marks the object with an annotation that leaves the replicas to others. An Event
+//! reports it, and removing the annotation ends it.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -21,7 +20,7 @@ use super::{
     times::Transition,
 };
 
-/// A manifest that was planned before the object was noted to leave its replicas.
+/// Adapts a manifest that was planned before the object got the annotation.
 pub(super) fn as_scaled<'a>(manifest: &'a Value, object: &Value) -> Cow<'a, Value> {
     if !leaves_replicas(object) || manifest["spec"]["replicas"].is_null() {
         return Cow::Borrowed(manifest);
@@ -32,7 +31,7 @@ pub(super) fn as_scaled<'a>(manifest: &'a Value, object: &Value) -> Cow<'a, Valu
 }
 
 impl Context {
-    /// Notes on the object that its replicas are somebody else's, who gave them to this workload. Answers with the object.
+    /// Annotates the object so that its replicas stay as another writer set them on this workload. Returns the object.
     pub(super) async fn leave_replicas(
         &self,
         subject: &Subject<'_>,

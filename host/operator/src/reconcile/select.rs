@@ -1,5 +1,5 @@
-//! Which policies answer for an object: those of the place where it is, the one that it names, or, when they fail on it,
-//! what served before them.
+//! Chooses the policies that answer for an object: those of its place, or the pinned one. If they fail on the object,
+//! their predecessors answer.
 
 use std::sync::Arc;
 
@@ -17,30 +17,30 @@ use crate::{
     watch::ObjectKey,
 };
 
-/// What answers for an object, and why it is not what was to be expected.
+/// The policies chosen for an object, with the reason for any fallback.
 #[derive(Debug, Clone)]
 pub(super) struct Selected {
     pub(super) descent: Descent,
-    /// The swap that brought it.
+    /// The swap that brought the policies.
     pub(super) since: u64,
-    /// The object chose it.
+    /// Whether the object pins its policy.
     pub(super) chosen: bool,
-    /// The object names a policy that it cannot have: what exists stays as it is.
+    /// Set if the object pins a policy that it cannot have. Its children stay as they are.
     pub(super) unknown_pin: Option<String>,
 }
 
-/// What came of asking.
+/// Result of asking the policies.
 pub(super) enum Asked {
-    /// An answer.
+    /// The policies answered.
     Answered(Arc<Renderer>, Arc<Rendered>),
-    /// There is none now.
+    /// No answer is possible yet.
     Pending,
-    /// There can be none.
+    /// No answer is possible.
     Impossible,
 }
 
 impl Selected {
-    /// What the user is to know: that something else answers than was to be expected, and why.
+    /// The message to the user about a fallback and its reason.
     pub(super) fn fallback(&self) -> Option<String> {
         let told =
             |Without { revision, how, .. }: &Without| format!("policy revision {revision} does not answer: {how}");
@@ -48,14 +48,14 @@ impl Selected {
         (!told.is_empty()).then(|| told.join("; "))
     }
 
-    /// Whether what answers only stands in for a revision that does not answer for this object.
+    /// Whether a fallback answers for this object.
     pub(super) fn stands_in(&self) -> bool {
         !self.descent.without.is_empty()
     }
 }
 
 impl Context {
-    /// What answers for an object as it says; none without a policy for its kind and its place.
+    /// Returns the policies for an object, by its place and its pin. `None` if no policy answers for its kind there.
     pub(super) fn select(&self, key: &ObjectKey, object: &Value) -> Option<Selected> {
         let snapshot = self.catalogue.load()?;
         let pin = object["metadata"]["annotations"][PIN].as_str();
@@ -67,8 +67,8 @@ impl Context {
         answer.kind().map(|kind| selected(kind, chosen && unknown_pin.is_none(), unknown_pin))
     }
 
-    /// Asks what was selected, and what served before it as long as a policy fails on the object, or refuses it and
-    /// leaves it to what served before.
+    /// Asks the selected policies. Asks their predecessors while a policy fails on the object, or refuses the object
+    /// and leaves it to its predecessor.
     pub(super) async fn ask(
         &self,
         key: &ObjectKey,
@@ -98,7 +98,7 @@ impl Context {
             }
             needed.extend(last.needs.iter().cloned());
         };
-        // An object that nobody takes is left to nobody.
+        // If no policy takes the object, none counts as a fallback.
         if last.planned().is_some() {
             for policy in &left {
                 self.metrics.fallback(policy);
@@ -112,7 +112,7 @@ impl Context {
         Asked::Answered(renderer, rendered)
     }
 
-    /// Asks what was selected.
+    /// Asks the selected policies once.
     async fn ask_once(
         &self,
         key: &ObjectKey,
@@ -123,7 +123,7 @@ impl Context {
     ) -> Asked {
         let renderer = match self.renderer(&selected.descent.kind) {
             Ok(renderer) => renderer,
-            // The catalogue takes no settings that do not fit.
+            // The catalogue accepts no settings that do not fit.
             Err(errors) => {
                 tracing::error!(%errors, "the settings in force do not fit the policy in force");
                 return Asked::Impossible;
@@ -134,7 +134,7 @@ impl Context {
                 Ok(Resolved::Complete(rendered)) => rendered,
                 Ok(Resolved::Pending) => return Asked::Pending,
                 Err(error) => {
-                    // The watch hands out objects of this kind, so it is one.
+                    // The watch provides objects of this kind only, so rendering cannot fail on the kind.
                     tracing::error!(object = %key, %error, "the object cannot be rendered");
                     return Asked::Impossible;
                 }
@@ -146,12 +146,12 @@ impl Context {
         Asked::Answered(renderer, rendered)
     }
 
-    /// The renderer for what answers, on the cluster as it serves types now.
+    /// Returns the renderer for the selected policies, with the types that the cluster serves now.
     pub(super) fn renderer(&self, kind: &Kind) -> Result<Arc<Renderer>, SettingsErrors> {
         self.renderers.of(kind, |of| self.watch.served(of).is_some())
     }
 
-    /// Lets what served before answer for an object that a policy failed on. Says whether there is something.
+    /// Makes the predecessor answer for an object that a policy failed on. Returns whether there is a predecessor.
     pub(super) fn fall_back(&self, key: &ObjectKey, selected: &mut Selected, failed: &PolicyId, how: &str) -> bool {
         let falls_back = selected.descent.failed(failed, how);
         if falls_back {

@@ -1,4 +1,4 @@
-//! What a pass works on.
+//! The object of a pass, with everything that the pass knows about it.
 
 use std::sync::Arc;
 
@@ -7,14 +7,13 @@ use serde_json::Value;
 use super::select::Selected;
 use crate::watch::{ObjectKey, Served};
 
-/// What a pass works on.
+/// The object of a pass.
 pub(super) struct Subject<'a> {
     pub(super) key: &'a ObjectKey,
     pub(super) served: Served,
     pub(super) selected: Selected,
     pub(super) object: Arc<Value>,
     pub(super) uid: String,
-    /// The generation that the pass looks at. What our own writes are answered with may be newer: of that nobody has made
-    /// a plan yet.
+    /// The generation that the pass handles. The answers to our own writes may have a newer one, without a plan yet.
     pub(super) generation: i64,
 }

@@ -1,23 +1,23 @@
-//! When conditions last changed, and which of their changes are worth an Event.
+//! The transition times of conditions, and the transitions that get an Event.
 
 use serde_json::{Value, json};
 
-/// What an Event tells: a change of a condition, or what became of cleaning up.
+/// The content of an Event: a transition of a condition, or the result of a cleanup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Transition {
-    /// Why, in a word: the reason that the condition has now.
+    /// The condition's current reason.
     pub(crate) reason: String,
     pub(crate) message: String,
-    /// Whether it is something to worry about.
+    /// Whether the Event is a warning.
     pub(crate) warning: bool,
 }
 
-/// Conditions whose changes are told as Events.
+/// Conditions whose transitions get Events.
 const TOLD: [&str; 5] = ["Accepted", "Resolved", "Applied", "Ready", "PolicyFallback"];
-/// Reasons that are the ordinary way of things.
+/// Reasons of the normal course of events.
 const ORDINARY: [&str; 4] = ["Gated", "Progressing", "Waiting", "NotFound"];
 
-/// Gives every condition of a status its time: the one it had if its status is the same, and now if not.
+/// Sets the transition time of every condition: the old time if its status is the same, otherwise `now`.
 pub(crate) fn stamp(status: &mut Value, before: &Value, now: &str) {
     for condition in status["conditions"].as_array_mut().into_iter().flatten() {
         let old = find(before, condition["type"].as_str().unwrap_or_default());
@@ -27,14 +27,15 @@ pub(crate) fn stamp(status: &mut Value, before: &Value, now: &str) {
     }
 }
 
-/// The changes between two statuses. A new object's first steps are no news; what goes wrong at once is.
+/// Returns the transitions between two statuses. The normal first steps of a new object get no Event; its first
+/// problems do.
 pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<Transition> {
     let text = |condition: &Value, field: &str| condition[field].as_str().unwrap_or_default().to_owned();
     let changed = |of: &&str| {
         let new = find(status, of)?;
         let (is, reason) = (text(new, "status"), text(new, "reason"));
         let (was, old_reason) = find(before, of).map(|old| (text(old, "status"), text(old, "reason"))).unzip();
-        // The one condition that is bad when it is true.
+        // The only condition that is bad when it is true.
         let bad = *of == "PolicyFallback" && is == "True";
         let ordinary = (is == "True" && !bad) || ORDINARY.contains(&reason.as_str());
         let told = match was.as_deref() {
@@ -42,14 +43,14 @@ pub(crate) fn transitions(status: &Value, before: &Value) -> Vec<Transition> {
             None => !ordinary && reason != "Refused" && reason != "Unavailable",
             Some(was) => was != is || (old_reason.as_ref() != Some(&reason) && is != "True"),
         };
-        // A refusal shows in three conditions; the first says it.
+        // A refusal shows in three conditions. The first one reports it.
         let echo = matches!(reason.as_str(), "Refused" | "Unavailable") || (*of == "Resolved" && reason == "Waiting");
         (told && !echo).then(|| Transition { reason, message: text(new, "message"), warning: !ordinary })
     };
     TOLD.iter().filter_map(changed).collect()
 }
 
-/// The condition of a type.
+/// Returns the condition of a type.
 pub(crate) fn find<'a>(status: &'a Value, of: &str) -> Option<&'a Value> {
     status["conditions"].as_array()?.iter().find(|condition| condition["type"] == of)
 }

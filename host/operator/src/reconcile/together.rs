@@ -1,8 +1,8 @@
-//! Objects that are applied together: the first pods of one wait a moment for the others that it names, lest they start
-//! without them and are rolled as soon as these are known.
+//! Objects that a user applies together. The first pods of an object wait shortly for the objects that it names.
+//! Otherwise the pods would start without them and restart as soon as they appear.
 //!
-//! A gate is the policy's word and binds for as long as it stands. This is the host's, and is over after a moment: what is
-//! named and never comes holds nothing up.
+//! A plan gate comes from the policy and has no time limit. This wait comes from the host and is short, so a missing
+//! object blocks nothing for long.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use tokio::time::Instant;
 
 use super::{context::Context, memory::Memory};
 
-/// How long, at most. Clients send the objects of a file one after the other.
+/// Maximum wait. Clients send the objects of a file one after the other.
 const MOMENT: Duration = Duration::from_secs(2);
 
 impl Context {
-    /// How long a first plan has to wait yet: while an object that it names, of a kind that policies answer for, is not
-    /// there or had no pass.
+    /// Returns the time that a first plan still has to wait. It waits for a named object of a kind with a policy that
+    /// does not exist yet or had no pass yet.
     pub(super) fn awaits(&self, rendered: &Rendered, memory: &mut Memory) -> Option<Duration> {
         let catalogue = self.catalogue.load()?;
         let lookup = self.watch.lookup();

@@ -1,8 +1,8 @@
-//! Children that their controller has not looked at since they were written. What they report is about what they were
-//! before: a Deployment that is to have more pods is not broken because nobody has counted yet.
+//! Children whose controller has not observed their latest generation. Their status describes the previous one. For
+//! example, a scaled-up Deployment is not broken only because its controller has not counted yet.
 //!
-//! What was told of the object before stands meanwhile, for as long as a controller may reasonably take. Which children
-//! report a generation is not known here: those that do, show it.
+//! The object keeps its old status for as long as a controller may reasonably take. A child takes part in this if it
+//! reports an observed generation.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use tokio::time::Instant;
 
 use super::memory::Memory;
 
-/// A controller that takes longer is one that does not work, and that is told.
+/// Maximum wait. A slower controller counts as broken, and the status shows it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Whether a child reports on a generation before its own.
+/// Whether a child's status is about an earlier generation.
 pub(super) fn is_unseen(live: &Value) -> bool {
     let (seen, written) = (&live["status"]["observedGeneration"], &live["metadata"]["generation"]);
     matches!((seen.as_i64(), written.as_i64()), (Some(seen), Some(written)) if seen < written)
 }
 
-/// How long to wait with telling anything new of an object, some of whose children may be `unseen`; none to tell it now.
-/// Only where everything is as planned there is nothing else to tell.
+/// Returns the wait before the next status of an object, or `None` to write it now. Waits only for `unseen` children,
+/// and only if everything is applied: any other outcome is worth reporting at once.
 pub(super) fn wait(
     object: &Value,
     outcome: &Outcome,

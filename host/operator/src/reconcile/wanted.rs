@@ -1,7 +1,7 @@
-//! From the plan's manifests to what is applied: those few things that depend on what is there already.
+//! Turns a plan's manifests into the manifests to apply. Only the few parts that depend on the live child differ.
 //!
-//! The pod-spec hash of a workload that an earlier operator made stays, so that taking it over restarts no pod; and
-//! replicas that were left to somebody else are let go of. Everything else is as the plan was stamped.
+//! A workload of an earlier operator keeps its pod-spec hash, so that the takeover restarts no pod. Replicas that
+//! another writer sets are released. The rest of a manifest stays as stamped.
 
 use kaos_policy::{
     contract::{Reference, ResourceType},
@@ -15,21 +15,21 @@ use serde_json::{Value, json};
 use super::{drift, mark::Mark};
 use crate::hashing::hash;
 
-/// One child as it should be.
+/// One child in its final form.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Wanted {
     pub(crate) of: ResourceType,
     pub(crate) namespace: String,
     pub(crate) name: String,
-    /// The manifest, sealed.
+    /// The sealed manifest.
     pub(crate) body: Value,
-    /// Whether the replicas are left to somebody else, so that a claim of ours on them has to be released.
+    /// Whether another writer sets the replicas, so that the operator must release its claim on them.
     pub(crate) releases_replicas: bool,
 }
 
 impl Wanted {
-    /// The child of a manifest, as it should be beside `live`, the child as it is. `was_like` says of a ConfigMap of the
-    /// `plan` whether what an earlier operator left was like it.
+    /// Builds the child of a manifest. `live` is the existing child. `was_like` returns whether a ConfigMap of the
+    /// `plan` equals the one that an earlier operator left.
     pub(crate) fn new(
         manifest: &Value,
         object: &Value,
@@ -53,30 +53,30 @@ impl Wanted {
         }
     }
 
-    /// Whether it is a workload with one replica, the number that an object has when nobody asks for any.
+    /// Whether the child is a workload with one replica, the default of an object that sets no number.
     pub(crate) fn has_one_replica(&self) -> bool {
         pod_template(&self.body).is_some() && self.body["spec"]["replicas"] == 1
     }
 
-    /// Whether nobody else may add to its spec. What others write into workloads is a restart, a number of replicas, a
-    /// container of their own; into a Service, an address. A rule or a host that is added to anything else changes what
-    /// it does.
+    /// Whether no other field manager may add to the child's spec. Others may write a restart, a replica count or a
+    /// container into a workload, and an address into a Service. In any other child, an added rule or host changes what
+    /// the child does.
     pub(crate) fn has_whole_spec(&self) -> bool {
         !self.of.group().is_empty() && pod_template(&self.body).is_none()
     }
 
-    /// The digest that the live child carries when it was last applied like this.
+    /// The digest that the live child carries if this manifest was the last applied.
     pub(crate) fn digest(&self) -> &str {
         self.body["metadata"]["annotations"][APPLIED_DIGEST].as_str().unwrap_or_default()
     }
 
-    /// A reference to it.
+    /// Returns a reference to the child.
     pub(crate) fn reference(&self) -> Reference {
         Reference::of_object(&self.body)
     }
 }
 
-/// The order of children: configuration and identities, workloads, then what leads to them.
+/// The order of children: configuration and identities, then workloads, then everything that leads to workloads.
 pub(crate) fn rank(of: &ResourceType, runs_pods: bool) -> u8 {
     const FIRST: [&str; 4] = ["ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim"];
     match of.group() {
@@ -86,9 +86,9 @@ pub(crate) fn rank(of: &ResourceType, runs_pods: bool) -> u8 {
     }
 }
 
-/// Keeps the hash of a live template that somebody else computed, as long as neither the template nor a ConfigMap of
-/// the plan that it refers to changes. What the computed hash was then is noted on the child, so that a later change of
-/// a ConfigMap is seen.
+/// Keeps the hash that an earlier operator put on the live pod template. Keeps it while neither the template nor a
+/// ConfigMap of the plan that the template refers to changes. The child also gets the hash computed at that time as an
+/// annotation, which shows later changes of a ConfigMap.
 fn keep_hash(body: &mut Value, live: &Value, was_like: &dyn Fn(&Value) -> bool, plan: &[Value]) {
     let (Some(computed), Some(carried)) = (carried_hash(body).map(str::to_owned), carried_hash(live)) else { return };
     if computed == carried {
@@ -97,7 +97,7 @@ fn keep_hash(body: &mut Value, live: &Value, was_like: &dyn Fn(&Value) -> bool, 
     let annotations = &live["metadata"]["annotations"];
     let stands = match (annotations[HASH_STANDS_FOR].as_str(), annotations[APPLIED_DIGEST].as_str()) {
         (Some(stands_for), _) => stands_for == computed,
-        // The hash is our own of an earlier plan.
+        // The carried hash is our own, from an earlier plan.
         (None, Some(_)) => false,
         (None, None) => {
             let mut kept = body.clone();
@@ -114,12 +114,12 @@ fn keep_hash(body: &mut Value, live: &Value, was_like: &dyn Fn(&Value) -> bool, 
     }
 }
 
-/// Whether every ConfigMap of the plan that a workload refers to held what is wanted before we wrote it.
+/// Whether every ConfigMap of the plan that a workload refers to had the planned content before the operator wrote it.
 fn config_unchanged(spec: &Value, was_like: &dyn Fn(&Value) -> bool, plan: &[Value]) -> bool {
     referred_config_maps(spec, plan).into_iter().all(was_like)
 }
 
-/// What a ConfigMap holds; nothing may be written in more than one way.
+/// A hash of a ConfigMap's content. An empty map counts like a missing one.
 pub(super) fn held(config: &Value) -> Mark {
     hash(["data", "binaryData"].map(|field| config[field].as_object().filter(|map| !map.is_empty())))
 }
@@ -155,12 +155,12 @@ mod tests {
         let plan = deployment("ours", &json!({}), "x");
         let kept = wanted(&plan, &live, &config("v"), &config("v"));
         assert_eq!(carried_hash(&kept.body), Some("theirs"));
-        // And goes on to keep it, also when something beside the template changes.
+        // The child also keeps the hash when something outside its template changes.
         let mut later = plan.clone();
         later["metadata"]["labels"] = json!({"new": "label"});
         let kept = wanted(&later, &kept.body, &config("v"), &config("v"));
         assert_eq!(carried_hash(&kept.body), Some("theirs"));
-        // Until the plan would give it another one.
+        // It keeps the hash until the plan has another one.
         let changed = wanted(&deployment("new", &json!({}), "x"), &kept.body, &config("v"), &config("w"));
         assert_eq!(carried_hash(&changed.body), Some("new"));
         assert!(changed.body["metadata"]["annotations"][HASH_STANDS_FOR].is_null());

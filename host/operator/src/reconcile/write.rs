@@ -1,7 +1,7 @@
-//! Writing a status: only if it differs, all of it at once, and with a look at whose the rest is.
+//! Writes a status, only if it differs, and in one apply that respects other writers.
 //!
-//! Server-side apply, since what we no longer say has to go while conditions of other writers stay; no other patch can
-//! do both without reading first.
+//! Server-side apply removes the fields that the operator no longer sets and keeps the conditions of other writers.
+//! Every other patch needs a read first to do both.
 
 use kaos_policy::contract::ResourceType;
 use serde_json::{Map, Value, json};
@@ -17,17 +17,17 @@ use super::{
 };
 use crate::{hashing::hash, watch::Served};
 
-/// How a status that is there relates to the one that is wanted.
+/// How the live status relates to the computed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Difference {
     None,
-    /// There is more than is wanted; each field as `fieldsV1` writes it.
+    /// The live status has more than the computed one. Holds each extra field as `fieldsV1` writes it.
     More(Vec<Vec<String>>),
     Different,
 }
 
 impl Context {
-    /// Makes the status as it is wanted. Says whether anything was written.
+    /// Writes the status if it differs. Returns whether it wrote.
     pub(crate) async fn write_status(
         &self,
         of: &ResourceType,
@@ -48,7 +48,7 @@ impl Context {
         match difference(status, before) {
             Difference::None => return Ok(false),
             Difference::More(paths) => {
-                // Ours from before, or somebody else's? Only the managed fields know.
+                // Only the managed fields tell whether these are old fields of ours or fields of another writer.
                 let Some(live) = calls.get(name).await? else { return Ok(false) };
                 let entries = entries_of(&live);
                 let ours = paths.iter().any(|path| {
@@ -61,8 +61,8 @@ impl Context {
                 }
                 self.take_over_status(of, &calls, &live).await?;
             }
-            // The earlier operator may have written it. Its fields become ours before our first apply, since nobody
-            // can tell them from those of another controller afterwards.
+            // The earlier operator may have written it. Its fields become ours before our first apply. Afterwards they
+            // would look like fields of another controller.
             Difference::Different if !before.is_null() && !memory.told && !has_ours(before) => {
                 let Some(live) = calls.get(name).await? else { return Ok(false) };
                 if live["metadata"]["uid"] == metadata["uid"] {
@@ -74,14 +74,14 @@ impl Context {
         let body = json!({
             "apiVersion": of.api_version,
             "kind": of.kind,
-            // With the UID, the status is never written to an object that took this one's place.
+            // The UID keeps the status from an object that replaced this one.
             "metadata": {"name": name, "namespace": namespace, "uid": metadata["uid"]},
             "status": status,
         });
         let answer = self.apply_status(of, &calls, name, &body).await?;
         memory.told = true;
         if difference(status, &answer["status"]) != Difference::None {
-            // Others write here too, or the server stores it in its own way.
+            // Other writers write here too, or the server stores the status in its own form.
             memory.status = Some(hash((status, &answer["status"])));
         }
         Ok(true)
@@ -103,14 +103,14 @@ impl Context {
                 if is_final(&error) {
                     self.projections.forget(of);
                 }
-                // What the kind declares is read anew, and then it may fit.
+                // The next pass reads the kind's schema again, and the status may fit then.
                 let class = if error.is_misfit() { Class::Transient(None) } else { error.class };
                 Err(CallError { class, ..error })
             }
         }
     }
 
-    /// What an earlier operator wrote into the status becomes what we applied.
+    /// Makes the operator the field manager of everything that an earlier operator wrote into the status.
     async fn take_over_status(&self, of: &ResourceType, calls: &Calls<'_>, live: &Value) -> Result<(), CallError> {
         let Some(entries) = fields::taken_over(entries_of(live), "status", &of.api_version) else { return Ok(()) };
         let answer = calls.manage(live, &entries).await?;
@@ -119,7 +119,7 @@ impl Context {
     }
 }
 
-/// Whether a status says something that every status of ours says, as far as the kind declares it.
+/// Whether a status has a field that every status of this operator has. The kind must declare that field.
 fn has_ours(status: &Value) -> bool {
     !status["policy"].is_null() || times::find(status, "Accepted").is_some()
 }

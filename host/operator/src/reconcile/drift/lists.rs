@@ -1,9 +1,9 @@
-//! Lists whose items have keys: which item is which, whatever stands where.
+//! Lists with keyed items: finds the matching item at any position.
 
 use serde_json::Value;
 
-/// The fields that together name an item of a list, with what the API server fills in for one that is missing;
-/// none for a list that is one value. Schemas say this; for the built-in kinds the name of the list is enough.
+/// Returns the fields that together identify an item of a list, with the API server's defaults. `None` for a list that
+/// counts as one value. Schemas define this; for built-in kinds the name of the list is enough.
 pub(super) fn keys(list: &str) -> Option<&'static [(&'static str, &'static str)]> {
     match list {
         "containers"
@@ -26,7 +26,7 @@ pub(super) fn keys(list: &str) -> Option<&'static [(&'static str, &'static str)]
     }
 }
 
-/// Ports are named by their number, which is called differently in containers and Services, and their protocol.
+/// Ports are identified by number and protocol. Containers and Services name the number differently.
 pub(super) fn port_keys(item: &Value) -> Option<&'static [(&'static str, &'static str)]> {
     if !item["containerPort"].is_null() {
         return Some(&[("containerPort", ""), ("protocol", "TCP")]);
@@ -34,7 +34,7 @@ pub(super) fn port_keys(item: &Value) -> Option<&'static [(&'static str, &'stati
     (!item["port"].is_null()).then_some(&[("port", ""), ("protocol", "TCP")])
 }
 
-/// The item of a list that has the same key.
+/// Returns the item with the same key.
 pub(super) fn matching<'a>(wanted: &Value, keys: &[(&str, &str)], live: &'a [Value]) -> Option<&'a Value> {
     let same = |item: &&Value| {
         keys.iter().all(|(field, preset)| match (&wanted[*field], &item[*field]) {

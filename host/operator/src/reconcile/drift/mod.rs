@@ -1,18 +1,18 @@
-//! Whether what is wanted is contained in what is there, in the form that the API server stores.
+//! Drift: compares a planned manifest with the live object in the form that the API server stores.
 //!
-//! The server fills in defaults, writes amounts in its own way and drops what is empty, so equality says nothing. What
-//! is there beside what is wanted belongs to others and is no drift. Where this comparison cannot know how a type
-//! stores something, it says "differs", and a dry run decides (`super::child`).
+//! The server fills in defaults, rewrites amounts and drops empty values, so plain equality would report false drift.
+//! Additional live fields belong to others and are no drift. If the stored form of a type is unknown here, the
+//! comparison reports a difference, and a dry run decides (`super::child`).
 
 mod lists;
 
 use serde_json::Value;
 
-/// Fields that hold amounts: the values of these maps, and these fields themselves.
+/// Fields with amounts: these fields themselves, and the values of these maps.
 const AMOUNTS: [&str; 8] = ["limits", "requests", "capacity", "sizeLimit", "divisor", "storage", "overhead", "hard"];
 
-/// Fields that a stored object does not have when they are zero or false. Others that are missing differ: for most
-/// fields of a pod, `false` and nothing mean different things.
+/// Fields that the server drops if they are zero or false. For most other fields of a pod, `false` and a missing field
+/// mean different things.
 const DROPPED: [&str; 14] = [
     "hostNetwork",
     "hostPID",
@@ -30,14 +30,14 @@ const DROPPED: [&str; 14] = [
     "prefixLength",
 ];
 
-/// Maps that a stored object does not have when they are empty.
+/// Maps that the server drops if they are empty.
 const EMPTIED: [&str; 9] =
     ["labels", "annotations", "nodeSelector", "matchLabels", "limits", "requests", "data", "binaryData", "selector"];
 
-/// Maps that are one value: what somebody adds to a selector changes what it selects.
+/// Maps that count as one value: an addition to a selector changes what it selects.
 const WHOLE: [&str; 5] = ["selector", "nodeSelector", "matchLabels", "labelSelector", "namespaceSelector"];
 
-/// The path of the first field that is wanted and not there; none if all of it is.
+/// Returns the path of the first planned field that the live object lacks. `None` if it has all of them.
 pub(crate) fn missing(wanted: &Value, live: &Value) -> Option<String> {
     let mut path = Vec::new();
     if contained("", wanted, live, false, &mut path) {
@@ -47,10 +47,10 @@ pub(crate) fn missing(wanted: &Value, live: &Value) -> Option<String> {
     Some(path.join("."))
 }
 
-/// `name` is the field that the value stands in. On a difference its path is left behind, innermost first.
+/// `name` is the field of the value. A difference leaves its path in `path`, innermost first.
 fn contained(name: &str, wanted: &Value, live: &Value, amounts: bool, path: &mut Vec<String>) -> bool {
     match (wanted, live) {
-        // Null is no wish.
+        // A planned null asks for nothing.
         (Value::Null, _) => true,
         (Value::Object(wanted), Value::Object(live)) => {
             let others =
@@ -93,7 +93,7 @@ fn items(name: &str, wanted: &[Value], live: &[Value], path: &mut Vec<String>) -
     pairs.all(|(i, (wanted, live))| contained("", wanted, live, false, path) || at(path, i.to_string()))
 }
 
-/// Notes a step of the path and says no.
+/// Adds a step to the path and returns `false`.
 fn at(path: &mut Vec<String>, step: String) -> bool {
     path.push(step);
     false
