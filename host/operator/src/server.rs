@@ -1,4 +1,4 @@
-//! The version of the API server, where that decides something: a newer one may have fields that this program does not know.
+//! The version of the API server. A newer server may have fields that this program does not know.
 
 use std::sync::Arc;
 
@@ -6,24 +6,24 @@ use kaos_policy::gate::{self, Server};
 use kube::Client;
 use tokio::runtime::Handle;
 
-/// Whether an API server may have fields that this program does not know.
+/// Whether the API server may have fields that this program does not know.
 pub(crate) async fn is_newer(client: &Client) -> Result<bool, kube::Error> {
     let told = client.apiserver_version().await?;
     Ok(gate::is_newer(&told.major, &told.minor))
 }
 
-/// An API server that may be asked from any thread.
+/// A server check that any thread may call.
 pub(crate) type Asked = Arc<dyn Server + Send + Sync>;
 
-/// A server that is asked each time, from threads that may wait: it can become newer while this program runs. One that does
-/// not answer has the last word.
+/// Asks the server each time, from threads that may block, because the server may be upgraded while this program runs.
+/// A server that does not answer counts as newer.
 pub(crate) struct Asking {
     client: Client,
     runtime: Handle,
 }
 
 impl Asking {
-    /// The server of a client; within a runtime.
+    /// Creates the check for a client's server. Call it within a runtime.
     pub(crate) fn new(client: Client) -> Self {
         Self { client, runtime: Handle::current() }
     }

@@ -1,8 +1,8 @@
-//! The body of a server-side apply, written so that the API server reads the text that was meant.
+//! Escapes the body of a server-side apply, so that the API server reads the intended text.
 //!
-//! The server reads these bodies as YAML, also when they are JSON. Its YAML turns U+0085 into a blank, and refuses other
-//! control characters without saying where they are. JSON's own escapes reach it unchanged. Characters beyond U+FFFF stay
-//! as they are: JSON escapes them as pairs, which YAML does not know.
+//! The server reads these bodies as YAML, even if they are JSON. Its YAML turns U+0085 into a space, and rejects other
+//! control characters without naming the place. JSON escapes arrive unchanged. Characters beyond U+FFFF stay unescaped,
+//! because JSON escapes them as pairs, which YAML does not know.
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -11,13 +11,13 @@ use kube::client::Body;
 
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// The request, with a body that YAML leaves as it is if the body is read as YAML.
+/// Returns the request, with an escaped body if the server reads it as YAML.
 pub(super) fn escaped(request: Request<Body>) -> Request<Body> {
     if request.headers().get(CONTENT_TYPE).is_none_or(|media_type| media_type != APPLY) {
         return request;
     }
     let (mut parts, body) = request.into_parts();
-    // A body of bytes is there at once; a body that is a stream is none of ours.
+    // A body of bytes is complete at once. The operator sends no streams.
     let Some(copy) = body.try_clone() else { return Request::from_parts(parts, body) };
     let Some(Ok(text)) = copy.collect_bytes().now_or_never() else { return Request::from_parts(parts, body) };
     match escape(&text) {
@@ -31,8 +31,8 @@ pub(super) fn escaped(request: Request<Body>) -> Request<Body> {
     }
 }
 
-/// JSON in which every character that YAML would change or refuse is escaped; none if there is no such character. Outside
-/// of texts JSON has ASCII only, so that each of them stands in a text.
+/// Escapes every character that YAML would change or reject. `None` if there is none. JSON outside strings is ASCII, so
+/// each of them is inside a string.
 fn escape(json: &[u8]) -> Option<Vec<u8>> {
     // All of them begin with one of these bytes.
     if !json.iter().any(|byte| matches!(byte, 0x7f | 0xc2 | 0xe2 | 0xef)) {

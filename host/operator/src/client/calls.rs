@@ -1,4 +1,4 @@
-//! The layer that every request goes through: deadline, fence, count, name, and text that arrives as it was meant.
+//! The layer for every request: deadline, fence, metrics, user agent, and escaped bodies.
 
 use std::{
     future::{self, Future},
@@ -18,45 +18,45 @@ use tower::{BoxError, Layer, Service};
 use super::{apply_body, route::Route, throttled};
 use crate::{lead::Fence, metrics::Metrics};
 
-/// What the operator calls itself, with its version.
+/// The operator's user agent, with its version.
 const AGENT: &str = concat!("kaos-operator/", env!("CARGO_PKG_VERSION"));
 
-/// Why a request ended without an answer, as far as the operator is the reason.
+/// The operator's own reasons for ending a request without an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The API server took too long.
     #[error("no answer to {verb} {resource} within {}s", deadline.as_secs_f64())]
     Late {
-        /// What was asked.
+        /// The verb of the request.
         verb: &'static str,
-        /// Of which resource.
+        /// The resource of the request.
         resource: String,
-        /// How long it may take.
+        /// The time limit.
         deadline: Duration,
     },
-    /// This process is not, or no longer, the one that writes.
+    /// This process does not hold the Lease.
     #[error("{verb} {resource} was not sent: this process does not hold the lease")]
     Fenced {
-        /// What was asked.
+        /// The verb of the request.
         verb: &'static str,
-        /// Of which resource.
+        /// The resource of the request.
         resource: String,
     },
 }
 
-/// Puts [`Calls`] around a service.
+/// Wraps a service in [`Calls`].
 #[derive(Debug, Clone)]
 pub struct CallLayer {
-    /// How long a request may take, its answer's body included; a watch only until it is open.
+    /// Maximum time for a request, including the body of its answer. For a watch, only until it is open.
     pub deadline: Duration,
-    /// Without it no write leaves.
+    /// Blocks writes while it is closed.
     pub fence: Fence,
-    /// Where requests are counted.
+    /// Counts the requests.
     pub metrics: Arc<Metrics>,
 }
 
 impl CallLayer {
-    /// The layer around a service.
+    /// Wraps a service.
     pub fn around<S>(&self, inner: S) -> Calls<S> {
         Calls { layer: self.clone(), inner }
     }
@@ -70,7 +70,7 @@ impl<S> Layer<S> for CallLayer {
     }
 }
 
-/// A service whose requests are bounded, fenced and counted.
+/// A service with a deadline, a fence and metrics.
 #[derive(Debug, Clone)]
 pub struct Calls<S> {
     layer: CallLayer,
@@ -128,7 +128,7 @@ where
     }
 }
 
-/// Counts a request when it is over, however that comes about.
+/// Counts a request when it ends, in whatever way.
 #[derive(Debug)]
 struct Record {
     metrics: Arc<Metrics>,
@@ -157,12 +157,12 @@ struct Bound {
     record: Record,
 }
 
-/// An answer's body. Unless it is a watch's, it has to arrive before the deadline.
+/// The body of an answer. It must arrive before the deadline, unless it belongs to a watch.
 #[derive(Debug)]
 pub struct Answer<B> {
     body: B,
     bound: Option<Bound>,
-    /// Told in place of the body, and whether that is so.
+    /// The text that replaces the body, and whether the body is replaced.
     instead: Option<Bytes>,
     replaced: bool,
 }

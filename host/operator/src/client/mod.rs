@@ -1,6 +1,6 @@
-//! The way to the API server: where it is, who asks, and how every request is bounded and counted.
+//! The client of the API server: its address, its credentials, and the limits and metrics of every request.
 //!
-//! Trying again is left to whoever asks: kube's own retries are off, because backoff is decided in one place.
+//! Retries are up to the caller. The retries of kube are off, so that backoff is decided in one place.
 
 mod apply_body;
 mod calls;
@@ -19,41 +19,41 @@ use kube::{
 
 pub use calls::{Answer, CallError, CallLayer, Calls};
 
-/// Which cluster, as the user names it.
+/// The cluster that the user chose.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
-    /// A kubeconfig; otherwise `$KUBECONFIG`, `~/.kube/config`, or the service account of the pod.
+    /// The path of a kubeconfig. Without it: `$KUBECONFIG`, `~/.kube/config`, or the service account of the pod.
     pub kubeconfig: Option<PathBuf>,
-    /// A context in it; otherwise its current one.
+    /// A context in the kubeconfig. Without it: the current one.
     pub context: Option<String>,
 }
 
-/// Why there is no way to an API server.
+/// The reason why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// A kubeconfig that cannot be used.
+    /// The kubeconfig is unusable.
     #[error("{place}: {source}")]
     Kubeconfig {
-        /// Which one.
+        /// The path of the kubeconfig.
         place: String,
-        /// What is wrong.
+        /// The error.
         source: KubeconfigError,
     },
-    /// Nothing says where the cluster is.
+    /// No source names a cluster.
     #[error("no cluster: name one with --kubeconfig or KUBECONFIG, or run in a pod with a service account ({0})")]
     Nowhere(InferConfigError),
-    /// Certificates or addresses that make no client.
+    /// Certificates or addresses that a client cannot use.
     #[error("the client for {url} cannot be made: {source}")]
     Client {
-        /// The API server.
+        /// The address of the API server.
         url: String,
-        /// What is wrong.
+        /// The error.
         source: kube::Error,
     },
 }
 
 impl Place {
-    /// Finds out where the API server is and who asks.
+    /// Finds the address of the API server and the credentials.
     pub async fn config(&self) -> Result<Config, ConnectError> {
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         let mut config = match &self.kubeconfig {
@@ -74,7 +74,7 @@ impl Place {
     }
 }
 
-/// A client whose requests go through the layer.
+/// Creates a client whose requests go through the layer.
 pub fn connect(config: Config, layer: &CallLayer) -> Result<Client, ConnectError> {
     let url = config.cluster_url.to_string();
     let builder = ClientBuilder::try_from(config).map_err(|source| ConnectError::Client { url, source })?;

@@ -1,13 +1,13 @@
-//! What a request asks of the API server, read off its method and address.
+//! Reads verb and resource of a request from its method and address.
 
 use http::{Method, Uri};
 
-/// A request in the words of Kubernetes' own access rules.
+/// A request in the terms of Kubernetes' RBAC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Route {
     pub(super) verb: &'static str,
     pub(super) group: String,
-    /// With its subresource; empty for what is no resource, such as discovery.
+    /// Includes the subresource. Empty if the request has no resource, such as discovery.
     pub(super) resource: String,
 }
 
@@ -19,7 +19,7 @@ impl Route {
             Some("apis") => segments.next(),
             _ => None,
         };
-        // The version.
+        // Skips the version.
         segments.next();
         let mut rest: Vec<&str> = segments.collect();
         if rest.first() == Some(&"namespaces") && rest.len() > 2 && !NAMESPACE_SUBRESOURCES.contains(&rest[2]) {
@@ -49,13 +49,13 @@ impl Route {
         self.verb == "watch"
     }
 
-    /// Whether the cluster may look different afterwards. Reviews are created, too, but leave nothing behind.
+    /// Whether the request may change the cluster. Access reviews are created too, but leave nothing behind.
     pub(super) fn writes(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch") && self.group != "authorization.k8s.io"
     }
 }
 
-/// What can follow a namespace's name and is no resource in it.
+/// Path segments after a namespace's name that are not resources in the namespace.
 const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
 fn watches(uri: &Uri) -> bool {

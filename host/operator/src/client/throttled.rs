@@ -1,7 +1,7 @@
-//! What a server that is too busy for an answer of its API says in a header: how long it wants to be left alone.
+//! Answers of an overloaded server, which ask for a wait in a header.
 //!
-//! The filter for priorities and fairness, and proxies before it, answer 429 and 503 with a line of text and a `Retry-After`.
-//! Clients read that time from a `Status` alone, so such an answer becomes one.
+//! The priority and fairness filter, and proxies in front of it, answer 429 and 503 with plain text and a
+//! `Retry-After`. Clients read the wait only from a `Status`, so the layer turns such an answer into one.
 
 use bytes::Bytes;
 use http::{
@@ -10,14 +10,14 @@ use http::{
 };
 use serde_json::json;
 
-/// The `Status` that stands for an answer without one; none if it has one, or asks for no wait.
+/// Returns a `Status` for an answer without one. `None` if the answer has one, or asks for no wait.
 pub(super) fn status_of(code: StatusCode, headers: &HeaderMap) -> Option<Bytes> {
     if !matches!(code, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
         return None;
     }
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_status = text(CONTENT_TYPE).starts_with("application/json");
-    // The other form, a date, is no server's of Kubernetes.
+    // Kubernetes servers do not use the other form, a date.
     let seconds: u32 = text(RETRY_AFTER).trim().parse().ok()?;
     let reason = if code == StatusCode::TOO_MANY_REQUESTS { "TooManyRequests" } else { "ServiceUnavailable" };
     let status = json!({
@@ -28,7 +28,7 @@ pub(super) fn status_of(code: StatusCode, headers: &HeaderMap) -> Option<Bytes> 
     (!is_status).then(|| Bytes::from(status.to_string()))
 }
 
-/// The headers of an answer whose body was replaced.
+/// Adapts the headers of an answer whose body was replaced.
 pub(super) fn retell(headers: &mut HeaderMap) {
     headers.remove(CONTENT_LENGTH);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

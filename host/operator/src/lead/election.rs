@@ -18,24 +18,24 @@ use crate::{hashing::hash, telling::told};
 #[derive(Debug)]
 pub struct Election {
     seat: Seat,
-    /// Of this replica's own: its identity is no other's.
+    /// Seeded by the replica's unique identity.
     rng: Rng,
 }
 
 impl Election {
-    /// Of the Lease in a namespace. The client must be one that `fence` does not hold back.
+    /// Creates a candidate for the Lease in a namespace. The fence must not block the client.
     pub fn new(client: Client, namespace: &str, identity: String, timing: Timing, fence: Fence) -> Self {
         let standing = watch::Sender::new(Standing::Unknown("the lease was not read yet".to_owned()));
         let rng = Rng::with_seed(hash(&identity));
         Self { seat: Seat { api: Api::namespaced(client, namespace), identity, timing, fence, standing }, rng }
     }
 
-    /// What is known of the Lease, as it changes.
+    /// The replica's knowledge of the Lease, as it changes.
     pub fn standing(&self) -> watch::Receiver<Standing> {
         self.seat.standing.subscribe()
     }
 
-    /// Waits for the Lease, for as long as it takes. It may be dropped at any time.
+    /// Waits for the Lease without a time limit. The future may be dropped at any time.
     pub async fn win(mut self) -> Held {
         let mut seen: Option<Seen> = None;
         loop {
@@ -56,14 +56,14 @@ impl Election {
         }
     }
 
-    /// Takes the Lease if it may.
+    /// Takes the Lease if that is allowed.
     async fn attempt(&self, seen: &mut Option<Seen>) -> Result<Option<Lease>, kube::Error> {
         let Seat { identity, timing, .. } = &self.seat;
         let Some(wanted) = self.seat.api.get_opt(LEASE).await? else {
             let first = record::first(LEASE, identity, timing.duration);
             return settled(self.seat.api.create(&PostParams::default(), &first).await);
         };
-        // It is ours already when we took it and never saw the answer.
+        // The Lease is ours already if our earlier write succeeded without an answer.
         if let Some(holder) = record::holder(&wanted).filter(|holder| *holder != identity) {
             let version = wanted.metadata.resource_version.clone();
             let since = seen.take().filter(|seen| seen.version == version).map_or_else(Instant::now, |seen| seen.since);
@@ -90,20 +90,20 @@ impl Election {
         }
     }
 
-    /// Replicas that start together do not ask together for ever.
+    /// The next wait, with jitter, so that replicas with the same start time do not always ask together.
     fn pause(&mut self) -> Duration {
         let fifth = self.seat.timing.retry_period / 5;
         self.seat.timing.retry_period + fifth.mul_f64(self.rng.f64())
     }
 }
 
-/// A Lease of somebody else, and since when it looks like this.
+/// A Lease of another holder, and since when it has been unchanged.
 struct Seen {
     version: Option<String>,
     since: Instant,
 }
 
-/// A write that somebody else was faster with is no error.
+/// A write that lost against a faster one is no error.
 fn settled(written: Result<Lease, kube::Error>) -> Result<Option<Lease>, kube::Error> {
     match written {
         Ok(lease) => Ok(Some(lease)),

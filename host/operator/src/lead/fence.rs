@@ -1,7 +1,7 @@
-//! The fence between a process that may write and one that may not any more.
+//! The fence stops the writes of a process that may no longer write.
 //!
-//! It is open until a moment on this machine's own monotonic clock, which a renewed lease moves on. A process that was
-//! stopped for a while, or cut off, finds it closed before its next write, whether or not it has noticed anything else.
+//! It is open until a time on this machine's monotonic clock, and each renewal of the Lease extends that time. A
+//! process that was suspended or cut off finds it closed before its next write, even if it noticed nothing else.
 
 use std::sync::Arc;
 
@@ -12,30 +12,30 @@ use tokio::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nobody else writes, or nobody cares.
+    /// No other process writes, or the process runs without a Lease.
     Open,
-    /// Open until then.
+    /// Open until this time.
     Until(Instant),
-    /// For good.
+    /// Closed for good.
     Closed,
 }
 
-/// Whether this process may write now. Clones are the same fence.
+/// Whether this process may write now. A clone is the same fence.
 #[derive(Debug, Clone)]
 pub struct Fence(Arc<watch::Sender<State>>);
 
 impl Fence {
-    /// A fence that nobody closes: there is no lease.
+    /// Creates a fence that never closes, for a process without a Lease.
     pub fn open() -> Self {
         Self(Arc::new(watch::Sender::new(State::Open)))
     }
 
-    /// A closed fence, for a process that has no lease yet.
+    /// Creates a closed fence, for a process that has no Lease yet.
     pub fn closed_at_first() -> Self {
         Self(Arc::new(watch::Sender::new(State::Until(Instant::now()))))
     }
 
-    /// Keeps it open until then, unless it was shut.
+    /// Keeps the fence open until this time, unless it was shut.
     pub(super) fn open_until(&self, moment: Instant) {
         self.0.send_if_modified(|state| {
             let opens = *state != State::Closed;
@@ -46,7 +46,7 @@ impl Fence {
         });
     }
 
-    /// Closes it for good.
+    /// Closes the fence for good.
     pub fn shut(&self) {
         self.0.send_replace(State::Closed);
     }
@@ -60,7 +60,7 @@ impl Fence {
         }
     }
 
-    /// Returns when it is closed.
+    /// Waits until the fence is closed.
     pub async fn closed(&self) {
         let mut states = self.0.subscribe();
         loop {

@@ -1,4 +1,4 @@
-//! Holding the Lease, and letting go of it.
+//! Holding and releasing the Lease.
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::PostParams;
@@ -8,12 +8,12 @@ use tracing::warn;
 use super::{LEASE, Lost, SILENT, record, seat::Seat};
 use crate::telling::told;
 
-/// The Lease, while it is held.
+/// The Lease, while this process holds it.
 #[derive(Debug)]
 pub struct Held {
     seat: Seat,
     lease: Lease,
-    /// Before the request that last renewed it was sent.
+    /// The time before the last successful renewal was sent.
     renewed: Instant,
 }
 
@@ -22,7 +22,7 @@ impl Held {
         Self { seat, lease, renewed }
     }
 
-    /// Renews the Lease until that is no longer possible. The fence is closed when this returns.
+    /// Renews the Lease until that fails for good. The fence is closed when this returns.
     pub async fn keep(&mut self) -> Lost {
         let timing = self.seat.timing;
         let mut because = SILENT.to_owned();
@@ -61,7 +61,7 @@ impl Held {
             Err(kube::Error::Api(status)) if status.is_conflict() => {}
             Err(error) => return Err(error.into()),
         }
-        // Somebody wrote it: another replica, or somebody who added a label, or we did and never saw the answer.
+        // Another replica wrote the Lease, or a user added a label, or our own write succeeded without an answer.
         let current = api.get_opt(LEASE).await?.ok_or(Lost::Gone)?;
         match record::holder(&current) {
             Some(holder) if holder == self.seat.identity => self.lease = current,
@@ -73,7 +73,7 @@ impl Held {
         Ok(())
     }
 
-    /// Lets the next replica have it at once. Nothing is written after this.
+    /// Releases the Lease for the next replica. This process writes nothing afterwards.
     pub async fn release(self) -> Result<(), kube::Error> {
         let Self { seat, lease, .. } = self;
         let Seat { api, identity, fence, .. } = seat;

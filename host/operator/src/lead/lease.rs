@@ -1,39 +1,39 @@
-//! The Lease by its name, and how a replica stands to it.
+//! The name of the Lease, and a replica's relation to it.
 
 use std::time::Duration;
 
-/// The name of the Lease: the Go operator's.
+/// The name of the Lease, the same as the Go operator's.
 pub const LEASE: &str = "kaos-operator.kaos.tools";
 
-/// What is said of an API server that does not.
+/// Message used when the API server does not respond.
 pub(super) const SILENT: &str = "the API server does not answer";
 
-/// What a replica knows of the Lease.
+/// A replica's knowledge of the Lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// Nothing; with the reason.
+    /// Nothing is known, for this reason.
     Unknown(String),
-    /// Another holds it.
+    /// Another replica holds it.
     Behind(String),
-    /// This one holds it.
+    /// This replica holds it.
     Leading,
 }
 
-/// Why a replica may no longer write.
+/// The reason why a replica may no longer write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// Somebody else holds it.
+    /// Another replica holds the Lease.
     #[error("the lease {LEASE} was taken by {0}")]
     Taken(String),
-    /// Nobody holds it any more.
+    /// No replica holds the Lease any more.
     #[error("the lease {LEASE} was deleted or released by somebody else")]
     Gone,
-    /// The API server did not let it.
+    /// The API server did not accept a renewal in time.
     #[error("the lease {LEASE} could not be renewed for {}s: {because}", within.as_secs_f64())]
     NotRenewed {
-        /// For how long it was tried.
+        /// The time limit for the renewal.
         within: Duration,
-        /// What came of the last try.
+        /// The result of the last try.
         because: String,
     },
 }

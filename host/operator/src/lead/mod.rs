@@ -1,11 +1,13 @@
-//! One writer among the replicas: a Lease, held as Go's clients hold it, so that the Go operator and this one take turns.
+//! Leader election: only one replica writes. The Lease has the format of Go's clients, so that the Go operator and this
+//! one take turns.
 //!
-//! Why there are never two: a replica takes a Lease over only after it has seen it unchanged, on its own clock, for as long
-//! as the holder asked for; and it does so by an update of exactly what it saw, so that of several replicas one succeeds.
-//! The holder counts from before it asked to renew, and gives up earlier. From then on its [`Fence`] lets no write through,
-//! and writes that are on their way are broken off. No time that another machine wrote is compared with a clock.
+//! There are never two writers. A replica takes a Lease over only after it stayed unchanged, on the replica's own
+//! clock, for the holder's lease duration. The takeover updates exactly the version that the replica saw, so only one
+//! of several replicas succeeds. The holder counts from the time before its renewal request, and gives up earlier. From
+//! then on its [`Fence`] lets no write through and aborts the writes in progress. No clock is ever compared with a time
+//! that another machine wrote.
 //!
-//! Losing the Lease is for good: the process ends, and starts again as one that waits. That is left to whoever runs it.
+//! Losing the Lease is final: the process ends and starts again as a waiting replica. The caller takes care of that.
 
 mod election;
 mod fence;

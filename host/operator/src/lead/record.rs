@@ -1,4 +1,4 @@
-//! What is written into the Lease object. Go's clients write and read the same.
+//! The content of the Lease object, in the format of Go's clients.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use k8s_openapi::{
 };
 use kube::api::ObjectMeta;
 
-/// A Lease that nobody has held, held by `identity` from now on.
+/// A new Lease, held by `identity` from now on.
 pub(super) fn first(name: &str, identity: &str, duration: Duration) -> Lease {
     let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
     taken(Lease { metadata, spec: None }, identity, duration)
@@ -29,7 +29,7 @@ pub(super) fn taken(lease: Lease, identity: &str, duration: Duration) -> Lease {
     Lease { metadata: lease.metadata, spec: Some(spec) }
 }
 
-/// The Lease, held on.
+/// The Lease with a new renewal time.
 pub(super) fn renewed(lease: Lease, duration: Duration) -> Lease {
     let spec = lease.spec.map(|before| LeaseSpec {
         lease_duration_seconds: i32::try_from(duration.as_secs()).ok(),
@@ -39,7 +39,7 @@ pub(super) fn renewed(lease: Lease, duration: Duration) -> Lease {
     Lease { metadata: lease.metadata, spec }
 }
 
-/// The Lease, for whoever wants it.
+/// The Lease without a holder.
 pub(super) fn released(lease: Lease) -> Lease {
     let spec = lease.spec.map(|before| LeaseSpec {
         holder_identity: Some(String::new()),
@@ -51,19 +51,19 @@ pub(super) fn released(lease: Lease) -> Lease {
     Lease { metadata: lease.metadata, spec }
 }
 
-/// Who holds it, if somebody does.
+/// The holder of the Lease, if there is one.
 pub(super) fn holder(lease: &Lease) -> Option<&str> {
     let spec = lease.spec.as_ref()?;
     spec.holder_identity.as_deref().filter(|holder| !holder.is_empty())
 }
 
-/// How long its holder may leave it alone.
+/// The time that the holder may go without a renewal.
 pub(super) fn duration(lease: &Lease, unless_said: Duration) -> Duration {
     let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
     seconds.and_then(|seconds| u64::try_from(seconds).ok()).map_or(unless_said, Duration::from_secs)
 }
 
-// For people: nobody decides by a time of another machine.
+// For people only: no decision depends on another machine's time.
 #[allow(clippy::unnecessary_wraps)]
 fn now() -> Option<MicroTime> {
     Some(MicroTime(Timestamp::now()))

@@ -1,4 +1,4 @@
-//! Taking the Lease away from whoever has it, before the operator goes for good.
+//! Takes over the Lease from its holder, before the operator is removed for good.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use kube::{Api, Client, api::PostParams};
 
 use super::{LEASE, Timing, record};
 
-/// Takes the Lease for so long, and waits until whoever held it can write no more, which it gives. None without a Lease:
-/// then no operator asked for one.
+/// Takes the Lease for this time, and waits until the earlier holder can no longer write. Returns that holder. Returns
+/// `None` without a Lease, because then no operator asked for one.
 pub async fn seize(
     client: Client,
     namespace: &str,
@@ -23,12 +23,12 @@ pub async fn seize(
         let ours = record::taken(lease, identity, duration);
         match api.replace(LEASE, &PostParams::default(), &ours).await {
             Ok(_) => {}
-            // It was renewed in between, or deleted.
+            // The holder renewed it in between, or it was deleted.
             Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => continue,
             Err(error) => return Err(error),
         }
         if !before.is_empty() && before != identity {
-            // As long as a holder may write after its last renewal, should it not hear that the Lease is gone.
+            // The holder may write for this time after its last renewal, even if it does not notice the loss.
             tokio::time::sleep(silent_after).await;
         }
         return Ok(Some(before));

@@ -1,16 +1,15 @@
-//! How long a lease holds, and how often it is renewed.
+//! The duration of a Lease and the times of its renewal.
 
 use std::time::Duration;
 
-/// The three times of a lease. What they are unless said otherwise is what the Go operator has.
+/// The three times of a Lease. The defaults are those of the Go operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// Others may take a lease that was not renewed for so long.
+    /// Another replica may take a Lease that was not renewed for this time.
     pub duration: Duration,
-    /// The holder stops writing when it could not renew for so long. The rest of `duration` is for writes that are on
-    /// their way.
+    /// The holder stops writing if it could not renew for this time. The rest of `duration` is for writes in progress.
     pub renew_deadline: Duration,
-    /// Between two tries, to renew as well as to take over.
+    /// The time between two tries, for renewals and takeovers.
     pub retry_period: Duration,
 }
 
@@ -21,22 +20,22 @@ impl Default for Timing {
     }
 }
 
-/// Times that would not keep two writers apart.
+/// Times that would allow two writers at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TimingError {
     /// The API counts whole seconds.
     #[error("the lease duration has to be a whole number of seconds, at least 1")]
     Duration,
-    /// The holder would write when another may.
+    /// The holder would still write when another replica may.
     #[error("the renew deadline has to be shorter than the lease duration")]
     Deadline,
-    /// One try would be all there is.
+    /// Only one try would fit.
     #[error("the retry period has to be longer than 0 and at most half of the renew deadline")]
     Period,
 }
 
 impl Timing {
-    /// Refuses times that do not go together.
+    /// Checks that the times fit together.
     pub fn check(&self) -> Result<(), TimingError> {
         let Self { duration, renew_deadline, retry_period } = *self;
         let countable = duration.subsec_nanos() == 0 && i32::try_from(duration.as_secs()).is_ok_and(|whole| whole > 0);
@@ -51,7 +50,7 @@ impl Timing {
         }
     }
 
-    /// What one try to renew may take, so that there is time for another.
+    /// Maximum time for one try to renew, so that another try fits.
     pub(super) fn attempt(&self) -> Duration {
         self.renew_deadline / 2
     }

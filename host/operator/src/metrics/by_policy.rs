@@ -1,7 +1,7 @@
-//! What is counted of each policy, by its name and version, for as long as it may have to answer.
+//! Metrics of single policies by name and version, while the policy may have to answer.
 //!
-//! Names and versions are up to whoever installs policies: were samples kept of all that ever were, one who ships another
-//! version again and again would fill the memory, and the page.
+//! Authors choose names and versions. If the samples of every old version stayed, frequent new versions would fill the
+//! memory and the page.
 
 use std::{collections::BTreeSet, sync::Mutex};
 
@@ -18,7 +18,7 @@ use prometheus_client::{
 use super::{labels, sizes::Sizes, table};
 use crate::locking::lock;
 
-/// What policies burnt, and where they failed.
+/// Fuel, failures and fallbacks of policies.
 pub(super) struct ByPolicy {
     fuel: Sizes<labels::Policy>,
     failures: Family<labels::PolicyFailure, Counter>,
@@ -26,11 +26,11 @@ pub(super) struct ByPolicy {
     kept: Mutex<Kept>,
 }
 
-/// Whose samples there are.
+/// The policies that have samples.
 #[derive(Default)]
 struct Kept {
     counted: BTreeSet<labels::Policy>,
-    /// Those that might have to answer when that was said last.
+    /// The policies that might have had to answer at the last update.
     able: BTreeSet<labels::Policy>,
 }
 
@@ -45,8 +45,8 @@ impl ByPolicy {
         }
     }
 
-    /// Takes back what was counted of all but those that may have to answer now, or might until now: passes of these may be
-    /// under way, and what a policy failed with that was put aside is there until something else changes.
+    /// Removes the samples of all policies, except those that may have to answer now or at the previous update. Passes
+    /// with the latter may still run. The failures of a quarantined policy stay until the next change.
     pub(super) fn keep(&self, able: &BTreeSet<PolicyId>) {
         let able: BTreeSet<labels::Policy> = able.iter().map(labels::Policy::from).collect();
         let mut kept = lock(&self.kept);
@@ -61,7 +61,7 @@ impl ByPolicy {
         *before = able;
     }
 
-    /// Begins to count at zero.
+    /// Starts a policy's counters at zero.
     pub(super) fn begin(&self, id: &PolicyId) {
         self.count(id, |policy| {
             drop(self.fallbacks.get_or_create(policy));
@@ -71,29 +71,29 @@ impl ByPolicy {
         });
     }
 
-    /// One burnt this in a pass.
+    /// Records the fuel of a policy in one pass.
     pub(super) fn fuel(&self, id: &PolicyId, burnt: u64) {
-        // A histogram counts in floating point; fuel is far below what that can hold exactly.
+        // A histogram counts in floating point. Fuel stays far below the limit of exact values.
         #[allow(clippy::cast_precision_loss)]
         let burnt = burnt as f64;
         self.count(id, |policy| self.fuel.get_or_create(policy).observe(burnt));
     }
 
-    /// One failed.
+    /// Counts a failure of a policy.
     pub(super) fn failure(&self, id: &PolicyId, reason: &'static str) {
         self.count(id, |policy| {
             self.failures.get_or_create(&labels::PolicyFailure { policy: policy.clone(), reason }).inc();
         });
     }
 
-    /// What served before one answered in its place.
+    /// Counts a fallback from a policy.
     pub(super) fn fallback(&self, id: &PolicyId) {
         self.count(id, |policy| {
             self.fallbacks.get_or_create(policy).inc();
         });
     }
 
-    /// Counts, and knows whose samples there are; under one lock, so that there are none that nobody takes back.
+    /// Counts, and records the policy, under one lock. So every sample can be removed later.
     fn count(&self, id: &PolicyId, count: impl FnOnce(&labels::Policy)) {
         let policy = labels::Policy::from(id);
         let mut kept = lock(&self.kept);
@@ -110,7 +110,7 @@ impl ByPolicy {
     }
 }
 
-/// From what an empty answer costs to what no pass may.
+/// Buckets from the fuel of an empty answer to more than a pass may take.
 fn fuel() -> Histogram {
     Histogram::new(exponential_buckets(100_000.0, 2.0, 12))
 }

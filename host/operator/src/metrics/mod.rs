@@ -1,8 +1,7 @@
-//! What the operator counts of itself, as `OpenMetrics`.
+//! The operator's metrics, as `OpenMetrics`.
 //!
-//! One method an occasion; whoever calls them knows nothing of registries and names. The names are in `table`, and the
-//! reference page is made from it. What is counted of single policies, and for how long, is left to `by_policy`; serving the
-//! text to `serve`.
+//! Each event has its own method, so callers know no registries or names. The names are in `table`, which is also the
+//! source of the reference page. `by_policy` handles the metrics of single policies. `serve` serves the text.
 
 mod by_policy;
 mod labels;
@@ -40,12 +39,12 @@ pub use table::reference;
 
 use crate::locking::lock;
 
-/// `Content-Type` of [`Metrics::encode`].
+/// The `Content-Type` of [`Metrics::encode`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Refresh = Box<dyn Fn(&Metrics) + Send + Sync>;
 
-/// The operator's metrics. Every method is cheap and may be called from anywhere.
+/// The operator's metrics. Every method is cheap and may be called from any thread.
 pub struct Metrics {
     registry: Registry,
     refreshers: Mutex<Vec<Refresh>>,
@@ -84,7 +83,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// All metrics at zero.
+    /// Creates all metrics, at zero.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix(table::PREFIX);
         let r = &mut registry;
@@ -116,23 +115,24 @@ impl Metrics {
         }
     }
 
-    /// Has `refresh` called before each [`encode`](Self::encode), for what is only worth knowing when somebody looks.
+    /// Makes each [`encode`](Self::encode) call `refresh` first, for values that are only needed when a client reads
+    /// the metrics.
     pub fn before_encoding(&self, refresh: impl Fn(&Self) + Send + Sync + 'static) {
         lock(&self.refreshers).push(Box::new(refresh));
     }
 
-    /// A pass over an object of a kind ended.
+    /// Records a pass over an object of a kind.
     pub fn pass(&self, of: &ResourceType, result: PassResult, took: Duration) {
         self.passes.get_or_create(&labels::Pass { of: of.into(), result: result.label() }).inc();
         self.pass_duration.get_or_create(&of.into()).observe(took.as_secs_f64());
     }
 
-    /// A pass will be made again.
+    /// Records that a pass will be retried.
     pub fn retry(&self, of: &ResourceType) {
         self.retries.get_or_create(&of.into()).inc();
     }
 
-    /// How the objects of each kind stand. Takes the place of what was said before.
+    /// Sets the number of objects of each kind by state. Replaces the previous values.
     pub fn objects(&self, tallies: &BTreeMap<ResourceType, Tally>) {
         self.objects.clear();
         self.unserved.clear();
@@ -150,8 +150,8 @@ impl Metrics {
         }
     }
 
-    /// How many objects of each kind have not had a pass with the policy that answers now. Takes the place of what was said
-    /// before.
+    /// Sets the number of objects of each kind that had no pass with the current policy yet. Replaces the previous
+    /// values.
     pub fn awaiting_policy(&self, awaiting: &[(ResourceType, usize)]) {
         self.awaiting_policy.clear();
         for (of, objects) in awaiting {
@@ -159,15 +159,15 @@ impl Metrics {
         }
     }
 
-    /// What the work queue holds.
+    /// Sets the state of the work queue.
     pub fn queue(&self, depth: usize, oldest: Duration) {
         self.queue_depth.set(count(depth));
         self.queue_age.set(oldest.as_secs_f64());
     }
 
-    /// Which policies answer now: each layer for each kind. Takes the place of what was said before. What they may do is
-    /// counted from here on. `able` has them and all that may come to answer; what was counted of others goes with the next
-    /// call.
+    /// Sets the policies that answer now, each layer for each kind. Replaces the previous values, and starts their
+    /// counters at zero. `able` contains them and all policies that may have to answer. The samples of other policies
+    /// disappear with the next call.
     pub fn policies(&self, active: &[(ResourceType, PolicyId)], able: &BTreeSet<PolicyId>) {
         self.by_policy.keep(able);
         self.policies.clear();
@@ -179,7 +179,7 @@ impl Metrics {
         }
     }
 
-    /// Begins to count at zero: of what is first seen at one, nobody who looks at increases learns.
+    /// Starts counters at zero. A counter that first appears at one shows no increase.
     fn begin(&self, of: &ResourceType) {
         for result in PassResult::ALL {
             drop(self.passes.get_or_create(&labels::Pass { of: of.into(), result: result.label() }));
@@ -187,23 +187,23 @@ impl Metrics {
         drop(self.retries.get_or_create(&of.into()));
     }
 
-    /// What a policy burnt in one pass.
+    /// Records the fuel of a policy in one pass.
     pub fn fuel(&self, policy: &PolicyId, burnt: u64) {
         self.by_policy.fuel(policy, burnt);
     }
 
-    /// A policy failed, with the category of the failure.
+    /// Counts a failure of a policy, by category.
     pub fn policy_failure(&self, policy: &PolicyId, reason: &'static str) {
         self.by_policy.failure(policy, reason);
     }
 
-    /// What served before a policy answered in its place.
+    /// Counts a fallback from a policy to its predecessor.
     pub fn fallback(&self, from: &PolicyId) {
         self.by_policy.fallback(from);
     }
 
-    /// How many policy packages there are in each state, those apart that nobody ships any more. Takes the place of what
-    /// was said before.
+    /// Sets the number of revisions in each state, separately for revisions whose package is gone. Replaces the
+    /// previous values.
     pub fn policy_revisions(&self, states: &BTreeMap<(RevisionState, bool), usize>) {
         for state in RevisionState::ALL {
             for current in [true, false] {
@@ -214,7 +214,7 @@ impl Metrics {
         }
     }
 
-    /// A request to the API server ended.
+    /// Records a request to the API server.
     pub fn api_call(&self, verb: &'static str, group: &str, resource: &str, code: &str, took: Duration) {
         let labels =
             labels::ApiCall { verb, group: group.to_owned(), resource: resource.to_owned(), code: code.to_owned() };
@@ -222,17 +222,17 @@ impl Metrics {
         self.api_duration.get_or_create(&labels::Verb { verb }).observe(took.as_secs_f64());
     }
 
-    /// Whether this process is the one that writes.
+    /// Sets whether this process holds the Lease.
     pub fn leader(&self, leads: bool) {
         self.leader.set(i64::from(leads));
     }
 
-    /// Whether it writes in all namespaces.
+    /// Sets whether this process writes in all namespaces.
     pub fn everywhere(&self, writes: bool) {
         self.everywhere.set(i64::from(writes));
     }
 
-    /// What the watch on a type is doing now; none when the type is no longer watched.
+    /// Sets the state of the watch on a type. `None` if the type is no longer watched.
     pub fn watch(&self, of: &ResourceType, state: Option<WatchState>) {
         for each in WatchState::ALL {
             let labels = labels::WatchState { of: of.into(), state: each.label() };
@@ -243,25 +243,25 @@ impl Metrics {
         }
     }
 
-    /// A watch broke.
+    /// Counts an error of a watch.
     pub fn watch_error(&self, of: &ResourceType, reason: &str) {
         self.watch_errors.get_or_create(&labels::WatchError { of: of.into(), reason: reason.to_owned() }).inc();
     }
 
-    /// In how many listed namespaces nothing may be read, while something may be in others.
+    /// Sets the number of listed namespaces in which the operator may read nothing, while it may read in others.
     pub fn barred(&self, namespaces: usize) {
         self.barred.set(count(namespaces));
     }
 
-    /// What is kept in memory of a type.
+    /// Sets the number and size of the cached objects of a type.
     pub fn stored(&self, of: &ResourceType, objects: usize, bytes: usize) {
         self.stored.get_or_create(&of.into()).set(count(objects));
         self.stored_size.get_or_create(&of.into()).set(count(bytes));
     }
 
-    /// Everything as text, of the type [`CONTENT_TYPE`].
+    /// Returns all metrics as text of the type [`CONTENT_TYPE`].
     pub fn encode(&self) -> Result<String, fmt::Error> {
-        // Held until the end, so that nobody else takes away what was just put there.
+        // Held until the end, so that no other thread removes the refreshed values.
         let refreshers = lock(&self.refreshers);
         for refresh in &*refreshers {
             refresh(self);
@@ -276,7 +276,7 @@ fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// From a millisecond to half a minute.
+/// Buckets from a millisecond to half a minute.
 fn seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 16))
 }

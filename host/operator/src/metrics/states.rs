@@ -1,23 +1,23 @@
-//! What passes, objects and watches can come to, as metrics name it.
+//! States of passes, objects and watches, as metric labels.
 
 use std::collections::BTreeMap;
 
-/// How a pass ended.
+/// The result of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PassResult {
     /// Everything was as planned already.
     Settled,
-    /// Something was written.
+    /// The pass wrote something.
     Changed,
-    /// A need is missing or not known yet, or the policy holds the plan back.
+    /// A need is missing or not known yet, or a plan gate holds the plan back.
     Waiting,
-    /// The policy does not take the spec, or the host does not take the plan.
+    /// The policy refused the object, or the host rejected the plan.
     Refused,
     /// The policy failed.
     Failed,
-    /// The API server did not do what was asked; the pass is made again.
+    /// The API server did not execute a request, and the pass is retried.
     Retried,
-    /// The object is gone or going.
+    /// The object is gone or being deleted.
     Gone,
 }
 
@@ -38,14 +38,14 @@ impl PassResult {
     }
 }
 
-/// An object's condition `Ready`.
+/// The object's condition `Ready`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Readiness {
-    /// It is ready.
+    /// Ready.
     True,
-    /// It is not.
+    /// Not ready.
     False,
-    /// Nobody can say.
+    /// Unknown.
     Unknown,
 }
 
@@ -61,21 +61,21 @@ impl Readiness {
     }
 }
 
-/// Why an object is not served by what should serve it.
+/// The reason why the expected policy does not serve an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unserved {
-    /// Nothing answers for objects of its kind where it is.
+    /// No policy answers for the object's kind in its namespace.
     NoPolicy,
-    /// What answers for it fails on it.
+    /// The policy fails on the object.
     PolicyFailed,
-    /// What served before answers for it.
+    /// A fallback answers for the object.
     FellBack,
 }
 
 impl Unserved {
     pub(super) const ALL: [Self; 3] = [Self::NoPolicy, Self::PolicyFailed, Self::FellBack];
 
-    /// In the words of the conditions.
+    /// The label, in the words of the conditions.
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::NoPolicy => "NoPolicy",
@@ -85,7 +85,7 @@ impl Unserved {
     }
 }
 
-/// How the objects of a kind stand.
+/// The numbers of objects of a kind, by state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     pub(super) ready: BTreeMap<Readiness, usize>,
@@ -93,8 +93,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds an object: what was told of its readiness, if anything was, and why it is not served as it should be, if it is
-    /// not.
+    /// Adds an object: its readiness in the last status, and the reason why the expected policy does not serve it. Both
+    /// may be missing.
     pub fn add(&mut self, ready: Option<Readiness>, unserved: Option<Unserved>) {
         if let Some(ready) = ready {
             *self.ready.entry(ready).or_default() += 1;
@@ -105,18 +105,18 @@ impl Tally {
     }
 }
 
-/// What the watch on a type is doing.
+/// The state of the watch on a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WatchState {
     /// The cluster does not serve the type.
     Unserved,
-    /// The operator may not watch it.
+    /// The operator may not watch the type.
     Forbidden,
-    /// It is being listed for the first time.
+    /// The first list is in progress.
     Listing,
-    /// What is in memory follows the cluster.
+    /// The cache follows the cluster.
     Synced,
-    /// It broke and is tried again.
+    /// The watch broke and is retried.
     Failing,
 }
 

@@ -1,37 +1,37 @@
-//! Every metric by name: the one table that the registry and the reference page are made from.
+//! The table of all metrics, from which the registry and the reference page are made.
 
 use std::fmt::Write;
 
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-/// Stands before every name.
+/// The prefix of every name.
 pub(super) const PREFIX: &str = "kaos_operator";
 
-/// What a metric does over time.
+/// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Only grows.
+    /// A counter: it only grows.
     Counter,
-    /// Goes up and down.
+    /// A gauge: it goes up and down.
     Gauge,
-    /// Counts by size.
+    /// A histogram: it counts values by size.
     Histogram,
-    /// Says something in its labels.
+    /// Information in labels.
     Info,
 }
 
 /// One metric.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
-    /// Without prefix, unit and the ending of its kind.
+    /// Excludes the prefix, the unit and the suffix of the type.
     pub(super) name: &'static str,
-    /// What it does over time.
+    /// The type.
     pub(super) kind: Kind,
-    /// Part of the name.
+    /// The unit, which becomes part of the name.
     pub(super) unit: Option<&'static str>,
-    /// In the order in which they are written.
+    /// In the order of the output.
     pub(super) labels: &'static [&'static str],
-    /// One sentence without its full stop, which the encoder adds.
+    /// One sentence without a full stop, because the encoder adds it.
     pub(super) help: &'static str,
 }
 
@@ -45,7 +45,7 @@ macro_rules! rows {
             help: $help,
         };)*
 
-        /// All of them.
+        /// All metrics.
         pub(super) const ROWS: &[Row] = &[$($constant),*];
     };
     (@unit) => { None };
@@ -79,7 +79,7 @@ rows! {
 }
 
 impl Row {
-    /// As it is scraped.
+    /// The full name, as a scraper sees it.
     pub(super) fn full_name(&self) -> String {
         let unit = self.unit.map(|unit| format!("_{unit}")).unwrap_or_default();
         let ending = match self.kind {
@@ -102,7 +102,7 @@ impl Row {
     }
 }
 
-/// The reference page.
+/// Returns the reference page.
 pub fn reference() -> String {
     let mut page = String::from(concat!(
         "# Metrics\n\n",

@@ -1,15 +1,15 @@
-//! How long to wait after failures: exponentially longer, up to a cap, and never all at the same moment.
+//! Backoff: waits that grow exponentially with the failures up to a maximum, with jitter.
 
 use std::time::Duration;
 
 use fastrand::Rng;
 
-/// The first wait and the longest.
+/// The first and the longest wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
-    /// After the first failure.
+    /// The wait after the first failure.
     pub first: Duration,
-    /// After many.
+    /// The maximum wait.
     pub max: Duration,
 }
 
@@ -20,7 +20,8 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// The wait after a number of failures in a row: between half of the full wait and all of it.
+    /// Returns the wait after this number of failures in a row: a random time between half of the full wait and all of
+    /// it.
     pub fn after(&self, failures: u32, rng: &mut Rng) -> Duration {
         let doubled = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
         let full = self.first.checked_mul(doubled).unwrap_or(self.max).min(self.max);
@@ -28,8 +29,8 @@ impl Backoff {
     }
 }
 
-/// A time in whole milliseconds, which is what timers count in: what is left of one would depend on the moment at which
-/// the process started, and no run could be repeated exactly.
+/// Rounds a time down to whole milliseconds, the unit of timers. Otherwise the remainder would depend on the start time
+/// of the process, and no run could be repeated exactly.
 pub(crate) fn in_millis(time: Duration) -> Duration {
     Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }

@@ -1,4 +1,4 @@
-//! Who waits where: the queue without waiting.
+//! The state of the queue, without any waiting.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -7,39 +7,39 @@ use tokio::time::Instant;
 use super::{Urgency, line::Line};
 use crate::watch::ObjectKey;
 
-/// After so many fresh keys in a row one that is not gets its turn.
+/// After this number of fresh keys in a row, another key gets a turn.
 const TURN: u32 = 8;
 
-/// What there is to do.
+/// The next step for a caller.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Work on this.
+    /// Work on this key.
     Key(Arc<ObjectKey>),
-    /// Nothing before this time, or before something is added.
+    /// Wait until this time, or until a key is added.
     At(Option<Instant>),
-    /// Nothing any more.
+    /// Stop: the queue is closed.
     Closed,
 }
 
 #[derive(Debug, Default)]
 struct Entry {
-    /// Waiting in this line, since then.
+    /// The line that the key waits in, and since when.
     queued: Option<(Urgency, Instant)>,
-    /// To be added at this time; the number tells entries of the same time apart.
+    /// The time at which the key is added. The number distinguishes entries of the same time.
     due: Option<(Instant, u64)>,
     leased: bool,
-    /// Added while it was worked on.
+    /// Set if the key was added while in work.
     again: Option<Urgency>,
-    /// Not to be worked on before this time, whatever happens.
+    /// No work on the key before this time, whatever happens.
     held: Option<Instant>,
     failures: u32,
 }
 
-/// All keys.
+/// All keys of the queue.
 #[derive(Debug)]
 pub(super) struct Book {
     entries: BTreeMap<Arc<ObjectKey>, Entry>,
-    /// A key that moved to a line before its own is passed over when its turn comes.
+    /// If a key moved to a faster line, its turn in the slower line is skipped.
     fresh: Line,
     bulk: Line,
     paced: Line,
@@ -47,7 +47,7 @@ pub(super) struct Book {
     number: u64,
     depth: usize,
     leased: BTreeMap<String, usize>,
-    /// Keys of one namespace that are worked on at once, at most.
+    /// Maximum number of keys of one namespace in work at once.
     share: usize,
     in_a_row: u32,
     pace: Duration,
@@ -78,14 +78,14 @@ impl Book {
         self.share = share.max(1);
     }
 
-    /// The shared key, and its entry.
+    /// Returns the shared key and its entry.
     fn entry(&mut self, key: &ObjectKey) -> (Arc<ObjectKey>, &mut Entry) {
         let shared = self.entries.get_key_value(key).map(|(key, _)| Arc::clone(key));
         let key = shared.unwrap_or_else(|| Arc::new(key.clone()));
         (Arc::clone(&key), self.entries.entry(key).or_default())
     }
 
-    /// Says whether there is something new to do.
+    /// Adds a key. Returns whether there is something new to do.
     pub(super) fn add(&mut self, key: &ObjectKey, urgency: Urgency, now: Instant) -> bool {
         let (key, entry) = self.entry(key);
         if entry.leased {
@@ -112,7 +112,7 @@ impl Book {
         true
     }
 
-    /// Holds a key that is worked on: whatever is added comes at this time at the earliest.
+    /// Holds back a key in work: it comes again at this time at the earliest.
     pub(super) fn hold(&mut self, key: &ObjectKey, time: Instant) {
         let (_, entry) = self.entry(key);
         entry.held = Some(time);
@@ -148,7 +148,7 @@ impl Book {
         let found = found.or_else(|| self.pop(Urgency::Fresh)).or_else(|| self.pop_many(is_time));
         let Some((key, line)) = found else {
             let due = self.due.keys().next().map(|(time, _)| *time);
-            // Once it is time, what holds it up is that its namespaces have their share.
+            // If the time has come, its keys wait only because their namespaces have reached their share.
             let paced = self.next_paced.filter(|time| *time > now && !self.paced.is_empty());
             return Next::At(due.into_iter().chain(paced).min());
         };
@@ -173,7 +173,7 @@ impl Book {
         Next::Key(key)
     }
 
-    /// A key that is one of many.
+    /// Takes a key that is not fresh.
     fn pop_many(&mut self, is_time: bool) -> Option<(Arc<ObjectKey>, Urgency)> {
         self.pop(Urgency::Bulk).or_else(|| if is_time { self.pop(Urgency::Paced) } else { None })
     }
@@ -193,7 +193,7 @@ impl Book {
         Some((keys.pop(may, counts)?, line))
     }
 
-    /// Says whether there is something new to do.
+    /// Ends the work on a key. Returns whether there is something new to do.
     pub(super) fn done(&mut self, key: &Arc<ObjectKey>, now: Instant) -> bool {
         let Some(entry) = self.entries.get_mut(key) else { return false };
         entry.leased = false;
@@ -231,7 +231,7 @@ impl Book {
         self.entries.get(key).map_or(0, |entry| entry.failures)
     }
 
-    /// Forgets a key of which there is nothing to remember.
+    /// Forgets a key without any state.
     fn tidy(&mut self, key: &ObjectKey) {
         let Some(entry) = self.entries.get(key) else { return };
         if entry.queued.is_none() && entry.due.is_none() && !entry.leased && entry.failures == 0 {
@@ -259,7 +259,7 @@ impl Book {
 
     pub(super) fn oldest(&self, now: Instant) -> Duration {
         let queued = |key: &Arc<ObjectKey>| self.entries.get(key)?.queued;
-        // What is paced is due when its turn has come, and not before.
+        // A paced key is due from the time of its turn.
         let turn = |line: Urgency| self.next_paced.filter(|_| line == Urgency::Paced);
         let first = |line: Urgency, keys: &Line| {
             let counts = |key: &Arc<ObjectKey>| queued(key).is_some_and(|(waits, _)| waits == line);

@@ -1,5 +1,5 @@
-//! A line that keys wait in: one queue for each namespace, and the namespaces in turn, so that however much one of them
-//! has to do, the others wait for one key of it at a time.
+//! A line of waiting keys, with one queue for each namespace. The namespaces take turns. So a busy namespace delays the
+//! others by one key at a time.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -12,7 +12,7 @@ use crate::watch::ObjectKey;
 #[derive(Debug, Default)]
 pub(super) struct Line {
     waiting: BTreeMap<String, VecDeque<Arc<ObjectKey>>>,
-    /// Whose turn it is.
+    /// The namespaces in the order of their turns.
     turns: VecDeque<String>,
 }
 
@@ -25,7 +25,7 @@ impl Line {
         self.waiting.insert(key.namespace.clone(), VecDeque::from([key]));
     }
 
-    /// The next key that counts, of the next namespace that may have one.
+    /// Returns the next key that counts, of the next namespace that may have one.
     pub(super) fn pop(
         &mut self,
         may: impl Fn(&str) -> bool,
@@ -54,7 +54,7 @@ impl Line {
         None
     }
 
-    /// The key of each namespace that waits longest, of those that count.
+    /// Returns the longest waiting key of each namespace, among those that count.
     pub(super) fn first<'a>(
         &'a self,
         counts: impl Fn(&Arc<ObjectKey>) -> bool + 'a,

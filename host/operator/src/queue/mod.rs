@@ -1,9 +1,11 @@
-//! The work queue: which object is looked at next, and never twice at once.
+//! The work queue decides which object is next. It never gives out the same object twice at once.
 //!
-//! Keys wait in three lines. Fresh events come first; what concerns many objects at once waits in the others, from which
-//! every so often one is taken too: a start, or a thing that many need, as fast as it goes; a policy swap at a pace. A key that is added while somebody works on it comes again
-//! afterwards. In each line the namespaces take turns, and of one namespace not more are worked on at once than is said.
-//! Each key has its own backoff. How many work at once is left to the callers of [`Queue::next`].
+//! Keys wait in three lines. Fresh events come first. Keys from a cause that concerns many objects wait in the other
+//! two, and every few turns one of them comes first. One line holds the keys of a start or of an object that many need,
+//! and runs at full speed. The other one holds the keys of a policy swap, and runs at a limited pace. If a key is added
+//! during its pass, it comes again afterwards. In each line the namespaces take turns, and each namespace has a maximum
+//! number of passes at once. Each key has its own backoff. The callers of [`Queue::next`] decide how many passes run at
+//! once.
 
 mod backoff;
 mod book;
@@ -33,7 +35,7 @@ use book::{Book, Next};
 
 use crate::{locking::lock, watch::ObjectKey};
 
-/// The queue. Clones are the same queue.
+/// The queue. A clone is the same queue.
 #[derive(Clone)]
 pub struct Queue(Arc<Inner>);
 
@@ -51,35 +53,35 @@ impl fmt::Debug for Queue {
 }
 
 impl Queue {
-    /// An empty queue. `pace` is the least time between two paced keys; zero for none.
+    /// Creates an empty queue. `pace` is the minimum time between two paced keys, or zero for no limit.
     pub fn new(backoff: Backoff, pace: Duration, seed: u64) -> Self {
         let rng = Mutex::new(Rng::with_seed(seed));
         Self(Arc::new(Inner { book: Mutex::new(Book::new(pace)), rng, backoff, changed: Notify::new() }))
     }
 
-    /// Of one namespace, at most so many keys are worked on at once.
+    /// Limits the number of keys of one namespace that are in work at once.
     #[must_use]
     pub fn sharing(self, most: usize) -> Self {
         self.book(|book| book.share(most));
         self
     }
 
-    /// Adds a key, if it is not waiting already.
+    /// Adds a key, unless it is waiting already.
     pub fn add(&self, key: &ObjectKey, urgency: Urgency) {
         if self.book(|book| book.add(key, urgency, Instant::now())) {
             self.0.changed.notify_one();
         }
     }
 
-    /// Adds a key after a time, unless it comes earlier anyway. Coming earlier makes this void: whoever works on it decides
-    /// anew.
+    /// Adds a key after a time, unless it comes earlier anyway. An earlier turn cancels this, because the pass then
+    /// decides again.
     pub fn add_after(&self, key: &ObjectKey, wait: Duration) {
         self.book(|book| book.add_at(key, Instant::now() + wait));
         self.0.changed.notify_one();
     }
 
-    /// Adds a key that is worked on again after a failure: after a time that grows with each failure in a row. Events make
-    /// it come earlier, though not before `at_least`, as far as that is within the longest wait. Returns the time.
+    /// Adds a key again after a failure, with a backoff that grows with each failure in a row. An event brings the key
+    /// back earlier, but not before `at_least`, which is limited to the maximum backoff. Returns the wait.
     pub fn retry(&self, key: &ObjectKey, at_least: Option<Duration>) -> Duration {
         let failures = self.book(|book| book.failed(key));
         let wait = self.0.backoff.after(failures, &mut lock(&self.0.rng));
@@ -92,18 +94,18 @@ impl Queue {
         wait
     }
 
-    /// The next failure of this key is the first.
+    /// Resets the key's number of failures.
     pub fn succeeded(&self, key: &ObjectKey) {
         self.book(|book| book.succeeded(key));
     }
 
-    /// Failures of this key in a row.
+    /// Number of failures of this key in a row.
     #[cfg(test)]
     pub(crate) fn failures(&self, key: &ObjectKey) -> u32 {
         self.book(|book| book.failures(key))
     }
 
-    /// Waits for the next key, and holds it until the lease is dropped. None once the queue is closed.
+    /// Waits for the next key, and reserves it until the lease is dropped. Returns `None` once the queue is closed.
     pub async fn next(&self) -> Option<Lease> {
         loop {
             let mut changed = pin!(self.0.changed.notified());
@@ -121,30 +123,30 @@ impl Queue {
         }
     }
 
-    /// Ends it: whoever waits for a key gets none.
+    /// Closes the queue. Callers that wait for a key get `None`.
     pub fn close(&self) {
         self.book(Book::close);
         self.0.changed.notify_waiters();
     }
 
-    /// Keys that wait to be worked on; not those whose time has not come.
+    /// Number of keys that wait, without those that are due later.
     pub fn depth(&self) -> usize {
         self.book(|book| book.depth())
     }
 
-    /// Keys that are worked on.
+    /// Number of keys in work.
     #[cfg(test)]
     pub(crate) fn leased(&self) -> usize {
         self.book(|book| book.leased())
     }
 
-    /// Keys whose time has not come.
+    /// Number of keys that are due later.
     #[cfg(test)]
     pub(crate) fn delayed(&self) -> usize {
         self.book(|book| book.delayed())
     }
 
-    /// How long the key that waits longest has waited.
+    /// The longest time that a key has been waiting.
     pub fn oldest_age(&self) -> Duration {
         self.book(|book| book.oldest(Instant::now()))
     }
@@ -154,7 +156,7 @@ impl Queue {
     }
 }
 
-/// The right to work on a key. Nobody else has it until this is dropped.
+/// Exclusive right to work on a key, until this is dropped.
 #[derive(Debug)]
 pub struct Lease {
     queue: Queue,
@@ -162,7 +164,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// The key.
+    /// The reserved key.
     pub fn key(&self) -> &ObjectKey {
         &self.key
     }

@@ -1,12 +1,12 @@
-//! The lines that keys wait in.
+//! The urgency of keys.
 
-/// Which line a key waits in.
+/// The line that a key waits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// One of many: when there is time, and at a pace.
+    /// One of many keys: after the fresh ones, at a limited pace.
     Paced,
-    /// One of many: when there is time.
+    /// One of many keys: after the fresh ones.
     Bulk,
-    /// Something happened to it.
+    /// An event concerns the key.
     Fresh,
 }

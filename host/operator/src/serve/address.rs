@@ -1,4 +1,4 @@
-//! Where to listen, as the flags say it.
+//! Addresses to listen on, as flags write them.
 
 use std::{
     fmt, io,
@@ -8,18 +8,18 @@ use std::{
 
 use tokio::net::TcpListener;
 
-/// `:8080`, `127.0.0.1:8080`, `[::1]:8080`, or `0` for nowhere.
+/// An address to listen on: `:8080`, `127.0.0.1:8080`, `[::1]:8080`, or `0` for none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BindAddress {
-    /// Nowhere.
+    /// No address.
     Off,
-    /// On every address of the machine.
+    /// Every address of the machine.
     Everywhere(u16),
-    /// On one.
+    /// One address.
     One(SocketAddr),
 }
 
-/// An address that cannot be listened on.
+/// The error for an invalid address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no address to listen on: say :8080, 127.0.0.1:8080, or 0 to leave it out")]
 pub struct AddressError(String);
@@ -50,11 +50,12 @@ impl fmt::Display for BindAddress {
     }
 }
 
-/// Where only callers on this machine get to: `127.0.0.1:8082`, `[::1]:8082`, or `0` for nowhere.
+/// A loopback address to listen on: `127.0.0.1:8082`, `[::1]:8082`, or `0` for none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalAddress(BindAddress);
 
-/// An address at which others than callers on this machine would be told what objects hold, or none at all.
+/// The error for an address that is invalid or not on loopback. Callers on other machines would see the content of
+/// objects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no address on loopback, and what is served there tells what objects hold: use 127.0.0.1:PORT and kubectl \
@@ -100,7 +101,7 @@ impl From<LocalAddress> for BindAddress {
 }
 
 impl BindAddress {
-    /// Starts to listen; nowhere is `None`.
+    /// Starts to listen. `None` for [`Off`](Self::Off).
     pub(super) async fn bind(self) -> io::Result<Option<TcpListener>> {
         match self {
             Self::Off => Ok(None),

@@ -1,5 +1,4 @@
-//! Connections of callers: how long each may take, and how many there may be. Callers that say nothing cost nothing for long,
-//! and keep no other from being answered.
+//! Connections of callers, limited in time and number. So idle callers cost little, and do not block others.
 
 use std::{
     collections::VecDeque,
@@ -20,16 +19,16 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// What callers may take.
+/// Limits for callers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// How long a caller may take to ask, for the first time and each time after an answer.
+    /// Time that a caller gets for each request, from the connection or from the previous answer on.
     pub(super) asking: Duration,
-    /// How long a connection may last. What was asked by then is still answered.
+    /// Maximum age of a connection. A request in progress is still answered.
     pub(super) lifetime: Duration,
-    /// How long an answer may take after that, or after the process was told to stop.
+    /// Time for that last answer, also during shutdown.
     pub(super) ending: Duration,
-    /// Connections at a time. A new one takes the place of the oldest.
+    /// Maximum number of connections. A new one replaces the oldest.
     pub(super) most: usize,
 }
 
@@ -44,16 +43,16 @@ impl Default for Bounds {
     }
 }
 
-/// How long nobody is let in after the system could not open a connection.
+/// Pause after the system could not accept a connection.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Answers until `stop`, then finishes what was begun.
+/// Answers requests until `stop`, then completes the ones in progress.
 pub(super) async fn answer(listener: TcpListener, routes: Router, bounds: Bounds, stop: CancellationToken) {
     let mut connections = JoinSet::new();
     let mut oldest_first: VecDeque<AbortHandle> = VecDeque::new();
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         let Ok((stream, _)) = accepted else {
-            // Mostly there are no more file descriptors, and trying at once finds none either.
+            // Usually there are no free file descriptors, and an immediate retry would fail too.
             sleep(PAUSE).await;
             continue;
         };
@@ -73,7 +72,7 @@ async fn connection(stream: TcpStream, routes: Router, bounds: Bounds, stop: Can
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(bounds.asking);
     let mut connection = pin!(server.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes)));
-    // Errors of single connections are no errors of the server.
+    // An error of one connection does not concern the server.
     tokio::select! {
         _ = connection.as_mut() => return,
         () = stop.cancelled() => {}

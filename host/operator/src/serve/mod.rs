@@ -1,7 +1,7 @@
-//! What the process tells about itself over HTTP: whether it lives, whether it is ready, what it has counted, and, to
-//! callers on the same machine, why an object is as it is.
+//! The operator's HTTP server: liveness, readiness, metrics, and for callers on the same machine an explanation of each
+//! object.
 //!
-//! Nothing here decides anything: readiness and explanations are asked of whoever has them, through [`Report`].
+//! It decides nothing. Readiness and explanations come from the operator through [`Report`].
 
 mod address;
 mod connections;
@@ -22,7 +22,7 @@ pub use report::Report;
 use crate::metrics::Metrics;
 use connections::{Bounds, answer};
 
-/// An address that could not be had.
+/// The error for an address that the process cannot listen on.
 #[derive(Debug, thiserror::Error)]
 #[error("--{flag} {address}: {source}")]
 pub struct ServeError {
@@ -31,14 +31,14 @@ pub struct ServeError {
     source: io::Error,
 }
 
-/// What can be asked, each where its own flag says.
+/// A group of pages. Each has its own flag for the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
-    /// What the process has counted.
+    /// The metrics.
     Metrics,
-    /// Whether it lives, and whether it is ready.
+    /// Liveness and readiness.
     Health,
-    /// Why an object is as it is.
+    /// The explanation of an object.
     Debug,
 }
 
@@ -60,7 +60,7 @@ impl Pages {
     }
 }
 
-/// Listeners that do not answer yet, by the address that was asked for.
+/// Open listeners that do not answer yet, by the requested address.
 #[derive(Debug)]
 pub struct Listeners(BTreeMap<BindAddress, Listening>);
 
@@ -71,10 +71,10 @@ struct Listening {
 }
 
 impl Listeners {
-    /// Listens on all addresses; one may be that of several.
+    /// Listens on all addresses. Several groups of pages may share one.
     ///
-    /// What explains objects is for callers on this machine. Who is one shows in the address that is listened on, and not
-    /// in the caller's own: sidecars deliver from a local one what comes from elsewhere.
+    /// The explanations are for callers on this machine only. The listening address ensures that. The caller's address
+    /// does not, because sidecars forward remote requests from a local address.
     pub async fn bind(metrics: BindAddress, health: BindAddress, debug: LocalAddress) -> Result<Self, ServeError> {
         let mut open: BTreeMap<BindAddress, Listening> = BTreeMap::new();
         for (pages, address) in [(Pages::Metrics, metrics), (Pages::Health, health), (Pages::Debug, debug.into())] {
@@ -85,7 +85,7 @@ impl Listeners {
             match address.bind().await {
                 Ok(Some(listener)) => drop(open.insert(address, Listening { listener, pages: vec![pages] })),
                 Ok(None) => {}
-                // Nobody asked for it, and the rest works without.
+                // The address is the default, and the operator works without these pages.
                 Err(error) if pages == Pages::Debug && debug == LocalAddress::default() => {
                     let flag = pages.flag();
                     tracing::warn!(%address, %error, "objects are not explained: choose another --{flag}, or 0");
@@ -96,13 +96,13 @@ impl Listeners {
         Ok(Self(open))
     }
 
-    /// Where these are served, when they are.
+    /// Returns the address of these pages, if they are served.
     pub fn address(&self, pages: Pages) -> Option<SocketAddr> {
         let served = self.0.values().find(|listening| listening.pages.contains(&pages))?;
         served.listener.local_addr().ok()
     }
 
-    /// Answers until `stop`, then finishes what was begun.
+    /// Answers requests until `stop`, then completes the ones in progress.
     pub async fn serve(self, metrics: Arc<Metrics>, report: Arc<dyn Report>, stop: CancellationToken) {
         self.serve_within(Bounds::default(), metrics, report, stop).await;
     }

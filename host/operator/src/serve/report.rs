@@ -1,13 +1,13 @@
-//! What is told over HTTP.
+//! The source of the pages.
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-/// What is told.
+/// The source of the pages.
 pub trait Report: Send + Sync + 'static {
-    /// Whether everything is as it should be, with a word about it; otherwise what is missing, a line each.
+    /// Returns a word about readiness, or the missing parts, one a line.
     fn ready(&self) -> Result<String, Vec<String>>;
 
-    /// What is known of an object: its last inputs, plan and decisions; otherwise why nothing is.
+    /// Returns the last inputs, plan and decisions of an object, or the reason why there are none.
     fn explain(&self, kind: String, namespace: String, name: String) -> BoxFuture<'static, Result<Value, String>>;
 }

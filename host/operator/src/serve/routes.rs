@@ -1,4 +1,4 @@
-//! The pages.
+//! The HTTP routes.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -19,7 +19,7 @@ use kaos_policy::printable::{printable, printable_json};
 use super::Report;
 use crate::metrics::{self, Metrics};
 
-/// `/livez` and `/readyz`; `/healthz` is what the Go operator calls the first.
+/// `/livez` and `/readyz`. The Go operator calls the first one `/healthz`.
 pub(super) fn health(report: Arc<dyn Report>) -> Router {
     let ready = async move || match report.ready() {
         Ok(word) => (StatusCode::OK, word + "\n"),
@@ -38,7 +38,7 @@ pub(super) fn metrics(metrics: Arc<Metrics>) -> Router {
     Router::new().route("/metrics", get(page))
 }
 
-/// `/debug/objects/<kind>/<namespace>/<name>`, for callers on this machine: it is to be served on loopback only.
+/// `/debug/objects/<kind>/<namespace>/<name>`, for callers on this machine. Serve it on loopback only.
 pub(super) fn debug(report: Arc<dyn Report>) -> Router {
     let object = async move |Path((kind, namespace, name)): Path<(String, String, String)>| match report
         .explain(kind, namespace, name)
@@ -55,7 +55,7 @@ pub(super) fn debug(report: Arc<dyn Report>) -> Router {
         .route_layer(middleware::from_fn(asked_by_local_name))
 }
 
-/// A web page whose name was made to point at this machine does not get to read this.
+/// Blocks web pages whose host name was changed to point at this machine (DNS rebinding).
 async fn asked_by_local_name(request: Request, next: Next) -> Response {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     if host.is_none_or(is_local) {

@@ -24,7 +24,7 @@ impl Report for Known {
     }
 }
 
-/// The answer to a request for a page.
+/// Returns the answer to a request for a page.
 async fn get(address: SocketAddr, page: &str, host: &str) -> String {
     let mut stream = TcpStream::connect(address).await.expect("somebody listens");
     let request = format!("GET {page} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
@@ -34,7 +34,7 @@ async fn get(address: SocketAddr, page: &str, host: &str) -> String {
     answer
 }
 
-/// One page of each sort, as [`served`] has their addresses.
+/// One page of each group, in the order of addresses in [`served`].
 const PAGES: [&str; 3] = ["/metrics", "/livez", "/debug/objects/widget/n/w"];
 
 async fn bind(metrics: &str, health: &str, debug: &str) -> Result<Listeners, ServeError> {
@@ -42,7 +42,7 @@ async fn bind(metrics: &str, health: &str, debug: &str) -> Result<Listeners, Ser
     Listeners::bind(parse(metrics), parse(health), debug.parse().expect("a local address")).await
 }
 
-/// Runs a server at the addresses of metrics, health and explanations while `look` looks at those of them that there are.
+/// Runs a server at the addresses of metrics, health and debug pages. Calls `look` with those that are served.
 async fn served(addresses: [&str; 3], look: impl AsyncFnOnce(Vec<SocketAddr>)) {
     served_within(Bounds::default(), addresses, look).await;
 }
@@ -132,7 +132,7 @@ async fn a_port_that_is_taken_is_reported_with_its_flag() {
     assert!([Pages::Metrics, Pages::Health, Pages::Debug].iter().all(|&pages| nowhere.address(pages).is_none()));
 }
 
-/// Short enough for tests of what callers may take.
+/// Short limits, for tests of slow callers.
 const SHORT: Bounds = Bounds {
     asking: Duration::from_millis(200),
     lifetime: Duration::from_mins(1),
@@ -140,18 +140,18 @@ const SHORT: Bounds = Bounds {
     most: 8,
 };
 
-/// A connection on which this much was said.
+/// Opens a connection and sends this text.
 async fn saying(address: SocketAddr, text: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.expect("somebody listens");
     stream.write_all(text.as_bytes()).await.expect("it is sent");
     stream
 }
 
-/// Waits until the other side closes a connection, and gives what it said.
+/// Waits until the server closes a connection. Returns the server's answer.
 async fn closed(mut stream: TcpStream) -> String {
     let mut said = Vec::new();
     let read = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut said)).await;
-    // Something that was not read yet may make it a reset.
+    // Unread input may turn the close into a reset.
     drop(read.expect("the connection is closed"));
     String::from_utf8_lossy(&said).into_owned()
 }

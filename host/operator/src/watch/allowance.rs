@@ -1,8 +1,8 @@
-//! How much the objects of one namespace may need together.
+//! Limits for the needs of all objects in a namespace.
 //!
-//! Needs come from policies, but what they say may come from objects: without a bound, whoever may create objects in one
-//! namespace takes memory from all others. First come, first served: an object that is followed stays so, and the one that
-//! asks for too much is told. As soon as the others need less it is woken, and asks again.
+//! Policies name the needs, but the text may come from objects. Without a limit, a user who may create objects in one
+//! namespace could take the memory of all others. The first objects get the room. An object that is followed stays so,
+//! and an object beyond the limit gets an error. As soon as the others need less, that object is woken and asks again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +14,12 @@ use super::{
 };
 use crate::queue::Urgency;
 
-/// What all objects of one namespace may need there, each counted once however many need it.
+/// The maximum number of distinct needs of all objects in a namespace, within that namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// Needs of both sorts, by name and by labels.
+    /// Needs by name and needs by labels together.
     pub needs: usize,
-    /// Of those, needs by labels.
+    /// Needs by labels among them.
     pub selectors: usize,
 }
 
@@ -29,24 +29,24 @@ impl Default for Allowance {
     }
 }
 
-/// Why the needs of an object are not followed.
+/// The error for an object whose needs exceed the limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the objects of namespace {namespace} need {wanted} {what} together with this one, and the operator follows {most} in a \
      namespace: refer to fewer, or move objects to another namespace"
 )]
 pub struct TooMany {
-    /// Where the objects are.
+    /// The namespace of the objects.
     pub namespace: String,
-    /// What is too much.
+    /// The kind of need that exceeds the limit.
     pub what: &'static str,
-    /// What it would come to.
+    /// The number that would be needed.
     pub wanted: usize,
-    /// What it may come to.
+    /// The maximum number.
     pub most: usize,
 }
 
-/// What is needed in each namespace, and who had to be refused.
+/// The needs in each namespace, and the objects whose needs were refused.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     pub(super) used: BTreeMap<String, Used>,
@@ -69,7 +69,7 @@ impl Used {
 }
 
 impl Ledger {
-    /// What is needed changed by one target. Says who may ask again.
+    /// Updates the counts after a target became needed or unneeded. Returns the objects that may ask again.
     pub(super) fn note(&mut self, target: &Target, needs: &Needs) -> Wakes {
         let namespace = target.namespace().unwrap_or_default();
         let one = Used::of(std::iter::once(target));

@@ -27,7 +27,7 @@ impl Watch {
 }
 
 impl Beside {
-    /// It follows the cluster.
+    /// Reports that it follows the cluster.
     pub(crate) fn follows(&self) {
         self.set(WatchState::Synced, String::new());
     }

@@ -1,4 +1,4 @@
-//! How a request or a watch can end, as far as it matters for what comes next.
+//! Errors of requests and watches, classified by their consequences.
 
 use std::time::Duration;
 
@@ -6,28 +6,28 @@ use serde_json::Value;
 
 use crate::telling::{told, words};
 
-/// How long the API server may take to answer, the answer's body included except for a watch.
+/// Maximum time for an answer of the API server, including its body except for a watch.
 const ANSWER: Duration = Duration::from_mins(1);
 
-/// What comes of a request, in time.
+/// Awaits a request within the time limit.
 pub(super) async fn in_time<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, Broken> {
     let answer = tokio::time::timeout(ANSWER, request).await.map_err(|_| Broken::Silent)?;
     answer.map_err(|error| Broken::of(&error))
 }
 
-/// Why something did not work.
+/// The reason why a request or a watch failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Broken {
-    /// The server has forgotten the version that was asked for.
+    /// The server has forgotten the requested version.
     #[error("the resource version is too old")]
     Gone,
-    /// There is no such collection.
+    /// The server has no such collection.
     #[error("the API server does not serve it")]
     Unserved,
-    /// The operator may not.
+    /// The operator lacks the right.
     #[error("the operator may not read it: {0}")]
     Forbidden(String),
-    /// The server does not know who asks, and so cannot say whether they may.
+    /// The server cannot authenticate the operator, so it cannot check rights.
     #[error("the API server does not know the operator: {0}")]
     Unauthenticated(String),
     /// The server answered with an error.
@@ -35,24 +35,24 @@ pub(super) enum Broken {
     Answered {
         /// The status code.
         code: u16,
-        /// What it said; nothing, where something that stands before it answered.
+        /// The server's message. Empty if a proxy in front of the server answered.
         text: String,
-        /// How long it wants to be left alone.
+        /// The wait that the server asks for.
         wait: Duration,
     },
-    /// Nothing came in time.
+    /// No answer arrived in time.
     #[error("nothing was heard from the API server for too long")]
     Silent,
-    /// The connection broke, or what came could not be read.
+    /// The connection broke, or the answer could not be read.
     #[error("{0}")]
     Connection(String),
-    /// What came makes no sense.
+    /// The answer makes no sense.
     #[error("{0}")]
     Odd(String),
 }
 
 impl Broken {
-    /// What an error of the client comes to.
+    /// Classifies an error of the client.
     pub(super) fn of(error: &kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => {
@@ -65,7 +65,7 @@ impl Broken {
         }
     }
 
-    /// What an error event of a watch comes to.
+    /// Classifies an error event of a watch.
     pub(super) fn of_status(status: &Value) -> Self {
         let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
         let seconds = status["details"]["retryAfterSeconds"].as_u64().unwrap_or_default();
@@ -90,7 +90,7 @@ impl Broken {
         Self::Connection(format!("the watch broke: {error}"))
     }
 
-    /// How long the server wants to be left alone; never more than a minute.
+    /// The wait that the server asks for, at most one minute.
     pub(super) fn wait(&self) -> Duration {
         match self {
             Self::Answered { wait, .. } => (*wait).min(Duration::from_mins(1)),
@@ -98,22 +98,23 @@ impl Broken {
         }
     }
 
-    /// Whether nobody looked at the request: a server that ends, begins or has too much to do, or what stands before it.
+    /// Whether no server handled the request: it shuts down, starts or is overloaded, or a proxy in front of it
+    /// answered.
     pub(super) fn is_outage(&self) -> bool {
         matches!(self, Self::Silent | Self::Connection(_) | Self::Answered { code: 429 | 502..=504, .. })
     }
 
-    /// Whether the server lets nobody in who asks like this.
+    /// Whether the server denies access, by authentication or by rights.
     pub(super) fn is_denial(&self) -> bool {
         matches!(self, Self::Forbidden(_) | Self::Unauthenticated(_))
     }
 
-    /// Whether the server does not take the request as it is, so that it must be put differently.
+    /// Whether the server rejects the form of the request, so that another form may work.
     pub(super) fn is_refusal(&self) -> bool {
         matches!(self, Self::Answered { code: 400 | 405 | 406 | 415 | 422, .. })
     }
 
-    /// One word for a metric.
+    /// One word for the metric.
     pub(super) fn reason(&self) -> String {
         match self {
             Self::Gone => "gone".to_owned(),
@@ -127,7 +128,7 @@ impl Broken {
     }
 }
 
-/// A text behind a colon; without one, no colon either.
+/// Returns the text after a colon, or nothing if the text is empty.
 fn behind(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(": {text}") }
 }
@@ -151,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// What an answer comes to, once as an error of the client and once as an event of a watch.
+    /// The error texts for an answer, as an error of the client and as an event of a watch.
     fn shown(code: u16, message: &str) -> [String; 2] {
         let answer = kube::Error::Api(Status::failure(message, "").with_code(code).boxed());
         [Broken::of(&answer), Broken::of_status(&json!({"code": code, "message": message}))].map(|it| it.to_string())

@@ -1,4 +1,4 @@
-//! Which objects have which labels.
+//! An index of objects by label.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,12 +8,13 @@ use std::{
 use super::item::{Arrived, Item};
 use crate::hashing::hash;
 
-/// Which objects have which labels. Two labels with the same hash lead to an object that is read for nothing, and no further.
+/// An index of objects by label. If two labels have the same hash, the operator reads an object needlessly, with no
+/// other effect.
 #[derive(Debug, Default)]
 pub(super) struct ByLabel {
     pub(super) of_name: BTreeMap<Arc<str>, Labelled>,
     pub(super) names: BTreeMap<u64, BTreeSet<Arc<str>>>,
-    /// How often it was decided whether anything selects an object.
+    /// Number of checks whether a selector selects an object.
     #[cfg(test)]
     pub(super) decided: std::sync::atomic::AtomicUsize,
 }
@@ -31,7 +32,7 @@ pub(super) fn marks(labels: &Labels) -> Vec<u64> {
 }
 
 impl ByLabel {
-    /// There is a version of an object. Says whether it is newer than what is known.
+    /// Records the labels of an object's version. Returns whether the version is newer than the known one.
     pub(super) fn put(&mut self, name: &Arc<str>, item: &Item) -> bool {
         if self.of_name.get(name).is_some_and(|known| known.version >= item.version) {
             return false;
@@ -45,7 +46,7 @@ impl ByLabel {
         true
     }
 
-    /// An object went at a version. Says whether that is newer than what is known.
+    /// Removes an object that was deleted at a version. Returns whether that is newer than the known version.
     pub(super) fn gone(&mut self, name: &str, version: u64) -> bool {
         let is_newer = self.of_name.get(name).is_none_or(|known| known.version <= version);
         if is_newer {
@@ -64,19 +65,19 @@ impl ByLabel {
         }
     }
 
-    /// Objects that a list as of a version does not have.
+    /// Returns the known objects that a list of this version does not contain.
     pub(super) fn vanished(&self, listed: &[Arrived], version: u64) -> Vec<Arc<str>> {
         let listed: BTreeSet<&str> = listed.iter().map(|arrived| &*arrived.name).collect();
         let vanished = |(name, known): &(&Arc<str>, &Labelled)| known.version <= version && !listed.contains(&***name);
         self.of_name.iter().filter(vanished).map(|(name, _)| Arc::clone(name)).collect()
     }
 
-    /// Whether an object has all of these labels.
+    /// Whether an object has all these labels.
     pub(super) fn carries(&self, name: &str, labels: &Labels) -> bool {
         self.has(name, &marks(labels))
     }
 
-    /// Whether one of these selectors, as the hashes of its labels, selects an object.
+    /// Whether one of these selectors, given as hashes of labels, selects an object.
     pub(super) fn is_selected(&self, name: &str, selectors: &[Vec<u64>]) -> bool {
         #[cfg(test)]
         self.decided.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -87,7 +88,7 @@ impl ByLabel {
         self.of_name.get(name).is_some_and(|known| marks.iter().all(|mark| known.labels.contains(mark)))
     }
 
-    /// Objects that have all of these labels, by name.
+    /// Returns the objects with all these labels, by name.
     pub(super) fn matching(&self, labels: &Labels) -> Vec<Arc<str>> {
         let marks = marks(labels);
         let mut fewest: Option<&BTreeSet<Arc<str>>> = None;

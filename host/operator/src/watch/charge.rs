@@ -1,4 +1,4 @@
-//! Whether an object may need more than it did.
+//! Checks whether an object may have more needs.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use super::{
 };
 
 impl State {
-    /// Whether an object may need these, besides what is needed already. What lies in other namespaces takes a grant, and
-    /// grants are few. An object that needs no more than before is never refused.
+    /// Checks the new needs of an object against the limits of its namespace. Needs in other namespaces require a
+    /// grant, so they are few and do not count. An object that needs no more than before always passes.
     pub(super) fn allow(&mut self, key: &ObjectKey, targets: &BTreeSet<Target>) -> Result<(), TooMany> {
         let here = |target: &&Target| target.namespace() == Some(&*key.namespace);
         let is_new = |target: &&Target| self.needs.who(target).next().is_none();

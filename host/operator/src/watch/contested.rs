@@ -1,5 +1,5 @@
-//! Names that somebody wants for a child and somebody else has: followed by their metadata until they are free, so that a
-//! clash heals at once and costs no request meanwhile.
+//! Names that an object wants for a child and that another owner has. The operator follows their metadata until they
+//! are free. So a conflict ends at once and costs no requests meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,14 +18,13 @@ use super::{
 };
 use crate::queue::Urgency;
 
-/// Names that are followed in one namespace at a time. The owners of further clashes are looked at again now and then.
+/// Maximum number of followed names in one namespace. The pass checks further names from time to time.
 const MOST: usize = 64;
-/// Names that are followed in all namespaces. Beyond that, each namespace has its share.
+/// Maximum number of followed names in all namespaces. Beyond it, the namespaces share the number.
 const MOST_IN_ALL: usize = 256;
 
 impl Watch {
-    /// Says which names an object wants that somebody else has, in place of what was said before. It is woken when one
-    /// of them may have become free.
+    /// Replaces the names that an object wants and another owner has. The object is woken when one of them may be free.
     pub fn contest(&self, key: &ObjectKey, names: &BTreeSet<Reference>) {
         let targets = names.iter().cloned().map(Target::Named).collect();
         if self.0.with(|state| !state.contested.set(key, targets).is_empty()) {
@@ -33,7 +32,7 @@ impl Watch {
         }
     }
 
-    /// The metadata of whoever has a contested name, as an object; none if that is not known, or nobody has it.
+    /// Returns the metadata of the object that has a contested name. `None` if it is unknown, or if the name is free.
     pub fn rival(&self, name: &Reference) -> Option<Value> {
         self.0.with(|state| {
             let slot = state.rivals(name)?;
@@ -41,20 +40,20 @@ impl Watch {
         })
     }
 
-    /// Whether a contested name is followed, so that nobody has to look again.
+    /// Whether a contested name is followed, so that no pass has to check it.
     pub fn follows(&self, name: &Reference) -> bool {
         self.0.with(|state| state.rivals(name).is_some())
     }
 }
 
 impl State {
-    /// What follows a contested name, if it works.
+    /// Returns the watch that follows a contested name, if it works.
     fn rivals(&self, name: &Reference) -> Option<&Slot> {
         let spec = Spec::new(&name.of(), name.namespace.clone(), Select::Contested(name.name.clone()));
         self.slots.get(&spec).filter(|slot| slot.shelf.synced && slot.shelf.trouble.is_none())
     }
 
-    /// The watches that contested names take.
+    /// Returns the watches for contested names.
     pub(super) fn contested_specs(&self) -> Vec<Spec> {
         let within = |name: &&Reference| name.namespace.as_deref().is_some_and(|at| self.scope.holds(at));
         let names = self.contested.all().filter_map(|target| match target {
@@ -68,7 +67,7 @@ impl State {
         shared_out(names.filter(within).filter_map(spec))
     }
 
-    /// Who wants the name of an object whose place in the world has changed.
+    /// Returns the objects that want the name of an object that appeared, went or changed its owner.
     pub(super) fn contesters(&self, spec: &Spec, change: &Change) -> Wakes {
         let owner = |item: &Option<Item>| item.as_ref().map(|item| item.owner.clone());
         if !matches!(spec.select, Select::Contested(_)) && owner(&change.before) == owner(&change.after) {
@@ -77,14 +76,14 @@ impl State {
         self.who_wants(spec, &change.namespace, &change.name)
     }
 
-    /// Who wants a name.
+    /// Returns the objects that want a name.
     pub(super) fn who_wants(&self, spec: &Spec, namespace: &str, name: &str) -> Wakes {
         let target = named(&spec.of, Some(namespace), name);
         self.contested.who(&target).map(|key| (key.clone(), Urgency::Fresh)).collect()
     }
 }
 
-/// As many of these as are followed: the namespaces take turns, one name each time.
+/// Limits the followed names: the namespaces take turns with one name each.
 fn shared_out(specs: impl Iterator<Item = Spec>) -> Vec<Spec> {
     let mut had: BTreeMap<Option<String>, usize> = BTreeMap::new();
     let mut in_turn: BTreeSet<(usize, Spec)> = BTreeSet::new();

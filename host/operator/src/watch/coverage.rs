@@ -1,4 +1,4 @@
-//! Which types are watched and why: what the policies in force claim, and nothing else.
+//! The watched types, derived from the claims of the active policies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,48 +7,49 @@ use kaos_policy::{
     names::is_subdomain,
 };
 
-/// What the claims on one primary type come to.
+/// The combined claims on one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claimed {
-    /// Types of its children, also those that only earlier policies emitted.
+    /// The types of its children, including those that only earlier policies emitted.
     pub emits: BTreeSet<ResourceType>,
-    /// Types that its needs name.
+    /// The types of its needs.
     pub reads: BTreeSet<ResourceType>,
-    /// Types that are used where they are served; each is in one of the others too.
+    /// Types that are used only if they are served. Each is also in one of the other sets.
     pub wishes: BTreeSet<ResourceType>,
 }
 
 impl Claimed {
-    /// Whether a type plays any part.
+    /// Whether the claims involve a type.
     pub fn mentions(&self, of: &ResourceType) -> bool {
         self.emits.contains(of) || self.reads.contains(of) || self.wishes.contains(of)
     }
 
-    /// Every type that plays a part.
+    /// Returns every type that the claims involve.
     pub fn types(&self) -> impl Iterator<Item = &ResourceType> {
         self.emits.iter().chain(&self.reads).chain(&self.wishes)
     }
 }
 
-/// What all policies in force claim, by primary type.
+/// The claims of all active policies, by claimed kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Coverage {
     primaries: BTreeMap<ResourceType, Claimed>,
 }
 
-/// How the objects of a type are watched.
+/// The manner in which a type is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// All of them.
+    /// All objects.
     Whole,
-    /// Those that carry the operator's label.
+    /// The objects with the operator's label.
     Own,
-    /// Not as a type, but one by one as they are needed.
+    /// Single objects, while they are needed.
     AsNeeded,
 }
 
 impl Coverage {
-    /// The coverage of claims; several on the same type (a base and its overlays) are joined.
+    /// Creates the coverage of these claims. Several claims on one kind are merged, for example a policy and its
+    /// overlays.
     pub fn of<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Self {
         let mut coverage = Self::default();
         for claim in claims {
@@ -65,36 +66,36 @@ impl Coverage {
         claimed.wishes.extend(claim.wishes.iter().cloned());
     }
 
-    /// Keeps a primary type in view although nobody claims it. It is no harm if it cannot be watched.
+    /// Keeps watching a kind without a claim. An error of that watch does no harm.
     pub fn keep(&mut self, primary: &ResourceType) {
         self.primaries.entry(primary.clone()).or_default();
     }
 
-    /// Whether a type is only kept in view.
+    /// Whether a kind is watched only because of [`keep`](Self::keep).
     pub(super) fn is_kept(&self, of: &ResourceType) -> bool {
         self.claimed(of) == Some(&Claimed::default())
     }
 
-    /// Adds a type of children that an earlier policy left behind.
+    /// Adds a type of children from an earlier policy.
     pub fn add_emitted(&mut self, primary: &ResourceType, of: ResourceType) {
         if let Some(claimed) = self.primaries.get_mut(primary) {
             claimed.emits.insert(of);
         }
     }
 
-    /// Has everything followed that pods may refer to by name: what it holds is to roll them.
+    /// Adds the types that pods refer to by name, because a change of their content restarts the pods.
     pub(super) fn follow_references(&mut self) {
         for claimed in self.primaries.values_mut() {
             claimed.reads.extend(["ConfigMap", "Secret"].map(|kind| ResourceType::new("v1", kind)));
         }
     }
 
-    /// The primary types and what is claimed for each.
+    /// Returns the claimed kinds with their claims.
     pub fn primaries(&self) -> impl Iterator<Item = (&ResourceType, &Claimed)> {
         self.primaries.iter()
     }
 
-    /// What is claimed for a primary type.
+    /// Returns the claims on a kind.
     pub fn claimed(&self, primary: &ResourceType) -> Option<&Claimed> {
         self.primaries.get(primary)
     }
@@ -104,34 +105,34 @@ impl Coverage {
         self.primaries.contains_key(of)
     }
 
-    /// Whether any plan may contain it.
+    /// Whether a plan may contain the type.
     pub fn is_emitted(&self, of: &ResourceType) -> bool {
         self.primaries.values().any(|claimed| claimed.emits.contains(of))
     }
 
-    /// Whether any need may name it.
+    /// Whether a need may name the type.
     pub fn is_read(&self, of: &ResourceType) -> bool {
         self.primaries.values().any(|claimed| claimed.reads.contains(of))
     }
 
-    /// Whether everybody who mentions the type does without it where it is not served.
+    /// Whether every claim that involves the type works without it.
     pub(super) fn is_optional(&self, of: &ResourceType) -> bool {
         let wished = |claimed: &Claimed| !claimed.mentions(of) || claimed.wishes.contains(of);
         (self.is_kept(of) || !self.is_primary(of)) && self.primaries.values().all(wished)
     }
 
-    /// All types that play any part.
+    /// Returns all involved types.
     pub fn types(&self) -> BTreeSet<ResourceType> {
         self.primaries.iter().flat_map(|(of, claimed)| std::iter::once(of).chain(claimed.types())).cloned().collect()
     }
 
-    /// The primary type that an owner reference means: versions of one kind are views on the same object.
+    /// Returns the claimed kind that an owner reference means. The versions of a kind are views of the same objects.
     pub(super) fn primary_of(&self, owner: &ResourceType) -> Option<&ResourceType> {
         let (exact, _) = self.primaries.get_key_value(owner).unzip();
         exact.or_else(|| self.primaries.keys().find(|of| of.kind == owner.kind && of.group() == owner.group()))
     }
 
-    /// The ways in which a type is watched; a type may be watched in two.
+    /// Returns the manners of watching a type. A type may have two.
     pub(super) fn manners(&self, of: &ResourceType) -> Vec<Manner> {
         let read = self.is_read(of);
         if self.is_primary(of) || (read && !is_guarded(of)) {
@@ -142,14 +143,14 @@ impl Coverage {
     }
 }
 
-/// Types of which a cluster holds so many, or so sensitive ones, that they are never watched or listed as a whole to be
-/// read.
+/// Whether a type is never watched or listed in full for reading. Clusters hold too many such objects, or sensitive
+/// ones.
 pub(crate) fn is_guarded(of: &ResourceType) -> bool {
     of.is_secret() || (of.group().is_empty() && of.kind == "ConfigMap")
 }
 
-/// Whether an API server can have what a target names. Names of ConfigMaps and Secrets become part of requests, and come
-/// from specs of pods, too, which nobody checks for that.
+/// Whether a target's name is valid in the API server. Names of ConfigMaps and Secrets become part of requests, and
+/// some come unchecked from pod specs.
 pub(super) fn can_exist(target: &Target) -> bool {
     match target {
         Target::Named(reference) => !is_guarded(&reference.of()) || is_subdomain(&reference.name),

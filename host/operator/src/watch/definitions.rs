@@ -1,5 +1,5 @@
-//! Watches the metadata of custom resource definitions, to know when types come, change and go. It is not said what they
-//! are; that is asked of discovery, which lags behind them a little.
+//! Watches the metadata of custom resource definitions, to notice when types appear, change or disappear. Discovery
+//! provides the details, and it lags a little behind the definitions.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::queue::Urgency;
 
-/// Watches them until the future is dropped.
+/// Watches the definitions until the future is dropped.
 pub(super) async fn watch(shared: Arc<Shared>) {
     let collection = Collection {
         of: ResourceType::new("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
@@ -32,14 +32,14 @@ pub(super) async fn watch(shared: Arc<Shared>) {
 }
 
 impl State {
-    /// A number that changes with the definition of a type; 0 as long as none is known.
+    /// A number that changes with the definition of a type. 0 if no definition is known.
     pub(super) fn definition(&self, of: &ResourceType) -> u64 {
         let Some(Some(served)) = self.served.get(of) else { return 0 };
         let name = format!("{}.{}", served.resource.plural, served.resource.group);
         self.definitions.by_name.get(&*name).map_or(0, |definition| definition.content)
     }
 
-    /// Primaries of the types that a definition is for: what is written to them may have to look different.
+    /// Returns the objects of the types that a definition is for. Their status may need another form now.
     fn defined_by(&self, name: &str) -> Wakes {
         let is_it = |of: &&ResourceType| {
             self.served
@@ -51,7 +51,7 @@ impl State {
         types.flat_map(|of| self.keys(of)).map(|key| (key, Urgency::Bulk)).collect()
     }
 
-    /// Whether a definition is of a group that matters.
+    /// Whether a definition belongs to the group of a covered type.
     fn matters(&self, name: &str) -> bool {
         self.coverage.types().iter().any(|of| of.group() == group_of(name))
     }
@@ -62,7 +62,7 @@ struct Definitions {
 }
 
 impl Definitions {
-    /// Takes a change, wakes whom it concerns, and has it asked what is served if that may be different now.
+    /// Takes in a change and wakes the objects that it concerns. Triggers discovery if the served types may differ now.
     fn change(&self, change: impl FnOnce(&mut State) -> (bool, Wakes)) {
         let mut matters = false;
         self.shared.tell(|state| {

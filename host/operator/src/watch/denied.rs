@@ -1,5 +1,5 @@
-//! Rights that come back. Whoever was refused waits longer from time to time, one object apart, which goes on trying. As soon
-//! as one is let in again, all others try at once.
+//! Retries when rights return. Objects whose passes lacked a right wait ever longer, except one, which retries
+//! regularly. As soon as one pass succeeds, all others retry at once.
 
 use super::{
     Watch,
@@ -10,13 +10,14 @@ use super::{
 use crate::queue::Urgency;
 
 impl Watch {
-    /// A number that changes whenever rights came back.
+    /// A number that changes whenever rights return.
     pub(crate) fn rights(&self) -> u64 {
         self.0.with(|state| *state.rights.borrow())
     }
 
-    /// A pass that began when [`rights`](Self::rights) was `began` was refused something. Its object is woken when rights come
-    /// back, and at once if they did meanwhile. Returns whether it is the one that goes on trying.
+    /// Records that a pass lacked a right. `began` is the value of [`rights`](Self::rights) at its start. The object is
+    /// woken when rights return, or at once if they returned during the pass. Returns whether this object is the one
+    /// that retries regularly.
     pub(crate) fn was_denied(&self, key: &ObjectKey, began: u64) -> bool {
         let mut goes_on = false;
         self.0.tell(|state| {
@@ -30,19 +31,19 @@ impl Watch {
         goes_on
     }
 
-    /// How many objects wait for rights.
+    /// Number of objects that wait for rights.
     pub(crate) fn denied(&self) -> usize {
         self.0.with(|state| state.denied.len())
     }
 
-    /// A pass over an object came to its end. If the last one was refused something, rights are back.
+    /// Records that a pass ran to its end. If the object's last pass lacked a right, rights have returned.
     pub(crate) fn was_let_in(&self, key: &ObjectKey) {
         self.0.tell(|state| if state.denied.remove(key) { state.rights_are_back() } else { Wakes::new() });
     }
 }
 
 impl State {
-    /// Changes what one watch knows. If that was refused before and is no longer, rights are back.
+    /// Changes the state of one watch. If the API server no longer refuses that watch, rights have returned.
     pub(super) fn let_in(&mut self, handle: &Handle, change: impl FnOnce(&mut Self) -> Wakes) -> Wakes {
         let was_refused = self.is_refused(handle);
         let mut wakes = change(self);

@@ -1,7 +1,7 @@
-//! Which types the API server serves, and how they are addressed.
+//! Discovery: the types that the API server serves, and their addresses.
 //!
-//! Asked for version by version of an API group, only for the groups that matter: every server since the beginning answers
-//! that, and a group that is broken does not hide the others.
+//! It asks for single versions of the API groups that matter. Every server supports these requests, and a broken group
+//! does not hide the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,14 +19,14 @@ use super::broken::{Broken, in_time};
 pub struct Served {
     /// For `Api::dynamic` and request paths.
     pub resource: ApiResource,
-    /// Whether its objects live in namespaces.
+    /// Whether the type is namespaced.
     pub namespaced: bool,
-    /// What people call it beside its kind and its plural.
+    /// The singular and the short names.
     pub nicknames: Vec<String>,
 }
 
 impl Served {
-    /// The path of its objects, of one namespace or of all.
+    /// Returns the path of the type's objects, in one namespace or in all.
     pub fn path(&self, namespace: Option<&str>) -> String {
         let ApiResource { group, api_version, plural, .. } = &self.resource;
         let root = if group.is_empty() { "api" } else { "apis" };
@@ -37,7 +37,7 @@ impl Served {
     }
 }
 
-/// What came of asking for one version of a group.
+/// The result of discovery. `None` for a type that is not served.
 pub(crate) type Discovered = BTreeMap<ResourceType, Option<Served>>;
 
 #[derive(Deserialize)]
@@ -58,7 +58,7 @@ struct Resource {
     short: Vec<String>,
 }
 
-/// Asks for all versions that these types name. What could not be asked is told with the reason, and missing.
+/// Asks for all versions of these types. Failed versions are returned with the reason, and their types are missing.
 pub(crate) async fn discover(
     client: &Client,
     types: &BTreeSet<ResourceType>,

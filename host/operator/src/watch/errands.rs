@@ -1,5 +1,5 @@
-//! What has to be asked for beside watching: needed objects that are read one by one, and once for each type the sweep
-//! for children that carry no label of ours because an operator before us made them.
+//! The requests other than watches: reads of needed objects, and one sweep for each type. The sweep finds children
+//! without our label, which an earlier operator made.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -22,7 +22,7 @@ use super::{
     slot::Handle,
 };
 
-/// Does what there is to do for one watch until the future is dropped.
+/// Runs the requests of one watch until the future is dropped.
 pub(super) async fn run(shared: Arc<Shared>, handle: Handle) {
     if handle.spec.by_metadata() {
         read_needed(&shared, &handle).await;
@@ -33,19 +33,19 @@ pub(super) async fn run(shared: Arc<Shared>, handle: Handle) {
     std::future::pending::<()>().await;
 }
 
-/// What could not be read.
+/// A failed read.
 struct Failed {
-    /// The version at which it was seen last.
+    /// The last version that was seen.
     seen: u64,
-    /// How often in a row.
+    /// Number of failures in a row.
     times: u32,
-    /// Since when it is refused without a break, if it is.
+    /// Since when the API server has been refusing the read.
     refused: Option<Instant>,
-    /// When it is tried again.
+    /// The time of the retry.
     due: Instant,
 }
 
-/// Reads what is needed. What cannot be read is tried again in its own time, and what can be does not wait for that.
+/// Reads needed objects. Each failed read has its own backoff, and other reads do not wait for it.
 async fn read_needed(shared: &Shared, handle: &Handle) {
     let mut rng = shared.rng(("read", &*handle.spec));
     let mut failed: BTreeMap<Arc<str>, Failed> = BTreeMap::new();
@@ -69,7 +69,7 @@ async fn read_needed(shared: &Shared, handle: &Handle) {
         }
         while let Some((name, version)) = next(shared, handle) {
             if let Some(failed) = failed.get_mut(&name) {
-                // Its wait is not over, however often it changes. It has no version when it is needed anew.
+                // Still backing off; changes do not shorten it. Version 0 means newly needed.
                 failed.seen = if version == 0 { 0 } else { version.max(failed.seen) };
                 continue;
             }
@@ -89,7 +89,7 @@ async fn read_needed(shared: &Shared, handle: &Handle) {
     }
 }
 
-/// Waits until then; for ever, if there is no such time.
+/// Waits until this time, or forever without one.
 async fn until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
@@ -101,7 +101,7 @@ fn next(shared: &Shared, handle: &Handle) -> Option<(Arc<str>, u64)> {
     shared.with(|state| state.next_to_read(handle))
 }
 
-/// Reads an object that was seen at a version. An answer from before that counts for now, and is asked for again.
+/// Reads an object that was seen at a version. An older answer counts for now, and the object is read again.
 async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> Result<(), Broken> {
     let as_seen = |version: u64| {
         if version < seen { Err(Broken::odd("what was read is older than what was seen")) } else { Ok(()) }
@@ -132,7 +132,7 @@ async fn read(shared: &Shared, handle: &Handle, name: &Arc<str>, seen: u64) -> R
 #[derive(Deserialize)]
 struct Metadata {
     metadata: Meta,
-    /// The API server writes null for no metadata at all.
+    /// The API server writes null for an empty list.
     #[serde(default)]
     items: Option<Vec<Value>>,
 }

@@ -1,14 +1,14 @@
-//! What a watch tells.
+//! Events of a watch.
 
 use super::item::Arrived;
 
 /// One event of a watch.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// There is this object.
+    /// The object was added or modified.
     Is(Arrived),
-    /// This object is gone.
+    /// The object was deleted.
     Gone(Arrived),
-    /// Everything up to this version was told.
+    /// Everything up to this version was reported.
     Bookmark(u64),
 }

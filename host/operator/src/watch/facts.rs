@@ -1,5 +1,6 @@
-//! Needed objects whose metadata is watched and which are read one by one: Secrets always, ConfigMaps where too many are
-//! needed in a namespace. Nothing is kept of objects that nobody needs, and of a Secret only names and a digest.
+//! Needed objects that are watched by metadata and read one by one. This covers all Secrets, and ConfigMaps if a
+//! namespace has too many needs. The operator keeps nothing about unneeded objects, and of a Secret only key names and
+//! a digest.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,7 +17,7 @@ use sha2::Sha256;
 
 use super::item::{Arrived, Item};
 
-/// What is known of one needed object.
+/// The known state of one needed object.
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
     Absent,
@@ -41,7 +42,7 @@ impl Answer {
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     known: BTreeMap<Arc<str>, (u64, Answer)>,
-    /// To be read, and the version that is known to be there; 0 if none is.
+    /// The objects to read, with the versions known to exist. 0 if no version is known.
     dirty: BTreeMap<Arc<str>, u64>,
 }
 
@@ -50,12 +51,12 @@ impl Facts {
         self.known.get(name).map(|(_, answer)| answer)
     }
 
-    /// The next object to read, and the version that it has at least.
+    /// Returns the next object to read, with its minimum version.
     pub(super) fn take(&mut self) -> Option<(Arc<str>, u64)> {
         self.dirty.pop_first()
     }
 
-    /// Whether an object was read, or found to be absent.
+    /// Whether an object was read or found absent.
     pub(super) fn is_known(&self, name: &str) -> bool {
         matches!(self.get(name), Some(Answer::Absent | Answer::Object(_) | Answer::Secret(_)))
     }
@@ -65,14 +66,14 @@ impl Facts {
         self.known.get(name).is_some_and(|(known, answer)| *known >= version && matches!(answer, Answer::Object(_)))
     }
 
-    /// An object could not be read. Unless it is known by now, it is to be read again.
+    /// Schedules another read after a failure, unless the object is known by now.
     pub(super) fn read_again(&mut self, name: &Arc<str>, version: u64) {
         if version > 0 || !self.is_known(name) {
             self.version(name, version);
         }
     }
 
-    /// There is a version of an object that may be new. Says whether it is to be read.
+    /// Takes in a version of an object that may be new. Returns whether the object has to be read.
     pub(super) fn version(&mut self, name: &Arc<str>, version: u64) -> bool {
         let known = self.known.get(name);
         if known.is_some_and(|(known, answer)| *known >= version && !matches!(answer, Answer::Forbidden(_))) {
@@ -83,7 +84,7 @@ impl Facts {
         wanted.is_none()
     }
 
-    /// An object went at a version. Says whether that changes anything.
+    /// Takes in the deletion of an object at a version. Returns whether anything changed.
     pub(super) fn gone(&mut self, name: &Arc<str>, version: u64) -> bool {
         if self.known.get(name).is_some_and(|(known, _)| *known > version) {
             return false;
@@ -92,9 +93,9 @@ impl Facts {
         self.put(name, version, Answer::Absent)
     }
 
-    /// An object was read. Says whether that changes anything.
+    /// Takes in an object that was read. Returns whether anything changed.
     pub(super) fn fetched(&mut self, name: &Arc<str>, version: u64, answer: Answer) -> bool {
-        // A version of 0 stands for an answer that has none: nothing there, or no right to look.
+        // Version 0 means an answer without a version: no object, or no right to read it.
         if version > 0 && self.known.get(name).is_some_and(|(known, _)| *known > version) {
             return false;
         }
@@ -102,31 +103,31 @@ impl Facts {
         self.put(name, version.max(kept), answer)
     }
 
-    /// An object is needed now that was not before.
+    /// Takes in that an object is needed now.
     pub(super) fn want(&mut self, name: &str) {
         if !self.known.contains_key(name) {
             self.dirty.entry(name.into()).or_default();
         }
     }
 
-    /// Whether an object is needed and was not read yet.
+    /// Whether an object is needed and not read yet.
     #[cfg(test)]
     pub(super) fn is_to_be_read(&self, name: &str) -> bool {
         self.dirty.contains_key(name)
     }
 
-    /// An object is needed no longer.
+    /// Forgets an object that is no longer needed.
     pub(super) fn forget(&mut self, name: &str) {
         self.known.remove(name);
         self.dirty.remove(name);
     }
 
-    /// A list came as of a version. Says for which objects something changed at once.
+    /// Takes in a list of a version. Returns the objects that changed at once.
     pub(super) fn relist(&mut self, listed: &[Arrived], version: u64, needed: &BTreeSet<Arc<str>>) -> Vec<Arc<str>> {
         let mut absent = needed.clone();
         for arrived in listed {
             if absent.remove(&arrived.name) {
-                // A list knows better than a list before it that something is there.
+                // A newer list overrides an older absence.
                 if let Some((known, Answer::Absent)) = self.known.get_mut(&arrived.name)
                     && *known <= version
                 {
@@ -148,13 +149,13 @@ impl Facts {
     }
 }
 
-/// The facts of a Secret. Its values go no further than here.
+/// Returns the facts of a Secret. Its values stay in this function.
 pub(super) fn secret_facts(secret: &Value, key: &[u8]) -> SecretFacts {
     let data = &secret["data"];
     let keys = data.as_object().into_iter().flat_map(|data| data.keys().cloned());
     let mut keys: Vec<String> = keys.collect();
     keys.sort_unstable();
-    // An HMAC takes keys of any length.
+    // An HMAC accepts keys of any length.
     let mac = Hmac::<Sha256>::new_from_slice(key).map(|mac| mac.chain_update(canonical(data)).finalize());
     let digest = mac.map_or_else(|_| String::new(), |mac| Digest::of(&mac.into_bytes()).hex());
     SecretFacts { present: true, keys, digest }

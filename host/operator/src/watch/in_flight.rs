@@ -1,4 +1,4 @@
-//! Writes that were not answered yet.
+//! Writes without an answer so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use super::{
 };
 use crate::queue::Urgency;
 
-/// Who writes which child now, and the versions of it that the watch told of meanwhile; 0 where it is gone. Until it is
-/// clear which of them is their own write, these owners are not woken for it. Others are.
+/// The owners that are writing a child now, with the versions of the child that the watch has reported meanwhile (0 if
+/// deleted). Until the answer shows which version is the owner's own write, that owner is not woken. Other owners are.
 #[derive(Debug, Default)]
 pub(super) struct InFlight(pub(super) BTreeMap<(Place, ObjectKey), BTreeSet<u64>>);
 
 impl InFlight {
-    /// Those of `wakes` that need not wait.
+    /// Returns the wakes that need not wait.
     pub(super) fn hold(&mut self, place: &Place, version: u64, mut wakes: Wakes) -> Wakes {
         if !self.0.is_empty() {
             wakes.retain(|(owner, _)| {
@@ -25,7 +25,7 @@ impl InFlight {
         wakes
     }
 
-    /// The owner, if the watch told of anything else than the write with this answer; without an answer, of anything.
+    /// Ends a write. Returns the owner if the watch reported any version other than the write's answer.
     pub(super) fn end(&mut self, writer: (Place, ObjectKey), answered: Option<u64>) -> Wakes {
         let told = self.0.remove(&writer).unwrap_or_default();
         let other = told.into_iter().any(|version| Some(version) != answered);
@@ -76,7 +76,7 @@ mod tests {
     fn of_two_who_write_the_same_child_each_is_told_of_what_the_other_wrote() {
         let (one, other) = ((place("a"), owner("one")), (place("a"), owner("other")));
         let mut now = in_flight(&[one.clone(), other.clone()]);
-        // It was deleted, which concerns the one who had it; then the other made it.
+        // The deletion concerns the owner that had the child. Then the other owner made it.
         assert_eq!(now.hold(&place("a"), 0, wakes(&["one", "third"])), wakes(&["third"]));
         assert_eq!(now.hold(&place("a"), 9, wakes(&["other"])), []);
         assert_eq!(now.end(other, Some(9)), []);

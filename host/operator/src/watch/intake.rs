@@ -1,4 +1,4 @@
-//! What comes in, from watches, lists and our own writes, and whom it wakes.
+//! Takes in watch events, lists and our own writes, and finds the objects to wake.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -25,7 +25,7 @@ impl State {
         self.slots.get_mut(&*handle.spec).filter(|slot| slot.id == handle.id)
     }
 
-    /// A watch tells something.
+    /// Takes in an event of a watch.
     pub(super) fn event(&mut self, handle: &Handle, event: Event) -> Wakes {
         let spec = &*handle.spec;
         if spec.by_metadata() {
@@ -74,13 +74,13 @@ impl State {
         if changed { self.concerned(spec, &arrived.name) } else { Wakes::new() }
     }
 
-    /// Whether a watch would tell nothing new with this version of an object.
+    /// Whether this version of an object is known already.
     pub(super) fn knows(&mut self, handle: &Handle, namespace: &str, name: &str, version: u64) -> bool {
         let known = self.slot(handle).and_then(|slot| slot.shelf.get(namespace, name));
         known.is_some_and(|item| item.version >= version)
     }
 
-    /// A list came in full, as of a version.
+    /// Takes in a complete list of a version.
     pub(super) fn relist(&mut self, handle: &Handle, listed: Vec<Arrived>, version: u64) -> Wakes {
         let spec = &*handle.spec;
         let needed = if spec.by_metadata() { self.needed(spec) } else { BTreeSet::new() };
@@ -121,9 +121,9 @@ impl State {
         changed.iter().flat_map(|name| self.concerned(&handle.spec, name)).collect()
     }
 
-    /// A watch does not work, or works again. What was refused and never seen is refused for as long as nobody answers: a
-    /// server that restarts gives no rights. What was seen can be looked at meanwhile, and goes on to be for the first minute
-    /// of refusals; that there is trouble is told at once.
+    /// Takes in an error of a watch, or its end. If the API server refused an unlisted type, that refusal stands during
+    /// an outage, because a restart grants no rights. Known objects stay readable during an outage and during the first
+    /// minute of refusals. Metrics and readiness report the error at once.
     pub(super) fn set_trouble(&mut self, handle: &Handle, broken: Option<&Broken>) -> Wakes {
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
         if slot.shelf.is_refused() && !slot.shelf.synced && broken.is_some_and(Broken::is_outage) {
@@ -133,7 +133,8 @@ impl State {
         if turned { self.answered(&handle.spec) } else { Wakes::new() }
     }
 
-    /// A needed object may not be read. What it was when it was read counts until that has lasted.
+    /// Takes in that a needed object is not readable. Its last known content counts until the refusal has lasted long
+    /// enough.
     pub(super) fn unreadable(&mut self, handle: &Handle, name: &Arc<str>, why: &str, lasts: bool) -> Wakes {
         if !lasts && self.slot(handle).is_some_and(|slot| slot.facts.is_known(name)) {
             return Wakes::new();
@@ -141,7 +142,7 @@ impl State {
         self.fetched(handle, name, 0, Answer::Forbidden(why.to_owned()))
     }
 
-    /// A needed object was read.
+    /// Takes in a needed object that was read.
     pub(super) fn fetched(&mut self, handle: &Handle, name: &Arc<str>, version: u64, answer: Answer) -> Wakes {
         if handle.extract.labels && handle.spec.by_metadata() {
             return self.labelled_fetched(handle, name, version, answer);
@@ -154,7 +155,7 @@ impl State {
         if changed { self.concerned(&handle.spec, name) } else { Wakes::new() }
     }
 
-    /// The sweep found a child without our label.
+    /// Takes in a child without our label that the sweep found.
     pub(super) fn swept(&mut self, handle: &Handle, object: &Value) -> Wakes {
         let of = &handle.spec.of;
         let Some(owner) = super::item::owner_of(object) else { return Wakes::new() };
@@ -173,8 +174,9 @@ impl State {
         vec![(key, Urgency::Bulk)]
     }
 
-    /// A write of ours was answered. Whoever wrote a child knows of it; others who need the object do not. The answer to
-    /// a write of a primary may show what somebody else changed since the pass looked: that pass knew nothing of it.
+    /// Takes in the answer to our write. The owner that wrote a child knows about it; other objects that need the child
+    /// do not. The answer to a write of an object of a claimed kind may show a user's change since the pass began. That
+    /// pass did not know the change, so it counts as an event.
     pub(super) fn wrote(&mut self, object: &Value) -> Wakes {
         let mut wakes = Wakes::new();
         let Some(key) = ObjectKey::of_object(object) else { return wakes };
@@ -193,7 +195,7 @@ impl State {
         wakes
     }
 
-    /// A deletion of ours was answered: the object is gone.
+    /// Takes in the answer to our deletion of an object that is gone.
     pub(super) fn deleted(&mut self, of: &ResourceType, namespace: &str, name: &str, uid: &str) -> Wakes {
         let mut wakes = Wakes::new();
         let Some((spec, slot)) = self.store(of, namespace).map(|(spec, slot)| (spec.clone(), slot)) else {
@@ -210,7 +212,7 @@ impl State {
         wakes
     }
 
-    /// One object is different: the owner index follows, and whom it concerns is woken.
+    /// Takes in a changed object: updates the owner index and wakes the objects that it concerns.
     fn note(&mut self, spec: &Spec, change: &Change, quietly: bool, wakes: &mut Wakes) {
         let of = &spec.of;
         let namespace = &*change.namespace;
@@ -245,7 +247,7 @@ impl State {
         }
     }
 
-    /// The primaries that control an object, and may.
+    /// Returns the owners of an object, if their kind may have such children.
     fn owners_of(&self, of: &ResourceType, change: &Change) -> Wakes {
         let key = |owner: super::item::Owner| {
             let primary = self.coverage.primary_of(&owner.of)?;
@@ -255,14 +257,14 @@ impl State {
         change.owners().into_iter().filter_map(key).collect()
     }
 
-    /// Who needs one object of a guarded type by name.
+    /// Returns the objects that need an object of a guarded type by name.
     pub(super) fn concerned(&self, spec: &Spec, name: &str) -> Wakes {
         let namespace = spec.namespace.as_deref().unwrap_or_default();
         let keys = self.needs.concerned(&spec.of, namespace, name, [None, None]);
         keys.into_iter().map(|key| (key, Urgency::Fresh)).collect()
     }
 
-    /// A watch has its first answer, or may look again, or may no longer.
+    /// Returns the objects to wake after a watch got its first answer, recovered, or lost its rights.
     fn answered(&self, spec: &Spec) -> Wakes {
         if spec.is_store() {
             return self.claimers(&spec.of);
@@ -275,14 +277,14 @@ impl State {
     }
 }
 
-/// What errands ask for.
+/// The reads of needed objects.
 impl State {
-    /// The next needed object to read, and the version that it has at least.
+    /// Returns the next needed object to read, with its minimum version.
     pub(super) fn next_to_read(&mut self, handle: &Handle) -> Option<(Arc<str>, u64)> {
         self.slot(handle)?.facts.take()
     }
 
-    /// Objects that could not be read are to be read again.
+    /// Schedules another read of objects whose read failed.
     pub(super) fn read_again(&mut self, handle: &Handle, failed: &[(Arc<str>, u64)]) {
         let is_needed = |(name, _): &&(Arc<str>, u64)| self.is_wanted(&handle.spec, name);
         let needed: Vec<_> = failed.iter().filter(is_needed).cloned().collect();

@@ -1,4 +1,4 @@
-//! One object as a store keeps it: compact text, and the few facts that are asked for without parsing it.
+//! One cached object: compact text, plus the few facts that are needed without parsing.
 
 use std::sync::Arc;
 
@@ -8,34 +8,34 @@ use serde_json::{Value, json, value::RawValue};
 
 use crate::hashing::hash;
 
-/// Why something that the API server sent cannot be kept.
+/// The reason why an object from the API server cannot be cached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Malformed {
-    /// It is no JSON object with metadata, or a field that makes its identity is missing.
+    /// The JSON is no object with metadata, or lacks an identifying field.
     #[error("it has no usable metadata.{0}")]
     Field(&'static str),
 }
 
-/// An object in a store.
+/// A cached object.
 #[derive(Debug, Clone)]
 pub(super) struct Item {
-    /// Without managed fields, the last applied configuration and the resource version.
+    /// Excludes managed fields, the last applied configuration and the resource version.
     text: Arc<str>,
     pub(super) uid: Box<str>,
     pub(super) version: u64,
-    /// The UID of the controller that owns it.
+    /// The UID of the object's controller.
     pub(super) owner: Option<Box<str>>,
-    /// Sorted by key; only where selectors are asked for.
+    /// Sorted by key. Empty if no selector needs them.
     pub(super) labels: Box<[(Box<str>, Box<str>)]>,
-    /// Changes with anything but the resource version.
+    /// A hash of everything but the resource version.
     pub(super) content: u64,
-    /// Changes with anything but status and resource version; only for primaries.
+    /// A hash of everything but status and resource version. Only for claimed kinds.
     pub(super) essence: u64,
-    /// Whether somebody beside us owns a part of the spec; only where that is asked for.
+    /// Whether another field manager owns a part of the spec. Only if requested.
     pub(super) shared: bool,
 }
 
-/// Where an object is, and what is kept of it.
+/// An object's place and its cached form.
 #[derive(Debug, Clone)]
 pub(super) struct Arrived {
     pub(super) namespace: Arc<str>,
@@ -43,7 +43,7 @@ pub(super) struct Arrived {
     pub(super) item: Item,
 }
 
-/// Which of the extracted facts are kept.
+/// The facts to extract.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Extract {
     pub(super) labels: bool,
@@ -51,7 +51,7 @@ pub(super) struct Extract {
     pub(super) shared: bool,
 }
 
-/// The controller of an object, as the object says.
+/// The controller in an object's owner reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Owner {
     pub(super) of: ResourceType,
@@ -59,19 +59,19 @@ pub(super) struct Owner {
     pub(super) uid: String,
 }
 
-/// An object that cannot be kept as it is.
+/// An object that cannot be cached as it is.
 #[derive(Debug, Clone)]
 pub(super) struct Unusable {
-    /// Which, and why.
+    /// The object's name and the reason.
     pub(super) what: String,
-    /// The version that it has.
+    /// The object's version.
     pub(super) version: Option<u64>,
-    /// What can be kept of it.
+    /// The part that can be cached.
     pub(super) left: Option<Box<Arrived>>,
 }
 
-/// As much of an object as tells which it is, and whether it goes. What it says otherwise can be of any depth, and so can
-/// what managed fields say of that.
+/// The part of an object that identifies it and shows its deletion. The rest may be nested to any depth, and so may its
+/// managed fields.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Named {
@@ -104,7 +104,7 @@ impl Unusable {
         Self { what, version, left: left.map(Box::new) }
     }
 
-    /// Of what cannot be read, that it is there is kept, and that it says something that cannot be.
+    /// Handles unreadable JSON: keeps the object's metadata and a spec with the error.
     fn unread(sent: &RawValue, why: &serde_json::Error, of: &ResourceType, extract: Extract) -> Self {
         let metadata = named(sent);
         let object = json!({"metadata": metadata, "spec": format!("it cannot be read: {why}")});
@@ -117,8 +117,8 @@ fn named(sent: &RawValue) -> NamedMetadata {
 }
 
 impl Arrived {
-    /// Takes what is kept from what the server sent. Each object is read by itself, so that one that cannot be (it is deeper
-    /// than any that is meant well, for one) keeps no other from being read.
+    /// Converts an object from the server. Each object is parsed separately, so that an unreadable one, such as an
+    /// overly nested one, does not block the others.
     pub(super) fn read(sent: &RawValue, of: &ResourceType, extract: Extract) -> Result<Self, Unusable> {
         let object = match serde_json::from_str(sent.get()) {
             Ok(object) => object,
@@ -127,7 +127,7 @@ impl Arrived {
         Self::new(object, of, extract).map_err(|error| Unusable::new(&named(sent), &error, None))
     }
 
-    /// Takes what is kept from an object. Items of lists carry no type of their own, so it is filled in.
+    /// Converts an object. List items carry no type, so this fills in the type.
     pub(super) fn new(mut object: Value, of: &ResourceType, extract: Extract) -> Result<Self, Malformed> {
         let fields = object.as_object_mut().ok_or(Malformed::Field("name"))?;
         fields.entry("apiVersion").or_insert_with(|| json!(of.api_version));
@@ -158,17 +158,17 @@ impl Arrived {
 }
 
 impl Item {
-    /// The object, parsed anew.
+    /// Returns the parsed object.
     pub(super) fn value(&self) -> Value {
         parse(&self.text, self.version)
     }
 
-    /// The text, to be parsed outside of a lock.
+    /// Returns the text, so that the caller can parse it without the lock.
     pub(super) fn text(&self) -> Arc<str> {
         Arc::clone(&self.text)
     }
 
-    /// Whether it carries these labels.
+    /// Whether the object has these labels.
     pub(super) fn carries(&self, wanted: &[(String, String)]) -> bool {
         wanted.iter().all(|(key, value)| {
             let found = self.labels.binary_search_by(|(label, _)| (**label).cmp(key));
@@ -177,27 +177,28 @@ impl Item {
     }
 }
 
-/// An object from its kept text.
+/// Parses an object from its cached text.
 pub(super) fn parse(text: &str, version: u64) -> Value {
-    // The text was written by this module.
+    // This module wrote the text.
     let mut object: Value = serde_json::from_str(text).unwrap_or_default();
     object["metadata"]["resourceVersion"] = json!(version.to_string());
     object
 }
 
-/// A resource version as a number. They are compared, which Kubernetes has always kept possible and now promises.
+/// Parses a resource version into a number. The versions are compared; Kubernetes has always allowed that and now
+/// promises it.
 pub(super) fn version_of(value: Option<&Value>) -> Option<u64> {
     value.and_then(Value::as_str).and_then(|text| text.parse().ok())
 }
 
-/// The controller that an object names as its owner.
+/// Returns the controller in an object's owner references.
 pub(super) fn owner_of(object: &Value) -> Option<Owner> {
     let owner = stamp::controller(object)?;
     let text = |field: &str| owner[field].as_str().map(str::to_owned);
     Some(Owner { of: ResourceType::new(text("apiVersion")?, text("kind")?), name: text("name")?, uid: text("uid")? })
 }
 
-/// Whether managed fields say that somebody beside us wrote into the spec, other than through a subresource.
+/// Whether another field manager wrote into the spec, except through a subresource.
 fn is_shared(managed: Option<&Value>) -> bool {
     managed.and_then(Value::as_array).into_iter().flatten().any(|entry| {
         entry["manager"] != stamp::MANAGER
@@ -215,7 +216,7 @@ fn labels_of(object: &Value) -> Box<[(Box<str>, Box<str>)]> {
     pairs.into()
 }
 
-/// A digest of the object without its status.
+/// A hash of the object without its status.
 fn essence_of(object: &mut Value) -> u64 {
     let remove = |object: &mut Value| object.as_object_mut().and_then(|fields| fields.remove("status"));
     let status = remove(object);

@@ -1,4 +1,4 @@
-//! What a pass is about: one object by type, namespace and name.
+//! The key of an object: type, namespace and name.
 
 use std::fmt;
 
@@ -7,27 +7,27 @@ use serde_json::Value;
 
 use crate::queue::Urgency;
 
-/// Primaries to look at again.
+/// Objects that need a pass, with their urgency.
 pub(super) type Wakes = Vec<(ObjectKey, Urgency)>;
 
-/// One object. The namespace is empty for cluster-scoped objects.
+/// The key of an object. The namespace is empty for a cluster-scoped object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
-    /// Its type.
+    /// The object's type.
     pub of: ResourceType,
-    /// Where it lives.
+    /// The object's namespace.
     pub namespace: String,
-    /// Its name there.
+    /// The object's name.
     pub name: String,
 }
 
 impl ObjectKey {
-    /// A key by its three parts.
+    /// Creates a key from its three parts.
     pub fn new(of: ResourceType, namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self { of, namespace: namespace.into(), name: name.into() }
     }
 
-    /// The key of an object, if it carries what makes one.
+    /// Returns the key of an object, if the object has a type and a name.
     pub fn of_object(object: &Value) -> Option<Self> {
         let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let of = ResourceType::new(text(&object["apiVersion"])?, text(&object["kind"])?);
@@ -35,7 +35,7 @@ impl ObjectKey {
         Some(Self::new(of, text(&metadata["namespace"]).unwrap_or_default(), text(&metadata["name"])?))
     }
 
-    /// The same object as a need names it.
+    /// Returns the key as a reference, the form of needs.
     pub fn reference(&self) -> Reference {
         Reference {
             api_version: self.of.api_version.clone(),

@@ -1,22 +1,22 @@
-//! The definitions that are there.
+//! The known definitions.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::item::Item;
 use crate::hashing::hash;
 
-/// The definitions that are there, by name: the plural and the group.
+/// The known definitions by name, which is the plural and the group.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) by_name: BTreeMap<Arc<str>, Definition>,
-    /// How far the watch is.
+    /// The version that the watch has reached.
     pub(super) reached: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Definition {
     pub(super) version: u64,
-    /// Changes with what it says, and with its replacement by another.
+    /// Changes with the definition's content, and when another definition replaces it.
     pub(super) content: u64,
 }
 
@@ -28,7 +28,7 @@ impl Definition {
 }
 
 impl Known {
-    /// Whether anything of an API group is defined.
+    /// Whether an API group has any definition.
     pub(super) fn has_group(&self, group: &str) -> bool {
         self.by_name.keys().any(|name| group_of(name) == group)
     }

@@ -1,10 +1,10 @@
-//! What there is, as the stores have it.
+//! The content of the stores.
 
 use std::sync::Arc;
 
 use kaos_policy::contract::SecretFacts;
 
-/// What there is, not parsed yet.
+/// The content of a target, not parsed yet.
 #[derive(Debug)]
 pub(super) enum Look {
     Pending,

@@ -1,4 +1,4 @@
-//! What passes read: from memory, never from the API server.
+//! Reads for passes, answered from memory and never from the API server.
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -19,8 +19,8 @@ use super::{
     state::State,
 };
 
-/// The cluster as one pass sees it. What is not known yet is seen as not there and remembered as pending: an answer that
-/// was made of it must not be used.
+/// The view of the cluster for one pass. An unknown target looks absent and is recorded as pending. The caller must
+/// discard an answer that depends on a pending target.
 pub struct PassLookup {
     shared: Arc<Shared>,
     pending: RefCell<Vec<Target>>,
@@ -31,12 +31,12 @@ impl PassLookup {
         Self { shared, pending: RefCell::default() }
     }
 
-    /// Whether something was looked at that is not known yet. [`Watch::set_needs`](super::Watch::set_needs) makes it known.
+    /// Whether the pass looked at an unknown target. [`Watch::set_needs`](super::Watch::set_needs) makes targets known.
     pub fn is_pending(&self) -> bool {
         !self.pending.borrow().is_empty()
     }
 
-    /// All of that.
+    /// Returns all pending targets.
     #[cfg(test)]
     pub(crate) fn pending(&self) -> Vec<Target> {
         self.pending.borrow().clone()
@@ -85,7 +85,7 @@ impl Lookup for PassLookup {
     }
 }
 
-/// Objects, parsed: no more than come to what is too much for a pass, which looks at none of the others.
+/// Parses objects up to the size limit of a pass, which ignores the rest.
 fn parsed(texts: &[(Arc<str>, u64)]) -> Vec<Arc<Value>> {
     let mut bytes = 0;
     let looked_at = texts.iter().take_while(|(text, _)| {
@@ -101,7 +101,7 @@ impl State {
         self.served.get(of).is_some_and(|served| served.as_ref().is_some_and(|served| !served.namespaced))
     }
 
-    /// What is known of a target.
+    /// Returns the known content of a target.
     pub(super) fn look(&self, target: &Target) -> Look {
         let of = target.of();
         if of.is_secret() && !self.secrets {
@@ -179,7 +179,7 @@ fn absent(is_secret: bool) -> Look {
     }
 }
 
-/// What to say while a watch does not say what there is.
+/// Returns the answer of a watch that cannot answer from its cache.
 fn unknown(slot: &Slot) -> Option<Look> {
     match &slot.shelf.trouble {
         Some(trouble) if slot.shelf.withheld => Some(Look::Forbidden(trouble.text.clone())),
@@ -188,24 +188,24 @@ fn unknown(slot: &Slot) -> Option<Look> {
     }
 }
 
-/// A child as it is known.
+/// A live child.
 #[derive(Debug, Clone)]
 pub struct Seen {
-    /// Its type.
+    /// The child's type.
     pub of: ResourceType,
-    /// Where it is.
+    /// The child's namespace.
     pub namespace: String,
-    /// Its name.
+    /// The child's name.
     pub name: String,
-    /// Its UID.
+    /// The child's UID.
     pub uid: String,
-    /// Its resource version; as a number, since they are compared.
+    /// The child's resource version, as a number for comparisons.
     pub version: u64,
-    /// The UID of the controller that owns it.
+    /// The UID of the child's controller.
     pub owner: Option<String>,
-    /// Whether somebody beside us owns a part of its spec.
+    /// Whether another field manager owns a part of the spec.
     pub shared: bool,
-    /// Without a text it was found by its metadata alone: it does not carry our label.
+    /// `None` if only the metadata is known, because the child does not carry our label.
     text: Option<Arc<str>>,
 }
 
@@ -223,31 +223,31 @@ impl Seen {
         }
     }
 
-    /// A reference to it.
+    /// Returns a reference to the child.
     pub fn reference(&self) -> Reference {
         let ResourceType { api_version, kind } = self.of.clone();
         Reference { api_version, kind, namespace: Some(self.namespace.clone()), name: self.name.clone() }
     }
 
-    /// Whether all of it is known. What is not was made by an operator before us and carries no label of ours.
+    /// Whether the whole child is known. If not, an earlier operator made it, without our label.
     pub fn is_known(&self) -> bool {
         self.text.is_some()
     }
 
-    /// The object, parsed anew; without managed fields. None if only its metadata was seen.
+    /// Returns the parsed object, without managed fields. `None` if only the metadata is known.
     pub fn object(&self) -> Option<Value> {
         self.text.as_deref().map(|text| parse(text, self.version))
     }
 }
 
 impl State {
-    /// The object at a place of the store of its type.
+    /// Returns the object of this type, namespace and name from its store.
     pub(super) fn live(&self, of: &ResourceType, namespace: &str, name: &str) -> Option<Seen> {
         let (_, slot) = self.store(of, namespace)?;
         slot.shelf.get(namespace, name).map(|item| Seen::new(of, namespace, name, item))
     }
 
-    /// All children of an owner that are known.
+    /// Returns all known children of an owner.
     pub(super) fn children(&self, owner: &str) -> Vec<Seen> {
         let seen = |place: super::owners::Place| {
             if !self.coverage.is_emitted(&place.of) {

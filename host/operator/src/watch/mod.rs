@@ -1,25 +1,24 @@
-//! Watches the cluster without knowing kinds: what the policies in force claim, and nothing else.
+//! Watches the types that the active policies claim, and no others. It knows no kind by name.
 //!
-//! | module | what it has |
+//! | module | content |
 //! |---|---|
-//! | `coverage`, `plan` | which types are watched and how; which watches that comes to |
-//! | `discovery`, `known`, `definitions` | which types are served; noticing that this changed |
-//! | `reflector`, `page`, `event`, `broken` | following one collection, whatever breaks |
-//! | `item`, `shelf`, `facts`, `by_label`, `selected` | what is kept of objects |
-//! | `needs`, `allowance`, `charge` | who needs what; how much of it the objects of a namespace may |
-//! | `contested`, `owners` | who wants whose name; which children an owner has |
-//! | `state`, `slot`, `intake` | all of it together; what comes in and whom it wakes |
-//! | `in_flight`, `writing` | who is not woken, having written it |
-//! | `denied` | who tries again when rights come back |
-//! | `look`, `lookup`, `report` | what passes, metrics and readiness read |
-//! | `other`, `beside` | telling of watches that others keep |
+//! | `coverage`, `plan` | the watched types, with the manner of watching; the resulting watches |
+//! | `discovery`, `known`, `definitions` | the served types, and their changes |
+//! | `reflector`, `page`, `event`, `broken` | follows one collection through all errors |
+//! | `item`, `shelf`, `facts`, `by_label`, `selected` | the cached objects |
+//! | `needs`, `allowance`, `charge` | the reverse index of needs, and the limits per namespace |
+//! | `contested`, `owners` | names that another owner has; the children of each owner |
+//! | `state`, `slot`, `intake` | the whole state; incoming events, and the objects that they wake |
+//! | `in_flight`, `writing` | skips the events of an owner's own write |
+//! | `denied` | retries when rights return |
+//! | `look`, `lookup`, `report` | reads for passes, metrics and readiness |
+//! | `other`, `beside` | reports watches that other parts of the operator run |
 //! | `supervise`, `errands`, `shared` | the tasks |
 //!
-//! A store is shared by all who read a type. Primaries and read types are watched whole, emitted types by the label
-//! that every child carries. ConfigMaps and Secrets are never watched whole to be read: needed ones are watched by
-//! name or by labels as long as somebody needs them, and of Secrets only metadata. Whoever is concerned by an event
-//! is woken through the callback that [`Watch::new`] takes; what a pass does about it, and when, is left to the queue
-//! and to `reconcile`.
+//! All readers of a type share one store. The operator watches claimed kinds and read types in full, and emitted types
+//! by the label that every child carries. It never reads all ConfigMaps or all Secrets. It watches the needed ones by
+//! name or by labels while an object needs them, and of Secrets only metadata. An event wakes the objects that it
+//! concerns, through the callback of [`Watch::new`]. The queue and `reconcile` decide what happens then, and when.
 
 mod allowance;
 mod beside;
@@ -82,7 +81,7 @@ use crate::{metrics::Metrics, queue::Urgency};
 use report::Reported;
 use shared::Shared;
 
-/// The watch. Clones are the same watch.
+/// The watch on the cluster. A clone is the same watch.
 #[derive(Clone)]
 pub struct Watch(Arc<Shared>);
 
@@ -93,7 +92,7 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// A watch that does nothing before [`run`](Self::run), and calls `wake` for what is to be looked at again.
+    /// Creates a watch that does nothing before [`run`](Self::run). It calls `wake` for each object that needs a pass.
     pub fn new(
         client: Client,
         options: WatchOptions,
@@ -111,7 +110,7 @@ impl Watch {
         Self(shared)
     }
 
-    /// Watches until told to stop.
+    /// Watches until `stop`.
     pub async fn run(&self, stop: CancellationToken) {
         tokio::select! {
             biased;
@@ -120,8 +119,8 @@ impl Watch {
         }
     }
 
-    /// Says what the policies in force claim. What stays claimed stays watched. Nobody is woken for it: whoever changes
-    /// policies knows which objects that concerns; objects of types that are new are told of as they come in.
+    /// Sets the claims of the active policies. Types that stay claimed stay watched. This wakes no object: the caller
+    /// knows which objects a change of policies concerns, and objects of new types are reported as they arrive.
     pub fn cover(&self, mut coverage: Coverage) {
         if self.0.options.secrets {
             coverage.follow_references();
@@ -136,46 +135,45 @@ impl Watch {
         self.0.plan.notify_one();
     }
 
-    /// What is covered now.
+    /// Returns the current coverage.
     pub fn coverage(&self) -> Coverage {
         self.0.with(|state| state.coverage.clone())
     }
 
-    /// An object of a type that is watched whole, without managed fields.
+    /// Returns an object of a type that is watched in full, without managed fields.
     pub fn object(&self, key: &ObjectKey) -> Option<Arc<Value>> {
         let seen = self.live(&key.of, &key.namespace, &key.name)?;
         seen.object().map(Arc::new)
     }
 
-    /// Everything of emitted types whose controller has this UID, by type, namespace and name.
+    /// Returns all objects of emitted types whose controller has this UID, sorted by type, namespace and name.
     pub fn children(&self, owner_uid: &str) -> Vec<Seen> {
         self.0.with(|state| state.children(owner_uid))
     }
 
-    /// An object in the store of its type. Of emitted types only those are in it that carry our label.
+    /// Returns an object from the store of its type. For an emitted type, the store holds only objects with our label.
     pub fn live(&self, of: &ResourceType, namespace: &str, name: &str) -> Option<Seen> {
         self.0.with(|state| state.live(of, namespace, name))
     }
 
-    /// How a type is served; none if it is not, or not known yet.
+    /// Returns how the API server serves a type. `None` if it does not, or if that is not known yet.
     pub fn served(&self, of: &ResourceType) -> Option<Served> {
         self.0.with(|state| state.served.get(of).cloned().flatten())
     }
 
-    /// All objects of a type that is watched whole.
+    /// Returns the keys of all objects of a type that is watched in full.
     pub fn keys(&self, of: &ResourceType) -> Vec<ObjectKey> {
         self.0.with(|state| state.keys(of))
     }
 
-    /// The cluster for one pass.
+    /// Returns the view of the cluster for one pass.
     pub fn lookup(&self) -> PassLookup {
         PassLookup::new(Arc::clone(&self.0))
     }
 
-    /// Says what an object needs, in place of what was said before. From now on it is woken when any of that changes.
-    /// Returns whether all of it is known: if it is not, the object is woken as soon as it is; if it is, what was pending
-    /// before may be looked up again at once. Where it is too much, what was said before counts on, and the object is woken
-    /// when there may be room.
+    /// Replaces the needs of an object. From now on, a change of any need wakes the object. Returns whether all needs
+    /// are known. If not, the object is woken as soon as they are. If so, the pass may look up pending needs again at
+    /// once. After an error the old needs stay in force, and the object is woken when there may be room.
     pub fn set_needs(&self, key: &ObjectKey, needs: &[Need]) -> Result<bool, TooMany> {
         let targets =
             needs.iter().map(|need| &need.target).filter(|target| coverage::can_exist(target)).cloned().collect();
@@ -191,53 +189,55 @@ impl Watch {
         Ok(known)
     }
 
-    /// Forgets what an object that is gone needed and wanted.
+    /// Forgets the needs and wanted names of an object that is gone.
     pub fn forget(&self, key: &ObjectKey) {
-        // Nothing is never too much.
+        // An empty set always fits.
         drop(self.set_needs(key, &[]));
         self.0.with(|state| state.denied.remove(key));
         self.contest(key, &BTreeSet::new());
     }
 
-    /// A number that changes with the definition of a type; 0 where definitions are not watched.
+    /// A number that changes with the definition of a type. 0 if definitions are not watched.
     pub fn definition(&self, of: &ResourceType) -> u64 {
         self.0.with(|state| state.definition(of))
     }
 
-    /// What a Secret that is not stored yet will be known by.
+    /// The digest that a planned Secret will have once it is stored.
     pub fn secret_digest(&self, secret: &Value) -> String {
         facts::secret_facts(secret, &self.0.options.digest_key).digest
     }
 
-    /// Whether definitions are there to be read.
+    /// Whether the operator may read definitions.
     pub fn sees_definitions(&self) -> bool {
         self.0.options.scope == Scope::All
     }
 
-    /// A write of ours was answered with this object. It counts until the watch has passed its version.
+    /// Takes in an object from the answer to our write. It counts until the watch has passed its version.
     pub fn wrote(&self, object: &Value) {
         self.0.tell(|state| state.wrote(object));
     }
 
-    /// A deletion of ours was answered, and the object is gone: not one that waits for finalizers, which is [written].
+    /// Takes in the answer to our deletion of an object that is gone now. An object that waits for finalizers is
+    /// [written] instead.
     ///
     /// [written]: Self::wrote
     pub fn deleted(&self, of: &ResourceType, namespace: &str, name: &str, uid: &str) {
         self.0.tell(|state| state.deleted(of, namespace, name, uid));
     }
 
-    /// What passes over a type wait for; nothing once every type that plays a part in its claims was listed, is refused or
-    /// is not served. All objects of the type are woken when that comes about.
+    /// Returns the reasons why passes over a type wait. Empty once every type in its claims is listed, refused or not
+    /// served. All objects of the type are woken at that moment.
     pub fn waiting_for(&self, primary: &ResourceType) -> Vec<String> {
         self.0.with(|state| state.waiting_for(primary))
     }
 
-    /// The types of which nobody knows yet which objects there are: of a primary, and of its children.
+    /// Returns the unlisted types among a claimed kind and its children's types.
     pub fn unlisted(&self, primary: &ResourceType) -> Vec<ResourceType> {
         self.0.with(|state| state.unlisted(primary))
     }
 
-    /// Whether everything that is covered is known, but for what is in [barred] namespaces; otherwise what is not, and why.
+    /// Whether every covered type is known, except in [barred] namespaces. The error lists the unknown types and the
+    /// reasons.
     ///
     /// [barred]: Self::barred
     pub fn synced(&self) -> Result<(), Vec<String>> {
@@ -249,9 +249,8 @@ impl Watch {
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 
-    /// Whether what is known follows the cluster; otherwise what does not, and why: what was never [seen], what was and may be
-    /// no longer, and what of that is missing to those who keep watches of their own. A server that is out of reach does not
-    /// count.
+    /// Whether the operator's view follows the cluster. The error lists, with reasons, types that were never [seen],
+    /// types that are lost, and types missing to other parts' watches. An unreachable server does not count.
     ///
     /// [seen]: Self::synced
     pub fn follows_all(&self) -> Result<(), Vec<String>> {
@@ -263,18 +262,19 @@ impl Watch {
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 
-    /// Listed namespaces in which nothing may be read, as where one is gone and its Roles with it, while something is in
-    /// others. They are asked for again and again, and nobody waits for them.
+    /// Returns the listed namespaces in which the operator may read nothing, while it may read in others. Usually such
+    /// a namespace was deleted together with its Roles. The operator asks again regularly, but nothing waits for these
+    /// namespaces.
     pub fn barred(&self) -> BTreeSet<String> {
         self.0.with(|state| state.barred())
     }
 
-    /// Why a type cannot be watched now, if that is so: a right that is missing, a server that does not answer.
+    /// The reason why a type cannot be watched now: a missing right, or a server that does not answer.
     pub fn trouble(&self, of: &ResourceType) -> Option<String> {
         self.0.with(|state| state.trouble(of))
     }
 
-    /// Why the operator may not watch a type, if that is so.
+    /// The reason why the operator may not watch a type.
     pub fn forbidden(&self, of: &ResourceType) -> Option<String> {
         self.0.with(|state| {
             let troubles = state.slots_of(of).filter_map(|(_, slot)| slot.shelf.trouble.as_ref());

@@ -1,4 +1,4 @@
-//! Who needs what: the reverse index. It holds also what does not exist, so that appearing is an event.
+//! The reverse index of needs. It also holds targets that do not exist, so that their creation is an event.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +9,7 @@ use kaos_policy::contract::{Reference, ResourceType, Selector, Target};
 
 use super::{item::Item, key::ObjectKey};
 
-/// The needs of all primaries.
+/// The needs of all objects.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
     of_key: BTreeMap<Arc<ObjectKey>, Vec<Arc<Target>>>,
@@ -17,7 +17,7 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    /// Replaces what a key needs. Returns what is needed now and was not before, or the other way round.
+    /// Replaces the needs of an object. Returns the targets that became needed or unneeded.
     pub(super) fn set(&mut self, key: &ObjectKey, targets: BTreeSet<Target>) -> Vec<Arc<Target>> {
         let mut changed = Vec::new();
         let known = self.of_key.get(key);
@@ -60,27 +60,27 @@ impl Needs {
         free
     }
 
-    /// What a key needs.
+    /// Returns the needs of an object.
     pub(super) fn of_key(&self, key: &ObjectKey) -> impl Iterator<Item = &Target> {
         self.of_key.get(key).into_iter().flatten().map(AsRef::as_ref)
     }
 
-    /// Everything that is needed.
+    /// Returns all needed targets.
     pub(super) fn all(&self) -> impl Iterator<Item = &Target> {
         self.by_target.keys().map(AsRef::as_ref)
     }
 
-    /// Whether anybody needs this object.
+    /// Whether an object is needed by name.
     pub(super) fn is_needed(&self, of: &ResourceType, namespace: &str, name: &str) -> bool {
         self.by_target.contains_key(&named(of, Some(namespace), name))
     }
 
-    /// Everything that is needed of a type.
+    /// Returns all needed targets of a type.
     pub(super) fn of_type<'a>(&'a self, of: &'a ResourceType) -> impl Iterator<Item = &'a Target> {
         self.named(of, None).chain(self.labelled(of, None)).map(|(target, _)| target)
     }
 
-    /// The label selectors by which objects of a type and a namespace are needed, and who needs them.
+    /// Returns the label selectors for a type and a namespace, with the objects that need them.
     pub(super) fn selectors<'a>(
         &'a self,
         of: &'a ResourceType,
@@ -92,12 +92,13 @@ impl Needs {
         })
     }
 
-    /// Who needs a target.
+    /// Returns the objects that need a target.
     pub(super) fn who(&self, target: &Target) -> impl Iterator<Item = &ObjectKey> {
         self.by_target.get(target).into_iter().flatten().map(AsRef::as_ref)
     }
 
-    /// Who is concerned by a change of an object. For a cluster-scoped type the namespace in a need means nothing.
+    /// Returns the objects that a change of an object concerns. For a cluster-scoped type, a need's namespace is
+    /// ignored.
     pub(super) fn concerned(
         &self,
         of: &ResourceType,
@@ -162,7 +163,7 @@ pub(super) fn is_of(target: &Target, of: &ResourceType) -> bool {
     }
 }
 
-/// A target that names one object.
+/// Creates a target that names one object.
 pub(super) fn named(of: &ResourceType, namespace: Option<&str>, name: &str) -> Target {
     Target::Named(Reference {
         api_version: of.api_version.clone(),

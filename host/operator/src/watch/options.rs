@@ -1,43 +1,43 @@
-//! How the cluster is watched.
+//! Options of the watch.
 
 use std::{fmt, time::Duration};
 
 use super::{Allowance, ObjectKey, Scope};
 use crate::queue::{Backoff, Urgency};
 
-/// Called for each primary that is to be looked at again. It is called often, and must neither block nor call the watch.
+/// Callback for each object that needs a pass. The watch calls it often, so it must not block and must not call the
+/// watch.
 pub type Wake = dyn Fn(ObjectKey, Urgency) + Send + Sync;
 
-/// How the cluster is watched.
+/// Options of the watch.
 #[derive(Clone)]
 pub struct WatchOptions {
-    /// Where.
+    /// The namespaces to watch.
     pub scope: Scope,
-    /// Where the operator lives; what is needed there by name is followed whatever the scope.
+    /// The operator's own namespace. Needs by name there are followed in every scope.
     pub home: String,
-    /// Whether to look at Secrets: whether they are there, which keys they have, and a digest of their content.
+    /// Whether to watch Secrets: their existence, their key names and a digest of their content.
     pub secrets: bool,
-    /// What those digests are keyed with; known to this operator alone.
+    /// The key of those digests, known to this operator only.
     pub digest_key: Vec<u8>,
-    /// Whether lists are streamed where the server can do that.
+    /// Whether to stream lists if the server supports it.
     pub streaming_lists: bool,
-    /// How long one watch lasts before it is renewed.
+    /// Lifetime of one watch before its renewal.
     pub watch: Duration,
-    /// After how long everything is listed anew, for what no event told.
+    /// Time after which everything is listed again, in case an event was lost.
     pub relist: Duration,
-    /// How often it is asked whether missing types are served, where definitions may not be watched; a tenth as often for
-    /// those that everybody can do without.
+    /// Interval of discovery for missing types if definitions are not watched. Ten times as long for optional types.
     pub poll: Duration,
-    /// How long to wait after failures.
+    /// The waits after failures.
     pub backoff: Backoff,
-    /// Objects in one page of a list.
+    /// Number of objects in a page of a list.
     pub page: u32,
-    /// Needed ConfigMaps, label selectors of ConfigMaps, and needed Secrets of one namespace up to which each is watched by
-    /// itself.
+    /// Number of needed ConfigMaps, of ConfigMap selectors, and of needed Secrets in a namespace up to which each gets
+    /// its own watch.
     pub most_named: usize,
-    /// What the objects of one namespace may need together.
+    /// The limit for the needs of all objects in a namespace.
     pub allowance: Allowance,
-    /// What jitter is drawn from.
+    /// The seed for jitter.
     pub seed: u64,
 }
 

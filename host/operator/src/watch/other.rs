@@ -1,24 +1,24 @@
-//! What somebody else's watch is doing.
+//! The state of a watch that another part of the operator runs.
 
 use kaos_policy::contract::ResourceType;
 
 use crate::metrics::WatchState;
 
-/// What somebody else's watch is doing.
+/// The state of a watch that another part of the operator runs.
 #[derive(Debug)]
 pub(super) struct Other {
     pub(super) of: ResourceType,
-    /// What it is for.
+    /// The watch's purpose.
     pub(super) what: &'static str,
     pub(super) state: WatchState,
     pub(super) was_listed: bool,
-    /// Why it is not synced.
+    /// The reason why it is not synced.
     pub(super) trouble: String,
 }
 
 impl Other {
-    /// What readiness waits for, if it does: the first list, and a right that is missing. A type that is not served is no
-    /// trouble.
+    /// Returns the reason why readiness has to wait: the first list or a right is missing. A type that is not served is
+    /// no reason.
     pub(super) fn missing(&self) -> Option<String> {
         let Self { of, what, state, was_listed, trouble } = self;
         match state {

@@ -1,10 +1,10 @@
-//! Which children an owner has, by its UID.
+//! An index of children by their owner's UID.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use kaos_policy::contract::ResourceType;
 
-/// Where a child is.
+/// The place of a child.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) of: Arc<ResourceType>,
@@ -12,7 +12,7 @@ pub(super) struct Place {
     pub(super) name: Arc<str>,
 }
 
-/// A child that does not carry our label: found by the sweep, known by its metadata.
+/// A child without our label, found by the sweep and known by its metadata.
 #[derive(Debug, Clone)]
 pub(super) struct Stray {
     pub(super) uid: Box<str>,
@@ -20,7 +20,7 @@ pub(super) struct Stray {
     pub(super) owner: Box<str>,
 }
 
-/// All children that are known.
+/// All known children.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     children: BTreeMap<Box<str>, Vec<Place>>,
@@ -28,7 +28,7 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    /// A child has this owner now, and had that one.
+    /// Moves a child from its owner before to its owner after a change.
     pub(super) fn moved(&mut self, place: &Place, before: Option<&str>, after: Option<&str>) {
         if after.is_some() {
             self.forget_stray(place);
@@ -44,21 +44,21 @@ impl Owners {
         }
     }
 
-    /// The sweep found a child.
+    /// Adds a child that the sweep found.
     pub(super) fn stray(&mut self, place: Place, stray: Stray) {
         self.forget_stray(&place);
         self.insert(&stray.owner, &place);
         self.strays.insert(place, stray);
     }
 
-    /// A child without our label is gone, or carries it now.
+    /// Forgets a child without our label that is gone or has the label now.
     pub(super) fn forget_stray(&mut self, place: &Place) {
         if let Some(stray) = self.strays.remove(place) {
             self.remove(&stray.owner, place);
         }
     }
 
-    /// The child at a place, if the sweep found it.
+    /// Returns the child at a place, if the sweep found it.
     pub(super) fn stray_at(&self, place: &Place) -> Option<&Stray> {
         self.strays.get(place)
     }
@@ -71,7 +71,7 @@ impl Owners {
         }
     }
 
-    /// The children of an owner, by type, namespace and name.
+    /// Returns the children of an owner, sorted by type, namespace and name.
     pub(super) fn of(&self, owner: &str) -> Vec<Place> {
         let mut places = self.children.get(owner).cloned().unwrap_or_default();
         places.sort_unstable();

@@ -15,7 +15,7 @@ use super::item::{Arrived, Extract};
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) items: Vec<Arrived>,
-    /// What could not be kept, and why.
+    /// Errors of items that could not be kept.
     pub(super) malformed: Vec<String>,
     pub(super) version: String,
     pub(super) next: Option<String>,

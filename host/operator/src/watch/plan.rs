@@ -1,4 +1,4 @@
-//! One watch: of which objects, where, and how.
+//! The description of one watch: which objects, where, and how.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,18 +12,18 @@ use kaos_policy::{
 
 use super::{coverage::is_guarded, item::Extract, needs::is_of};
 
-/// Where the operator works.
+/// The namespaces in which the operator works.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// In every namespace.
+    /// Every namespace.
     #[default]
     All,
-    /// In these, with Roles only: nothing is asked of the cluster as a whole.
+    /// These namespaces, with Roles only. The operator then asks for nothing cluster-scoped.
     Listed(BTreeSet<String>),
 }
 
 impl Scope {
-    /// Whether a namespace is within it.
+    /// Whether a namespace is in the scope.
     pub fn holds(&self, namespace: &str) -> bool {
         match self {
             Self::All => true,
@@ -31,7 +31,7 @@ impl Scope {
         }
     }
 
-    /// The namespaces that are watched one by one; `None` is all at once. Nothing for what is not in a namespace when
+    /// Returns the namespaces to watch separately. `None` means all at once. Empty for a cluster-scoped type if
     /// namespaces are listed.
     pub(super) fn places(&self, namespaced: bool) -> Vec<Option<String>> {
         match self {
@@ -46,25 +46,26 @@ impl Scope {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Spec {
     pub(super) of: ResourceType,
-    /// Without one: everywhere.
+    /// `None` means everywhere.
     pub(super) namespace: Option<String>,
     pub(super) select: Select,
 }
 
-/// Which objects of a type and a place.
+/// The objects of a type and a place that a watch selects.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Select {
-    /// All.
+    /// All objects.
     Whole,
-    /// Those with the operator's label.
+    /// The objects with the operator's label.
     Own,
-    /// One.
+    /// One object.
     Named(String),
-    /// Those with labels.
+    /// The objects with these labels.
     Labelled(Vec<(String, String)>),
-    /// The metadata of one whose name somebody wants and somebody else has.
+    /// The metadata of one object whose name another object wants for a child.
     Contested(String),
-    /// Those that are needed, when they are many: the metadata of all is watched, and of it at most the labels are kept.
+    /// The needed objects, if they are many. The watch covers the metadata of all objects, and the operator keeps at
+    /// most their labels.
     Wide,
 }
 
@@ -73,7 +74,7 @@ impl Spec {
         Self { of: of.clone(), namespace, select }
     }
 
-    /// Whether only metadata is watched, and what is needed read one by one.
+    /// Whether the watch covers only metadata, so that the operator reads needed objects one by one.
     pub(super) fn by_metadata(&self) -> bool {
         match self.select {
             Select::Wide => true,
@@ -82,12 +83,12 @@ impl Spec {
         }
     }
 
-    /// Whether its requests ask for metadata alone.
+    /// Whether its requests ask for metadata only.
     pub(super) fn is_partial(&self) -> bool {
         self.by_metadata() || matches!(self.select, Select::Contested(_))
     }
 
-    /// Whether this is the store of the type, not one of its needed objects.
+    /// Whether the watch is the store of its type, and not a watch for needs.
     pub(super) fn is_store(&self) -> bool {
         matches!(self.select, Select::Whole | Select::Own)
     }
@@ -112,7 +113,7 @@ impl Spec {
         }
     }
 
-    /// Whether an answer to a target may be found here.
+    /// Whether the watch can answer a target.
     pub(super) fn answers(&self, target: &Target) -> bool {
         let here = is_of(target, &self.of) && self.namespace.as_deref().is_none_or(|at| Some(at) == target.namespace());
         here && match (&self.select, target) {
@@ -138,17 +139,17 @@ impl fmt::Display for Spec {
     }
 }
 
-/// What is needed of a guarded type in one namespace.
+/// The needs of a guarded type in one namespace.
 #[derive(Default)]
 struct Needed<'a> {
     names: Vec<&'a str>,
     selectors: Vec<&'a [(String, String)]>,
 }
 
-/// The watches of one guarded type for what is needed of it, and what is kept of their objects: one for each name and each
-/// label selector, or the metadata of a whole namespace where more than `most` names or selectors are needed in it. Going
-/// back takes half as many, so that it does not change with every object. `wide` says what a namespace's metadata is watched
-/// for now, if it is.
+/// Returns the watches for the needs of a guarded type, with the facts to extract. Usually there is one for each name
+/// and each selector. A namespace with more than `most` names or selectors gets one watch on its metadata instead. It
+/// returns to single watches at half that number, so that it does not switch with every object. `wide` returns the
+/// facts that a namespace's current metadata watch extracts.
 pub(super) fn as_needed<'a>(
     of: &ResourceType,
     targets: impl Iterator<Item = &'a Target>,

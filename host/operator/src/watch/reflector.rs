@@ -1,7 +1,7 @@
-//! Follows one collection: lists it, watches it, and does so again whenever that breaks.
+//! Follows one collection: lists it, watches it, and repeats this after every error.
 //!
-//! What is done with the objects is left to a [`Sink`]. Everything that can go wrong ends in waiting and trying again; a
-//! list is made anew only when the server has forgotten where we were, or after a long time, for what no event told.
+//! A [`Sink`] receives the objects. Every error leads to a wait and a retry. The reflector lists again only if the
+//! server has forgotten its version, or after a long time, in case an event was lost.
 
 use std::{pin::pin, time::Duration};
 
@@ -28,34 +28,34 @@ use super::{
 };
 use crate::queue::{Backoff, in_millis};
 
-/// Marks the end of what a streaming list sends first.
+/// The annotation that ends the initial events of a streaming list.
 const INITIAL_END: &str = "k8s.io/initial-events-end";
-/// How long a watch may go on after the server should have ended it.
+/// Time that a watch may last beyond the end that the server should have set.
 const GRACE: Duration = Duration::from_secs(15);
-/// A watch that lived this long was a good one, even if nothing happened.
+/// A watch that lived this long counts as successful even without events.
 const GOOD: Duration = Duration::from_secs(5);
-/// How long a server may take to send everything that there is. One that was not done by then does not know that it should.
+/// Time that a server gets to send all initial events. A server that needs longer does not support streaming lists.
 const INITIAL: Duration = Duration::from_mins(1);
-/// After so many failures in a row, lists are asked for in one piece until one arrives.
+/// Number of failures in a row after which the reflector lists without streaming until a list succeeds.
 const STREAMED: u32 = 3;
 
-/// What becomes of a collection's objects.
+/// The receiver of a collection's objects.
 pub(super) trait Sink: Send + Sync {
-    /// A list came in full.
+    /// Takes in a complete list.
     fn relist(&self, listed: Vec<Arrived>, version: u64);
-    /// A watch told something.
+    /// Takes in an event of the watch.
     fn event(&self, event: Event);
-    /// It does not work, or works again (none).
+    /// Takes in an error, or `None` when the watch works again.
     fn trouble(&self, broken: Option<&Broken>);
-    /// Where a watch goes on from.
+    /// Returns the version at which a watch continues.
     fn reached(&self) -> u64;
-    /// Whether this version of an object, or a later one, is here already.
+    /// Whether this version of an object, or a later one, is known already.
     fn knows(&self, namespace: &str, name: &str, version: u64) -> bool;
-    /// An object could not be kept.
+    /// Reports an object that could not be kept.
     fn malformed(&self, what: &str);
 }
 
-/// What is followed, and how.
+/// A collection, with the details of its requests.
 #[derive(Debug, Clone)]
 pub(super) struct Collection {
     pub(super) of: ResourceType,
@@ -66,7 +66,7 @@ pub(super) struct Collection {
     pub(super) extract: Extract,
 }
 
-/// How long things take.
+/// Durations and sizes of requests.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     pub(super) watch: Duration,
@@ -82,14 +82,14 @@ pub(super) struct Reflector<S> {
     sink: S,
     pace: Pace,
     rng: Rng,
-    /// Tells when somebody is let in again who was refused.
+    /// Reports that rights have returned.
     rights: watch::Receiver<u64>,
     failures: u32,
-    /// How often the server forgot where we were since anything was heard.
+    /// Number of times that the server forgot our version since the last event.
     forgotten: u32,
     streaming: bool,
     paged: bool,
-    /// Whether there was a list since the last time that one was due.
+    /// Whether a list completed since the last one was due.
     listed: bool,
 }
 
@@ -100,7 +100,7 @@ struct Line<'a> {
     object: &'a RawValue,
 }
 
-/// As much of an event as tells whether the rest is worth reading.
+/// The part of an event that shows whether the rest is worth parsing.
 #[derive(Deserialize)]
 struct Head<'a> {
     r#type: &'a str,
@@ -136,7 +136,7 @@ impl<S: Sink> Reflector<S> {
         Self { client, collection, sink, pace, rng, rights, failures, forgotten, streaming, paged, listed }
     }
 
-    /// Follows it until the future is dropped.
+    /// Follows the collection until the future is dropped.
     pub(super) async fn run(mut self) {
         loop {
             let relist = Instant::now() + self.jittered(self.pace.relist);
@@ -153,9 +153,9 @@ impl<S: Sink> Reflector<S> {
                 match self.stream(false).await {
                     Ok(()) => {}
                     Err(Broken::Gone) => {
-                        // Once is the server's good right, however long it was out of reach before: until there is a list,
-                        // objects are taken for there that are gone. From one that forgets again before anything was
-                        // heard, lists would be all that there is.
+                        // A server may forget the version once, however long it was unreachable before. The reflector
+                        // then lists at once, because deleted objects still look alive. If the server forgets again
+                        // before any event, the reflector waits. Otherwise it would only send lists.
                         if self.forgotten > 0 {
                             self.failed(&Broken::Gone).await;
                         }
@@ -199,7 +199,7 @@ impl<S: Sink> Reflector<S> {
                 if self.collection.by_metadata { request.list_metadata(&params) } else { request.list(&params) };
             let text = in_time(self.client.request_text(request.map_err(kube::Error::BuildRequest)?)).await;
             let text = text.inspect_err(|broken| {
-                // Pages are gone when listing takes too long; then all at once.
+                // Pages expire when listing takes too long. Then list without pages.
                 self.paged &= *broken != Broken::Gone;
             })?;
             let Page { items, malformed, version, next: more } =
@@ -222,8 +222,8 @@ impl<S: Sink> Reflector<S> {
         Ok(())
     }
 
-    /// Watches from where we are, or from the beginning where the server sends everything first. Ends well when the
-    /// server ends it.
+    /// Watches from the reached version, or from the start if the server sends initial events first. Returns `Ok` when
+    /// the server ends the watch.
     async fn stream(&mut self, from_start: bool) -> Result<(), Broken> {
         let start = Instant::now();
         let time = self.jittered(self.pace.watch);
@@ -242,7 +242,7 @@ impl<S: Sink> Reflector<S> {
             request.watch(&params, &from)
         };
         let mut request = request.map_err(kube::Error::BuildRequest)?;
-        // Compressed streams arrive in members, of which the client reads the first.
+        // Compressed streams arrive in several members, and the client reads only the first.
         let identity = http::HeaderValue::from_static("identity");
         request.headers_mut().insert(http::header::ACCEPT_ENCODING, identity);
         let deadline = start + time + GRACE;
@@ -268,7 +268,7 @@ impl<S: Sink> Reflector<S> {
             let until = if initial.is_some() { deadline.min(start + INITIAL) } else { deadline };
             let Ok(read) = timeout_at(until, stream.read_until(b'\n', &mut buffer)).await else {
                 if initial.is_some() {
-                    // A server that knows nothing of streaming lists takes it for a watch from anywhere.
+                    // A server without streaming lists takes the request for a watch from any version.
                     self.streaming = false;
                 }
                 return Err(Broken::Silent);
@@ -297,13 +297,14 @@ impl<S: Sink> Reflector<S> {
         Ok(())
     }
 
-    /// The watch works.
+    /// Takes in that the watch works.
     fn heard(&mut self) {
         self.failures = 0;
         self.forgotten = 0;
     }
 
-    /// The version that an event tells of, where that is known already: of most of what we write, the answer came first.
+    /// Returns the version of an event that is known already. For most of our own writes the answer comes before the
+    /// event.
     fn known(&self, line: &[u8]) -> Option<u64> {
         let Head { r#type: kind, object: HeadObject { metadata } } = serde_json::from_slice(line).ok()?;
         let version = metadata.resource_version.parse().ok()?;
@@ -311,7 +312,7 @@ impl<S: Sink> Reflector<S> {
         known.then_some(version)
     }
 
-    /// Takes one event.
+    /// Takes in one event.
     fn line(&mut self, line: &[u8], initial: &mut Option<Vec<Arrived>>) -> Result<(), Broken> {
         if initial.is_none()
             && let Some(version) = self.known(line)

@@ -1,4 +1,4 @@
-//! What metrics and readiness say of the watches.
+//! The state of the watches for metrics and readiness.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,17 +13,17 @@ use crate::{
     metrics::{Metrics, WatchState},
 };
 
-/// What there is to see in a listed namespace.
+/// The state of a listed namespace.
 #[derive(Default)]
 struct Sight {
-    /// Whether some watch on it is not refused.
+    /// Whether some watch in it is not refused.
     is_open: bool,
     /// Whether something in it was listed.
     was_listed: bool,
 }
 
 impl State {
-    /// What the watch on a type is doing, somewhere else than in these namespaces.
+    /// Returns the state of the watches on a type, outside these namespaces.
     fn doing(&self, of: &ResourceType, barred: &BTreeSet<String>) -> WatchState {
         let others = self.others.values().filter(|other| other.of == *of).map(|other| other.state);
         let own = self.coverage.types().contains(of).then(|| self.own_doing(of, barred));
@@ -43,13 +43,14 @@ impl State {
             None if slot.shelf.synced => WatchState::Synced,
             None => WatchState::Listing,
         });
-        // A type of which nothing is needed now is as known as can be.
+        // A type without needs now counts as synced.
         states.max_by_key(|state| rank(*state)).unwrap_or(WatchState::Synced)
     }
 
-    /// Listed namespaces in which nothing may be read, as where one is gone and its Roles with it, while something is in
-    /// others. Where nothing is anywhere, it is the rights that are waited for, of those namespaces that were read before: a
-    /// server that begins may refuse everything, and those in which nothing ever was are what they were.
+    /// Returns the listed namespaces in which the operator may read nothing, while it may read in others. Usually such
+    /// a namespace was deleted together with its Roles. If the operator may read nowhere now but did before, only
+    /// never-listed namespaces are barred. Readiness waits for the rights in the others, because a starting server may
+    /// refuse everything.
     pub(super) fn barred(&self) -> BTreeSet<String> {
         let mut sights: BTreeMap<&str, Sight> = BTreeMap::new();
         for (namespace, slot) in self.listed_stores() {
@@ -64,19 +65,19 @@ impl State {
         barred.map(|(namespace, _)| (*namespace).to_owned()).collect()
     }
 
-    /// Whether every watch on a namespace is refused.
+    /// Whether the API server refuses every watch in a namespace.
     pub(super) fn is_barred(&self, namespace: &str) -> bool {
         let mut here = self.listed_stores().filter(|(at, _)| *at == namespace).peekable();
         here.peek().is_some() && here.all(|(_, slot)| slot.shelf.is_refused())
     }
 
-    /// The stores of one namespace each, which there are where namespaces are listed.
+    /// Returns the stores of single namespaces. They exist if the scope lists namespaces.
     fn listed_stores(&self) -> impl Iterator<Item = (&str, &Slot)> {
         let stores = self.slots.iter().filter(|(spec, _)| spec.is_store());
         stores.filter_map(|(spec, slot)| Some((spec.namespace.as_deref()?, slot)))
     }
 
-    /// Why a type that is served was never listed, somewhere else than in these namespaces.
+    /// Returns the reason why a served type was never listed, outside these namespaces.
     pub(super) fn refused(&self, of: &ResourceType, barred: &BTreeSet<String>) -> Option<String> {
         let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred);
         let lacking = self.slots_of(of).filter(|(spec, slot)| counts(spec) && !slot.shelf.synced);
@@ -84,8 +85,8 @@ impl State {
         troubles.next().map(|trouble| format!("{of}: {}", trouble.text))
     }
 
-    /// What may not be watched now, although it was listed before: what is known of it gets old. Somewhere else than in these
-    /// namespaces.
+    /// Returns the types that were listed before and are refused now, so that the cached objects become outdated.
+    /// Outside these namespaces.
     pub(super) fn lost(&self, barred: &BTreeSet<String>) -> Vec<String> {
         let counts = |spec: &Spec| spec.is_store() && is_outside(spec, barred) && !self.coverage.is_kept(&spec.of);
         let refused =
@@ -96,8 +97,7 @@ impl State {
         refused.filter_map(told).collect()
     }
 
-    /// Whether people were told of trouble with what a watch covers: with this very watch, or with its type somewhere else than
-    /// where nothing may be read at all.
+    /// Whether an error of a watch was logged already, for this watch or for its type outside barred namespaces.
     pub(super) fn is_told(&self, of: &Spec) -> bool {
         let barred = self.barred();
         let mut troubled = self.slots_of(&of.of).filter(|(_, slot)| slot.shelf.trouble.is_some());
@@ -105,14 +105,14 @@ impl State {
             || troubled.any(|(spec, _)| spec == of || is_outside(spec, &barred))
     }
 
-    /// Objects and bytes of text that are kept of a type.
+    /// The number of cached objects of a type, and the bytes of their text.
     pub(super) fn stored(&self, of: &ResourceType) -> (usize, usize) {
         let items = self.slots_of(of).flat_map(|(_, slot)| slot.shelf.iter(None));
         items.fold((0, 0), |(objects, bytes), (.., item)| (objects + 1, bytes + item.text().len()))
     }
 }
 
-/// Of several watches the worst is told.
+/// The rank of a state. Of several watches, the metric shows the worst state.
 fn rank(state: WatchState) -> u8 {
     match state {
         WatchState::Synced => 0,
@@ -123,17 +123,17 @@ fn rank(state: WatchState) -> u8 {
     }
 }
 
-/// Whether what a watch covers lies somewhere else than in these namespaces.
+/// Whether a watch covers objects outside these namespaces.
 fn is_outside(spec: &Spec, namespaces: &BTreeSet<String>) -> bool {
     spec.namespace.as_ref().is_none_or(|at| !namespaces.contains(at))
 }
 
-/// The types that were told of last, so that those that are watched no longer are taken back.
+/// The types in the last report, so that unwatched types can be removed.
 #[derive(Debug, Default)]
 pub(super) struct Reported(Mutex<BTreeSet<ResourceType>>);
 
 impl Reported {
-    /// Tells what is so now.
+    /// Updates the metrics.
     pub(super) fn report(&self, state: &State, metrics: &Metrics) {
         let (mut types, barred) = (state.coverage.types(), state.barred());
         types.extend(state.others.values().map(|other| other.of.clone()));

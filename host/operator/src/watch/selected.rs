@@ -1,5 +1,5 @@
-//! Needed ConfigMaps of a namespace in which policies select by many labels: one watch of the namespace's metadata takes the
-//! place of a watch for each selector. Which labels each object has is kept, as hashes; what is selected is read one by one.
+//! Needed ConfigMaps in a namespace with many label selectors. One watch on the namespace's metadata replaces a watch
+//! for each selector. It keeps the labels as hashes, and the operator reads each selected object separately.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +22,7 @@ use super::{
 use crate::queue::Urgency;
 
 impl Slot {
-    /// What is known of the objects with these labels.
+    /// Returns the known objects with these labels.
     pub(super) fn selected(&self, labels: &Labels) -> Look {
         let mut found = Vec::new();
         for name in self.labels.matching(labels) {
@@ -38,7 +38,7 @@ impl Slot {
 }
 
 impl State {
-    /// Who needs an object by labels that it has, as far as its watch has told.
+    /// Returns the objects that need an object by its current labels.
     fn selecting(&self, spec: &Spec, name: &str) -> BTreeSet<ObjectKey> {
         let Some(slot) = self.slots.get(spec) else { return BTreeSet::new() };
         let selectors = self.needs.selectors(&spec.of, spec.namespace.as_deref());
@@ -46,7 +46,7 @@ impl State {
         selecting.flat_map(|(_, keys)| keys).map(|key| ObjectKey::clone(key)).collect()
     }
 
-    /// Whether anybody needs an object, by name or by its labels.
+    /// Whether an object is needed by name or by labels.
     pub(super) fn is_wanted(&self, spec: &Spec, name: &str) -> bool {
         let is_selected = |slot: &Slot| {
             let mut selectors = self.needs.selectors(&spec.of, spec.namespace.as_deref());
@@ -59,7 +59,7 @@ impl State {
         self.needs.is_needed(&spec.of, spec.namespace.as_deref().unwrap_or_default(), name)
     }
 
-    /// The watch tells of an object.
+    /// Takes in an event of the watch.
     pub(super) fn labelled_event(&mut self, handle: &Handle, event: &Event) -> Wakes {
         let (name, version, item) = match event {
             Event::Is(arrived) => (&arrived.name, arrived.item.version, Some(&arrived.item)),
@@ -69,8 +69,8 @@ impl State {
         self.relabelled(handle, name, version, item)
     }
 
-    /// An object has other labels now, or is gone (none). Who does not see it any more is woken at once; who does, as soon as
-    /// it was read.
+    /// Takes in new labels of an object, or its deletion (`None`). Wakes objects that no longer select it at once, and
+    /// objects that select it now as soon as it is read.
     fn relabelled(&mut self, handle: &Handle, name: &Arc<str>, version: u64, item: Option<&Item>) -> Wakes {
         let spec = &*handle.spec;
         let (before, is_named) = (self.selecting(spec, name), self.is_named(spec, name));
@@ -105,7 +105,7 @@ impl State {
         wakes
     }
 
-    /// A list came, as of a version. `named` are the names that are needed.
+    /// Takes in a list of a version. `named`: the names that are needed.
     pub(super) fn labelled_relist(
         &mut self,
         handle: &Handle,
@@ -143,12 +143,12 @@ impl State {
         wakes
     }
 
-    /// A needed object was read.
+    /// Takes in a needed object that was read.
     pub(super) fn labelled_fetched(&mut self, handle: &Handle, name: &Arc<str>, version: u64, answer: Answer) -> Wakes {
         let spec = &*handle.spec;
         let (mut concerned, is_named) = (self.selecting(spec, name), self.is_named(spec, name));
         let Some(slot) = self.slot(handle) else { return Wakes::new() };
-        // What the watch does not know is gone, or about to be told.
+        // An object that the watch does not know is deleted or about to be reported.
         if let Answer::Object(item) = &answer
             && slot.labels.of_name.contains_key(name)
         {
@@ -172,10 +172,10 @@ impl State {
         wakes
     }
 
-    /// Targets are needed now that were not before, or the other way round. Whether an object is needed still is decided once
-    /// for all of them: an object may go that had hundreds of selectors.
+    /// Takes in targets that became needed or unneeded. Decides once for all of them whether an object is still needed,
+    /// because a deleted object may have had hundreds of selectors.
     pub(super) fn needs_changed(&mut self, changed: &[Arc<Target>]) {
-        // By object, whether something new needs it.
+        // For each object: whether a new need covers it.
         let mut concerned: BTreeMap<Spec, BTreeMap<Arc<str>, bool>> = BTreeMap::new();
         for target in changed {
             let is_needed = self.needs.who(target).next().is_some();

@@ -1,4 +1,4 @@
-//! What all tasks of the watch hold in common, and the sink of one watch.
+//! The state that all tasks of the watch share, and the sink of one watch.
 
 use std::{
     hash::Hash,
@@ -27,11 +27,11 @@ pub(super) struct Shared {
     pub(super) metrics: Arc<Metrics>,
     pub(super) wake: Box<Wake>,
     state: Mutex<State>,
-    /// Other watches are needed.
+    /// Notified when the set of watches may change.
     pub(super) plan: Notify,
-    /// Other types may be served.
+    /// Notified when the served types may change.
     pub(super) rediscover: Notify,
-    /// Whether definitions are watched, so that nobody has to ask again and again what is served.
+    /// Whether definitions are watched, so that polling discovery is unnecessary.
     pub(super) definitions_watched: AtomicBool,
 }
 
@@ -57,19 +57,19 @@ impl Shared {
         }
     }
 
-    /// Looks at or changes what is known.
+    /// Reads or changes the state.
     pub(super) fn with<T>(&self, ask: impl FnOnce(&mut State) -> T) -> T {
         ask(&mut lock(&self.state))
     }
 
-    /// Changes what is known, and wakes whom that concerns once the lock is free.
+    /// Changes the state, and wakes the returned objects after releasing the lock.
     pub(super) fn tell(&self, change: impl FnOnce(&mut State) -> Wakes) {
         for (key, urgency) in self.with(change) {
             (self.wake)(key, urgency);
         }
     }
 
-    /// Randomness of a task's own, so that tasks do not depend on each other's order.
+    /// Creates a random generator for one task, so that tasks do not depend on each other's order.
     pub(super) fn rng(&self, task: impl Hash) -> Rng {
         Rng::with_seed(hash((self.options.seed, task)))
     }
@@ -84,7 +84,7 @@ impl Shared {
     }
 }
 
-/// Puts what one watch brings where it belongs.
+/// Stores the events of one watch in the state.
 pub(super) struct SlotSink {
     pub(super) shared: Arc<Shared>,
     pub(super) handle: Handle,
@@ -114,7 +114,7 @@ impl Sink for SlotSink {
                 self.shared.rediscover.notify_one();
             }
         }
-        // A version that is too old is no trouble: a new list follows.
+        // An outdated version is no error: a new list follows.
         if broken == Some(&Broken::Gone) {
             return;
         }
@@ -122,7 +122,7 @@ impl Sink for SlotSink {
         self.shared.tell(|state| {
             let open = spec.namespace.as_deref().filter(|namespace| !state.is_barred(namespace));
             let set = |state: &mut State| state.set_trouble(&self.handle, broken);
-            // Only what works says that rights are back.
+            // Only a working watch proves that rights have returned.
             let wakes = if broken.is_none() { state.let_in(&self.handle, set) } else { set(state) };
             barred = open.filter(|namespace| state.is_barred(namespace));
             wakes

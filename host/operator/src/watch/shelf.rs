@@ -1,10 +1,11 @@
-//! The objects of one watch. It never goes back in time, whatever order events, lists and answers to writes come in.
+//! The cached objects of one watch. The cache never goes back in time, in whatever order events, lists and write
+//! answers arrive.
 //!
-//! - Events of a watch come with rising versions, so an event at or below what was reached is old.
-//! - An answer to a write counts until the watch has passed its version.
-//! - A list replaces everything up to its own version. What is newer stays: the watch that follows tells of it again.
-//!   After a restored backup, whose versions start lower, what is gone is seen to be gone by the first list whose version
-//!   is above it.
+//! - Event versions rise within a watch, so an event at or below the reached version is old.
+//! - The answer to a write counts until the watch has passed its version.
+//! - A list replaces everything up to its own version. Newer objects stay: the watch that follows reports them again.
+//!   After a restored backup, whose versions start lower, deleted objects disappear with the first list above their
+//!   version.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,43 +20,43 @@ use super::{
     item::{Arrived, Item, Owner, owner_of},
 };
 
-/// For how long what was seen goes on to be answered while the API server refuses to tell more of it. One that begins knows
-/// no roles yet, and whoever took its first words for a right that is gone would restart pods, and soon after again.
+/// Time during which the cache still answers after the API server begins to refuse reads. A starting server knows no
+/// roles yet. An immediate reaction would restart pods, and again soon after.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Why a watch does not work now.
+/// The reason why a watch does not work now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Trouble {
-    /// Whether the API server refuses.
+    /// Whether the API server refuses the watch.
     pub(super) forbidden: bool,
     pub(super) text: String,
 }
 
 impl Trouble {
-    /// What it means for a watch that it broke.
+    /// Converts the error of a watch.
     pub(super) fn of(broken: &Broken) -> Self {
         Self { forbidden: broken.is_denial(), text: broken.to_string() }
     }
 }
 
-/// What is known of the objects of one watch.
+/// The cached objects of one watch.
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
     objects: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Item>>,
-    /// UIDs that we deleted and the watch has not told of yet.
+    /// UIDs of objects that we deleted and whose deletion the watch has not reported yet.
     deleted: BTreeSet<Box<str>>,
-    /// The version up to which the watch has told everything.
+    /// The version up to which the watch has reported everything.
     reached: u64,
-    /// Listed once.
+    /// Whether a first list is complete.
     pub(super) synced: bool,
     pub(super) trouble: Option<Trouble>,
-    /// Since when the API server refuses without a break, where something was seen.
+    /// Since when the API server has been refusing, after a first list.
     refused_since: Option<Instant>,
-    /// Whether the refusal is what is answered, and not what was seen.
+    /// Whether reads get the refusal instead of the cached objects.
     pub(super) withheld: bool,
 }
 
-/// One object that is different now.
+/// A change of one object.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) namespace: Arc<str>,
@@ -77,7 +78,7 @@ impl Change {
         essence(&self.before) != essence(&self.after)
     }
 
-    /// The controllers before and after; one if it is the same.
+    /// Returns the owners before and after the change. One if they are the same.
     pub(super) fn owners(&self) -> Vec<Owner> {
         let owner = |item: &Option<Item>| {
             let item = item.as_ref().filter(|item| item.owner.is_some())?;
@@ -96,9 +97,9 @@ impl Change {
 }
 
 impl Shelf {
-    /// Takes why a watch does not work, or that it does (none). Says whether that changes what is answered: what was never
-    /// seen is refused at once, and what was seen when it was refused for long enough. A server that does not know who asks
-    /// says nothing about rights.
+    /// Takes in the error of a watch, or `None` when it works again. Returns whether reads change. A refusal takes
+    /// effect at once if nothing was ever listed, otherwise after some time. An authentication error proves nothing
+    /// about rights.
     pub(super) fn set_trouble(&mut self, broken: Option<&Broken>, now: Instant) -> bool {
         self.trouble = broken.map(Trouble::of);
         let counts = self.synced && matches!(broken, Some(Broken::Forbidden(_)));
@@ -108,13 +109,13 @@ impl Shelf {
         std::mem::replace(&mut self.withheld, withheld) != withheld
     }
 
-    /// Takes that everything was listed. Says whether that changes what is answered of what was seen before.
+    /// Takes in a complete list. Returns whether reads change for objects that were known before.
     pub(super) fn heal(&mut self) -> bool {
         (self.trouble, self.refused_since) = (None, None);
         std::mem::take(&mut self.withheld)
     }
 
-    /// Whether the API server refuses to tell of them.
+    /// Whether the API server refuses the watch.
     pub(super) fn is_refused(&self) -> bool {
         self.trouble.as_ref().is_some_and(|trouble| trouble.forbidden)
     }
@@ -123,7 +124,7 @@ impl Shelf {
         self.objects.get(namespace)?.get(name)
     }
 
-    /// All objects, or those of a namespace, by namespace and name.
+    /// Returns all objects, or those of one namespace, sorted by namespace and name.
     pub(super) fn iter<'a>(
         &'a self,
         namespace: Option<&'a str>,
@@ -133,12 +134,12 @@ impl Shelf {
         one.into_iter().chain(all).flat_map(|(place, names)| names.iter().map(move |(name, item)| (place, name, item)))
     }
 
-    /// Where a watch goes on from.
+    /// The version at which a watch continues.
     pub(super) fn reached(&self) -> u64 {
         self.reached
     }
 
-    /// The watch says that there is this object.
+    /// Takes in an added or modified object.
     pub(super) fn event(&mut self, arrived: Arrived) -> Option<Change> {
         if arrived.item.version <= self.reached {
             return None;
@@ -147,7 +148,7 @@ impl Shelf {
         self.put(arrived)
     }
 
-    /// The watch says that this object is gone.
+    /// Takes in a deleted object.
     pub(super) fn gone(&mut self, arrived: &Arrived) -> Option<Change> {
         self.deleted.remove(&arrived.item.uid);
         if arrived.item.version <= self.reached {
@@ -158,24 +159,24 @@ impl Shelf {
         if known.version > arrived.item.version { None } else { self.take(&arrived.namespace, &arrived.name) }
     }
 
-    /// The watch says how far it is.
+    /// Takes in the version of a bookmark.
     pub(super) fn bookmark(&mut self, version: u64) {
         self.reached = self.reached.max(version);
     }
 
-    /// A write was answered with this object.
+    /// Takes in the object from the answer to a write.
     pub(super) fn wrote(&mut self, arrived: Arrived) -> Option<Change> {
         if arrived.item.version <= self.reached { None } else { self.put(arrived) }
     }
 
-    /// A deletion was answered: the object with this UID is gone.
+    /// Takes in the answer to a deletion: the object with this UID is gone.
     pub(super) fn deleted(&mut self, namespace: &str, name: &str, uid: &str) -> Option<Change> {
         let known = self.get(namespace, name).filter(|known| *known.uid == *uid)?;
         self.deleted.insert(known.uid.clone());
         self.take(namespace, name)
     }
 
-    /// A list says that there is this and no more, as of a version.
+    /// Takes in a complete list of a version.
     pub(super) fn relist(&mut self, listed: Vec<Arrived>, version: u64) -> Vec<Change> {
         self.deleted.clear();
         self.reached = version;

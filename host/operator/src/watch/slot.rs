@@ -1,4 +1,4 @@
-//! One watch: what it is for, and what it has brought.
+//! One watch with its data.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use tokio::sync::Notify;
 
 use super::{by_label::ByLabel, discovery::Served, facts::Facts, item::Extract, plan::Spec, shelf::Shelf};
 
-/// What one watch has brought.
+/// The data of one watch.
 #[derive(Debug)]
 pub(super) struct Slot {
-    /// Tells a watch from an earlier one of the same objects.
+    /// Distinguishes this watch from an earlier one on the same objects.
     pub(super) id: u64,
     pub(super) of: Arc<ResourceType>,
     pub(super) extract: Extract,
     pub(super) shelf: Shelf,
     pub(super) facts: Facts,
-    /// Of what is selected by label where only metadata is watched.
+    /// The labels of objects, if only metadata is watched and selectors are needed.
     pub(super) labels: ByLabel,
-    /// Told when something is to be done beside watching: needed objects read, or the first list is there.
+    /// Notified when its task has to read needed objects, or when the first list is complete.
     pub(super) errand: Arc<Notify>,
 }
 
-/// A watch that is to run.
+/// A watch to run.
 #[derive(Debug, Clone)]
 pub(super) struct Handle {
     pub(super) spec: Arc<Spec>,

@@ -1,4 +1,4 @@
-//! Everything that is known, and which watches there must be to know it.
+//! The whole state of the watch, and the watches that it needs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,31 +32,31 @@ pub(super) struct State {
     pub(super) most_named: usize,
     pub(super) allowance: Allowance,
     pub(super) coverage: Coverage,
-    /// Types that discovery has answered for; none where they are not served.
+    /// The types that discovery has answered for. `None` for types that are not served.
     pub(super) served: BTreeMap<ResourceType, Option<Served>>,
-    /// API versions that discovery could not ask for, and why.
+    /// The API versions that discovery failed on, with the reasons.
     pub(super) undiscovered: BTreeMap<String, String>,
     pub(super) slots: BTreeMap<Spec, Slot>,
     pub(super) owners: Owners,
     pub(super) in_flight: InFlight,
-    /// How often rights came back.
+    /// Number of times that rights have returned.
     pub(super) rights: watch::Sender<u64>,
-    /// Objects whose last pass was refused something.
+    /// Objects whose last pass lacked a right.
     pub(super) denied: BTreeSet<ObjectKey>,
     pub(super) needs: Needs,
     pub(super) ledger: Ledger,
-    /// Names that primaries want for children and somebody else has.
+    /// Names that objects want for children and that another owner has.
     pub(super) contested: Needs,
     pub(super) definitions: Known,
-    /// Watches that others keep.
+    /// Watches that other parts of the operator run.
     pub(super) others: BTreeMap<u64, Other>,
-    /// Where the operator lives.
+    /// The operator's own namespace.
     pub(super) home: String,
     pub(super) last_id: u64,
 }
 
 impl State {
-    /// Takes what discovery found, and tells whom that concerns.
+    /// Takes in the result of discovery. Returns the objects to wake.
     pub(super) fn discovered(&mut self, found: Discovered, failed: BTreeMap<String, String>) -> Wakes {
         self.undiscovered = failed;
         let mut wakes = Wakes::new();
@@ -73,7 +73,7 @@ impl State {
             self.served.insert(of.clone(), served);
             changed.push(of);
         }
-        // What is served newly is told of when it was listed.
+        // The first list of a newly served type reports its objects.
         self.plan();
         for of in changed {
             wakes.extend(self.claimers(&of));
@@ -81,7 +81,7 @@ impl State {
         wakes
     }
 
-    /// Types that are covered and not known to be served.
+    /// Returns the covered types that are not known to be served.
     pub(super) fn unserved(&self) -> BTreeSet<ResourceType> {
         let is_served = |of: &ResourceType| matches!(self.served.get(of), Some(Some(_)));
         let mut types = self.coverage.types();
@@ -89,7 +89,7 @@ impl State {
         types
     }
 
-    /// Brings the watches in line with what is covered, served and needed. Returns those that are to run.
+    /// Adjusts the watches to coverage, discovery and needs. Returns the watches to run.
     pub(super) fn plan(&mut self) -> Vec<Handle> {
         let desired = self.desired();
         let differs = |spec: &Spec, slot: &Slot| desired.get(spec).is_none_or(|extract| *extract != slot.extract);
@@ -131,8 +131,8 @@ impl State {
         desired
     }
 
-    /// Whether what a need names can be followed: in the namespaces where the operator works, and by name in its own, for
-    /// which it has rights of its own.
+    /// Whether the operator can follow a target. It follows targets in its scope, and needs by name also in its own
+    /// namespace, where it has separate rights.
     pub(super) fn reaches(&self, target: &Target) -> bool {
         let at = target.namespace().unwrap_or_default();
         self.scope.holds(at) || (at == self.home && is_guarded(&target.of()) && matches!(target, Target::Named(_)))
@@ -151,7 +151,7 @@ impl State {
         let within = |target: &&Target| target.namespace().is_some() && self.reaches(target);
         let wide =
             |at: &str| self.slots.get(&Spec::new(of, Some(at.to_owned()), Select::Wide)).map(|slot| slot.extract);
-        // Beyond the scope there are rights for names only.
+        // Outside the scope the operator has rights for single names only.
         let most = |at: &str| if self.scope.holds(at) { self.most_named } else { usize::MAX };
         plan::as_needed(of, self.needs.of_type(of).filter(within), most, wide)
     }
@@ -161,7 +161,7 @@ impl State {
         Extract { labels, essence: self.coverage.is_primary(of), shared: *select == Select::Own }
     }
 
-    /// Forgets the objects of a watch. Primaries among them are woken: they are gone as far as anybody can tell.
+    /// Drops the objects of a watch. Wakes those of claimed kinds, because they look deleted now.
     fn drop_slot(&mut self, spec: &Spec) -> Wakes {
         let Some(slot) = self.slots.remove(spec) else { return Wakes::new() };
         let mut wakes = Wakes::new();
@@ -179,8 +179,8 @@ impl State {
         wakes
     }
 
-    /// Replaces what a key needs, unless that is too much. Says whether other watches are needed now, and who may ask for
-    /// more.
+    /// Replaces the needs of an object, within the limits. Returns whether the watches change, and the objects that may
+    /// ask for more.
     pub(super) fn set_needs(&mut self, key: &ObjectKey, targets: BTreeSet<Target>) -> Result<(bool, Wakes), TooMany> {
         self.allow(key, &targets)?;
         let changed = self.needs.set(key, targets);
@@ -192,7 +192,7 @@ impl State {
         Ok((!changed.is_empty(), wakes))
     }
 
-    /// The names that are needed of what a watch covers.
+    /// Returns the needed names that a watch covers.
     pub(super) fn needed(&self, spec: &Spec) -> BTreeSet<Arc<str>> {
         let targets = self.needs.of_type(&spec.of).filter(|target| spec.answers(target));
         let name = |target: &Target| match target {
@@ -202,12 +202,12 @@ impl State {
         targets.filter_map(name).collect()
     }
 
-    /// The watches of a type.
+    /// Returns the watches of a type.
     pub(super) fn slots_of<'a>(&'a self, of: &'a ResourceType) -> impl Iterator<Item = (&'a Spec, &'a Slot)> {
         self.slots.range(Spec::new(of, None, Select::Whole)..).take_while(move |(spec, _)| spec.of == *of)
     }
 
-    /// The store of a type that holds, or would hold, the objects of a namespace.
+    /// Returns the store of a type for the objects of a namespace.
     pub(super) fn store(&self, of: &ResourceType, namespace: &str) -> Option<(&Spec, &Slot)> {
         let place = match &self.scope {
             Scope::All => None,
@@ -220,7 +220,7 @@ impl State {
         self.slots.get_key_value(&spec)
     }
 
-    /// The watch that answers a need of a guarded type.
+    /// Returns the watch that answers a need of a guarded type.
     pub(super) fn answering(&self, target: &Target) -> Option<(&Spec, &Slot)> {
         let select = match target {
             Target::Named(reference) => Select::Named(reference.name.clone()),
@@ -235,29 +235,29 @@ impl State {
         self.slots.get_key_value(&spec).filter(|(_, slot)| keeps(slot))
     }
 
-    /// All primaries of a type.
+    /// Returns the keys of all objects of a claimed kind.
     pub(super) fn keys(&self, of: &ResourceType) -> Vec<ObjectKey> {
         let stores = self.slots_of(of).filter(|(spec, _)| spec.select == Select::Whole);
         let objects = stores.flat_map(|(_, slot)| slot.shelf.iter(None));
         objects.map(|(namespace, name, _)| ObjectKey::new(of.clone(), &**namespace, &**name)).collect()
     }
 
-    /// What a pass over a primary of this type has to wait for; nothing when every type that plays a part has been
-    /// listed, is refused, or is not served.
+    /// Returns the reasons why passes over a claimed kind wait. Empty when every type in its claims is listed, refused
+    /// or not served.
     pub(super) fn waiting_for(&self, primary: &ResourceType) -> Vec<String> {
         let Some(claimed) = self.coverage.claimed(primary) else { return Vec::new() };
         let types: BTreeSet<&ResourceType> = std::iter::once(primary).chain(claimed.types()).collect();
         types.into_iter().filter_map(|of| self.unknown(of)).collect()
     }
 
-    /// Those of a primary and of its children of which nobody knows yet which objects there are.
+    /// Returns the unlisted types among a claimed kind and its children's types.
     pub(super) fn unlisted(&self, primary: &ResourceType) -> Vec<ResourceType> {
         let Some(claimed) = self.coverage.claimed(primary) else { return Vec::new() };
         let types = std::iter::once(primary).chain(&claimed.emits);
         types.filter(|of| self.unknown(of).is_some()).cloned().collect()
     }
 
-    /// What is not known yet about a type.
+    /// Returns the reason why a type is not known yet.
     pub(super) fn unknown(&self, of: &ResourceType) -> Option<String> {
         match self.served.get(of) {
             None => Some(match self.undiscovered.get(&of.api_version) {
@@ -277,14 +277,14 @@ impl State {
         }
     }
 
-    /// All primaries for which a type plays a part, unless they wait for something else.
+    /// Returns all objects whose kind's claims involve a type, unless they wait for another type.
     pub(super) fn claimers(&self, of: &ResourceType) -> Wakes {
         let concerned = self.coverage.primaries().filter(|(primary, claimed)| *primary == of || claimed.mentions(of));
         let ready = concerned.filter(|(primary, _)| self.waiting_for(primary).is_empty());
         ready.flat_map(|(primary, _)| self.keys(primary)).map(|key| (key, Urgency::Bulk)).collect()
     }
 
-    /// Why a type cannot be watched now, if that is so.
+    /// Returns the reason why a type cannot be watched now.
     pub(super) fn trouble(&self, of: &ResourceType) -> Option<String> {
         let undiscovered = self.undiscovered.get(&of.api_version).cloned();
         let troubles = self.slots_of(of).filter_map(|(_, slot)| slot.shelf.trouble.as_ref());

@@ -1,5 +1,5 @@
-//! Keeps the tasks in line with the plan: a watch for everything that is to be watched, and nothing else; and asks what is
-//! served whenever that may have changed.
+//! Keeps the running tasks in line with the plan, one for each watch. Repeats discovery whenever the served types may
+//! have changed.
 
 use std::{
     collections::BTreeMap,
@@ -18,17 +18,17 @@ use super::{
     state::State,
 };
 
-/// When to ask again after a definition changed: discovery lags behind.
+/// The waits before repeated discoveries after a definition changed, because discovery lags behind.
 const AGAIN: [Duration; 4] =
     [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(10), Duration::from_secs(30)];
 
-/// So many times less often it is asked for types that everybody can do without.
+/// Discovery polls for missing optional types this many times less often.
 const OPTIONAL: u32 = 10;
 
-/// Runs everything until the future is dropped.
+/// Runs all tasks until the future is dropped.
 pub(super) async fn run(shared: &Arc<Shared>) {
     let definitions = async {
-        // Definitions belong to the cluster as a whole, of which nothing is asked when namespaces are listed.
+        // Definitions are cluster-scoped, and with listed namespaces the operator asks for nothing cluster-scoped.
         if shared.options.scope == Scope::All {
             definitions::watch(Arc::clone(shared)).await;
         }
@@ -54,7 +54,7 @@ async fn watches(shared: &Arc<Shared>) {
         panics.retain(|id, _| wanted.contains_key(id));
         for (id, handle) in wanted {
             running.entry(id).or_insert_with(|| {
-                // It may panic again at once, and lists everything each time.
+                // The watch may panic again at once, and each start lists everything.
                 let pause = panics.get(&id).map(|panics| shared.options.backoff.after(*panics, &mut rng));
                 tasks.spawn(watch_after(pause, Arc::clone(shared), handle))
             });
@@ -63,7 +63,7 @@ async fn watches(shared: &Arc<Shared>) {
             biased;
             () = shared.plan.notified() => {}
             Some(ended) = tasks.join_next_with_id() => {
-                // Tasks end only by being aborted, or by a panic, which one watch must not pass on to the others.
+                // A task ends only through an abort or a panic. A panic of one watch must not affect the others.
                 let (id, panicked) = match ended {
                     Ok((id, ())) => (id, false),
                     Err(error) => (error.id(), error.is_panic()),
@@ -119,7 +119,7 @@ async fn discover(shared: &Arc<Shared>) {
         let (missing, lacking, expected) = shared.with(|state| {
             let missing = state.unserved();
             let lacking = missing.iter().any(|of| !state.coverage.is_optional(of));
-            // What no definition of its group speaks of is not about to be served.
+            // A type without any definition in its group will not appear soon.
             let expected = missing.iter().any(|of| state.definitions.has_group(of.group()));
             (!missing.is_empty(), lacking, expected)
         });
@@ -132,7 +132,7 @@ async fn discover(shared: &Arc<Shared>) {
             None if missing && polled => shared.options.poll * OPTIONAL,
             None => shared.options.relist,
         };
-        // What was tried in vain is asked for alone, until something changes or everything is looked at anew.
+        // Repeated discovery asks only for missing types, until something changes or a full discovery is due.
         everything = soon.is_some() || (failures == 0 && !(missing && polled));
         tokio::select! {
             biased;

@@ -1,4 +1,4 @@
-//! Children that are being written. A watch may tell of a write before the answer to it is here; whoever writes need not
+//! Children that an owner is writing. The watch may report a write before its answer arrives, and the writer need not
 //! be woken for that.
 
 use serde_json::Value;
@@ -12,7 +12,7 @@ use super::{
 };
 
 impl State {
-    /// The owner that a manifest names, and where it puts the child.
+    /// Returns the owner in a manifest, and the place of the child.
     fn writer(&self, child: &Value) -> Option<(Place, ObjectKey)> {
         let owner = owner_of(child)?;
         let primary = self.coverage.primary_of(&owner.of)?;
@@ -22,7 +22,7 @@ impl State {
     }
 }
 
-/// A child that its owner writes, until this is dropped.
+/// A child that its owner is writing, until this is dropped.
 #[must_use]
 pub(crate) struct Writing<'a> {
     watch: &'a Watch,
@@ -31,7 +31,7 @@ pub(crate) struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// The write was answered with this object.
+    /// Takes in the object from the write's answer.
     pub(crate) fn answered(mut self, object: &Value) {
         self.watch.wrote(object);
         self.answered = version_of(object["metadata"].get("resourceVersion"));
@@ -47,7 +47,7 @@ impl Drop for Writing<'_> {
 }
 
 impl Watch {
-    /// Says that a child is about to be written by the owner that its manifest names.
+    /// Announces that the owner in the manifest is about to write the child.
     pub(crate) fn writing(&self, child: &Value) -> Writing<'_> {
         let writer = self.0.with(|state| {
             let writer = state.writer(child)?;

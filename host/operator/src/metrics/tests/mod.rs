@@ -9,7 +9,7 @@ fn widgets() -> (ResourceType, PolicyId) {
     (ResourceType::new("example.dev/v1", "Widget"), policy)
 }
 
-/// Metrics of which each has been used once.
+/// Metrics after one use of each method.
 fn used() -> Metrics {
     let metrics = Metrics::new();
     let (of, policy) = widgets();
@@ -114,25 +114,25 @@ fn what_a_policy_may_do_is_counted_from_zero() -> Result<(), fmt::Error> {
     Ok(())
 }
 
-/// The Widgets' policy in another version.
+/// Another version of the Widgets' policy.
 fn version(version: usize) -> PolicyId {
     PolicyId { version: format!("{version}.0.0"), ..widgets().1 }
 }
 
-/// A version answers, and these may have to.
+/// Sets the active version, and the versions that may have to answer.
 fn serves(metrics: &Metrics, number: usize, able: &[usize]) {
     let able: BTreeSet<PolicyId> = able.iter().copied().chain([number]).map(version).collect();
     metrics.policies(&[(widgets().0, version(number))], &able);
 }
 
-/// A version does everything that is counted of it.
+/// Records one of each sample for a version.
 fn counts(metrics: &Metrics, number: usize) {
     metrics.fuel(&version(number), 400_000);
     metrics.policy_failure(&version(number), "Trap");
     metrics.fallback(&version(number));
 }
 
-/// How often a version trapped; none if nothing is told of it.
+/// The number of traps of a version. `None` if it has no sample.
 fn told_of(metrics: &Metrics, number: usize) -> Option<String> {
     let text = metrics.encode().unwrap();
     let labels = format!(r#"policy="widget",version="{number}.0.0""#);

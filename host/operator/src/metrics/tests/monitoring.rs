@@ -1,7 +1,8 @@
-//! The chart's alerts and dashboard: what they select can be there, and what they show is what they sum by.
+//! Checks the chart's alerts and dashboard: their selectors match possible samples, and they show the labels that they
+//! sum by.
 //!
-//! Expressions are looked at as text and not understood. When an alert fires is shown by `promtool`, which `tests/chart`
-//! runs where there is one.
+//! The tests treat expressions as text. `promtool` checks when an alert fires; `tests/chart` runs it where it is
+//! installed.
 
 use std::{fs, path::Path};
 
@@ -10,25 +11,25 @@ use serde_json::Value;
 
 use super::*;
 
-/// Labels that whoever scrapes gives every sample, and that of a bucket.
+/// Labels that the scraper adds to every sample, and the label of a bucket.
 const GIVEN: [&str; 3] = ["namespace", "instance", "le"];
 
 /// An expression of an alert or a panel.
 struct Expression {
     of: String,
     text: String,
-    /// Labels that are shown of what it gives.
+    /// The labels of its result that are shown.
     shown: Vec<String>,
-    /// How often a panel looks at most.
+    /// The panel's minimum step.
     step: Value,
 }
 
 /// A metric in an expression.
 struct Selector<'a> {
     row: &'static table::Row,
-    /// What stands before it.
+    /// The text before it.
     before: &'a str,
-    /// What its labels are to be: label, operator and value.
+    /// Its label matchers: label, operator and value.
     matchers: Vec<(&'a str, &'a str, &'a str)>,
 }
 
@@ -37,7 +38,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A YAML file of the chart.
+/// Reads a YAML file of the chart.
 fn chart(path: &str) -> Value {
     serde_saphyr::from_str(&read(&format!("deploy/helm/kaos-operator/{path}"))).unwrap()
 }
@@ -50,7 +51,7 @@ fn items<'a>(of: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
     of[field].as_array().into_iter().flatten()
 }
 
-/// The words between double braces.
+/// Returns the words between double braces.
 fn filled_in(text: &str) -> Vec<&str> {
     let holes = text.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
     holes.flat_map(str::split_whitespace).collect()
@@ -113,7 +114,8 @@ impl Expression {
         found
     }
 
-    /// What is summed by, in the order in which it stands there: first the labels of what comes out.
+    /// Returns the label lists of `by` clauses, in the order of the text. The first one is for the labels of the
+    /// result.
     fn groupings(&self) -> Vec<Vec<&str>> {
         let clauses = self.text.split("by (").skip(1).filter_map(|rest| rest.split(')').next());
         clauses.map(|clause| clause.split(',').map(str::trim).collect()).collect()
@@ -126,7 +128,7 @@ fn is_sample(row: &table::Row, name: &str) -> bool {
     endings.iter().any(|ending| name == format!("{}{ending}", row.full_name()))
 }
 
-/// `label=~"value"` in three parts.
+/// Splits `label=~"value"` into three parts.
 fn matcher(text: &str) -> (&str, &str, &str) {
     let (head, value) = text.split_once('"').unwrap();
     let label = head.trim_end_matches(['=', '!', '~']);
@@ -137,7 +139,7 @@ fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
     words.map(str::to_owned).into()
 }
 
-/// What a label of a metric can be; none where anything can.
+/// The possible values of a metric's label. `None` if any value is possible.
 fn values(row: &table::Row, label: &str) -> Option<Vec<String>> {
     Some(match (row.name, label) {
         ("passes", "result") => words(PassResult::ALL.map(PassResult::label)),
@@ -159,7 +161,7 @@ fn values(row: &table::Row, label: &str) -> Option<Vec<String>> {
     })
 }
 
-/// Whether a value is what a matcher names. Of regular expressions there are words and dots.
+/// Whether a value fits a matcher. Of regular expressions, it supports words and dots.
 fn fits(named: &str, value: &str) -> bool {
     named.len() == value.len() && named.chars().zip(value.chars()).all(|(named, is)| named == '.' || named == is)
 }
@@ -205,7 +207,7 @@ fn every_label_that_is_summed_by_is_one_of_the_metrics_and_what_is_shown_is_left
 fn what_is_scraped_twice_counts_once() {
     for expression in all() {
         for Selector { row, before, .. } in expression.selectors() {
-            // What is doubled cancels out where it is divided by the same, and so do the buckets of a histogram.
+            // Duplicates cancel out in a division by the same metric, and so do the buckets of a histogram.
             let is_share = expression.text.contains(") / sum by") || row.kind == table::Kind::Histogram;
             let is_largest = before.rfind(" by (").is_some_and(|by| before[..by].ends_with("max"));
             let is_one = before.ends_with("max(") || before.ends_with("absent(");
@@ -221,7 +223,7 @@ fn no_rate_is_taken_over_less_than_four_scrapes() {
     for expression in all() {
         for window in expression.text.split('[').skip(1).filter_map(|rest| rest.split(']').next()) {
             if window == "$__rate_interval" {
-                // Four times what the panel says; if it says nothing, what is said of the source, which may be less.
+                // Four times the panel's step. Without one, the data source's step counts, which may be less.
                 assert_eq!(expression.step, scraped, "{}", expression.of);
             } else {
                 assert!(time(window) >= time(&scraped) * 4, "{}: {window}", expression.of);

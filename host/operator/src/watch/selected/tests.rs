@@ -1,4 +1,4 @@
-//! An object with many selectors goes, and labels are found.
+//! Deletion of an object with many selectors, and lookup by labels.
 
 use std::sync::atomic::Ordering;
 

@@ -1,5 +1,4 @@
-//! Whatever goes wrong on the way: once it is quiet, memory holds what the server holds, and whoever needed to know was
-//! woken.
+//! After any errors, memory holds what the server holds, and every concerned object was woken.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +20,7 @@ use crate::watch::{ObjectKey, WatchOptions};
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const MANAGERS: [&str; 2] = ["helm", "kaos-operator"];
 
-/// The operator's requests and events fail now and then, those of users never.
+/// The operator's requests and events fail at times. Those of users never do.
 struct OfOperator(SeededFaults, f64);
 
 impl FaultPlan for OfOperator {
@@ -37,7 +36,7 @@ impl FaultPlan for OfOperator {
     }
 }
 
-/// What the server holds of a type, by name, as it would be kept.
+/// The objects of a type on the server, by name, in their cached form.
 fn truth(bench: &Bench, group: &str, plural: &str, ours: bool) -> BTreeMap<String, Value> {
     let objects = bench.cluster.objects(group, plural);
     let kept = objects.iter().filter(|object| {
@@ -89,7 +88,7 @@ async fn run(seed: u64, streaming_lists: bool, dropped: f64) {
         })
         .collect();
     targets.extend(MANAGERS.map(|manager| labelled(&of("v1 ConfigMap"), MANAGED_BY, manager)));
-    // Of every other run there are so many that one watch takes the place of all.
+    // Every other run has so many needs that one watch replaces the single ones.
     let more = if seed.is_multiple_of(2) { 0..0 } else { 0..10 };
     targets.extend(more.map(|i| labelled(&of("v1 ConfigMap"), "nobody-has", &i.to_string())));
     bench.watch.set_needs(&Bench::key("needy"), &needs(&targets)).unwrap();

@@ -1,4 +1,4 @@
-//! What comes and goes at run time: types, rights, connections.
+//! Types, rights and connections that come and go at run time.
 
 use std::{
     collections::BTreeSet,
@@ -86,7 +86,7 @@ async fn a_malformed_object_is_counted_and_the_others_are_followed() {
             "metadata": {"name": name, "namespace": "t", "uid": uid, "labels": "none", "ownerReferences": [7]}});
         bench.cluster.plant("test.io", "widgets", object);
     }
-    // Deeper than what a parser takes that has a stack to lose.
+    // Nested deeper than a parser with a limited stack accepts.
     let deep = (0..200).fold(json!(1), |deep, _| json!({ "a": deep }));
     let deep = json!({"apiVersion": "test.io/v1", "kind": "Widget", "spec": deep,
         "metadata": {"name": "deep", "namespace": "t", "uid": "deep"}});
@@ -112,7 +112,7 @@ async fn a_malformed_object_is_counted_and_the_others_are_followed() {
 async fn what_cannot_be_read_holds_up_nothing_that_can() {
     let bench = Bench::start().await;
     let map = of("v1 ConfigMap");
-    // So many that they are not watched one by one.
+    // Too many to be watched one by one.
     let mut targets: Vec<_> = (0..100).map(|number| named(&map, "t", &format!("c{number}"))).collect();
     for number in 0..=100 {
         bench.put(config_map(&format!("c{number}"), "1")).await;
@@ -122,7 +122,7 @@ async fn what_cannot_be_read_holds_up_nothing_that_can() {
         if is_it { Verdict::from(Outcome::FailBefore(Failure::Server(500))) } else { Verdict::default() }
     });
     bench.watch.set_needs(&Bench::key("a"), &needs(&targets)).unwrap();
-    // By now it is tried ever more rarely.
+    // By now the retries are rare.
     tokio::time::sleep(Duration::from_mins(10)).await;
     assert!(bench.requests().iter().any(|entry| entry.attempt.name == "c7"), "it was asked for");
     targets.push(named(&map, "t", "c100"));
@@ -215,7 +215,7 @@ async fn what_no_event_told_is_found_by_the_next_list() {
     bench.wakes(&["t/a", "t/b"]).await;
 }
 
-/// Forgets every version at once, and counts what is asked for.
+/// Forgets every version at once, and counts the requests.
 struct Forgetful(Arc<AtomicUsize>);
 
 impl FaultPlan for Forgetful {
@@ -248,8 +248,8 @@ async fn a_server_that_forgets_at_once_where_we_were_is_not_asked_without_a_paus
     bench.wakes(&["t/b"]).await;
 }
 
-/// Is out of reach for watches for a while, and has forgotten then where they were. Tells when that was, and when it was
-/// asked for a list after it.
+/// Is unreachable for watches for a while and then has forgotten their version. Reports that time and the time of the
+/// next list.
 struct Restored {
     refused: usize,
     forgot: Arc<Mutex<Option<Instant>>>,

@@ -76,13 +76,13 @@ pub(super) fn cluster(seed: u64) -> (Cluster, Client) {
     (cluster, client)
 }
 
-/// Quick enough for tests that provoke failures.
+/// Options with short waits, for tests that provoke failures.
 pub(super) fn options() -> WatchOptions {
     WatchOptions { secrets: true, digest_key: b"key".to_vec(), ..WatchOptions::default() }
 }
 
 impl Bench {
-    /// A cluster with the definitions, a namespace, and a watch that covers widgets.
+    /// Starts a cluster with the definitions, a namespace, and a watch that covers widgets.
     pub(super) async fn start() -> Self {
         Self::start_with(options()).await
     }
@@ -104,7 +104,7 @@ impl Bench {
         cluster.settled().await;
     }
 
-    /// A watch on a cluster that is there.
+    /// Attaches a watch to an existing cluster.
     pub(super) fn attach(cluster: Cluster, client: Client, options: WatchOptions) -> Self {
         let woken: Arc<Mutex<Vec<(String, Urgency)>>> = Arc::default();
         let sink = Arc::clone(&woken);
@@ -120,7 +120,7 @@ impl Bench {
         Self { cluster, client, watch, metrics, woken, _stop: stop.drop_guard() }
     }
 
-    /// Waits, in simulated time, until something is so.
+    /// Waits, in simulated time, until a condition holds.
     pub(super) async fn until(&self, what: &str, is: impl Fn(&Self) -> bool) {
         for _ in 0..20_000 {
             if is(self) {
@@ -131,18 +131,18 @@ impl Bench {
         panic!("not {what}: {:?}", self.watch.synced());
     }
 
-    /// Lets everything that is under way arrive.
+    /// Waits until everything in progress has arrived.
     pub(super) async fn quiet(&self) {
         self.cluster.settled().await;
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
 
-    /// Who was woken since the last time, each once.
+    /// Returns the objects woken since the last call, each once.
     pub(super) fn woken(&self) -> BTreeSet<String> {
         self.woken.lock().unwrap().drain(..).map(|(key, _)| key).collect()
     }
 
-    /// Waits until exactly these were woken, and nobody else soon after.
+    /// Waits until exactly these objects were woken, and no other soon after.
     pub(super) async fn wakes(&self, keys: &[&str]) {
         self.quiet().await;
         assert_eq!(self.woken(), keys.iter().map(|key| (*key).to_owned()).collect());
@@ -156,7 +156,7 @@ impl Bench {
         api(&self.client, of, "t").delete(name, &DeleteParams::default()).await.unwrap();
     }
 
-    /// Requests of the operator since the last time that was asked for.
+    /// Returns the operator's requests since the last call.
     pub(super) fn requests(&self) -> Vec<Entry> {
         let entries = self.cluster.journal().entries();
         self.cluster.journal().clear();
@@ -179,7 +179,7 @@ pub(super) fn api(client: &Client, of: &ResourceType, namespace: &str) -> Api<Dy
     }
 }
 
-/// Applies an object as somebody who is not the operator.
+/// Applies an object as another user than the operator.
 pub(super) async fn put(client: &Client, object: Value) -> Value {
     let key = ObjectKey::of_object(&object).unwrap();
     let namespace = if key.namespace.is_empty() { "t" } else { &key.namespace };
@@ -201,7 +201,7 @@ pub(super) fn secret(name: &str, value: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "t"}, "stringData": {"password": value}})
 }
 
-/// A child of an object, with our label or without.
+/// Creates a child of an object, with our label or without.
 pub(super) fn child(owner: &Value, name: &str, ours: bool) -> Value {
     let mut child = config_map(name, "1");
     child["metadata"]["ownerReferences"] = json!([{"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": true,
