@@ -62,7 +62,7 @@ impl Applied {
         Some((worst, texts.join("; ")))
     }
 
-    /// The error that a retry may get past.
+    /// The error, if a retry may succeed.
     pub(super) fn passing_error(&self) -> Option<&CallError> {
         self.error.as_ref().filter(|error| !is_final(error))
     }
@@ -82,7 +82,7 @@ impl Applied {
     pub(super) fn failed(&mut self, error: CallError) {
         let by = if error.class == Class::Forbidden { Hindrance::NotPermitted } else { Hindrance::ApplyFailed };
         self.hindered(by, error.to_string());
-        // An error that a retry may get past decides about the time of the retry.
+        // If one of the errors may be gone at a retry, it decides the time of the retry.
         if self.error.as_ref().is_none_or(is_final) {
             self.error = Some(error);
         }

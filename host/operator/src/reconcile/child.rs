@@ -307,8 +307,8 @@ impl Context {
 
     /// Applies the child. If the server refuses because of fields of others, takes over the whole spec and applies
     /// again. Example: a changed port number. To the server the old port is theirs, and ours is missing. If the second
-    /// apply fails too, their fields were not the reason, so they get them back. Otherwise the next accepted apply
-    /// would remove these fields.
+    /// apply fails too, their fields were not the reason, so the others get them back. Otherwise the next accepted
+    /// apply would remove these fields.
     async fn force(&self, known: &Known<'_>, memory: &mut Memory, reason: &str) -> Result<Made<Done>, CallError> {
         let error = match self.apply(known, memory, reason).await {
             // A misfit, such as an undeclared field, does not come from the fields of others.
@@ -347,8 +347,8 @@ fn is_kept(wanted: &Wanted) -> bool {
     controller(&wanted.body).is_none()
 }
 
-/// An existing child, from the operator's knowledge. Every write names its UID, because the watch may not have reported
-/// a replacement yet.
+/// A child that is known to exist. Every write names its UID, because the watch may not have reported a replacement
+/// yet.
 struct Known<'a> {
     calls: Calls<'a>,
     wanted: &'a Wanted,

@@ -1,6 +1,6 @@
 //! Limits the writes of each child. Another operator may write the same field, or the garbage collector may delete a
-//! child whose owner is gone before the watch reports it. Without a limit, the operator would repeat its write as fast
-//! as requests travel.
+//! child because its owner is gone, before the watch reports the deleted owner. Without a limit, the operator would
+//! repeat its write as fast as requests travel.
 //!
 //! Writes of a changed plan come from a swap of policies, a setting or an edit. They have their own, much higher limit.
 //! A limit is needed there too, because a plan may depend on something that reacts to its children.

@@ -23,7 +23,7 @@ pub(crate) enum Next {
     After(Duration),
     /// After a backoff that grows with each failure, and at least this time.
     Retry(Option<Duration>),
-    /// After a backoff that grows with each failure, or as soon as the rights change.
+    /// After a backoff that grows with each failure, or as soon as rights return.
     Denied,
 }
 

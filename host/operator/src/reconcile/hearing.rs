@@ -21,8 +21,7 @@ impl<A> Hearing<A> {
 
     /// Takes in the answer of the policy that `descent` stands at. Returns the answer that counts, with `descent` at
     /// its policy. Returns `None` if the predecessor, where `descent` stands now, is to be asked. If all policies fail,
-    /// the first failure counts and the descent stays at the last policy: no policy serves the object, and only the
-    /// newest one is in use.
+    /// the first failure counts, because only the newest policy is in use. `descent` then stays at the last policy.
     pub(crate) fn hear(&mut self, descent: &mut Descent, rendered: &Rendered, answer: A) -> Option<A> {
         if rendered.planned().is_some() {
             return Some(answer);

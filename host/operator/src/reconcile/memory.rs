@@ -70,7 +70,7 @@ pub(crate) struct Memory {
     pub(crate) ready: Option<Readiness>,
     /// The reason why the expected policy does not serve the object, from the last pass that wrote a status.
     pub(crate) unserved: Option<Unserved>,
-    /// The swap of policies before the last pass.
+    /// The number of the last swap of policies before the last pass.
     pub(crate) since: u64,
     pub(crate) last: Option<Last>,
 }

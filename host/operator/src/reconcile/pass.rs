@@ -31,8 +31,7 @@ use crate::{
     watch::{ObjectKey, Served},
 };
 
-/// The status shows a failure of the API server from this failure in a row on. A shorter failure is not worth
-/// reporting.
+/// Number of API server failures in a row from which the status shows them. A shorter series is not worth reporting.
 const SHOWN_FROM: u32 = 3;
 
 /// The reason why the pass does not execute a plan.

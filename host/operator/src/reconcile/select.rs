@@ -98,7 +98,7 @@ impl Context {
             }
             needed.extend(last.needs.iter().cloned());
         };
-        // If no policy takes the object, none counts as a fallback.
+        // If no policy takes the object, the refusals do not count as fallbacks.
         if last.planned().is_some() {
             for policy in &left {
                 self.metrics.fallback(policy);

@@ -20,8 +20,8 @@ use super::{context::Context, memory::Memory};
 const MOMENT: Duration = Duration::from_secs(2);
 
 impl Context {
-    /// Returns the time that a first plan still has to wait. It waits for a named object of a kind with a policy that
-    /// does not exist yet or had no pass yet.
+    /// Returns the time that a first plan still has to wait. It waits while a named object is missing or had no pass
+    /// yet, if a policy answers for that object's kind.
     pub(super) fn awaits(&self, rendered: &Rendered, memory: &mut Memory) -> Option<Duration> {
         let catalogue = self.catalogue.load()?;
         let lookup = self.watch.lookup();

@@ -1,4 +1,4 @@
-//! Watches that others keep: what they are doing is told as that of the own ones is, in metrics and in readiness.
+//! Reports watches that other parts of the operator run, in metrics and readiness, like the watch's own.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use kaos_policy::contract::ResourceType;
 use super::{Watch, other::Other, shared::Shared};
 use crate::metrics::WatchState;
 
-/// A watch that somebody else keeps. It is told of until this is dropped.
+/// A watch of another part. It is reported until this is dropped.
 pub(crate) struct Beside {
     shared: Arc<Shared>,
     id: u64,
 }
 
 impl Watch {
-    /// Has a watch told of that somebody else keeps: on a type, and for what.
+    /// Registers another part's watch on a type, with its purpose.
     pub(crate) fn beside(&self, of: ResourceType, what: &'static str) -> Beside {
         let other = Other { of, what, state: WatchState::Listing, was_listed: false, trouble: String::new() };
         let id = self.0.with(|state| {
@@ -32,10 +32,10 @@ impl Beside {
         self.set(WatchState::Synced, String::new());
     }
 
-    /// It broke with this status code, if the API server gave one, and is opened again.
+    /// Reports that it broke and will be reopened. `code` is the API server's status code, if there is one.
     pub(crate) fn broke(&self, code: Option<u16>, why: &str) {
         let (state, reason) = match code {
-            // A version that is too old is no trouble: a new list follows.
+            // An outdated version is no error: a new list follows.
             Some(410) => return,
             Some(404) => (WatchState::Unserved, "unserved".to_owned()),
             Some(401 | 403) => (WatchState::Forbidden, "forbidden".to_owned()),

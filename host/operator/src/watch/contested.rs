@@ -1,5 +1,5 @@
 //! Names that an object wants for a child and that another owner has. The operator follows their metadata until they
-//! are free. So a conflict ends at once and costs no requests meanwhile.
+//! are free. So a conflict ends as soon as the name is free, and costs no requests meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -16,9 +16,9 @@
 //! | `supervise`, `errands`, `shared` | the tasks |
 //!
 //! All readers of a type share one store. The operator watches claimed kinds and read types in full, and emitted types
-//! by the label that every child carries. It never reads all ConfigMaps or all Secrets. It watches the needed ones by
-//! name or by labels while an object needs them, and of Secrets only metadata. An event wakes the objects that it
-//! concerns, through the callback of [`Watch::new`]. The queue and `reconcile` decide what happens then, and when.
+//! by the label that every child carries. It never watches all ConfigMaps or all Secrets in full. It watches the needed
+//! ones by name or by labels while an object needs them, and of Secrets only metadata. An event wakes the objects that
+//! it concerns, through the callback of [`Watch::new`]. The queue and `reconcile` decide what happens then, and when.
 
 mod allowance;
 mod beside;
@@ -250,7 +250,7 @@ impl Watch {
     }
 
     /// Whether the operator's view follows the cluster. The error lists, with reasons, types that were never [seen],
-    /// types that are lost, and types missing to other parts' watches. An unreachable server does not count.
+    /// types that are lost, and types that the watches of other parts miss. An unreachable server does not count.
     ///
     /// [seen]: Self::synced
     pub fn follows_all(&self) -> Result<(), Vec<String>> {

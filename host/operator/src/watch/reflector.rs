@@ -1,4 +1,4 @@
-//! Follows one collection: lists it, watches it, and repeats this after every error.
+//! Follows one collection: lists it, then watches it, and continues after every error.
 //!
 //! A [`Sink`] receives the objects. Every error leads to a wait and a retry. The reflector lists again only if the
 //! server has forgotten its version, or after a long time, in case an event was lost.
@@ -34,7 +34,8 @@ const INITIAL_END: &str = "k8s.io/initial-events-end";
 const GRACE: Duration = Duration::from_secs(15);
 /// A watch that lived this long counts as successful even without events.
 const GOOD: Duration = Duration::from_secs(5);
-/// Time that a server gets to send all initial events. A server that needs longer does not support streaming lists.
+/// Time that a server gets to send all initial events. A server that needs longer counts as
+/// one without streaming lists.
 const INITIAL: Duration = Duration::from_mins(1);
 /// Number of failures in a row after which the reflector lists without streaming until a list succeeds.
 const STREAMED: u32 = 3;
