@@ -1,4 +1,4 @@
-//! Arguments that many verbs take, and how they are read.
+//! Arguments that many verbs share, and their parsers.
 
 use clap::ValueEnum;
 use kaos_policy::names::{is_label, is_subdomain};
@@ -13,24 +13,24 @@ pub(super) enum Form {
     Json,
 }
 
-/// Reads the name of a namespace.
+/// Parses the name of a namespace.
 pub(super) fn namespace(text: &str) -> Result<String, String> {
     let remedy = "use at most 63 lower-case letters, digits and inner hyphens";
     if is_label(text) { Ok(text.to_owned()) } else { Err(format!("not the name of a namespace: {remedy}")) }
 }
 
-/// Reads one of several namespaces, between which there may be spaces.
+/// Parses one namespace of a list. The list may have spaces between its entries.
 pub(super) fn one_namespace(text: &str) -> Result<String, String> {
     namespace(text.trim())
 }
 
-/// Reads the name of an object.
+/// Parses the name of an object.
 pub(super) fn name(text: &str) -> Result<String, String> {
     let remedy = "use lower-case letters, digits and inner hyphens, with dots between the parts";
     if is_subdomain(text) { Ok(text.to_owned()) } else { Err(format!("not the name of an object: {remedy}")) }
 }
 
-/// Reads a domain.
+/// Parses a domain.
 pub(super) fn domain(text: &str) -> Result<String, String> {
     let remedy = "use lower-case letters, digits and inner hyphens, with dots between the parts";
     if is_subdomain(text) { Ok(text.to_owned()) } else { Err(format!("not a domain: {remedy}")) }

@@ -1,4 +1,4 @@
-//! `compile-embedded`: what a build of the image does between its two steps, and how it sees that it came to something.
+//! `compile-embedded`: compiles the default policies between the two steps of the image build, and verifies the result.
 
 use std::{
     fs,
@@ -29,7 +29,7 @@ impl CompileEmbedded {
     }
 }
 
-/// One file a policy, named by its component's digest.
+/// Writes one file for each default policy, named by the digest of its component.
 fn write(folder: &Path) -> anyhow::Result<ExitCode> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     for policy in DEFAULTS {

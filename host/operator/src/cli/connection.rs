@@ -1,4 +1,4 @@
-//! Which cluster a verb works on.
+//! Connects a verb to its cluster.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
     telling::is_unanswered,
 };
 
-/// How long one request of a verb may take.
+/// Time limit for one request of a verb.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Flags that name a cluster.
@@ -30,15 +30,16 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// The place that they name.
+    /// Returns the place of the cluster that the flags name.
     pub(super) fn place(self) -> Place {
         let Self { kubeconfig, context } = self;
         Place { kubeconfig, context }
     }
 }
 
-/// Checks something that is for the API server of a cluster. What is refused for fields that this program does not know is
-/// checked once more where the server is newer, which is asked only then: one that does not answer changes nothing.
+/// Runs a check of something that the API server of a cluster will get. If the guard objects, the server may be newer
+/// than this program and know the fields. Only then the server's version is read, and if it is newer, the check runs
+/// again and admits unknown fields. If the server does not answer, the first result stands.
 pub(super) fn for_server<T>(
     loader: &Loader,
     connection: &Connection,
@@ -58,7 +59,7 @@ pub(super) fn for_server<T>(
     })
 }
 
-/// Does something on a cluster, and waits for it.
+/// Connects to the cluster, runs `work` and blocks until it ends.
 pub(super) fn on_cluster<T>(
     connection: Connection,
     work: impl AsyncFnOnce(Client) -> anyhow::Result<T>,

@@ -11,7 +11,7 @@ use super::output::Output;
 pub(super) struct Crds {}
 
 impl Crds {
-    /// Prints them as multi-document YAML, ready for `kubectl apply -f -`.
+    /// Prints the definitions as multi-document YAML, ready for `kubectl apply -f -`.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self {} = self;
         for crd in kaos_crds::manifests::ALL {

@@ -1,6 +1,6 @@
-//! Exit codes beside success.
+//! Exit codes other than success.
 
-/// Input that cannot be used, and anything else that is no answer.
+/// The input is unusable, or the verb could not answer.
 pub(super) const UNUSABLE: u8 = 2;
 
 /// The answer is no, or not yet.

@@ -1,4 +1,4 @@
-//! The facts of a cluster that policies are told, as flags.
+//! Flags for the facts about a cluster that policies see.
 
 use clap::Args;
 use kaos_policy::contract::Cluster;
@@ -15,7 +15,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// The facts, apart from what is served.
+    /// Returns the facts, without the list of served types.
     pub(super) fn cluster(self) -> Cluster {
         Cluster { domain: self.cluster_domain, operator_namespace: self.operator_namespace, served: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! What the operator caps, as flags: the same for `run`, which holds to them, and for the verbs that tell what it would do.
+//! Flags for the operator's limits on grants. `run` enforces them; other verbs use them to predict what it would do.
 
 use std::{collections::BTreeSet, fmt::Display};
 
@@ -32,14 +32,14 @@ pub(super) struct GrantableFlags {
 }
 
 impl GrantablePrivileges {
-    /// The privileges; none where all may be granted.
+    /// Returns the listed privileges, or `None` if all may be granted.
     pub(super) fn listed(&self) -> Option<BTreeSet<Privilege>> {
         listed(self.grantable_privileges.as_deref())
     }
 }
 
 impl GrantableFlags {
-    /// Everything that they say.
+    /// Returns the limits that the flags set.
     pub(super) fn grantable(&self) -> Grantable {
         Grantable {
             privileges: self.privileges.listed(),
@@ -49,7 +49,7 @@ impl GrantableFlags {
     }
 }
 
-/// One of a list, or none.
+/// One entry of a list; `None` for the word `none`.
 #[derive(Debug, Clone, Copy)]
 struct Listed<T>(Option<T>);
 
@@ -68,7 +68,7 @@ fn one_or_none<T, E: Display>(text: &str, read: impl FnOnce(&str) -> Result<T, E
     read(text).map(|one| Listed(Some(one))).map_err(|error| format!("{error}, or `none`"))
 }
 
-/// What a flag lists, if it is given.
+/// Returns the entries of a flag, or `None` if the flag is not given.
 fn listed<T: Clone + Ord>(flag: Option<&[Listed<T>]>) -> Option<BTreeSet<T>> {
     flag.map(|listed| listed.iter().filter_map(|it| it.0.clone()).collect())
 }

@@ -1,4 +1,4 @@
-//! The command line: one file a verb.
+//! The command line, with one file for each verb.
 
 mod arguments;
 mod compile_embedded;
@@ -63,7 +63,7 @@ enum Verb {
 }
 
 impl Cli {
-    /// Reads the command line and does what it asks for.
+    /// Parses the command line and runs the verb.
     pub fn main() -> ExitCode {
         let mut command = without_empty(Self::command());
         let parsed = command.try_get_matches_from_mut(std::env::args_os());
@@ -71,9 +71,9 @@ impl Cli {
             Ok(cli) => return cli.run(),
             Err(error) => error.format(&mut command),
         };
-        // Nobody is left to be told that this fails.
+        // An error is ignored: there is no other channel to report it on.
         let _told = error.print();
-        // To `policy plan`, 2 is an answer.
+        // For `policy plan`, exit code 2 means that there are changes.
         let plans = std::env::args_os().skip(1).take(2).eq(["policy", "plan"]);
         match u8::try_from(error.exit_code()) {
             Ok(0) => ExitCode::SUCCESS,
@@ -82,7 +82,7 @@ impl Cli {
         }
     }
 
-    /// Does what was asked for. Exit codes: 0 all is well, 1 the answer is no, 2 the question cannot be answered.
+    /// Runs the verb. Exit codes: 0 success, 1 the answer is no, 2 the verb could not answer.
     pub fn run(self) -> ExitCode {
         let Self { verb } = self;
         let mut out = Output::stdout();
@@ -108,7 +108,8 @@ impl Cli {
     }
 }
 
-/// A variable of the environment that is set to nothing counts as not set: a chart writes it so, and a list of nothing.
+/// Treats environment variables that are empty or contain only separators as unset: charts write unset values and empty
+/// lists this way.
 fn without_empty(command: clap::Command) -> clap::Command {
     let is_nothing =
         |value: std::ffi::OsString| value.to_str().is_some_and(|text| text.trim_matches([' ', ',']).is_empty());

@@ -1,4 +1,4 @@
-//! Objects from files, as an API server would have stored them.
+//! Reads objects from files, in the form in which an API server would store them.
 
 use anyhow::Context;
 use kaos_policy::{contract::ResourceType, near::nearest};
@@ -9,7 +9,7 @@ use crate::{
     schema::{Admission, Catalogue, Crd, Finding},
 };
 
-/// The embedded CRDs and those of files.
+/// Returns the embedded CRDs and the CRDs of files, or `None` if a file is unusable.
 pub(super) fn catalogue(paths: &[String]) -> anyhow::Result<Option<Catalogue>> {
     let mut catalogue = Catalogue::embedded()?;
     let (documents, errors) = input::read(Sources { paths, recursive: false, namespace: "default" });
@@ -22,7 +22,7 @@ pub(super) fn catalogue(paths: &[String]) -> anyhow::Result<Option<Catalogue>> {
     Ok(errors.is_empty().then_some(catalogue))
 }
 
-/// The objects as an API server would have stored them, unless one cannot be used.
+/// Returns the objects in the form in which an API server would store them, or `None` if one is unusable.
 pub(super) fn documents(sources: Sources<'_>, catalogue: &Catalogue) -> Option<Vec<Document>> {
     let (mut documents, errors) = input::read(sources);
     let mut usable = errors.is_empty();
@@ -46,7 +46,7 @@ pub(super) fn documents(sources: Sources<'_>, catalogue: &Catalogue) -> Option<V
     usable.then_some(documents)
 }
 
-/// Says which objects are of no kind that their group has, which an API server would refuse.
+/// Warns of objects whose group is known but has no such kind. An API server would refuse them.
 pub(super) fn warn_of_strangers(documents: &[Document], catalogue: &Catalogue, claimed: &[&ResourceType]) {
     for Document { origin, identity, .. } in documents {
         let claimed = claimed.iter().filter(|of| of.group() == identity.group).map(|of| of.kind.as_str());

@@ -13,28 +13,29 @@ use serde::Serialize;
 pub(super) struct Output(BufWriter<Heard<Stdout>>);
 
 impl Output {
-    /// Standard output.
+    /// Opens standard output.
     pub(super) fn stdout() -> Self {
         Self(BufWriter::with_capacity(64 * 1024, Heard::new(io::stdout())))
     }
 
-    /// Writes text for people, without what a terminal would obey: it may be an object's or a policy's.
+    /// Writes text for people. Escapes control characters, since the text may come from an object or a policy.
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
         self.0.write_all(printable_lines(text).as_bytes())
     }
 
-    /// Writes YAML as it is: another text would be other data. Its writer escapes what a terminal would obey.
+    /// Writes YAML unchanged, since an escaped text would be different data. The writer of the YAML has escaped control
+    /// characters already.
     pub(super) fn yaml(&mut self, text: &str) -> io::Result<()> {
         self.0.write_all(text.as_bytes())
     }
 
-    /// Writes a value as JSON for people and programs: indented, with a final newline.
+    /// Writes a value as indented JSON with a final newline.
     pub(super) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
         write_json(&mut self.0, value)?;
         self.text("\n")
     }
 
-    /// Hands everything on.
+    /// Flushes the buffer.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
@@ -44,8 +45,8 @@ fn write_json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     out.write_all(printable_json(&serde_json::to_string_pretty(value)?).as_bytes())
 }
 
-/// What is written to for as long as somebody reads it. A reader that goes away (`| head`) is no error: the rest goes
-/// nowhere, and whatever the verb comes to stands. What cannot be written for another reason is an error, once.
+/// A writer that tolerates a reader that goes away (`| head`): it drops the rest of the output, and the verb's exit
+/// code stands. It reports any other write error once.
 #[derive(Debug)]
 pub(super) struct Heard<W> {
     inner: W,
@@ -57,13 +58,13 @@ impl<W> Heard<W> {
         Self { inner, ended: false }
     }
 
-    /// Whether what is written goes nowhere by now.
+    /// Whether output is dropped by now.
     #[cfg(feature = "demo")]
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// What a try to write comes to, with what it comes to where nobody reads it.
+    /// Turns the result of a write into `unheard` if the reader has gone away.
     fn heard<T>(&mut self, tried: io::Result<T>, unheard: T) -> io::Result<T> {
         let error = match tried {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => error,
@@ -95,17 +96,18 @@ impl<W: Write> Write for Heard<W> {
     }
 }
 
-/// One message on standard error. Nothing can be done when even that fails.
+/// Prints one message on standard error. Ignores errors: there is no other channel to report them on.
 pub(super) fn complain(severity: &str, told: impl Display) {
     let _ = io::stderr().write_all(message(severity, &told.to_string()).as_bytes());
 }
 
-/// A message as it is shown. A second line is indented: a policy's could look like a message of ours.
+/// Formats a message. Indents further lines, so that a line of a policy's text cannot pass for a message of the
+/// program.
 fn message(severity: &str, told: &str) -> String {
     format!("{severity}: {}\n", printable_lines(told.trim_end()).replace('\n', "\n    "))
 }
 
-/// How many characters fit into a line of standard output; none where it is no terminal, or does not say.
+/// Returns the width of standard output in characters, or `None` if it is no terminal or does not report its width.
 pub(super) fn width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok().filter(|_| io::stdout().is_terminal())?;
     (size.ws_col > 0).then_some(size.ws_col.into())
@@ -115,7 +117,7 @@ pub(super) fn width() -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Takes nothing.
+    /// A writer that fails on every call.
     struct Shut(io::ErrorKind);
 
     impl Write for Shut {

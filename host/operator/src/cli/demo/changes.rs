@@ -1,4 +1,4 @@
-//! What a change of policy changed: the children before and after, field by field.
+//! Compares the children before and after a change of a policy, field by field.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::plan::{self, Field};
 
-/// Children by kind, namespace and name.
+/// The children by kind, namespace and name.
 pub(super) type Children = BTreeMap<String, Arc<Value>>;
 
-/// Those parts of an object that somebody decided, and what it is.
+/// The fields of an object that are compared: its kind, and the parts that its author decided.
 const DECIDED: [&str; 4] = ["kind", "spec", "data", "binaryData"];
 
-/// A line for each field that differs, and for each child that came or went.
+/// Returns a line for each field that differs, and for each child that was created or deleted.
 pub(super) fn between(before: &Children, after: &Children) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, old) in before {

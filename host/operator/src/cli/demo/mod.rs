@@ -1,5 +1,5 @@
-//! `demo`: the whole thing on a laptop. An embedded cluster, the operator on it, a sample that becomes ready, and a
-//! policy that is changed while it runs.
+//! `demo`: shows the operator on a laptop. Starts an embedded cluster and the operator on it, waits until a sample is
+//! ready, and then changes the policy live.
 
 mod changes;
 mod row;
@@ -86,21 +86,21 @@ fn after_help() -> String {
     format!("{codes} As to kinds, {}. {lacks}", served::served())
 }
 
-/// The sample, and the change to it.
+/// The sample, and the settings that are applied to it later.
 const SAMPLE: (&str, &str) = ("docs/examples/team.yaml", include_str!("../../../../../docs/examples/team.yaml"));
 const CHANGE: (&str, &str) = (
     "docs/examples/settings/team-settings.yaml",
     include_str!("../../../../../docs/examples/settings/team-settings.yaml"),
 );
 
-/// How often the cluster is looked at.
+/// Interval at which the demo reads the cluster.
 const FRAME: Duration = Duration::from_millis(100);
 
-/// Nothing happens any more when nothing happened for this long.
+/// The cluster counts as settled after this time without a change.
 const QUIET: Duration = Duration::from_secs(2);
 
 impl Demo {
-    /// Shows it.
+    /// Runs the demo.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let once = self.once;
@@ -109,7 +109,7 @@ impl Demo {
                 ended = self.show() => ended,
                 asked = asked_to_stop() => {
                     asked?;
-                    // Below what was shown; there may be nobody any more who sees it.
+                    // Starts a new line below the output. An error is ignored: the terminal may be closed.
                     let _shown = writeln!(io::stdout());
                     Ok(if once { ExitCode::from(HELD_BACK) } else { ExitCode::SUCCESS })
                 }
@@ -139,7 +139,7 @@ impl Demo {
         let mut running = tokio::spawn(operator.run(stop.clone()));
         let ready = tokio::select! {
             ready = self.play(&sample, &policies, &mut stage, &mut screen) => ready?,
-            // Without it nothing of what is shown would change any more.
+            // Without the operator, nothing on the screen would change any more.
             ended = &mut running => return Err(too_early(ended)),
         };
         stop.cancel();
@@ -147,13 +147,14 @@ impl Demo {
         Ok(if ready { ExitCode::SUCCESS } else { ExitCode::from(HELD_BACK) })
     }
 
-    /// How the operator is to behave. Nothing that is digested here outlives the process, nor does the key.
+    /// Returns the operator's options. The key for digests of Secrets is random: neither the key nor a digest outlives
+    /// the process.
     fn options(&self) -> Options {
         let secret_key = Hidden(std::iter::repeat_with(|| fastrand::u8(..)).take(32).collect());
         Options { workers: 4, secrets: self.watch_secrets, secret_key, ..Options::default() }
     }
 
-    /// What there is to see while the operator runs; whether everything became ready.
+    /// Plays the steps while the operator runs. Returns whether everything became ready.
     async fn play(
         &self,
         sample: &[Document],
@@ -167,7 +168,7 @@ impl Demo {
         if ready {
             ready = self.swap(policies, stage, screen).await?;
         }
-        // Whoever brought a policy looks at that one.
+        // A user who brings policies wants to see those: the demo ships no other component.
         if ready && self.policies.is_empty() {
             ready = self.ship(stage, screen).await?;
         }
@@ -177,7 +178,7 @@ impl Demo {
         Ok(ready)
     }
 
-    /// The embedded policies, and over them those of files.
+    /// Loads the default policies, and over them the policies of `--policy`.
     fn policies(&self) -> anyhow::Result<(Vec<Loaded>, Installing)> {
         let loader = Loader::new(sample_cluster())?.in_children();
         let policies = loader.load(&self.policies)?;
@@ -185,7 +186,7 @@ impl Demo {
         Ok((policies, installing))
     }
 
-    /// Changes settings while the operator runs, and tells what that changed.
+    /// Changes settings while the operator runs, and prints what that changed.
     async fn swap(&self, policies: &[Loaded], stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
         let (name, document) = self.change()?;
         screen.step(&format!("The policies' settings change, live: {name}"))?;
@@ -196,13 +197,13 @@ impl Demo {
         self.let_answer(&shipping::settings(layers)?, stage, screen).await
     }
 
-    /// Ships another component while the operator runs, and tells what that changed.
+    /// Ships another component while the operator runs, and prints what that changed.
     async fn ship(&self, stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
         screen.step(&format!("Another component is shipped, live, with {}", shipping::FILE.0))?;
         self.let_answer(&[shipping::component()?], stage, screen).await
     }
 
-    /// Ships packages as ConfigMaps, and tells what that changed.
+    /// Ships packages as ConfigMaps, and prints what that changed.
     async fn let_answer(&self, packed: &[Packed], stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
         let before = stage.children().await?;
         for packed in packed {
@@ -229,7 +230,8 @@ impl Demo {
         Ok(ready)
     }
 
-    /// Shows the objects until all of them are ready and nothing happens any more; whether they became so in time.
+    /// Shows the objects until all of them are ready and the cluster has settled. Returns whether that happened in
+    /// time.
     async fn until_ready(&self, stage: &Stage, screen: &mut Screen) -> anyhow::Result<bool> {
         let deadline = Instant::now() + Duration::from_secs(self.timeout);
         let (mut revision, mut since) = (stage.cluster.revision(), Instant::now());
@@ -285,7 +287,7 @@ impl Demo {
     }
 }
 
-/// The documents, if nothing is wrong with any of the input.
+/// Returns the documents, or an error if any input is unusable.
 fn usable(documents: Vec<Document>, errors: &[InputError]) -> anyhow::Result<Vec<Document>> {
     for error in errors {
         complain("error", error);
@@ -296,7 +298,7 @@ fn usable(documents: Vec<Document>, errors: &[InputError]) -> anyhow::Result<Vec
     }
 }
 
-/// Waits for Ctrl-C, SIGTERM, or the end of the terminal.
+/// Waits for Ctrl-C, SIGTERM, or a hangup of the terminal.
 async fn asked_to_stop() -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
@@ -306,7 +308,7 @@ async fn asked_to_stop() -> io::Result<()> {
     }
 }
 
-/// Waits for the end of the terminal; for ever where that is not to end anything.
+/// Waits for a hangup of the terminal. Never returns if the process ignores hangups.
 async fn hung_up() -> io::Result<()> {
     if outlives_its_terminal() {
         return std::future::pending().await;
@@ -316,7 +318,7 @@ async fn hung_up() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether it was started to go on without its terminal, as by `nohup`; where the system does not say, it was not.
+/// Whether the process was started to outlive its terminal, as with `nohup`. False if `/proc` does not say.
 fn outlives_its_terminal() -> bool {
     const HANGUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -324,7 +326,7 @@ fn outlives_its_terminal() -> bool {
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & HANGUP != 0)
 }
 
-/// An operator that ended although nobody stopped it.
+/// The error for an operator that ended before the demo stopped it.
 fn too_early(ended: Result<Result<(), OperatorError>, JoinError>) -> anyhow::Error {
     const WHAT: &str = "the operator ended while the demo ran";
     match ended {
@@ -334,7 +336,7 @@ fn too_early(ended: Result<Result<(), OperatorError>, JoinError>) -> anyhow::Err
     }
 }
 
-/// Says how to go on, and goes on showing what happens until somebody interrupts, or nobody sees it any more.
+/// Prints how to go on. Then shows the objects until the user interrupts the demo or closes its output.
 async fn leave_open(stage: &Stage, screen: &mut Screen) -> anyhow::Result<()> {
     screen.step("The cluster and the operator go on until Ctrl-C. In another terminal:")?;
     screen.say(&format!("  export KUBECONFIG={}", stage.kubeconfig().display()))?;

@@ -1,4 +1,4 @@
-//! One object as the demo shows it: its status, read back from the cluster.
+//! One object as the demo shows it, read from its status in the cluster.
 
 use kaos_policy::printable::printable;
 use serde_json::Value;
@@ -8,28 +8,28 @@ use serde_json::Value;
 pub(super) struct Row {
     /// Kind and name.
     pub(super) object: String,
-    /// `status.phase`; empty before there is a status.
+    /// `status.phase`; empty as long as there is no status.
     pub(super) phase: String,
-    /// The common conditions in the order in which they come true.
+    /// The common conditions, in the order in which they become true.
     pub(super) conditions: [Mark; 4],
-    /// Ready pods of all that are wanted.
+    /// Ready and wanted pods, such as `1/2`.
     pub(super) pods: String,
-    /// Which policy answered, to the byte.
+    /// Name, version and short digest of the policy that answered.
     pub(super) policy: String,
     /// `status.message`
     pub(super) message: String,
-    /// Whether the status speaks of the object as it is now and says that it is ready.
+    /// Whether the status is for the current generation and says that the object is ready.
     pub(super) ready: bool,
 }
 
-/// A condition's status.
+/// The status of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     /// `True`
     Good,
     /// `False`
     Bad,
-    /// `Unknown`, or not there yet.
+    /// `Unknown`, or the condition is missing.
     Open,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Mark {
 pub(super) const CONDITIONS: [&str; 4] = ["Accepted", "Resolved", "Applied", "Ready"];
 
 impl Row {
-    /// Reads an object.
+    /// Reads an object from the cluster.
     pub(super) fn of(object: &Value) -> Self {
         let text = |value: &Value| printable(value.as_str().unwrap_or_default()).into_owned();
         let (metadata, status) = (&object["metadata"], &object["status"]);

@@ -1,4 +1,4 @@
-//! What the demo prints: a table that is drawn again in place, or, where nobody watches, a line for each change.
+//! Output of the demo: a table that is redrawn in place, or, where there is no terminal, a line for each change.
 
 use std::{
     collections::BTreeMap,
@@ -26,48 +26,48 @@ const RED: &str = "31";
 const BOLD: &str = "1";
 const DIM: &str = "2";
 
-/// Shown where the terminal does not say how wide it is.
+/// Width of the table if the terminal does not report its own.
 const WIDTH: usize = 120;
 
 impl Screen {
-    /// Standard output; `plain` asks for lines also on a terminal.
+    /// Opens standard output. `plain` asks for lines even on a terminal.
     pub(super) fn new(plain: bool) -> Self {
         let is_live = !plain && io::stdout().is_terminal();
         let has_colours = is_live && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         Self { out: Heard::new(io::stdout()), is_live, has_colours, drawn: 0, told: BTreeMap::new() }
     }
 
-    /// Whether there is nobody left who would see what is shown.
+    /// Whether the reader of the output has gone away.
     pub(super) fn is_unseen(&self) -> bool {
         self.out.has_ended()
     }
 
-    /// A line that stays.
+    /// Prints a line that stays on the screen.
     pub(super) fn say(&mut self, line: &str) -> io::Result<()> {
         let erased = self.erase();
         writeln!(self.out, "{erased}{line}")?;
         self.out.flush()
     }
 
-    /// The headline of a step.
+    /// Prints the headline of a step.
     pub(super) fn step(&mut self, line: &str) -> io::Result<()> {
         let line = self.paint(BOLD, line);
         self.say(&format!("\n{line}"))
     }
 
-    /// The objects as they are now.
+    /// Shows the current objects.
     pub(super) fn show(&mut self, rows: &[Row]) -> io::Result<()> {
         let text = if self.is_live { self.erase() + &self.table(rows) } else { self.changes(rows) };
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
     }
 
-    /// Leaves the table where it is, and goes on below.
+    /// Keeps the table on the screen; further output appears below it.
     pub(super) fn keep(&mut self) {
         self.drawn = 0;
     }
 
-    /// Takes the table off the screen.
+    /// Returns the escape sequence that removes the table from the screen.
     fn erase(&mut self) -> String {
         match std::mem::take(&mut self.drawn) {
             0 => String::new(),
@@ -84,7 +84,7 @@ impl Screen {
         let mut widths =
             [0, 1, 2, 3, 4, 5].map(|at| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0));
         widths[2] = heading[2].len();
-        // What does not fit would break the line, and with it the count of lines to go back.
+        // A message that is too long would wrap, and `erase` would go back too few lines.
         let before: usize = widths[..5].iter().map(|width| width + 2).sum();
         widths[5] = widths[5].min(width().unwrap_or(WIDTH).saturating_sub(before + 1));
         let mut text = self.paint(DIM, &line(&heading, &widths)) + "\n";
@@ -106,7 +106,7 @@ impl Screen {
         text
     }
 
-    /// A line for each object that looks different from the last time.
+    /// Returns a line for each object whose line changed since the last call.
     fn changes(&mut self, rows: &[Row]) -> String {
         let mut text = String::new();
         for row in rows.iter().filter(|row| !row.phase.is_empty()) {

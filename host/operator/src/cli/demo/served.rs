@@ -1,6 +1,6 @@
-//! What the demo's cluster serves.
+//! The kinds that the cluster of the demo serves.
 
-/// What the cluster serves, by its own list.
+/// Returns a clause for help texts and errors that lists these kinds.
 pub(super) fn served() -> String {
     let of_group =
         |(group, kind): (&str, &str)| if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };

@@ -1,4 +1,4 @@
-//! What the demo ships while it runs: settings, and another component, as the ConfigMaps that everybody ships them in.
+//! The packages that the demo ships while it runs: settings, and another component. Users ship the same ConfigMaps.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use crate::{
     package::{Packed, pack},
 };
 
-/// What comes with the component.
+/// The `policy.yaml` that the demo ships with the other component.
 pub(super) const FILE: (&str, &str) =
     ("docs/examples/settings/team-policy.yaml", include_str!("../../../../../docs/examples/settings/team-policy.yaml"));
 
-/// Settings for policies, each of them as a package of its own.
+/// Packs settings as one package for each policy.
 pub(super) fn settings(layers: Vec<Layer>) -> anyhow::Result<Vec<Packed>> {
     let mut trees: BTreeMap<String, Value> = BTreeMap::new();
     for layer in layers {
@@ -34,8 +34,7 @@ pub(super) fn settings(layers: Vec<Layer>) -> anyhow::Result<Vec<Packed>> {
     packed.collect()
 }
 
-/// Another component: what a policy of the binary would be after another build, with other bytes and another
-/// `policy.yaml`.
+/// Packs another component. It stands for another build of a default policy: its bytes and its `policy.yaml` differ.
 pub(super) fn component() -> anyhow::Result<Packed> {
     let (name, text) = FILE;
     let file = PolicyFile::parse(text).context(name)?;
@@ -46,7 +45,7 @@ pub(super) fn component() -> anyhow::Result<Packed> {
     Ok(pack(&format!("policy-{policy}"), HOME, &file, Some(&[component, BUILD].concat()))?)
 }
 
-/// A custom section: its id, its length, the length of its name, its name, its content.
+/// A custom section: id, length, length of the name, name, content.
 const BUILD: &[u8] = b"\x00\x08\x05build2\x0a";
 
 #[cfg(test)]

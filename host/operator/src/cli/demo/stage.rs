@@ -1,4 +1,4 @@
-//! What the demo runs on: an embedded cluster on loopback with the definitions and the sample in it.
+//! The environment of the demo: an embedded cluster on loopback, with the definitions and the sample.
 
 use std::{
     collections::BTreeMap,
@@ -27,37 +27,38 @@ use serde_json::{Value, json};
 use super::{changes::Children, row::Row};
 use crate::input::Document;
 
-/// How long a pod takes to be ready: enough to see it happen.
+/// Time that a pod takes to become ready: long enough to watch it.
 const POD_STARTS: Duration = Duration::from_millis(1500);
 
-/// Changes of each type that the cluster keeps for watches. Each change of a policy's ConfigMap is the whole component.
+/// Changes of each type that the cluster keeps for watches. The limit is low because each change of a policy's
+/// ConfigMap contains the whole component.
 const CHANGES: usize = 128;
-/// Requests that the cluster's journal keeps.
+/// Requests that the journal of the cluster keeps.
 const REQUESTS: usize = 1_000;
 
-/// What the operator writes about policies is told by what ships them.
+/// A kind that the table leaves out: the verb that ships a policy already reports its revisions.
 const REVISION: &str = "PolicyRevision";
 
-/// Who applies the sample.
+/// Field manager that applies the sample.
 const MANAGER_OF_THE_SAMPLE: &str = "kaos-demo";
 
-/// A running cluster, and the way in for people.
+/// A running cluster, with a kubeconfig for users.
 pub(super) struct Stage {
     pub(super) cluster: Cluster,
     pub(super) client: Client,
     server: Server,
     folder: Folder,
-    /// Group and plural of the types whose objects are shown, by kind.
+    /// Group and plural of the shown types, by kind.
     shown: BTreeMap<String, (String, String)>,
     namespaces: Vec<String>,
 }
 
-/// A folder of this process, gone when it ends.
+/// A temporary folder of this process. Dropping it deletes the folder.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Nothing is lost when it stays: what it leads to is gone.
+        // An error is ignored: the kubeconfig in the folder leads to a cluster that is gone.
         let _gone = fs::remove_dir_all(&self.0);
     }
 }
@@ -88,12 +89,12 @@ impl Stage {
         self.folder.kubeconfig()
     }
 
-    /// The namespaces of the sample.
+    /// Returns the namespaces of the sample.
     pub(super) fn namespaces(&self) -> &[String] {
         &self.namespaces
     }
 
-    /// Installs definitions, waits until they are served, and shows their objects from then on.
+    /// Installs definitions and waits until the cluster serves them. From then on, their objects are shown.
     pub(super) async fn define(&mut self, definitions: &[Value]) -> anyhow::Result<Vec<String>> {
         let mut names = Vec::new();
         for definition in definitions {
@@ -109,7 +110,7 @@ impl Stage {
         Ok(names)
     }
 
-    /// Applies objects, and the namespaces that they are in.
+    /// Applies objects, after creating their namespaces.
     pub(super) async fn play(&mut self, documents: &[Document]) -> anyhow::Result<()> {
         for namespace in documents.iter().filter_map(|document| document.identity.namespace.as_ref()) {
             if !self.namespaces.contains(namespace) {
@@ -141,17 +142,17 @@ impl Stage {
         let name = object.metadata.name.clone().unwrap_or_default();
         match api.patch(&name, &PatchParams::apply(MANAGER_OF_THE_SAMPLE).force(), &Patch::Apply(&object)).await {
             Ok(_) => Ok(()),
-            // What the server says is all there is to say.
+            // The server's message alone explains the error.
             Err(kube::Error::Api(status)) => Err(anyhow!("{}", status.message)),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Why a kind was not found. If there is none, the one is named that was probably meant.
+    /// Explains why a kind was not found. If the server has no such kind, suggests the one that was probably meant.
     fn not_found(&self, gvk: &GroupVersionKind, error: kube::Error) -> anyhow::Error {
         match error {
             kube::Error::Discovery(_) => {}
-            // A group that is not served is no object that is missing: the answer is a page, not a Status.
+            // A group that is not served answers 404 too, but without a Status.
             kube::Error::Api(status) if status.code == 404 => {}
             error => return error.into(),
         }
@@ -160,13 +161,13 @@ impl Stage {
         anyhow!("{} has no kind {} here{near}", gvk.api_version(), gvk.kind)
     }
 
-    /// The objects of the defined kinds.
+    /// Returns a row for each object of the defined kinds.
     pub(super) fn rows(&self) -> Vec<Row> {
         let objects = self.shown.values().flat_map(|(group, plural)| self.cluster.objects(group, plural));
         objects.map(|object| Row::of(&object)).collect()
     }
 
-    /// What the operator made of them.
+    /// Returns the children that the operator applied.
     pub(super) async fn children(&self) -> anyhow::Result<Children> {
         let mut children = Children::new();
         let discovery = Discovery::new(self.client.clone()).run().await?;
@@ -188,7 +189,7 @@ impl Stage {
 }
 
 impl Folder {
-    /// Makes it for this user alone. One that is there already is somebody else's, whatever its name says.
+    /// Creates the folder for this user alone. An existing folder is an error, since it may belong to another user.
     fn new() -> anyhow::Result<Self> {
         use std::os::unix::fs::DirBuilderExt as _;
         let folder = std::env::temp_dir().join(format!("kaos-demo-{}", std::process::id()));
@@ -202,7 +203,7 @@ impl Folder {
     }
 }
 
-/// A file that nobody else may read: it opens a cluster.
+/// Writes a file that only this user may read: it contains credentials for the cluster.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _};
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;

@@ -1,4 +1,4 @@
-//! What answers for which object: the operator's own arrangement, for a question that somebody asks.
+//! Simulates the operator's choice of policies for the verbs: which policy would answer for which object.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,53 +26,53 @@ use crate::{
     policies::{Loaded, select},
 };
 
-/// How what is not shipped yet is called among revisions; no name of one has blanks.
+/// Stands for the name of the revision of a package that is not shipped yet. No real name contains blanks.
 pub(in crate::cli) const PLANNED: &str = "what is to be shipped";
 
-/// Something that was shipped, or is to be.
+/// A package that is shipped, or is to be.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Shipped {
-    /// Its revision, or what it is called here.
+    /// The name of its revision, or [`PLANNED`].
     pub(super) revision: Arc<str>,
-    /// The namespace and the name of its ConfigMap.
+    /// Namespace and name of its ConfigMap.
     pub(super) source: (String, String),
-    /// Its policy; none for settings alone.
+    /// Its policy; none if the package contains settings only.
     pub(super) policy: Option<Arc<Policy>>,
-    /// What its `policy.yaml` says.
+    /// Its `policy.yaml`.
     pub(super) file: PolicyFile,
-    /// How old it is.
+    /// Its age.
     pub(super) age: Age,
-    /// Since when it serves: of two that can be the reason for a failure, the newer is blamed.
+    /// When it became active. If two revisions may be the reason for a failure, the operator blames the newer one.
     pub(super) since: Option<Timestamp>,
-    /// The revision that served its place before.
+    /// The revision that served the same place before.
     pub(super) predecessor: Option<String>,
 }
 
-/// Everything that answers at one time.
+/// All policies and settings at one time.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Standing {
-    /// What the operator brought along.
+    /// The default policies.
     own: Vec<Offer>,
-    /// Settings that hold everywhere.
+    /// Settings layers for the whole cluster.
     shared: Vec<Layer>,
-    /// What was shipped.
+    /// The active packages.
     pub(super) shipped: Vec<Shipped>,
-    /// What served before that, and answers for objects that it fails on.
+    /// Their predecessors, which answer for objects on which an active revision fails.
     pub(super) before: Vec<Shipped>,
-    /// Where the operator lives.
+    /// The operator's namespace.
     home: String,
 }
 
 impl Standing {
-    /// Only what the operator brought along.
+    /// Starts with the default policies only.
     pub(super) fn new(own: &[Loaded], shared: Vec<Layer>, home: &str) -> anyhow::Result<Self> {
         let stacks = select(own)?;
         let own = stacks.iter().flat_map(|(of, stack)| Offer::of_process(of, stack)).collect();
         Ok(Self { own, shared, shipped: Vec::new(), before: Vec::new(), home: home.to_owned() })
     }
 
-    /// The same, with something shipped in place of what its ConfigMap holds now. That goes on to answer for objects
-    /// that name it.
+    /// Returns a copy in which `new` replaces the package of the same ConfigMap. The replaced revision stays available
+    /// for objects that name it.
     pub(super) fn with(&self, new: Shipped) -> Self {
         let mut standing = self.clone();
         match standing.shipped.iter_mut().find(|old| old.source == new.source) {
@@ -86,7 +86,7 @@ impl Standing {
         standing
     }
 
-    /// The same, when these revisions serve no more. They are remembered, as what served before others.
+    /// Returns a copy in which these revisions do not serve any more. They remain as predecessors.
     pub(super) fn without(&self, gone: &BTreeSet<Arc<str>>) -> Self {
         let mut standing = self.clone();
         let (went, shipped) = standing.shipped.into_iter().partition(|shipped| gone.contains(&shipped.revision));
@@ -95,7 +95,8 @@ impl Standing {
         standing
     }
 
-    /// Fails for settings of a policy that there is not. Nothing would change, and an operator would refuse them.
+    /// Fails if the package has settings for a policy that does not exist. They would change nothing, and an operator
+    /// would refuse them.
     pub(super) fn has_policy_for(&self, new: &Shipped) -> anyhow::Result<()> {
         let Some(named) = new.file.name.as_deref().filter(|_| new.policy.is_none()) else { return Ok(()) };
         let shipped = self.shipped.iter().chain(&self.before).filter_map(|shipped| shipped.policy.as_deref());
@@ -110,8 +111,8 @@ impl Standing {
         }
     }
 
-    /// The policies whose settings something would change, each with all settings that it would have then. `shared` hold
-    /// everywhere.
+    /// Returns the policies whose settings the package would change, each with all settings layers that it would then
+    /// have. `shared` are the layers for the whole cluster.
     pub(super) fn tuned_by(&self, new: &Shipped, shared: &[Layer]) -> Vec<(Arc<Policy>, Vec<Layer>)> {
         let Entry { content: Content::Settings(of, tree), reach, .. } = new.entry(&self.home) else {
             return Vec::new();
@@ -123,23 +124,23 @@ impl Standing {
         roster.loaded(&of, &reach, &serving).into_iter().map(|(policy, own)| (policy, with(own))).collect()
     }
 
-    /// Where what is shipped takes the place of something that holds elsewhere: where that does, and where the new one would.
+    /// Returns the old and the new namespaces if the package would replace a package that holds in other namespaces.
     pub(super) fn moved_by(&self, new: &Shipped) -> Option<(String, String)> {
         let old = self.shipped.iter().find(|old| old.source == new.source)?;
         moved(&old.file.scope, &new.file.scope)
     }
 
-    /// The same, under other settings that hold everywhere.
+    /// Returns a copy with other settings layers for the whole cluster.
     pub(super) fn under(&self, shared: Vec<Layer>) -> Self {
         Self { shared, ..self.clone() }
     }
 
-    /// Why all of it does not go together, if it does not.
+    /// Returns why the policies and settings do not fit together, if they do not.
     pub(super) fn misfit(&self) -> Option<String> {
         self.arranged().err().map(|unfit| unfit.message)
     }
 
-    /// Everything as the operator has it, and what serves of that.
+    /// Returns all revisions in the operator's form, and the names of those that serve.
     fn roster(&self) -> (Roster, BTreeSet<String>) {
         let entry = |shipped: &Shipped| (shipped.revision.to_string(), shipped.entry(&self.home));
         let entries: BTreeMap<String, Entry> = self.shipped.iter().chain(&self.before).map(entry).collect();
@@ -155,12 +156,12 @@ impl Standing {
             let (earlier, waiting) = (roster.claimed(&replaces), roster.kept_waiting(&before));
             roster.claim(PLANNED, earlier, &serving, &waiting, Timestamp::MAX);
         }
-        // As when the operator lets it in: a namespace's own policy gives way to what it does not go with.
+        // As when the operator activates it: a policy of a namespace gives way if it does not fit with the others.
         roster.arrange_with(Some(PLANNED), &serving, &self.shared)
     }
 
-    /// Lets a catalogue hold what comes of it. Fails if what is to be shipped would not serve: that others do not keeps
-    /// nobody from asking.
+    /// Installs the resulting policy table into a catalogue. Fails if the planned package would not serve. Conflicts of
+    /// other packages are returned, not treated as an error.
     pub(in crate::cli) fn install(&self, catalogue: &Catalogue) -> anyhow::Result<Installed> {
         let Arranged { answers, conflicts } = self.arranged()?;
         if let Some(why) = conflicts.get(PLANNED) {
@@ -171,7 +172,7 @@ impl Standing {
     }
 }
 
-/// Where something held, and where it holds instead, if these are different places.
+/// Returns the old and the new namespaces of a scope if they differ.
 pub(super) fn moved(from: &Scope, to: &Scope) -> Option<(String, String)> {
     let places = |scope: &Scope| scope.namespaces.iter().cloned().collect::<BTreeSet<_>>();
     let shown = |places: BTreeSet<String>| match places.len() {
@@ -182,16 +183,16 @@ pub(super) fn moved(from: &Scope, to: &Scope) -> Option<(String, String)> {
     (from != to).then(|| (shown(from), shown(to)))
 }
 
-/// What comes of everything that answers at one time.
+/// The result of installing all policies.
 pub(in crate::cli) struct Installed {
-    /// What answers.
+    /// The policies in force.
     pub(in crate::cli) snapshot: Arc<Snapshot>,
-    /// Revisions that do not serve, and why.
+    /// Revisions that lost a conflict and do not serve.
     pub(in crate::cli) conflicts: BTreeMap<Arc<str>, Conflict>,
 }
 
 impl Shipped {
-    /// The same, as the operator has what it let in.
+    /// Converts the package to the form that the operator uses for packages that passed the gate.
     fn entry(&self, home: &str) -> Entry {
         let Self { revision: _, source: (namespace, config_map), policy, file, age, since, predecessor } = self;
         let content = match policy {
@@ -211,7 +212,7 @@ impl Shipped {
     }
 }
 
-/// The same, but something else for one object.
+/// Answers as usual, except for one object, for which it uses another renderer.
 pub(super) struct Instead<'a> {
     pub(super) usual: At<'a>,
     pub(super) object: &'a Value,

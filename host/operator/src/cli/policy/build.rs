@@ -1,4 +1,4 @@
-//! `policy build`: makes a component of a core module.
+//! `policy build`: makes a component from a core module.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -24,7 +24,7 @@ pub(super) struct Build {
 }
 
 impl Build {
-    /// Writes the component; what it is worth is for `policy check`.
+    /// Writes the component. `policy check` checks it.
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let Self { file, output } = self;
         let module = reading::bytes(&file, MODULE)?;
@@ -34,8 +34,7 @@ impl Build {
         if !wasm::is_core(&module) {
             bail!("{}: not a core module: build it with --target wasm32-unknown-unknown", file.display());
         }
-        // wit-bindgen leaves the types of the exports in sections of this name; without them there is nothing to
-        // make a component from.
+        // wit-bindgen leaves the types of the exports in sections of this name. Without them, no component can be made.
         if !wasm::has_custom_section(&module, "component-type") {
             bail!(
                 "{}: knows no contract: name your type in kaos_policy_sdk::export_policy! or export_overlay!",

@@ -1,4 +1,4 @@
-//! `policy check`: everything that a cluster would check before it runs a policy.
+//! `policy check`: runs all checks that a cluster would run before a policy serves.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -30,7 +30,7 @@ pub(super) struct Check {
 }
 
 impl Check {
-    /// Shows every step up to the first that fails.
+    /// Prints the steps up to the first that fails.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { file, output, grantable } = self;
         let candidate = Candidate::read(&file)?;

@@ -1,4 +1,4 @@
-//! The chunk ConfigMaps of packages: those of one index, and those that no index lists any more.
+//! The chunk ConfigMaps of packages: the chunks of one index, and chunks that no index lists any more.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use kube::{Api, Client, api::ListParams};
 
 use crate::package::{CHUNK, INDEX_ANNOTATION, LABEL, chunk_names};
 
-/// The chunks of a namespace, by the index that they say they belong to.
+/// The chunks of a namespace, by the index that their annotation names.
 pub(super) type Chunks = BTreeMap<String, Vec<String>>;
 
-/// All chunks of a namespace; none where they may not be seen.
+/// Lists all chunks of a namespace. Returns none if the user may not list them.
 pub(super) async fn of_namespace(client: &Client, namespace: &str) -> anyhow::Result<Chunks> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let listed = match api.list_metadata(&ListParams::default().labels(&format!("{LABEL}={CHUNK}"))).await {
@@ -27,7 +27,7 @@ pub(super) async fn of_namespace(client: &Client, namespace: &str) -> anyhow::Re
     Ok(chunks)
 }
 
-/// The chunks of a namespace that no index lists any more.
+/// Lists the chunks of a namespace that no index lists any more.
 pub(super) async fn left_over(client: &Client, namespace: &str) -> anyhow::Result<Vec<String>> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let mut left = Vec::new();
@@ -37,7 +37,7 @@ pub(super) async fn left_over(client: &Client, namespace: &str) -> anyhow::Resul
             index => api.get_opt(index).await.with_context(|| format!("ConfigMap {namespace}/{index}"))?,
         };
         if let Some(there) = there {
-            // The chunks of a list that cannot be read may all be listed.
+            // If the list of an index is unreadable, it may contain any of its chunks: keep them all.
             let Ok(listed) = chunk_names(&there) else { continue };
             chunks.retain(|chunk| !listed.contains(chunk));
         }

@@ -1,4 +1,4 @@
-//! The objects that a revision is there for: whether each is as the policy plans, as far as the objects say so.
+//! Finds the objects that a revision answers for, and reads from their status whether their children match the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,27 +14,28 @@ use super::{
 };
 use crate::{discovered, package::Package};
 
-/// Objects that are asked for at a time.
+/// Number of objects requested at a time.
 const PAGE: u32 = 500;
-/// Why children are not as planned that a policy may be the reason for, as `Applied` says it.
+/// Reasons of a false `Applied` condition that a policy may have caused.
 const UNPLANNED: [&str; 5] = ["ApplyFailed", "GuardRefused", "NotPermitted", "OwnershipConflict", "PolicyFailed"];
 
-/// Objects that are not as planned, and why.
+/// Objects whose children differ from the plan, and why.
 pub(super) type Unplanned = BTreeMap<String, String>;
 
-/// The objects that a package is there for.
+/// The objects that a package answers for.
 pub(super) struct Concerned {
     client: Client,
-    /// The namespaces that it holds in; none for all.
+    /// The namespaces in which the package holds; empty for the whole cluster.
     namespaces: Vec<String>,
     /// The policy of the package.
     policy: Option<String>,
-    /// Those that were not as planned before it was shipped: that is not its doing.
+    /// Objects whose children differed from the plan before the package was shipped, so that it is not the cause.
     before: Unplanned,
 }
 
 impl Concerned {
-    /// To be made before the package is shipped to the operator that lives in `home`, which wrote `all` these.
+    /// Reads the objects. Call this before shipping the package. `home` is the operator's namespace, `all` are its
+    /// revisions.
     pub(super) async fn of(client: Client, package: &Package, home: &str, all: &[Revision]) -> anyhow::Result<Self> {
         let namespaces = match package.namespace.as_str() {
             namespace if namespace == home => package.file.scope.namespaces.clone(),
@@ -45,7 +46,8 @@ impl Concerned {
         Ok(concerned)
     }
 
-    /// Those that go without this revision, or are not as planned and were before.
+    /// Returns the objects that another policy answers for in place of this revision. Adds objects whose children
+    /// differ from the plan now, but did not before.
     pub(super) async fn left(&self, revision: &Revision, all: &[Revision]) -> anyhow::Result<Unplanned> {
         let without = self.unplanned(|object| goes_without(object, name(revision)), all).await?;
         let mut left = self.unplanned(unapplied, all).await?;
@@ -54,7 +56,7 @@ impl Concerned {
         Ok(left)
     }
 
-    /// The objects that there is something to say of.
+    /// Returns the objects for which `why` gives a reason.
     async fn unplanned(&self, why: impl Fn(&Value) -> Option<String>, all: &[Revision]) -> anyhow::Result<Unplanned> {
         let mut unplanned = Unplanned::new();
         for of in self.kinds(all) {
@@ -75,7 +77,8 @@ impl Concerned {
         Ok(unplanned)
     }
 
-    /// The kinds that revisions of the policy answer for; those that the operator brings along where there is none.
+    /// Returns the kinds that revisions of the policy answer for. If there is no such revision, returns the kinds of
+    /// the default policies.
     fn kinds(&self, all: &[Revision]) -> BTreeSet<ResourceType> {
         let of_policy = all.iter().filter(|it| status(it).policy == self.policy && self.policy.is_some());
         let kinds: BTreeSet<ResourceType> = kinds(of_policy).collect();
@@ -86,7 +89,7 @@ impl Concerned {
     }
 }
 
-/// All objects; none that may not be seen.
+/// Lists all objects. Stops at those that the user may not list.
 async fn objects(api: &Api<DynamicObject>) -> anyhow::Result<Vec<DynamicObject>> {
     let (mut all, mut parameters) = (Vec::new(), ListParams::default().limit(PAGE));
     loop {
@@ -106,20 +109,20 @@ async fn objects(api: &Api<DynamicObject>) -> anyhow::Result<Vec<DynamicObject>>
     }
 }
 
-/// The reason and the message of a condition that has a status.
+/// Returns reason and message of a condition if it has the given status.
 fn condition<'a>(object: &'a Value, of: &str, status: &str) -> Option<(&'a str, &'a str)> {
     let conditions = object["status"]["conditions"].as_array()?;
     let condition = conditions.iter().find(|it| it["type"] == of && it["status"] == status)?;
     Some((condition["reason"].as_str()?, condition["message"].as_str()?))
 }
 
-/// Why something else answers for an object than this revision, if that is so.
+/// Returns why another policy answers for the object in place of this revision, if one does.
 fn goes_without(object: &Value, revision: &str) -> Option<String> {
     let (_, message) = condition(object, "PolicyFallback", "True")?;
     message.contains(&format!("policy revision {revision} ")).then(|| message.to_owned())
 }
 
-/// Why the children of an object are not as planned, if they are not.
+/// Returns why the children of an object differ from the plan, if they do.
 fn unapplied(object: &Value) -> Option<String> {
     let (reason, message) = condition(object, "Applied", "False")?;
     UNPLANNED.contains(&reason).then(|| format!("{reason}: {message}"))
@@ -136,7 +139,7 @@ mod tests {
         let object = |conditions: &Value| json!({"status": {"conditions": conditions}});
         let applied = |status: &str, reason: &str| json!([{"type": "Applied", "status": status, "reason": reason, "message": "x"}]);
         assert_eq!(unapplied(&object(&applied("True", "Applied"))), None);
-        // These wait for something, or are wrong themselves.
+        // With these reasons, the object waits for another one or is invalid itself.
         for reason in ["Gated", "Refused", "PolicyNotFound"] {
             assert_eq!(unapplied(&object(&applied("False", reason))), None, "{reason}");
         }

@@ -59,7 +59,7 @@ fn named(text: &str) -> Result<(String, String), String> {
 }
 
 impl Explain {
-    /// Makes the pass that the operator makes, and tells what went into it.
+    /// Renders the object as a pass of the operator does, and prints everything that determined the result.
     pub(super) fn run(self, out: &mut Output) -> anyhow::Result<ExitCode> {
         let Self { object: (kind, name), connection, namespace, output, facts, grantable } = self;
         let started = Started { cluster: facts.cluster(), grantable: grantable.listed(), checks: Checks::Values };
@@ -119,7 +119,7 @@ impl Explain {
     }
 }
 
-/// Asks what is to answer, and what served before it where that fails on the object, or leaves it to what served before;
+/// Asks the chosen policy. Where it fails on the object, or leaves the object to its predecessor, asks the predecessor,
 /// as the operator does.
 fn decide(
     kind: Arc<Kind>,
@@ -134,7 +134,7 @@ fn decide(
     }
 }
 
-/// Why these policies and settings answer, a sentence each.
+/// Returns the reasons why these policies and settings answer, one sentence each.
 fn because(standing: &Standing, snapshot: &Snapshot, kind: &Kind, object: &Value) -> Vec<String> {
     let mut told = Vec::new();
     let revisions: Vec<&str> = kind.revisions().map(|revision| &**revision).collect();
@@ -175,7 +175,7 @@ impl Shipped {
     }
 }
 
-/// What a policy asked for, for people.
+/// Formats a need for people.
 fn shown(target: &Target) -> String {
     match target {
         Target::Named(reference) => reference.to_string(),
@@ -186,7 +186,7 @@ fn shown(target: &Target) -> String {
     }
 }
 
-/// Everything about one object.
+/// Everything that is printed about one object.
 struct Told {
     object: Value,
     entry: Arc<Entry>,
@@ -213,7 +213,7 @@ impl Told {
         rendered.needs.iter().map(|need| (need, word(found(need)))).collect()
     }
 
-    /// The settings that somebody gave: the policy that has each, its path, its value and its layer.
+    /// Returns the settings that do not come from the schema's defaults: policy, path, value and settings layer.
     fn settings(&self) -> Vec<[String; 4]> {
         let rendered = &self.entry.rendered;
         let given = |(path, source): (&Path, &Source)| {
@@ -231,7 +231,7 @@ impl Told {
                 })
                 .collect::<Vec<_>>()
         };
-        // The lowest first, as the settings are.
+        // The lowest policy first, in the order of the settings.
         let policies = std::iter::once(&rendered.policy).chain(&rendered.overlays);
         policies.zip(&rendered.settings).flat_map(of).collect()
     }
